@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 def free_memory() -> int:
@@ -44,8 +44,9 @@ def processor_count() -> int:
     return max(1, min([count, *(math.ceil(quota) for quota in _quotas())]))
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(NamedTuple):
+    """A control group. unified: of version 2."""
+
     folder: str
     unified: bool
 

@@ -23,7 +23,7 @@ from collidecli.batch.plan import Plan
 from collidecli.batch.store import Store, open_store
 from collidecli.batch.work import ATTEMPTS, ShardReport
 from collidecli.errors import InputError, extra_module
-from collidecli.storage.toml_input import read_json
+from collidecli.storage.input_files import read_json
 
 IN_FLIGHT_PER_SLOT = 4
 CONNECT_SECONDS = 10.0

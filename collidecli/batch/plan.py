@@ -30,11 +30,9 @@ from collidecli.scene.options import RecordingOptions
 from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, group_words
 from collidecli.scene.text_format import did_you_mean
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.file_hash import are_settled, file_states, files_sha256
 from collidecli.storage.flat_tables import require_pyarrow
-from collidecli.storage.input_limits import limited_reading
-from collidecli.storage.process_activity import reading
-from collidecli.storage.toml_input import read_toml
+from collidecli.storage.input_files import are_settled, file_states, files_sha256, read_toml
+from collidecli.storage.process_activity import limited_reading, reading
 
 # Episodes of a batch, and tables of them, which hold a million in some 300 MB.
 

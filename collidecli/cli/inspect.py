@@ -42,8 +42,7 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     from collidecli.importers.mesh_files import parts_kept_in
     from collidecli.report.runs import inspect_table
     from collidecli.scene.options import DEFAULT_CACHE_LIMIT, SceneOptions
-    from collidecli.storage.input_limits import limited_reading
-    from collidecli.storage.process_activity import reading
+    from collidecli.storage.process_activity import limited_reading, reading
 
     streams = streams_of(ctx)
     requested = {name: values[name] for name in ("pairs", "why", "static_pairs")}

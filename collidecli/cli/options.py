@@ -34,8 +34,7 @@ from collidecli.scene.options import (
     declared_options,
 )
 from collidecli.scene.text_format import did_you_mean, metres
-from collidecli.storage.file_hash import bag_format
-from collidecli.storage.toml_input import read_toml
+from collidecli.storage.input_files import bag_format, read_toml
 
 # Types of option values.
 

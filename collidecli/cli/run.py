@@ -48,7 +48,7 @@ from collidecli.commands.results import (
 from collidecli.errors import InputError
 from collidecli.scene.options import CACHE, CONTACT_FORMATS, CONTACTS, HYDRO, SPEED, STEPS
 from collidecli.scene.text_format import plural
-from collidecli.storage.file_hash import bag_format
+from collidecli.storage.input_files import bag_format
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

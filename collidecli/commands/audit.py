@@ -28,9 +28,8 @@ from collidecli.exporters.arrays import held, texts, write_npz
 from collidecli.scene.text_format import plural
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.flat_tables import TableColumn, cell_columns, csv_table
-from collidecli.storage.input_limits import AUDIT, arrays_h5
 from collidecli.storage.process_activity import reading
-from collidecli.storage.result_files import read_result
+from collidecli.storage.result_files import AUDIT_FORMAT, arrays_h5, read_result
 
 # Measures of overlaps beside the depth: the volume of the intersection, and the depth of the deepest point.
 
@@ -483,7 +482,7 @@ def write_mask(path: str, audit: Audit, force: bool) -> None:
         else:
             about = {"scene": audit.result.scene, "limits": audit.result.limits}
             tables = _arrays(audit) | {"shape_path": np.array(audit.shape_path, object)}
-            with arrays_h5(output, AUDIT, about, tables, UNITS):
+            with arrays_h5(output, AUDIT_FORMAT, about, tables, UNITS):
                 pass
         output.commit()
 

@@ -30,8 +30,8 @@ from collidecli.scene.tables import HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS,
 from collidecli.scene.text_format import checked_metres, did_you_mean, plural
 from collidecli.storage.contact_sets.check import check_body_rows, check_group_rows, check_has_contacts
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+from collidecli.storage.input_files import read_toml
 from collidecli.storage.process_activity import reading
-from collidecli.storage.toml_input import read_toml
 
 # Depth of the deepest point of two overlapping shapes: how far a point of one surface is below the other's surface.
 

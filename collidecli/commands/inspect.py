@@ -33,8 +33,8 @@ from collidecli.scene.text_format import did_you_mean, some_names
 from collidecli.storage.contact_sets.check import check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet, ContactTable
 from collidecli.storage.contact_sets.schema import FORMAT
-from collidecli.storage.file_hash import bag_format
 from collidecli.storage.h5_files import open_h5, text_of
+from collidecli.storage.input_files import bag_format
 from collidecli.storage.process_activity import structure
 from collidecli.storage.trajectory_files import TRAJECTORY_FORMAT, read_header
 

@@ -30,8 +30,8 @@ from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.check import check_shape_rows, gap_range, pair_values
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import Append, TableColumn, cell_columns, parquet_table, require_pyarrow
-from collidecli.storage.input_limits import LABELS, arrays_h5
 from collidecli.storage.process_activity import reading
+from collidecli.storage.result_files import LABELS_FORMAT, arrays_h5
 
 if TYPE_CHECKING:
     import pandas
@@ -645,7 +645,7 @@ def _write_h5(
     units = {"time": "s", **{name: unit for name, (_, unit) in dense.items() if unit}}
     shapes = {name: (dtype, labels.shape) for name, (dtype, _) in dense.items()}
     tables = {array.name: next(array.pieces()) for array in small}
-    with arrays_h5(output, LABELS, about, tables, units, shapes) as append:
+    with arrays_h5(output, LABELS_FORMAT, about, tables, units, shapes) as append:
         for first, rows in blocks:
             append(first, rows)
 

@@ -15,7 +15,7 @@ from collidecli.errors import InputError, OutputError
 from collidecli.escaping import printable
 from collidecli.scene.text_format import count
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.file_hash import bag_format
+from collidecli.storage.input_files import bag_format
 
 # Base class of the verbs' results, and conversion of values to the types of JSON.
 

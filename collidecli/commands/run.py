@@ -47,7 +47,7 @@ from collidecli.scene.tables import MOTION_COLUMNS, OF_STEPS, RIGID_COLUMNS, Col
 from collidecli.scene.text_format import did_you_mean
 from collidecli.storage import array_loops
 from collidecli.storage.contact_sets.writer import ContactWriter
-from collidecli.storage.file_hash import hash_ahead
+from collidecli.storage.input_files import hash_ahead
 from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from collidecli.scene.model import Model
 from collidecli.scene.motion import Episodes, Motion, RestingMotion, has_joint_tree, recorded_particles
 from collidecli.scene.options import GROUND, ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 from collidecli.scene.particles import Particles
-from collidecli.storage.file_hash import files_sha256
-from collidecli.storage.input_limits import check_size, limited_reading
-from collidecli.storage.process_activity import reading
+from collidecli.storage.input_files import files_sha256
+from collidecli.storage.process_activity import check_size, limited_reading, reading
 from collidecli.storage.trajectory_files import check_positions, normalize, pose_fault
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from collidecli.scene.kinematics import local_names
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import episodes_in, recorded_particles
 from collidecli.scene.options import SceneOptions
-from collidecli.storage.input_limits import limited_reading
-from collidecli.storage.process_activity import reading
+from collidecli.storage.process_activity import limited_reading, reading
 from collidecli.storage.trajectory_files import TrajectoryWriter
 
 # The verb `record`: a trajectory file of a scene that MuJoCo simulates, and the controls of its actuators.

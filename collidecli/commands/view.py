@@ -35,7 +35,7 @@ from collidecli.scene.text_format import numbered
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.field_cache import cache_folder
-from collidecli.storage.file_hash import file_sha256
+from collidecli.storage.input_files import file_sha256
 from collidecli.storage.process_activity import reading
 
 # Scene and motion of a contact set, found by name and by hash; poses and contacts of a view's frames.

@@ -25,7 +25,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.text_format import did_you_mean
 from collidecli.storage.contact_sets.schema import DISTANCE_RULES, POINT_RULES, TREATMENTS, json_mapping
-from collidecli.storage.input_limits import check_size
+from collidecli.storage.process_activity import check_size
 
 PROBLEM, ROWS = "collide.engine_problem/1", "collide.engine_rows/1"
 """Formats of the two files, their arrays `format`."""

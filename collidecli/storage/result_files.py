@@ -1,11 +1,12 @@
-"""Reader of results that a verb printed with --json."""
+"""Writers and readers of results: arrays as HDF5, profiles, and what a verb printed with --json."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import h5py
@@ -13,6 +14,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.schema import creator
 from collidecli.storage.h5_files import (
     AttributeRule,
     format_of,
@@ -25,10 +27,69 @@ from collidecli.storage.h5_files import (
     text,
     version,
 )
-from collidecli.storage.input_limits import VERSION as PROFILE_VERSION
-from collidecli.storage.input_limits import arrays_h5
+from collidecli.storage.input_files import read_json
 from collidecli.storage.process_activity import reading
-from collidecli.storage.toml_input import read_json
+
+# Writer of arrays as HDF5 with a format name: labels, masks, least distances, profiles.
+
+LABELS_FORMAT, AUDIT_FORMAT = "collide-labels", "collide-audit"
+VERSION = (1, 0)
+_CHUNK_BYTES = 1 << 18
+
+
+@contextmanager
+def arrays_h5(
+    output: AtomicOutput,
+    form: str,
+    about: Mapping[str, Any],
+    tables: Mapping[str, np.ndarray],
+    units: Mapping[str, str],
+    dense: Mapping[str, tuple[np.dtype, tuple[int, ...]]] | None = None,
+    compression: str = "gzip",
+    checksums: bool = True,
+) -> Iterator[Callable[[int, Mapping[str, np.ndarray]], None]]:
+    """Writes the file to an output, which the caller commits. Raises OutputError.
+
+    The value is a function of a first row and of rows by name, which fills the arrays of `dense`.
+
+    Args:
+        form: name of the format. about: root attributes; mappings and lists become JSON. tables: arrays by name; texts
+            are objects or of NumPy's type. units: by name, of those that have one. dense: types and shapes of arrays.
+        compression, checksums: of `dense`: "gzip" or "none", and whether a chunk has one.
+    """
+    packing: dict[str, Any] = {"fletcher32": True} if checksums else {}
+    if compression == "gzip":
+        packing |= {"compression": "gzip", "compression_opts": 1, "shuffle": True}
+    with h5py.File(output, "w") as file:
+        file.attrs["format"] = form
+        file.attrs["format_version"] = np.array(VERSION, np.int32)
+        file.attrs["creator"] = creator()
+        for name, value in about.items():
+            file.attrs[name] = json.dumps(value, sort_keys=True) if isinstance(value, (Mapping, list)) else value
+        arrays: dict[str, h5py.Dataset] = {}
+        for name, values in tables.items():
+            is_text = values.dtype.kind in "OU"
+            values = values.astype(object) if is_text else values
+            arrays[name] = file.create_dataset(name, data=values, dtype=h5py.string_dtype() if is_text else None)
+        for name, (dtype, shape) in (dense or {}).items():
+            row = max(1, int(np.prod(shape[1:], dtype=np.int64)) * np.dtype(dtype).itemsize)
+            chunks = (max(1, min(shape[0], _CHUNK_BYTES // row)), *shape[1:])
+            arrays[name] = file.create_dataset(
+                name, shape, dtype, **({} if 0 in shape else {"chunks": chunks, **packing})
+            )
+        for name, unit in units.items():
+            if unit and name in arrays:
+                arrays[name].attrs["unit"] = unit
+        output.check()
+
+        def append(first: int, rows: Mapping[str, np.ndarray]) -> None:
+            for name, values in rows.items():
+                arrays[name][first : first + len(values)] = values
+            output.check()
+
+        yield append
+    output.check()
+
 
 # Reader and writer of profiles, in HDF5 and JSON with equal contents (schema collide.profile/1).
 #
@@ -40,7 +101,7 @@ from collidecli.storage.toml_input import read_json
 PROFILE_FORMAT, SCHEMA = "collide-profile", "collide.profile/1"
 FIX = "give a file of collide profile"
 ATTRIBUTE_RULES = (
-    AttributeRule("", "format_version", version(PROFILE_VERSION[0])),
+    AttributeRule("", "format_version", version(VERSION[0])),
     AttributeRule("", "creator", text),
     *(
         AttributeRule(f"/{name}", "unit", one_of(("s",)), required=False)

@@ -15,8 +15,8 @@ from collidecli.scene.kinematics import Kinematics, find_bodies, shift_of_named
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import TimedMotion
 from collidecli.scene.text_format import some_names
-from collidecli.storage.file_hash import recording_sha256
 from collidecli.storage.h5_files import open_h5
+from collidecli.storage.input_files import recording_sha256
 from collidecli.storage.trajectory_files import (
     FrameRows,
     TrajectoryHeader,

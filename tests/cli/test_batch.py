@@ -36,7 +36,7 @@ from collidecli.batch.store import (
 )
 from collidecli.batch.work import attempts, dataset_hash, work_shard
 from collidecli.report.progress import batch_progress
-from collidecli.storage import file_hash
+from collidecli.storage import input_files
 from collidecli.storage.files import ObjectFiles, UnavailableError
 from tests.cli.conftest import refusals, write_jobs, write_motion
 from tests.cli.test_recordings import falling, write_demos
@@ -411,7 +411,7 @@ def test_a_damaged_report_of_a_failure_is_named(planned, collide, report):
 def test_a_new_plan_reads_the_recordings_that_have_changed(jobs, collide, monkeypatch):
     read, whole, now = [], plan_module.files_sha256, time.time_ns
     monkeypatch.setattr(plan_module, "files_sha256", lambda paths: (read.append(Path(paths[0]).name), whole(paths))[1])
-    monkeypatch.setattr(file_hash.time, "time_ns", lambda: now() + 2 * file_hash.SETTLED_NS)
+    monkeypatch.setattr(input_files.time, "time_ns", lambda: now() + 2 * input_files.SETTLED_NS)
     first = {episode.motion: episode.key for episode in plan(collide).episodes}
     assert sorted(read) == sorted(path.name for path in Path("demos").iterdir())
     read.clear()

@@ -25,7 +25,7 @@ from collidecli.commands.label import NamedPairs
 from collidecli.exporters import arrays
 from collidecli.exporters.layouts import QUANTILES, joined_statistics, statistics_of
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.file_hash import file_sha256
+from collidecli.storage.input_files import file_sha256
 from tests.cli.conftest import SCENE, CommandLine, refusals
 from tests.cli.test_hydroelastic import scene, stiffness
 from tests.cli.test_recordings import falling, write_demos

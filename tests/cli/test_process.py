@@ -105,10 +105,10 @@ def test_reading_ends_at_the_memory_limit(limit):
     """limit: in MiB; 0 is half of the free memory, which is replaced by 200 MiB."""
     before = """
 import time
-from collidecli.storage import input_limits
-from collidecli.storage.input_limits import limited_reading
-input_limits.LEAST_LIMIT = 1
-input_limits.free_memory = lambda: 400 << 20
+from collidecli.storage import process_activity
+from collidecli.storage.process_activity import limited_reading
+process_activity.LEAST_LIMIT = 1
+process_activity.free_memory = lambda: 400 << 20
 """
     work = f"""
 with limited_reading({limit} << 20), reading('scene', 'a.xml'):
@@ -125,12 +125,12 @@ with limited_reading({limit} << 20), reading('scene', 'a.xml'):
 
 
 def test_the_memory_limit_ends_with_the_reading():
-    before = "import time\nfrom collidecli.storage import input_limits\ninput_limits.LEAST_LIMIT = 1"
+    before = "import time\nfrom collidecli.storage import process_activity\nprocess_activity.LEAST_LIMIT = 1"
     work = """
-with input_limits.limited_reading(300 << 20), reading('scene', 'a.xml'):
+with process_activity.limited_reading(300 << 20), reading('scene', 'a.xml'):
     pass
 held = b'x' * (400 << 20)
-time.sleep(5 * input_limits.CHECK_SECONDS)
+time.sleep(5 * process_activity.CHECK_SECONDS)
 return 7
 """
     assert answer(work, before)[0] == 7

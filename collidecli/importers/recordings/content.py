@@ -19,9 +19,9 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.text_format import some_names
-from collidecli.storage.file_hash import bag_format
 from collidecli.storage.h5_files import DAMAGE, damaged, open_h5
-from collidecli.storage.input_limits import check_size
+from collidecli.storage.input_files import bag_format
+from collidecli.storage.process_activity import check_size
 
 # Motions that are no recordings of a robot yet: recognised by content, refused with the conversion to make.
 

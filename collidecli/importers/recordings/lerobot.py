@@ -40,7 +40,7 @@ from collidecli.scene.kinematics import JointColumns, coordinate_names, last_ele
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.text_format import some_names
-from collidecli.storage.input_limits import check_size
+from collidecli.storage.process_activity import check_size
 
 STATE = "observation.state"
 VERSION = "v3."

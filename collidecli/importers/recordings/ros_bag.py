@@ -44,7 +44,7 @@ from collidecli.scene.kinematics import (
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.text_format import plural, some_names
-from collidecli.storage.input_limits import check_size
+from collidecli.storage.process_activity import check_size
 
 JOINT_STATE, TEXT, ODOMETRY = "sensor_msgs/JointState", "std_msgs/String", "nav_msgs/Odometry"
 POSES = (ODOMETRY, "geometry_msgs/PoseStamped", "geometry_msgs/PoseWithCovarianceStamped")

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import CollideError, InputError, extra_module
-from collidecli.storage.file_hash import BAG_METADATA, bag_format
-from collidecli.storage.input_limits import check_size
+from collidecli.storage.input_files import BAG_METADATA, bag_format
+from collidecli.storage.process_activity import check_size
 
 RECEIVE = "receive"
 """The clock of the recorder, in place of that of the messages' headers."""

@@ -11,7 +11,7 @@ from collidecli.importers.usd.scene import UsdImport
 from collidecli.importers.usd.stage import diagnostics, layer_files, read_motion_layer
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import RecordingOptions
-from collidecli.storage.file_hash import file_sha256
+from collidecli.storage.input_files import file_sha256
 
 
 class UsdLayerRecording(Recording):

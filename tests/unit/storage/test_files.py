@@ -24,13 +24,13 @@ from collidecli.engine.geometry.signed_distance import field_key
 from collidecli.engine.pipeline import find_device
 from collidecli.errors import InputError
 from collidecli.scene.shape_types import ShapeType
-from collidecli.storage import array_loops, file_hash, h5_files
+from collidecli.storage import array_loops, h5_files, input_files
 from collidecli.storage import array_loops as loops
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.field_cache import MAGIC, FieldCache, cache_folder
-from collidecli.storage.file_hash import SETTLED_NS, files_sha256, hash_ahead, recording_sha256
 from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, ChunkRows, Packing
 from collidecli.storage.h5_files import NewObjects, open_h5
+from collidecli.storage.input_files import SETTLED_NS, files_sha256, hash_ahead, recording_sha256
 from collidecli.storage.result_files import fits, read_profile, write_json, write_profile_h5
 from collidecli.storage.trajectory_files import TrajectoryWriter, check_trajectory, read_header
 from tests.support.contact_sets import made_up
@@ -267,21 +267,21 @@ def test_the_same_bytes_are_the_same_rows(tmp_path: Path):
 @pytest.fixture
 def read(monkeypatch) -> list[str]:
     """Paths of the files that are read for a hash, in order."""
-    found, whole = [], file_hash.files_sha256
+    found, whole = [], input_files.files_sha256
 
     def counted(paths, texts=()):
         paths = list(paths)
         found.extend(os.path.basename(path) for path in paths)
         return whole(paths, texts)
 
-    monkeypatch.setattr(file_hash, "files_sha256", counted)
+    monkeypatch.setattr(input_files, "files_sha256", counted)
     return found
 
 
 def later(monkeypatch) -> None:
     """The clock that tells the age of a change is ahead by twice the age from which a file counts as unchanged."""
     now = time.time_ns
-    monkeypatch.setattr(file_hash.time, "time_ns", lambda: now() + 2 * SETTLED_NS)
+    monkeypatch.setattr(input_files.time, "time_ns", lambda: now() + 2 * SETTLED_NS)
 
 
 @pytest.mark.parametrize("ahead", [0.0, 86400.0])

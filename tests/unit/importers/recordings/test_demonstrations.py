@@ -541,8 +541,8 @@ def test_a_later_header_version_is_read_and_damage_and_missing_arrays_are_told(t
 
 def test_an_array_beyond_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "a.npz", states=np.zeros((1000, 100)))
-    monkeypatch.setattr("collidecli.storage.input_limits.LEAST_LIMIT", 500)
-    monkeypatch.setattr("collidecli.storage.input_limits.free_memory", lambda: 1000)
+    monkeypatch.setattr("collidecli.storage.process_activity.LEAST_LIMIT", 500)
+    monkeypatch.setattr("collidecli.storage.process_activity.free_memory", lambda: 1000)
     with pytest.raises(InputError, match=r"needs 1.53 MiB of memory, and the limit is 500 B") as raised:
         read_npz(str(tmp_path / "a.npz"), "states")
     assert ".npy" in raised.value.fix

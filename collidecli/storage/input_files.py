@@ -1,15 +1,20 @@
-"""SHA-256 of whole files, which identifies scenes and recordings, and the first bytes of ROS bags."""
+"""Files that are read whole: their SHA-256, which identifies scenes and recordings, TOML and JSON; ROS bags by kind."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from collidecli.errors import InputError
 
 _BLOCK = 1 << 20
 
@@ -100,3 +105,36 @@ def bag_format(path: str | os.PathLike[str]) -> str:
     with contextlib.suppress(OSError), open(path, "rb") as file:
         start = file.read(16)
     return next((ending for first, ending in BAG_STARTS.items() if start.startswith(first)), "")
+
+
+# TOML and JSON: configuration, the jobs of a batch, results of `--json`.
+
+
+def read_toml(path: str, fix: str = "") -> dict[str, Any]:
+    """The values of a TOML file. fix: remedy in errors, such as the option that names the file.
+
+    Raises InputError for a file that cannot be read or is not TOML.
+    """
+    import tomllib
+
+    try:
+        return tomllib.loads(_text(path, fix))
+    except ValueError as error:
+        raise InputError(f"is not TOML: {error}", path, fix) from error
+    except RecursionError:
+        raise InputError("has values nested too deep to be read", path, fix) from None
+
+
+def read_json(path: str, fix: str = "", what: str = "is not JSON") -> Any:
+    """The value of a JSON file. Raises InputError: with `what` for a file that is not JSON."""
+    try:
+        return json.loads(_text(path, fix))
+    except (ValueError, RecursionError) as error:
+        raise InputError(what, path, fix) from error
+
+
+def _text(path: str, fix: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path, fix) from error
