@@ -10,31 +10,13 @@ from collections.abc import Callable
 import click
 from rich.console import Console
 
-from tests.bench.result import BenchTable
+from tests.bench.result import BENCHES, MODULE_OF, BenchTable
 from tests.bench.timing import CLOCKS
-
-PASSES = ("peers", "threads", "sap", "crossover", "growth", "methods", "stages")
-RUNS = ("start", "writing", "memory")
-MODULES = (
-    "environments",
-    "newton",
-    "fields",
-    "heightfield",
-    "meshes",
-    "depths",
-    "hydroelastic",
-    "particles",
-    "device_path",
-)
-BENCHES = (*PASSES, *RUNS, *MODULES)
 
 
 def measure_of(name: str) -> Callable[[int, str], BenchTable]:
     """The function of a benchmark: of repeats and the name of a clock."""
-    if name in MODULES:
-        return importlib.import_module(f"tests.bench.{name}").measure
-    module = importlib.import_module(f"tests.bench.{'passes' if name in PASSES else 'runs'}")
-    return getattr(module, f"measure_{name}")
+    return getattr(importlib.import_module(f"tests.bench.{MODULE_OF[name]}"), f"measure_{name}")
 
 
 @click.command()

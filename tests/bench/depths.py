@@ -12,14 +12,15 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 from tests.bench.result import BenchTable
-from tests.differential.test_mesh_pairs import SHAPES, meshes_of, near_poses, overlapping_poses
-from tests.support.fcl_pairs import FclPair
+from tests.differential.test_mesh_pairs import SHAPES, meshes_of
+from tests.support.mesh_pairs import FclPair
 from tests.support.poses import (
     collided,
     collided_on_terrain,
     convex_shapes,
     deep_terrain,
     dented_meshes,
+    poses_of_two,
     solid_without_base,
 )
 from tests.support.poses import measure as measured
@@ -33,7 +34,7 @@ STEP = 1.01
 """Factor in which a mesh pair's least translation is sought."""
 
 
-def measure(repeats: int, clock: str) -> BenchTable:
+def measure_depths(repeats: int, clock: str) -> BenchTable:
     """Of each surface: the ratio's median, 99th percentile and greatest; the share of poses that are free then."""
     table = BenchTable(
         "depths",
@@ -71,7 +72,7 @@ def _mesh_pairs() -> Iterator[tuple[TriangleMesh, TriangleMesh, np.ndarray]]:
     rng = np.random.default_rng(11)
     meshes = [triangle_mesh(*mesh, name) for name, mesh in SHAPES.items()]
     for first, second in combinations_with_replacement(meshes, 2):
-        yield first, second, overlapping_poses(rng, PAIR_POSES)[:, 0]
+        yield first, second, poses_of_two(rng, PAIR_POSES, 1.2)[:, 0]
 
 
 def _robot_pairs() -> Iterator[tuple[TriangleMesh, TriangleMesh, np.ndarray]]:
@@ -81,7 +82,7 @@ def _robot_pairs() -> Iterator[tuple[TriangleMesh, TriangleMesh, np.ndarray]]:
     for _turn in range(PART_PAIRS if meshes else 0):
         first, second = (meshes[k] for k in rng.choice(len(meshes), 2))
         size = float(first.half_extents.max() + second.half_extents.max())
-        yield first, second, near_poses(rng, PART_POSES, 0.5 * size)
+        yield first, second, poses_of_two(rng, PART_POSES, 0.7 * size, 0.1 * size)[:, 0]
 
 
 def _add_pairs(

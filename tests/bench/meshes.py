@@ -1,23 +1,156 @@
-"""A pile of meshes against Newton, and pairs of hulls against coal and MuJoCo: computing alone, one core each."""
+"""Newton, coal and MuJoCo on meshes, hulls, piles and terrains: computing alone, one core each."""
 
 from __future__ import annotations
 
+import time
+import tracemalloc
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import warp as wp
 
 from collidecli.commands.python_api import collide
+from collidecli.engine.pipeline import find_device
 from collidecli.importers.mujoco.compile import compile_mjcf
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions
-from tests.bench.newton import NewtonFrames, newton_version
+from tests.bench.passes import SCENES, stage_shares
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
 from tests.bench.scenes import FOLDER, BenchScene
-from tests.bench.timing import CLOCKS, Mujoco, Ours
+from tests.bench.timing import CLOCKS, Mujoco, Ours, model_and_poses
 from tests.support.meshes import bumpy
 from tests.support.oracle import rotation_of
+from tests.support.piles import HALF_SIZE, terrain, walk, write_quadruped
+
+BROAD_PHASES = ("explicit", "sap", "nxn")
+NEWTON_FRAMES = {"humanoid": 2000, "pile_100": 100, "pile_1000": 10}
+"""Frames of a pass: the frames of the scene, evenly spread."""
+
+
+def measure_newton(repeats: int, clock: str) -> BenchTable:
+    """Seconds a frame of Newton, with the fastest of its broad phases, and of this engine on one core."""
+    table = BenchTable(
+        "newton",
+        "Against Newton, one core each",
+        [
+            "scene",
+            "frames",
+            "broad phase",
+            "contacts a frame",
+            "frame by frame",
+            "one batch",
+            "ours",
+            "batch over ours",
+        ],
+    )
+    version = newton_version(table)
+    if not version:
+        return table
+    table.notes = [
+        f"Newton {version} works in float32; kernels are launched, not captured as graphs. Its shapes have "
+        "no gap here, as in ours. Each engine derives the allowed pairs and the contacts of a pair from the same MJCF "
+        "by its own rules."
+    ]
+    for key, frame_count in NEWTON_FRAMES.items():
+        scene = SCENES[key]()
+        model, poses = model_and_poses(scene)
+        poses = poses[np.linspace(0, len(poses) - 1, frame_count).astype(int)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _compare(table, key, scene, Ours(model, poses, clock=CLOCKS[clock]), poses, repeats, CLOCKS[clock])
+    return table
+
+
+def _compare(
+    table: BenchTable,
+    key: str,
+    scene: BenchScene,
+    ours: Ours,
+    poses: np.ndarray,
+    repeats: int,
+    clock: Callable[[], float],
+) -> None:
+    frames = len(poses)
+    batches = {name: newton_batch(scene, poses, frames, name, clock) for name in BROAD_PHASES}
+    first = {name: min(batch.measure() for _ in range(2)) for name, batch in batches.items()}
+    fastest = min(first, key=lambda name: first[name])
+    single = newton_batch(scene, poses, 1, fastest, clock)
+    batch = batches[fastest]
+    times = interleaved(
+        {"frame by frame": single.measure, "batch": batch.measure, "ours": lambda: ours.measure().seconds}, repeats
+    )
+    table.add(
+        scene.name,
+        frames,
+        fastest,
+        f"{batch.contacts / frames:.1f}, ours {ours.measure().contacts / frames:.1f}",
+        *(spread_time(times[name] / frames) for name in ("frame by frame", "batch", "ours")),
+        ratio(times["batch"], times["ours"]),
+    )
+    for name, seconds in times.items():
+        table.keep(f"{key} {name} seconds", seconds)
+
+
+def newton_version(table: BenchTable) -> str:
+    """Newton's version; empty where it is not installed, which the table then says. Warp says nothing from here on."""
+    find_device("cpu")
+    try:
+        import newton
+    except ImportError:
+        table.notes.append("Newton is not installed: it was not measured.")
+        return ""
+    return newton.__version__
+
+
+def newton_batch(
+    scene: BenchScene, poses: np.ndarray, worlds: int, broad_phase: str, clock: Callable[[], float]
+) -> NewtonFrames:
+    """A scene in `worlds` copies, so many frames at a time."""
+    import newton
+
+    one, many = newton.ModelBuilder(), newton.ModelBuilder()
+    one.default_shape_cfg.gap = 0.0
+    one.add_mjcf(str(scene.path))
+    assert one.body_count == poses.shape[2], "Newton has other bodies"
+    many.replicate(one, worlds)
+    model = many.finalize(device="cpu")
+    model.shape_gap.zero_()
+    return NewtonFrames(model, poses.reshape(-1, worlds * poses.shape[2], 7), clock, broad_phase=broad_phase)
+
+
+class NewtonFrames:
+    """Newton's collision pipeline of a model, at poses [turns, bodies, 7]; `measure_newton` collides them in turn.
+
+    contacts: found in the last pass. Raises where a buffer was too small: then contacts were lost. options: of the
+    pipeline.
+    """
+
+    def __init__(self, model: Any, poses: np.ndarray, clock: Callable[[], float], **options: Any) -> None:
+        import newton
+
+        self._pipeline = newton.CollisionPipeline(model, **options)
+        self._buffer = self._pipeline.contacts()
+        self._state = model.state()
+        self._poses = [wp.array(turn, dtype=wp.transform, device="cpu") for turn in poses.astype(np.float32)]
+        self._clock = clock
+        self.contacts = 0
+
+    def measure_newton(self) -> float:
+        seconds, self.contacts = 0.0, 0
+        for pose in self._poses:
+            self._state.body_q = pose
+            start = self._clock()
+            self._pipeline.collide(self._state, self._buffer)
+            seconds += self._clock() - start
+            found = int(self._buffer.rigid_contact_count.numpy()[0])
+            if found > self._buffer.rigid_contact_max:
+                raise RuntimeError(f"{found} contacts, capacity for {self._buffer.rigid_contact_max}")
+            self.contacts += found
+        return seconds
+
 
 BODIES, FORMS, FRAMES = 100, 5, 3
 GAP = 0.002
@@ -30,7 +163,7 @@ HULL_DISTANCES = {"overlapping": -0.2, "near": 0.005}
 """What is meant by it: how far apart the hulls' bounding balls are [m]; a hull is some 1 m wide."""
 
 
-def measure(repeats: int, clock: str) -> BenchTable:
+def measure_meshes(repeats: int, clock: str) -> BenchTable:
     """Seconds a frame or a pair of each peer and of this engine, and how many times as fast this is."""
     table = BenchTable(
         "meshes",
@@ -227,3 +360,102 @@ class CoalHulls:
             coal.collide(shape, first, shape, second, request, result)
             contacts += result.numContacts()
         return clock() - start, contacts
+
+
+WALK_FRAMES = 2000
+SIDES = (512, 4096)
+LAID_BODIES = 100
+LAID = 20
+"""Frames of meshes that lie on a terrain."""
+
+
+def measure_heightfield(repeats: int, clock: str) -> BenchTable:
+    """Microseconds a frame of both, and a sphere's time on terrains of two sizes."""
+    table = BenchTable(
+        "heightfield",
+        "Heightfields, one core",
+        ["scene", "MuJoCo, a frame", "ours, a frame", "times as fast"],
+        notes=["Computing alone. Median of repeats taken in turn, least and most in brackets."],
+    )
+    scene = quadruped(512)
+    ours, theirs = Ours.of(scene, clock=CLOCKS[clock]), Mujoco(scene, CLOCKS[clock])
+    times = interleaved({"mujoco": lambda: theirs.measure().seconds, "ours": lambda: ours.measure().seconds}, repeats)
+    both = [spread_time(times[side] / WALK_FRAMES) for side in ("mujoco", "ours")]
+    table.add(scene.name, *both, ratio(times["mujoco"], times["ours"]))
+    for side, seconds in times.items():
+        table.keep(f"quadruped {side} seconds", seconds)
+    table.notes.append(f"{scene.name}: {stage_shares(ours)}")
+    rolls = {side: rolling(side, clock, table) for side in SIDES}
+    times = interleaved({str(side): lambda one=one: one.measure().seconds for side, one in rolls.items()}, repeats)
+    for side in SIDES:
+        table.add(f"a sphere on {side} x {side} heights", "", spread_time(times[str(side)] / WALK_FRAMES), "")
+        table.keep(f"sphere {side} seconds", times[str(side)])
+    _measure_meshes(table, repeats, clock)
+    return table
+
+
+def _measure_meshes(table: BenchTable, repeats: int, clock: str) -> None:
+    """Bodies of 5000 triangles each, laid on terrains of two sizes whose cells are of one size."""
+    laid = {side: lying(side, clock) for side in SIDES}
+    times = interleaved({str(side): lambda one=one: one.measure().seconds for side, one in laid.items()}, repeats)
+    for side in SIDES:
+        name = f"{LAID_BODIES} meshes of 5000 triangles on {side} x {side} heights"
+        table.add(name, "", spread_time(times[str(side)] / LAID), "")
+        table.keep(f"meshes {side} seconds", times[str(side)])
+
+
+def lying(side: int, clock: str) -> Ours:
+    """Meshes somewhere in the middle of a terrain, their lowest point 5 mm in it, turned at random in each frame."""
+    rng = np.random.default_rng(1)
+    heights = (5.0 * terrain(side, np.random.default_rng(0))).astype(np.float32)
+    half = HALF_SIZE * (side - 1) / 511.0
+    builder = ModelBuilder()
+    builder.add_shape_heightfield(-1, heights, half, half, 0.1)
+    vertices, faces = bumpy(rng, 51, 50, 0.3)
+    turn = rng.normal(size=(LAID, LAID_BODIES, 4))
+    turn /= np.linalg.norm(turn, axis=2, keepdims=True)
+    poses = np.zeros((LAID, 1, LAID_BODIES, 7))
+    poses[:, 0, :, 3:] = turn
+    poses[:, 0, :, :2] = 2.0 * (np.stack(np.divmod(np.arange(LAID_BODIES), 10), axis=1) - 4.5)
+    for body in range(LAID_BODIES):
+        builder.add_shape_mesh(builder.add_body(), vertices, faces)
+        for frame in range(LAID):
+            placed = vertices @ rotation_of(poses[frame, 0, body][None])[0].T + poses[frame, 0, body, :3]
+            column, row = np.round((placed[:, :2].T / half + 1.0) * 0.5 * (side - 1)).astype(int)
+            poses[frame, 0, body, 2] = (heights[row, column] - placed[:, 2]).max() - 0.005
+    return Ours(builder.finalize(), poses, clock=CLOCKS[clock])
+
+
+def quadruped(count: int) -> BenchScene:
+    """The quadruped walks under random controls."""
+    folder = FOLDER / f"quadruped_{count}"
+    path = write_quadruped(folder, count)
+    model = compile_mjcf(path).mj_model
+    cache = folder / f"qpos_{WALK_FRAMES}.npy"
+    if not cache.exists():
+        np.save(cache, walk(model, WALK_FRAMES, every=2, settle=400))
+    return BenchScene(f"dm_control's quadruped on {count} x {count} heights", path, model, np.load(cache))
+
+
+def rolling(side: int, clock: str, table: BenchTable) -> Ours:
+    """A sphere across a terrain; notes how long its heights took to load and what they took of memory."""
+    heights = (5.0 * terrain(side, np.random.default_rng(0))).astype(np.float32)
+    poses = np.zeros((WALK_FRAMES, 1, 1, 7))
+    poses[:, 0, 0, 6] = 1.0
+    poses[:, 0, 0, 0] = np.linspace(-20.0, 20.0, WALK_FRAMES)
+    at = np.round(poses[:, 0, 0, 0] / HALF_SIZE * 255.5 + 0.5 * (side - 1)).astype(int)
+    poses[:, 0, 0, 2] = heights[side // 2, at] + 0.3
+    tracemalloc.start()
+    start = time.perf_counter()
+    builder = ModelBuilder()
+    half = HALF_SIZE * (side - 1) / 511.0  # cells are of one size
+    builder.add_shape_heightfield(-1, heights, half, half, 0.1)
+    builder.add_shape_sphere(builder.add_body(), radius=0.3)
+    one = Ours(builder.finalize(), poses, clock=CLOCKS[clock])
+    seconds, (_, peak) = time.perf_counter() - start, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    size = f"{heights.nbytes / 2**20:.1f} MiB of heights"
+    table.notes.append(
+        f"{side} x {side}: {size}; loading took {seconds:.2f} s and {peak / 2**20:.1f} MiB more at most."
+    )
+    return one

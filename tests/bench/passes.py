@@ -19,6 +19,7 @@ from collidecli.scene.model import Model
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
 from tests.bench.scenes import BenchScene, dog, hand, humanoid, pile, sparse_pile
 from tests.bench.timing import CLOCKS, Mujoco, Ours, model_and_poses
+from tests.support.poses import random_quaternions
 
 # A humanoid and piles against `mj_collision`: computing alone, the same frames, one core each.
 
@@ -183,8 +184,7 @@ def crowd(count: int, frames: int) -> tuple[Model, np.ndarray]:
     side = (SPACE * count) ** (1 / 3)
     poses = np.empty((frames, 1, count, 7))
     poses[..., :3] = rng.uniform(0, side, (count, 3)) + 0.1 * rng.normal(size=(frames, 1, count, 3))
-    turn = rng.normal(size=(frames, 1, count, 4))
-    poses[..., 3:] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
+    poses[..., 3:] = random_quaternions(rng, frames, 1, count)
     return crowd_builder(count).finalize(), poses
 
 
@@ -198,8 +198,7 @@ def drifting_crowd(count: int, frames: int, step: float) -> tuple[Model, np.ndar
     poses = np.empty((frames, 1, count, 7))
     # Reflected at the walls: a triangle wave of the straight path.
     poses[:, 0, :, :3] = side - np.abs(np.mod(path, 2.0 * side) - side)
-    turn = rng.normal(size=(count, 4))
-    poses[..., 3:] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
+    poses[..., 3:] = random_quaternions(rng, count)
     return crowd_builder(count).finalize(), poses
 
 

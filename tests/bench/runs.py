@@ -1,4 +1,4 @@
-"""Runs of the whole program: start, writing and peak memory."""
+"""Runs of the whole program, loads of stages and fields, and the path of a device on the CPU."""
 
 from __future__ import annotations
 
@@ -9,20 +9,98 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
 from collidecli.commands.run import RunRequest, run
-from collidecli.scene.options import EngineOptions
+from collidecli.engine.cells import PoseBatch
+from collidecli.engine.geometry.signed_distance import field_of
+from collidecli.engine.pipeline import ChunkReport, build_pipeline, find_device
+from collidecli.engine.runtime import device_stream
+from collidecli.engine.runtime.device_stream import Traffic
+from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.scheduler import Workers, batch_size, worker_count
+from collidecli.scene.model import Model
+from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.text_format import memory
+from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.trajectory_files import TrajectoryWriter
 from tests.bench.passes import SCENES
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
 from tests.bench.scenes import FOLDER, BenchScene, humanoid
 from tests.bench.timing import Ours, model_and_poses
+from tests.support import fields
+from tests.support.engine_runs import mixed_builder, random_poses
+from tests.support.usd_scenes import write_environments, write_robot
+
+ENVIRONMENT_COUNTS = (1, 64, 1024, 4096)
+AS_ONE_WORLD = (64, 256)
+LINKS = 12
+DIRECTIONS = {
+    "reference": "each references the robot",
+    "inherit": "all inherit the first",
+    "copy": "each holds a copy of its specs",
+}
+
+MEASURED = """
+import json, re, sys, time
+from collidecli.commands.scenes import load_scene
+from collidecli.scene.options import SceneOptions
+import collidecli.importers.usd.scene
+start = time.perf_counter()
+scene = load_scene([sys.argv[1]], None, options=SceneOptions(environments=sys.argv[2]))
+seconds = time.perf_counter() - start
+model = scene.model
+peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) * 1024
+print(json.dumps([seconds, peak, model.world_count, int(model.world_template.max()) + 1]))
+"""
+"""A process of its own for each load: no layer is in pxr's cache, and VmHWM, which Linux alone has, is its own peak."""
+
+
+def measure_environments(repeats: int, clock: str) -> BenchTable:
+    """Loads of whole processes by the wall clock, whatever clock was asked for."""
+    table = BenchTable(
+        "environments",
+        f"Environments of a robot of {LINKS} links and {2 * LINKS} colliders: loading",
+        ["environments", "file", "worlds", "templates", "load", "peak memory"],
+        notes=[
+            "Scene file to finalized model, in a process of its own; imports are not in the time, and are in the "
+            "memory. The last rows take the whole stage as one world (`--environments none`), which is what a "
+            "reader that composes every environment pays. Files are .usda, read as text."
+        ],
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        robot = write_robot(Path(folder), LINKS)
+        for how, words in DIRECTIONS.items():
+            for count in ENVIRONMENT_COUNTS if how != "inherit" else ENVIRONMENT_COUNTS[-1:]:
+                path = write_environments(Path(folder), robot, count, how, f"{how}_{count}.usda")
+                _row(table, path, f"{count}: {words}", "", repeats)
+        for count in AS_ONE_WORLD:
+            path = write_environments(Path(folder), robot, count, name=f"one_world_{count}.usda")
+            _row(table, path, f"{count}: {DIRECTIONS['reference']}, as one world", "none", 1)
+    return table
+
+
+def _row(table: BenchTable, path: Path, words: str, environments: str, repeats: int) -> None:
+    found = [_load(path, environments) for _ in range(min(repeats, MOST_REPEATS))]
+    seconds = np.array([each[0] for each in found])
+    worlds, templates = found[0][2:]
+    peak = max(int(each[1]) for each in found)
+    table.add(words, memory(path.stat().st_size), worlds, templates, spread_time(seconds), memory(peak))
+    table.keep(f"{words} seconds", seconds)
+    table.keep(f"{words} peak bytes", peak)
+
+
+def _load(path: Path, environments: str) -> list[float]:
+    command = [sys.executable, "-c", MEASURED, str(path), environments]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
 
 # How long until `collide` answers: the help, first contacts, and whole runs against imports and a script of MuJoCo.
 
@@ -34,7 +112,7 @@ START_SCENES = {
 SCRIPT = Path(__file__).with_name("contact_script.py")
 FRAMES = (100, 10_000, 100_000)
 MOST_REPEATS = 3
-"""Of an empty cache: each may compile every kernel anew."""
+"""Of loads, and of an empty cache, where each may compile every kernel anew."""
 
 
 def measure_start(repeats: int, clock: str) -> BenchTable:
@@ -261,3 +339,119 @@ def measure_memory(repeats: int, clock: str) -> BenchTable:
                 )  # fmt: skip
                 table.keep(f"{key} {count} frames limit {limit or 'none'} peak bytes", peak)
     return table
+
+
+RESOLUTIONS = (32, 64)
+BAND = (-0.05, 0.05)
+
+
+def measure_fields(repeats: int, clock: str) -> BenchTable:
+    """Seconds of the wall clock, whatever clock was asked for: building uses every core."""
+    table = BenchTable(
+        "fields",
+        "Signed distance fields: built, and found in the cache",
+        ["surface", "voxels along", "building", "a hit", "MiB"],
+        notes=[f"On the CPU. The band is {BAND[1]:g} m to either side, the kernels are compiled."],
+    )
+    surfaces = {"torus": fields.ring(), "open bowl": fields.bowl(), "dirty blobs": fields.dirty()}
+    device = find_device("cpu")
+    for name, mesh in surfaces.items():
+        for resolution in RESOLUTIONS:
+            shape = fields.field_of(ShapeType.MESH, mesh=mesh, max_resolution=resolution, narrow_band_range=BAND)
+            grid = field_of(shape, device)
+            with tempfile.TemporaryDirectory() as folder:
+                cache = FieldCache(folder)
+                field_of(shape, device, cache)
+                built = _times(repeats, lambda shape=shape: field_of(shape, device))
+                hits = _times(repeats, lambda shape=shape, cache=cache: field_of(shape, device, cache))
+            table.add(name, str(resolution), spread_time(built), spread_time(hits), f"{grid.bytes / 2**20:.1f}")
+            table.keep(f"{name} {resolution} building seconds", built)
+            table.keep(f"{name} {resolution} hit seconds", hits)
+    return table
+
+
+def _times(repeats: int, work) -> np.ndarray:
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return np.array(times)
+
+
+DEVICE_CASES = ((1, 1000), (1, 100_000), (4096, 10), (4096, 100), (4096, 1000))
+"""Worlds and frames."""
+DISTINCT = 50
+"""Different frames of the motion, which is repeated."""
+
+
+def robot(worlds: int) -> tuple[Model, np.ndarray]:
+    """A robot of primitives over two planes, in worlds of one template; and some frames of its motion."""
+    model = mixed_builder(0, LINKS).finalize(world_count=worlds)
+    return model, random_poses(np.random.default_rng(1), (DISTINCT, 1, LINKS), 1.5)
+
+
+def batches(model: Model, poses: np.ndarray, frames: int, cells: int) -> Iterator[PoseBatch]:
+    """A motion of `frames` frames, of which one recorded world serves all worlds, in batches of about `cells` cells."""
+    worlds = model.world_count
+    step = max(1, cells // worlds)
+    for first in range(0, frames, step):
+        here = np.arange(first, min(first + step, frames)) % len(poses)
+        yield PoseBatch(first * worlds, len(here) * worlds, first, poses[here])
+
+
+def measure_device_path(repeats: int, clock: str) -> BenchTable:
+    """Each case once, on the path of a device and on that of the CPU."""
+    table = BenchTable(
+        "device_path",
+        f"The path of a device on the CPU's arrays: a robot of {LINKS} links",
+        ["worlds", "frames", "contacts", "chunks", "uploads", "uploaded", "downloads", "downloaded", "waits", "scratch",
+         "seconds", "on the CPU's path"],
+        notes=["Uploads, downloads and waits are per chunk, bytes and scratch the largest of a chunk and of a worker."],
+    )  # fmt: skip
+    for worlds, frames in DEVICE_CASES:
+        _measure_case(table, worlds, frames)
+    return table
+
+
+def _measure_case(table: BenchTable, worlds: int, frames: int) -> None:
+    model, poses = robot(worlds)
+    made: list[Workspace] = []
+    start = Workspace.__init__
+
+    def kept(self: Workspace, *arguments: object, **options: object) -> None:
+        start(self, *arguments, **options)
+        made.append(self)
+
+    seconds = [_run(model, poses, frames)[0]]
+    with patch.object(device_stream, "TREATED_AS_DEVICES", {"cpu"}), patch.object(Workspace, "__init__", kept):
+        took, contacts, reports = _run(model, poses, frames)
+    total = Traffic()
+    for each in made:
+        total = total.plus(each.traffic)
+    chunks = len(reports)
+    scratch = max(each.bytes for each in made)
+    table.add(
+        worlds, frames, f"{contacts / 1e6:.2f} M", chunks, f"{total.uploads / chunks:.2f}",
+        memory(total.uploaded_bytes // chunks), f"{total.downloads / chunks:.2f}",
+        memory(total.downloaded_bytes // chunks), f"{total.waits / chunks:.2f}", memory(scratch), f"{took:.2f}",
+        f"{seconds[0]:.2f}",
+    )  # fmt: skip
+    table.keep(f"{worlds} worlds {frames} frames seconds", took)
+    table.keep(f"{worlds} worlds {frames} frames scratch bytes", scratch)
+    table.keep(f"{worlds} worlds {frames} frames waits a chunk", total.waits / chunks)
+
+
+def _run(model: Model, poses: np.ndarray, frames: int) -> tuple[float, int, list[ChunkReport]]:
+    """Processor time [s], contacts and reports."""
+    device = find_device("cpu")
+    engine = replace(EngineOptions(), broad_phase="explicit")
+    pipeline, _ = build_pipeline(model, ContactOptions(), engine, device, lambda: poses, np.dtype(np.float64))
+    workers = worker_count(1, device_stream.has_own_memory(device))
+    cells = batch_size(pipeline, frames * model.world_count, workers, 0)
+    begin, contacts, reports = time.process_time(), 0, []
+    with Workers(pipeline, workers, 8 << 30) as pool:
+        for block, report in pool.collide(batches(model, poses, frames, cells), frames * model.world_count):
+            contacts += block.contact_count
+            reports.append(report)
+    return time.process_time() - begin, contacts, reports

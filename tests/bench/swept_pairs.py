@@ -5,7 +5,7 @@ python -m tests.bench.swept_pairs --pairs 10000 --meshes
 
 Pairs of convex shapes are sampled at 129 times of their step, then around the least of them, four times, at 33 times
 of an interval of one sixteenth of the length: the last ones are 2^-22 of the step apart. Pairs of meshes are compared
-with FCL at 2^16 + 1 times (`tests/support/swept_meshes.py`).
+with FCL at 2^16 + 1 times (`tests/support/swept_motions.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collidecli.engine.sweep.motion import UNDECIDED
 from collidecli.engine.sweep.stage import SweepStage, sweep_stage
 from collidecli.scene.model import Model
 from collidecli.scene.options import DEFAULT_SWEEP_TOLERANCE
-from tests.support.swept_motions import BODIES, random_scene, random_step, sampled_poses
+from tests.support.swept_motions import BODIES, SweptMeshes, random_scene, random_step, sampled_poses
 
 FIRST, ZOOMED, ZOOMS = 129, 33, 4
 STEPS = 50
@@ -75,8 +75,6 @@ def compared_meshes(
 ) -> Counter[str]:
     """Counts of one step of meshes: with `outside of the touch` a time of the touch that is not in its row, with
     `apart` a row at whose first time the meshes are farther apart than the tolerance, by FCL."""
-    from tests.support.swept_meshes import SweptMeshes  # FCL is a peer, which need not be there
-
     meshes, row, counts = SweptMeshes(model, step), row_of_pairs(swept), Counter[str]()
     for (a, b), at in zip(PAIRS.tolist(), row.tolist(), strict=True):
         touch = meshes.touch(a, b)

@@ -75,9 +75,6 @@ def test_depths_of_two_spheres(audit):
     assert usable["cells"] == (DEPTH <= 0.02).sum()
     assert usable["listed"] == [{"world": 0, "first_frame": int(np.argmax(DEPTH > 0.02)), "last_frame": FRAMES - 1}]
     assert result["checks"][0]["reason"].startswith("1 pair deeper than allowed, up to 0.08")
-
-
-def test_a_limit_is_not_exceeded_by_itself(audit):
     deepest = audit("scene.xml", "-t", "motion.h5")["pairs"][0]["depth"]
     assert audit("scene.xml", "-t", "motion.h5", "--max-depth", repr(deepest))["passed"]
     assert not audit("scene.xml", "-t", "motion.h5", "--max-depth", repr(deepest * (1 - 1e-6)))["passed"]
@@ -112,6 +109,11 @@ def test_classes_of_pairs(audit, robot):
     ):
         checks = audit(robot, "-t", "robot.h5", *options)["checks"]
         assert [one["name"] for one in checks if one["failing"]] == failing, options
+    result = audit(robot, "-t", "robot.h5", "--frames", "1:", "--max-start", "2cm", "--max-depth", "1")
+    assert [one["failing"] for one in result["checks"]] == [0, 0, 0, 1]
+    result = audit(robot, "-t", "robot.h5", "--frames", "1:", "--max-depth", "1cm")
+    assert result["usable"]["unusable_from_start"] == 2
+    assert audit(robot, "-t", "robot.h5", "--max-start", "0")["passed"]
 
 
 FIXED_BASE = """<mujoco>
@@ -151,14 +153,6 @@ def test_the_fixed_base_belongs_to_its_robot(here, audit, collide):
         answer = collide("audit arm.xml -t arm.npz --self --self-bodies", names)
         assert (answer.code, f"{names.replace(',', ', ')} names no two bodies" in answer.err) == (2, True)
     assert "box and link may touch: no rule forbids it" in collide("inspect arm.xml --why base upper").out
-
-
-def test_first_frames(audit, robot):
-    result = audit(robot, "-t", "robot.h5", "--frames", "1:", "--max-start", "2cm", "--max-depth", "1")
-    assert [one["failing"] for one in result["checks"]] == [0, 0, 0, 1]
-    result = audit(robot, "-t", "robot.h5", "--frames", "1:", "--max-depth", "1cm")
-    assert result["usable"]["unusable_from_start"] == 2
-    assert audit(robot, "-t", "robot.h5", "--max-start", "0")["passed"]
 
 
 def test_limits_of_a_file(audit, robot, here):

@@ -27,7 +27,7 @@ from collidecli.exporters.layouts import QUANTILES, joined_statistics, statistic
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.input_files import file_sha256
 from tests.cli.conftest import SCENE, CommandLine, refusals
-from tests.cli.test_hydroelastic import scene, stiffness
+from tests.cli.test_particles import scene, stiffness
 from tests.cli.test_recordings import falling, write_demos
 from tests.support.batches import compute, plan
 
@@ -94,7 +94,7 @@ def files_of(folder: str) -> set[str]:
     return {str(path.relative_to(folder)) for path in Path(folder).rglob("*") if path.is_file()}
 
 
-def test_parquet_has_the_contacts_of_every_episode(done, collide):
+def test_parquet_has_the_contacts_of_every_episode(done, collide, monkeypatch):
     answer = gather(collide, "parquet")
     assert files_of("out") == {"contacts-00000.parquet", "episodes.parquet", "gather.json", "README.md"}
     episodes = parquet.read_table("out/episodes.parquet").to_pylist()
@@ -115,6 +115,18 @@ def test_parquet_has_the_contacts_of_every_episode(done, collide):
         np.testing.assert_array_equal(ours["point0_z"], contacts.column("point0")[:, 2])
         assert ours["shape1"].tolist() == [contacts.shapes.path[row] for row in contacts.column("shape1")]
         np.testing.assert_array_equal(ours["time"], np.repeat(contacts.time, counts))
+    monkeypatch.setattr(arrays, "GROUP_BYTES", 1)
+    gather(collide, "parquet", "groups")
+    held = parquet.ParquetFile("groups/contacts-00000.parquet")
+    found = [set(held.read_row_group(k)["episode_index"].to_pylist()) for k in range(held.num_row_groups)]
+    assert found == [{0}, {1}, {2}, {3}]
+    monkeypatch.setattr(arrays, "PART_BYTES", 1)
+    gather(collide, "parquet", "files")
+    found = [set(parquet.read_table(f"files/contacts-{k:05d}.parquet")["episode_index"].to_pylist()) for k in range(4)]
+    assert found == [{0}, {1}, {2}, {3}]
+    one = pyarrow.concat_tables([parquet.read_table(f"files/contacts-{k:05d}.parquet") for k in range(4)])
+    other = parquet.read_table("groups/contacts-00000.parquet")
+    assert one.to_pylist() == other.to_pylist()
 
 
 def tables_of(folder: str) -> dict[str, list[dict]]:
@@ -165,21 +177,6 @@ def test_a_manifest_trusts_what_runs_recorded(done, collide, monkeypatch):
     assert parquet.read_table("again.parquet").to_pylist() == found
 
 
-def test_parquet_files_end_with_an_episode(done, collide, monkeypatch):
-    monkeypatch.setattr(arrays, "GROUP_BYTES", 1)
-    gather(collide, "parquet", "groups")
-    held = parquet.ParquetFile("groups/contacts-00000.parquet")
-    found = [set(held.read_row_group(k)["episode_index"].to_pylist()) for k in range(held.num_row_groups)]
-    assert found == [{0}, {1}, {2}, {3}]
-    monkeypatch.setattr(arrays, "PART_BYTES", 1)
-    gather(collide, "parquet", "files")
-    found = [set(parquet.read_table(f"files/contacts-{k:05d}.parquet")["episode_index"].to_pylist()) for k in range(4)]
-    assert found == [{0}, {1}, {2}, {3}]
-    one = pyarrow.concat_tables([parquet.read_table(f"files/contacts-{k:05d}.parquet") for k in range(4)])
-    other = parquet.read_table("groups/contacts-00000.parquet")
-    assert one.to_pylist() == other.to_pylist()
-
-
 PAIRS = ("--pairs", "*ball,*base", "--pairs", "*far,*base")
 
 
@@ -198,13 +195,9 @@ def least_distances(contacts: ContactSet) -> list[float]:
     found = []
     for frame in range(contacts.frame_count):
         cell = contacts.cell(frame)
-        names = [
-            {contacts.shapes.path[a], contacts.shapes.path[b]} for a, b in zip(cell.shape0, cell.shape1, strict=True)
-        ]
-        held = [
-            d for d, pair in zip(cell.distance.tolist(), names, strict=True) if all("far" not in name for name in pair)
-        ]
-        found.append(min(held, default=float("inf")))
+        far = [row for row, path in enumerate(contacts.shapes.path) if "far" in path]
+        held = cell.distance[~(np.isin(cell.shape0, far) | np.isin(cell.shape1, far))]
+        found.append(float(held.min(initial=np.inf)))
     return found
 
 
@@ -284,11 +277,6 @@ def check_statistics(found: dict[str, Any], columns: dict[str, np.ndarray]) -> N
         assert (np.diff([of[key] for key in STATISTICS], axis=0) >= -1e-12).all(), name
 
 
-def collate(items: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """As `default_collate` of PyTorch: values of different sizes are refused."""
-    return {name: np.stack([item[name] for item in items]) for name in items[0]}
-
-
 def test_lerobot_has_a_row_for_each_frame(batch, collide):
     (batch / "jobs.toml").write_text(JOBS.replace("0.2", "4.10001"))  # a second contact in the first frames
     compute(collide)
@@ -298,7 +286,7 @@ def test_lerobot_has_a_row_for_each_frame(batch, collide):
     }  # fmt: skip
     info, items = load_lerobot(Path("out"))
     assert info["features"]["contact.pair_touching"]["names"] == ["*ball *base", "*far *base"]
-    rows = collate(items)
+    rows = {name: np.stack([item[name] for item in items]) for name in items[0]}  # `default_collate` of PyTorch
     shapes = parquet.read_table("out/meta/shapes.parquet")["path"].to_pylist()
     for number, (_, _, contacts) in enumerate(contact_sets()):
         ours = {name: values[rows["episode_index"] == number] for name, values in rows.items()}

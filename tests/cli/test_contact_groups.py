@@ -43,9 +43,6 @@ def test_check_and_inspect(made, collide, block):
     assert f"hydro patches  {patches.row_count} rows in {held['cells']} cells" in shown
     assert "column of soft contacts" in shown
     assert " area [m^2] " in shown
-
-
-def test_inspect_of_several_sets_counts_the_rows_of_groups(made, collide, block):
     write_contact_set(made / "b.h5", MODEL, made_up_block(MODEL, GROUP_FRAMES))
     lines = collide("inspect a.h5 b.h5").out.splitlines()
     rows = {name: str(held.row_count) for name, held in block.groups.items()}
@@ -101,8 +98,10 @@ def test_an_exchange_of_shapes_by_path_turns_forces(made, collide, block):
     assert any(line.startswith(pair) and f"force {force}" in line and f"center {center}" in line for line in lines)
 
 
-def test_sets_of_other_groups_are_not_merged(made, collide):
-    write_contact_set(made / "b.h5", MODEL, made_up_block(MODEL, GROUP_FRAMES))
+def test_a_group_of_one_set_is_a_difference_and_sets_are_not_merged(differences, collide, block):
+    code, result, _ = differences(made_up_block(MODEL, GROUP_FRAMES))
+    assert code == 1
+    assert result["reasons"] == [f"only A has {group.name.replace('_', ' ')}" for group in OF_CELLS]
     told = "groups: /hydro_faces, /hydro_patches, /self_contacts, /soft_contacts"
     collide.refused("merge a.h5 b.h5 --worlds -o ab.h5", told=told)
 
@@ -128,9 +127,11 @@ def test_equal_sets_have_no_difference(differences, block):
 
 @pytest.mark.parametrize(
     ("group", "column", "unit"),
-    [("hydro_patches", "force", "N"), ("hydro_faces", "pressure", "Pa"), ("soft_contacts", "distance", "m"),
-     ("self_contacts", "point1", "m"), ("hydro_patches", "center", "m")],
-)  # fmt: skip
+    [
+        *(("hydro_patches", "force", "N"), ("hydro_faces", "pressure", "Pa"), ("soft_contacts", "distance", "m")),
+        *(("self_contacts", "point1", "m"), ("hydro_patches", "center", "m")),
+    ],
+)
 def test_a_changed_number_is_found_within_its_tolerance(differences, collide, block, group, column, unit):
     other = changed(block, group, column, 5, 0.25)
     code, result, groups = differences(other)
@@ -196,22 +197,12 @@ def test_a_row_at_the_limit_is_no_difference_within_the_tolerance(made, collide,
     collide.ok("diff near.h5 gone.h5 --ignore-shallow 0.001")
 
 
-def test_a_group_of_one_set_is_a_difference(differences, block):
-    code, result, _ = differences(made_up_block(MODEL, GROUP_FRAMES))
-    assert code == 1
-    assert result["reasons"] == [f"only A has {name.replace('_', ' ')}" for name in (group.name for group in OF_CELLS)]
-
-
 def test_a_selection_of_shapes_and_of_fields(differences, block):
     patches = block.groups["hydro_patches"].columns
     row = int(np.flatnonzero(patches["shape1"] == 4)[0])
     other = changed(block, "hydro_patches", "area", row, 1.0)
-    assert differences(other)[0] == 1
-    assert differences(other, "--exclude", "egg")[0] == 0
-    assert differences(other, "--include", "egg")[0] == 1
-    assert differences(other, "--fields", "depth")[0] == 0
-    assert differences(other, "--fields", "area")[0] == 1
-    assert differences(other, "--pairs-only")[0] == 0
+    cases = {"": 1, "--exclude egg": 0, "--include egg": 1, "--fields depth": 0, "--fields area": 1, "--pairs-only": 0}
+    assert {words: differences(other, *words.split())[0] for words in cases} == cases
 
 
 def test_shapes_in_another_order_are_matched_by_path(differences, block):
@@ -277,9 +268,12 @@ def test_surfaces_and_particles_in_a_report(made, collide, block):
     collide.refused("plot b.h5 --kind forces -o f.svg", told="it has no hydroelastic surfaces")
 
 
-def test_a_force_that_is_not_finite_is_refused_in_a_report(made, collide, block):
+def test_values_that_cannot_be_are_refused(made, collide, block):
+    """Touches of surfaces are compared with plain Python in test_particles.py."""
     write_contact_set(made / "b.h5", MODEL, changed(block, "hydro_patches", "force", 3, np.nan))
     collide.refused("report b.h5 -o r.html", told="b.h5: /hydro_patches/force: is not finite")
+    write_contact_set(made / "c.h5", MODEL, changed(block, "hydro_patches", "shape1", 2, 90))
+    collide.refused("events c.h5", told="/hydro_patches/shape1")
 
 
 def test_groups_in_python(made, block):
@@ -330,12 +324,6 @@ def test_groups_as_datasets(made, block):
         assert contacts.to_xarray("0:1", exclude="*", group="soft_contacts").sizes["row"] == 0
         with pytest.raises(InputError, match="there is no group 'x'"):
             contacts.to_xarray(group="x")
-
-
-def test_events_refuse_a_surface_of_a_shape_that_does_not_exist(made, collide, block):
-    """Touches of surfaces are compared with plain Python in test_particles.py."""
-    write_contact_set(made / "c.h5", MODEL, changed(block, "hydro_patches", "shape1", 2, 90))
-    collide.refused("events c.h5", told="/hydro_patches/shape1")
 
 
 @pytest.mark.usefixtures("no_charts")
@@ -410,9 +398,6 @@ def test_a_group_as_csv(made_of_every_group, collide, every_group):
         assert [int(row[f"indices_{n}"]) for n in range(3)] == columns["indices"][k].tolist()
         assert float(row["point_world_y"]) == columns["point_world"][k, 1]
         assert np.float32(row["barycentric_2"]) == columns["barycentric"][k, 2]
-
-
-def test_faces_have_the_shapes_of_their_patches(made_of_every_group, collide, every_group):
     left_out = collide.result("export a.h5 --to csv --group hydro_faces -o f.csv")["left_out"]
     assert any(one.startswith("vertices: ") for one in left_out)
     patches, faces = every_group.groups["hydro_patches"].columns, every_group.groups["hydro_faces"].columns
@@ -452,8 +437,7 @@ def test_a_group_as_npz_has_its_columns_and_lists(made_of_every_group, collide, 
 
 def test_a_group_as_parquet(made_of_every_group, collide, every_group):
     parquet = pytest.importorskip("pyarrow.parquet")
-    args = ("--to", "parquet", "--group", "hydro_patches", "-o", "p.parquet")
-    collide.ok("export a.h5", *args)
+    collide.ok("export a.h5 --to parquet --group hydro_patches -o p.parquet")
     table = parquet.read_table(made_of_every_group / "p.parquet")
     patches = every_group.groups["hydro_patches"].columns
     assert table["force_z"].to_pylist() == patches["force"][:, 2].tolist()
@@ -478,14 +462,11 @@ def test_soft_contacts_in_the_layout_of_newton(made_of_every_group, collide, eve
 
 
 def test_a_group_that_a_set_or_a_format_lacks_is_refused(made_of_every_group, collide):
+    assert tuple(group.name for group in GROUPS) == GROUP_NAMES, "names of the option"
     write_contact_set(made_of_every_group / "b.h5", MODEL, made_up_block(MODEL, GROUP_FRAMES))
     collide.refused("export b.h5 --to csv --group soft_contacts -o x.csv", told="there is no group 'soft_contacts'")
     collide.refused("export a.h5 --to dart --group soft_contacts -o x.npz", told="use it with csv, parquet, npz")
     assert not list(made_of_every_group.glob("x.*"))
-
-
-def test_names_of_options_are_those_of_the_groups():
-    assert tuple(group.name for group in GROUPS) == GROUP_NAMES
 
 
 def test_surfaces_in_a_usd_layer(made_of_every_group, collide, every_group):
@@ -570,9 +551,6 @@ def test_parts_have_their_rows_of_groups(long_block, long):
                 np.testing.assert_allclose(found["force"], np.bincount(frame, size, LONG // BIN) / BIN)
             else:
                 assert "force" not in found
-
-
-def test_the_page_shows_them(long):
     text = report_page(long[1])
     for words, number in (
         ("Soft contacts in a frame, mean of 2 frames", 8),
@@ -581,9 +559,6 @@ def test_the_page_shows_them(long):
         ("Sum of nominal forces in a frame, mean of 2 frames", 8),
     ):
         assert text.count(words) == 2 * number, words  # title and name of a chart
-
-
-def test_a_selection_of_worlds_selects_rows_of_groups(long_block, long):
     result = report(ReportRequest(long[0], worlds=(1,), subsets=True)).as_dict()
     held = long_block.groups["soft_contacts"].cell_counts
     assert result["groups"]["counts"]["soft_contacts"]["rows"] == held[1::WORLDS].sum()

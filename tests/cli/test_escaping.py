@@ -95,25 +95,19 @@ def used(path: str) -> set[str]:
         return {names[row] for key in ("shape0", "shape1") for row in np.unique(file[f"/rigid_contacts/{key}"])}  # pyright: ignore
 
 
+COMMANDS = (
+    *("inspect A", "check A", "textconv A", "diff A B", "diff A B --github", "diff A A --github", "merge A B -o m.h5"),
+    *("events A --graph --first 500", "events A --by bodies --first 500", "label A --by shapes -o a.npz"),
+    *("audit A --max-depth 1mm --first 500", "audit A --max-depth 1mm --github", "export A --to csv -o a.csv"),
+    *("report A --against B -o a.html", "plot A -o a.svg --kind pairs"),
+)
+
+
 @pytest.mark.share(3)
 @pytest.mark.parametrize(
     "words",
     [
-        ["inspect", "A"],
-        ["check", "A"],
-        ["diff", "A", "B"],
-        ["diff", "A", "B", "--github"],
-        ["diff", "A", "A", "--github"],
-        ["events", "A", "--graph", "--first", "500"],
-        ["events", "A", "--by", "bodies", "--first", "500"],
-        ["label", "A", "--by", "shapes", "-o", "a.npz"],
-        ["audit", "A", "--max-depth", "1mm", "--first", "500"],
-        ["audit", "A", "--max-depth", "1mm", "--github"],
-        ["textconv", "A"],
-        ["merge", "A", "B", "-o", "m.h5"],
-        ["export", "A", "--to", "csv", "-o", "a.csv"],
-        ["report", "A", "--against", "B", "-o", "a.html"],
-        ["plot", "A", "-o", "a.svg", "--kind", "pairs"],
+        *(words.split() for words in COMMANDS),
         ["inspect", "A", "--why", "\x1b[2J", "\n::error::x"],
         ["events", "A", "--include", "\x1b[2J\n::error::x"],
         ["view", "\x1b[2J\n::error::x"],
@@ -141,6 +135,14 @@ def test_json_has_the_names_themselves(pair, collide):
     found = collide.result("events", pair[0], "--first", "9999")
     assert {one[side] for one in found["listed"] for side in ("shape0", "shape1")} <= used(pair[0])
     assert len(found["listed"]) > 20
+    parquet = pytest.importorskip("pyarrow.parquet")
+    collide.ok("export", pair[0], "--to", "parquet", "-o", "x.parquet")
+    table = parquet.read_table("x.parquet").to_pydict()
+    assert set(table["shape0"]) | set(table["shape1"]) == used(pair[0])
+    assert collide("diff", *pair, "--junit-xml", "x.xml").code == 1
+    root = ElementTree.parse("x.xml").getroot()
+    assert [one.tag for one in root.iter()].count("testcase") == 6
+    assert "\\x1b[31mred" in "".join(root.itertext())
 
 
 @pytest.mark.parametrize("words", [["export", "A", "--to", "csv", "-o", "x.csv"], ["events", "A", "--csv", "x.csv"]])
@@ -166,13 +168,6 @@ def test_a_cell_of_csv_is_one_cell_with_the_text(text):
     assert (cell.removeprefix("'"), end) == (text, "end")
     assert cell[:1] not in FORMULA_STARTS[:-1]
     assert cell.lstrip()[:1] not in FORMULA_STARTS[:-1]
-
-
-def test_parquet(pair, collide):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    collide.ok("export", pair[0], "--to", "parquet", "-o", "x.parquet")
-    table = parquet.read_table("x.parquet").to_pydict()
-    assert set(table["shape0"]) | set(table["shape1"]) == used(pair[0])
 
 
 def rendered(text: str):
@@ -210,13 +205,6 @@ def test_markdown_of_one_text(text):
     assert (head.content, cells[2].content) == ("a", "end")
 
 
-def test_junit(pair, collide):
-    assert collide("diff", *pair, "--junit-xml", "x.xml").code == 1
-    root = ElementTree.parse("x.xml").getroot()
-    assert [one.tag for one in root.iter()].count("testcase") == 6
-    assert "\\x1b[31mred" in "".join(root.itertext())
-
-
 def test_dot(pair, collide):
     collide.ok("events", pair[0], "--dot", "x.dot")
     quoted = r'"(?:[^"\\]|\\.)*"'
@@ -250,15 +238,12 @@ def test_pages(pair, collide, here, output):
     if output == "view":
         pytest.importorskip("viser")
     plain = written(named(tuple(f"name{n}" for n in range(len(HOSTILE)))), here / "plain.h5", "plain")
-    words = {
-        "report": ["-o", "x.html", "--against", pair[1]],
-        "plot": ["--kind", "pairs", "-o", "x.svg"],
-        "view": ["--export", "x.html"],
-    }[output]
+    page = "x.svg" if output == "plot" else "x.html"
+    words = {"report": ["-o", page, "--against", pair[1]], "plot": ["--kind", "pairs", "-o", page]}
     pages = []
     for file in (plain, pair[0]):
-        collide.ok(output, file, *words, "--force")
-        pages.append(Path(words[words.index("-o" if "-o" in words else "--export") + 1]).read_text(encoding="utf-8"))
+        collide.ok(output, file, *words.get(output, ["--export", page]), "--force")
+        pages.append(Path(page).read_text(encoding="utf-8"))
     assert Elements(pages[0]).found == Elements(pages[1]).found
     if output == "plot":
         ElementTree.fromstring(pages[1])

@@ -1,15 +1,18 @@
-"""collide events: thresholds, pauses, filters, files that it writes, and what it refuses."""
+"""collide events and clearance: thresholds, pauses, filters, files that they write, and what they refuse."""
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pandas
 import pytest
 
+import collidecli
 from tests.cli.conftest import refusals
 from tests.support.contact_sets import Touch, ordered, touching_set
 
@@ -56,6 +59,12 @@ def test_thresholds(events):
     assert events("--threshold", "any")["contacts"]["touching"] == 7
     assert events("--threshold", "-0.005")["contacts"]["touching"] == 4, "a distance of -0.005 is one of at most that"
 
+    def counts(gap: str) -> list[int]:
+        return [one["pauses"] for one in events("--merge-gap", gap)["listed"] if one["shape1"] == "ball"]
+
+    assert counts("0") == counts("0.49s") == [0, 0]
+    assert counts("1") == counts("500ms") == [1]
+
 
 def test_a_threshold_beyond_the_gap_is_refused(flicker, collide):
     """The gaps are 0.1, 0.2, 0.05, 0.1 and 0.1 m, the larger one counts, and one shape of a pair moves."""
@@ -63,14 +72,6 @@ def test_a_threshold_beyond_the_gap_is_refused(flicker, collide):
     assert "only up to their gap (0.1 m)" in collide.ok("events a.h5 --threshold 0.2").err
     for threshold in ("0.1", "any"):
         assert collide("events a.h5 --threshold", threshold).err == ""
-
-
-def test_pauses_in_frames_and_seconds(events):
-    def counts(gap: str) -> list[int]:
-        return [one["pauses"] for one in events("--merge-gap", gap)["listed"] if one["shape1"] == "ball"]
-
-    assert counts("0") == counts("0.49s") == [0, 0]
-    assert counts("1") == counts("500ms") == [1]
 
 
 def test_filters(events):
@@ -93,14 +94,11 @@ def test_filters(events):
         assert not any("shape0" in one for one in found)
 
 
+ORDERS = {"begin": ("begin_frame", 1), "duration": ("seconds", -1), "depth": ("least_distance", 1)}
+
+
 @pytest.mark.parametrize(
-    ("order", "column", "sign"),
-    [
-        ("begin", "begin_frame", 1),
-        ("duration", "seconds", -1),
-        ("depth", "least_distance", 1),
-        ("contacts",) * 2 + (-1,),
-    ],
+    ("order", "column", "sign"), [*((name, *of) for name, of in ORDERS.items()), ("contacts", "contacts", -1)]
 )
 def test_orders(events, collide, order, column, sign):
     listed = events("--sort", order)["listed"]
@@ -109,13 +107,6 @@ def test_orders(events, collide, order, column, sign):
     shown = collide.ok("events a.h5 --graph --first 2 --sort", order).out
     assert f"{listed[0]['begin_frame']} to {listed[0]['last_frame']}" in shown
     assert f"and {len(listed) - 2} more" in shown
-
-
-def test_the_graph_alone(flicker, collide):
-    shown = collide("events", flicker, "--graph", "--first", "0").out
-    assert " to " not in shown.split("touches ")[1]
-    assert shown.count("\n ") >= 3, "every pair of the graph"
-    assert "more pair" not in shown
 
 
 def test_files(events, here):
@@ -140,6 +131,9 @@ def test_a_set_without_a_touch(here, collide):
     collide.ok("events none.h5 --graph --csv none.csv --parquet none.parquet")
     assert Path("none.csv").read_text().startswith("file,world,shape0,shape1,begin_frame")
     assert len(pandas.read_parquet("none.parquet")) == 0
+    path = touching_set(FLICKER, 6, 2, [0, 1, 2, 1, 2, 3]).write(here / "b.h5")
+    collide.ok("events", path, "--merge-gap", "1")
+    collide.refused("events", path, "--merge-gap", "1s", told="are not ascending")
 
 
 test_wrong_arguments = refusals(
@@ -173,12 +167,6 @@ def test_options_from_a_file(here, events):
     assert [one["shape1"] for one in result["listed"]] == ["pin"]
 
 
-def test_times_that_do_not_rise_have_no_pauses_in_seconds(here, collide):
-    path = touching_set(FLICKER, 6, 2, [0, 1, 2, 1, 2, 3]).write(here / "b.h5")
-    collide.ok("events", path, "--merge-gap", "1")
-    collide.refused("events", path, "--merge-gap", "1s", told="are not ascending")
-
-
 def test_a_shape_that_is_not_there(here, collide):
     edited = touching_set(FLICKER, 6, 2)
     edited.columns["shape1"][2] = 17
@@ -190,8 +178,181 @@ def test_no_output_is_replaced(flicker, collide):
     collide.refused("events", flicker, "--csv", "a.csv", code=3)
     assert Path("a.csv").read_text() == "mine"
     collide.ok("events", flicker, "--csv", "a.csv", "--force")
+    shown = collide("events", flicker, "--graph", "--first", "0").out
+    assert " to " not in shown.split("touches ")[1]
+    assert shown.count("\n ") >= 3, "every pair of the graph"
+    assert "more pair" not in shown
 
 
 def test_parquet_names_its_extra(flicker, collide, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     collide.refused("events", flicker, "--parquet", "a.parquet", told="pip install 'collidecli[tables]'")
+
+
+SCENE = """
+<mujoco>
+  <worldbody>
+    <geom name="floor" type="plane" size="0 0 1"/>
+    <geom name="wall" type="box" size="0.1 1 1" pos="2 0 1"/>
+    <body name="arm"><freejoint/>
+      <geom name="arm/tip" type="sphere" size="0.1"/>
+      <geom name="arm/link" type="capsule" size="0.05 0.2" pos="-0.5 0 0" euler="0 90 0"/>
+    </body>
+    <body name="box"><freejoint/><geom name="box" type="box" size="0.1 0.1 0.1"/></body>
+  </worldbody>
+  <keyframe>
+    <key time="0.0" qpos="0 0 1 1 0 0 0  0.5 0 1 1 0 0 0"/>
+    <key time="0.5" qpos="1 0 1 1 0 0 0  1.0 0 0.3 1 0 0 0"/>
+    <key time="1.0" qpos="1.5 0 1 1 0 0 0  1.0 0 0.05 1 0 0 0"/>
+  </keyframe>
+</mujoco>
+"""
+PAIRS = [
+    ("floor", "arm/tip"), ("floor", "arm/link"), ("floor", "box"), ("wall", "arm/tip"), ("wall", "arm/link"),
+    ("wall", "box"), ("arm/tip", "box"), ("arm/link", "box"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def cell(tmp_path, collide):
+    """The current folder, with cell.xml."""
+    (tmp_path / "cell.xml").write_text(SCENE)
+    return tmp_path
+
+
+@pytest.fixture
+def called(cell, collide):
+    """called(*options): the result of cell.xml."""
+    return lambda *options: collide.result("clearance cell.xml", *options)
+
+
+def test_distances_of_every_pair_in_every_frame(called):
+    found = called("-o", "all.h5")
+    counts = [found[name] for name in ("pairs", "items", "measured", "bytes")]
+    assert counts == [8, 8, 24, Path("all.h5").stat().st_size]
+    with h5py.File("all.h5") as file:
+        names = list(zip(*(file[f"item_{n}"].asstr()[:] for n in ("first", "second")), strict=True))
+        distance = dict(zip(names, file["distance"][:, 0].T, strict=True))
+        assert file.attrs["format"] == "collide-clearance"
+        assert file["distance"].attrs["unit"] == "m"
+        off = file["point1"][:] - file["point0"][:]
+        np.testing.assert_allclose(off, file["distance"][:][..., None] * file["normal"][:], atol=1e-15)
+        np.testing.assert_array_equal(file["pair"][:, 0], np.tile(np.arange(8), (3, 1)))
+    assert names == PAIRS
+    np.testing.assert_allclose(distance["floor", "box"], [0.9, 0.2, -0.05], atol=1e-15)
+    np.testing.assert_allclose(distance["wall", "arm/tip"], [1.8, 0.8, 0.3], atol=1e-12)
+    np.testing.assert_allclose(distance["arm/tip", "box"][0], 0.3, atol=1e-12)
+    least = [one["least_distance"] for one in found["listed"]]
+    assert least == sorted(least)
+    nearest = [found["listed"][0][name] for name in ("least_distance", "frame", "time", "shape0", "shape1")]
+    assert nearest == [pytest.approx(-0.05), 2, 1.0, "floor", "box"]
+
+
+def test_least_distances_equal_those_of_the_contact_set_where_pairs_touch(called, collide):
+    collide.ok("run cell.xml -o contacts.h5 --margin 0.01 -q")
+    found = called("--margin", "0.01")["listed"][0]
+    with collidecli.open_contacts("contacts.h5") as contacts:
+        pairs = contacts.pairs()
+        assert [pairs["shape0"][0], pairs["shape1"][0]] == [found["shape0"], found["shape1"]]
+        assert pairs["least_distance"][0] == pytest.approx(found["least_distance"], abs=1e-7)
+    assert found["least_distance"] == pytest.approx(-0.07)
+
+
+def test_tables_have_the_rows_of_the_file(called):
+    called("-o", "all.h5")
+    called("-o", "all.csv")
+    called("-o", "all.parquet")
+    with h5py.File("all.h5") as file:
+        distance, point = file["distance"][:].reshape(-1), file["point1"][:].reshape(-1, 3)
+    rows = list(csv.DictReader(Path("all.csv").read_text(encoding="utf-8").splitlines()))
+    np.testing.assert_array_equal([float(row["distance"]) for row in rows], distance)
+    np.testing.assert_array_equal([float(row["point1_z"]) for row in rows], point[:, 2])
+    assert [(row["shape0"], row["shape1"]) for row in rows[:8]] == PAIRS
+    assert [row["time"] for row in rows[::8]] == ["0.0", "0.5", "1.0"]
+    table = pytest.importorskip("pyarrow.parquet").read_table("all.parquet")
+    np.testing.assert_array_equal(table["distance"].to_numpy(), distance)
+    assert table.schema.field("distance").metadata == {b"unit": b"m"}
+    assert table.column_names == list(rows[0])
+
+
+def test_bodies_selections_and_nearest_pairs_are_parts_of_all_pairs(called):
+    called("-o", "all.h5")
+    with h5py.File("all.h5") as file:
+        distance = dict(zip(PAIRS, file["distance"][:, 0].T, strict=True))
+    found = called("--by", "body", "-o", "body.h5")
+    with h5py.File("body.h5") as file:
+        bodies = file["item_first"].asstr()[:].tolist()
+        assert bodies == ["arm", "box", "floor", "wall"]
+        for name, row in zip(bodies, file["distance"][:, 0].T, strict=True):
+            of_body = [d for pair, d in distance.items() if any(path.split("/")[0] == name for path in pair)]
+            np.testing.assert_array_equal(row, np.min(of_body, axis=0))
+    assert [one["body"] for one in found["listed"]][:2] == ["box", "floor"]
+    between = called("--between", "arm*,wall", "-o", "between.h5")
+    with h5py.File("between.h5") as file:
+        truth = np.minimum(distance["wall", "arm/tip"], distance["wall", "arm/link"])
+        np.testing.assert_array_equal(file["distance"][:, 0, 0], truth)
+    assert (between["pairs"], between["items"], between["by"]) == (2, 1, "all")
+    top = called("--top", "3", "-o", "top.h5")
+    nearest = sorted(PAIRS, key=lambda pair: distance[pair].min())[:3]
+    assert [(one["shape0"], one["shape1"]) for one in top["listed"]] == nearest
+    with h5py.File("top.h5") as file:
+        for first, second, row in zip(
+            *(file[f"item_{n}"].asstr()[:] for n in ("first", "second")), file["distance"][:, 0].T, strict=True
+        ):
+            np.testing.assert_array_equal(row, distance[first, second])
+    assert called("--by", "all")["listed"][0]["least_distance"] == min(row.min() for row in distance.values())
+
+
+def test_results_do_not_depend_on_threads_and_frames_of_a_block(called, monkeypatch):
+    from collidecli.commands import clearance
+
+    whole = called("--by", "body", "-o", "whole.h5", "--threads", "1")
+    monkeypatch.setattr(clearance, "QUERIES_AT_ONCE", 1)
+    parts = called("--by", "body", "-o", "parts.h5", "--threads", "3")
+    assert whole["listed"] == parts["listed"]
+    with h5py.File("whole.h5") as one, h5py.File("parts.h5") as other:
+        for name in one:
+            np.testing.assert_array_equal(one[name][:], other[name][:])
+
+
+def test_several_worlds_and_a_chart(called):
+    found = called("--worlds", "2", "--frames", "1:", "-o", "worlds.h5", "--plot", "chart.svg", "--top", "2")
+    assert (found["worlds"], found["frames"]) == (2, 2)
+    assert found["series"]["frame"] == [0, 1]
+    assert found["series"]["least"][0] == pytest.approx([0.2, -0.05])
+    with h5py.File("worlds.h5") as file:
+        np.testing.assert_array_equal(file["distance"][:, 0], file["distance"][:, 1])
+    assert Path("chart.svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+test_bad_input = refusals(
+    "clearance",
+    ("cell.xml --between nothing wall", "'nothing' matches no shape and no body"),
+    ("cell.xml --between wall floor", "no pair of shapes may touch"),
+    ("cell.xml --between wall", "not two patterns"),
+    ("cell.xml --between arn,wall", "did you mean"),
+    ("cell.xml -o out.txt", "extension"),
+    ("cell.xml -o cell.xml", "extension"),
+    ("cell.xml --plot out.pdf", "extension"),
+    ("cell.xml --top 0", "--top"),
+    ("cell.xml --top 2 --by body", "--top"),
+    ("cell.xml --margin nan", "--margin"),
+    ("cell.xml --compression gzip -o out.csv", "--compression"),
+    ("cell.xml --plot out.svg --first 0", "none is listed"),
+    ("none.xml", "none.xml"),
+    ("", "there is no scene"),
+    needs="cell",
+)
+
+
+def test_the_earlier_spelling_of_a_pair_gives_a_note(cell, collide):
+    for words in (("arm*", "wall", "cell.xml"), ("arm* wall", "cell.xml"), ("arm*,wall", "cell.xml")):
+        answer = collide("clearance", "--between", *words)
+        assert answer.code == 0
+        assert ("write 'arm*,wall'" in answer.err) == (words[0] != "arm*,wall"), answer.err
+
+
+def test_an_existing_output_is_kept(cell, collide):
+    (cell / "out.csv").write_text("mine")
+    collide.refused("clearance cell.xml -o out.csv", code=3)
+    collide.ok("clearance cell.xml -o out.csv -q --force")

@@ -160,9 +160,6 @@ def test_it_composes_over_the_scene(stage):
     # The ball still moves: the scene's own samples are at the same time codes.
     centre = UsdGeom.XformCache(13).GetLocalToWorldTransform(stage.GetPrimAtPath("/World/ball")).ExtractTranslation()
     assert tuple(centre) == (5.0, 15.0, 0.0)
-
-
-def test_points_and_normals_in_the_scenes_units(stage):
     points = UsdGeom.Points(stage.GetPrimAtPath(POINTS))
     curves = UsdGeom.BasisCurves(stage.GetPrimAtPath(NORMALS))
     assert points.GetPointsAttr().GetTimeSamples() == [10.0, 11.0, 12.0, 13.0]
@@ -190,16 +187,12 @@ def test_points_and_normals_in_the_scenes_units(stage):
         assert len(prim.GetDisplayColorAttr().Get(13)) == 1
 
 
-def test_the_scene_is_found_from_wherever_both_are_moved(folder, tmp_path):
+def test_the_scene_is_found_from_wherever_both_are_moved(folder, tmp_path, collide):
     shutil.copytree(folder, tmp_path / "elsewhere")
     stage = Usd.Stage.Open(str(tmp_path / "elsewhere" / "layer.usda"))
     assert stage.GetPrimAtPath("/World/ball")
     (sublayer,) = stage.GetRootLayer().subLayerPaths
     assert sublayer == "./scene/ball.usda"
-
-
-def test_a_run_of_the_layer_finds_the_same_contacts(folder, collide):
-    """It holds nothing that collides, and the motion at the same times."""
     collide.ok("run", folder / "layer.usda", "-o", "again.h5", "--device", "cpu", "-q")
     assert sha("again.h5") == sha(folder / "out.h5")
 

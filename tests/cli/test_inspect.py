@@ -37,6 +37,9 @@ def test_scene(here, collide):
     table = collide("inspect scene.xml").out
     for word in ("base", "static", "0.5", "3 pairs", "one resting pose"):
         assert word in table
+    result = collide.result("inspect scene.xml --pairs")
+    assert result["pairs"] == [["base", "ball"], ["base", "far"], ["ball", "far"]]
+    assert "3 pairs" in collide("inspect scene.xml --pairs").out
 
 
 def test_convex_meshes_say_how_many_vertices_they_have(here, collide):
@@ -50,12 +53,6 @@ def test_convex_meshes_say_how_many_vertices_they_have(here, collide):
     assert result["shapes"][0]["vertices"] == 8
     assert result["shapes"][0]["size"] == pytest.approx([1.0, 1.0, 1.0])
     assert "1 1 1, 8 vertices" in collide("inspect scene.xml").out
-
-
-def test_pairs(here, collide):
-    result = collide.result("inspect scene.xml --pairs")
-    assert result["pairs"] == [["base", "ball"], ["base", "far"], ["ball", "far"]]
-    assert "3 pairs" in collide("inspect scene.xml --pairs").out
 
 
 def test_why(here, collide):
@@ -73,17 +70,9 @@ def test_why(here, collide):
 
 def test_gaps_of_pairs(here, collide):
     """MJCF adds the gaps of both geoms; a <pair> has its own; --gap replaces those of geoms."""
-    geoms = "".join(
-        f'<body name="b{k}"><freejoint/><geom name="g{k}" size="1" {text}/></body>'
-        for k, text in enumerate(
-            (
-                'gap="0.002" margin="0.01"',
-                'gap="0.004"',
-                'contype="0" conaffinity="0"',
-                'gap="0.5" contype="2" conaffinity="2"',
-            )
-        )
-    )
+    own = 'gap="0.002" margin="0.01"', 'gap="0.004"', 'contype="0" conaffinity="0"'
+    body = '<body name="b{0}"><freejoint/><geom name="g{0}" size="1" {1}/></body>'
+    geoms = "".join(body.format(*item) for item in enumerate((*own, 'gap="0.5" contype="2" conaffinity="2"')))
     pair = '<contact><pair geom1="g0" geom2="g2" gap="0.02" margin="0.003"/></contact>'
     (here / "gaps.xml").write_text(f"<mujoco><worldbody>{geoms}</worldbody>{pair}</mujoco>")
     assert collide.result("inspect gaps.xml")["pair_gap"] == pytest.approx([0.006, 0.02])
@@ -105,10 +94,8 @@ def test_why_of_bodies(here, collide):
     answer = collide("inspect two.xml --why a b")
     assert answer.out.splitlines()[0] == "a and b: 2 of 4 pairs of their shapes may touch"
     why = collide.result("inspect two.xml --why a b0")["why"]
-    assert [(p["shape0"], p["shape1"], p["may_touch"]) for p in why["pairs"]] == [
-        ("a0", "b0", True),
-        ("a1", "b0", True),
-    ]
+    pairs = [(pair["shape0"], pair["shape1"], pair["may_touch"]) for pair in why["pairs"]]
+    assert pairs == [("a0", "b0", True), ("a1", "b0", True)]
     assert why["may_touch"]
     assert "there is no shape or body 'c'" in collide("inspect two.xml --why c b").err
 
@@ -119,7 +106,7 @@ def test_every_pair_of_a_sample_is_allowed_or_counted_once_as_excluded(collide, 
     assert result["allowed_pair_count"] + sum(result["excluded_pairs"].values()) == result["pair_count"]
 
 
-def test_pairs_of_two_shapes_of_every_world_are_counted_once(here, collide):
+def test_pairs_of_two_shapes_of_every_world_are_counted_once_and_found_by_ends_of_paths(here, collide):
     """Two environments with different shapes are two templates, and each has the three walls."""
 
     def cubes(*names: str) -> str:
@@ -132,9 +119,6 @@ def test_pairs_of_two_shapes_of_every_world_are_counted_once(here, collide):
     # Three pairs of walls, three cubes with three walls each, and the pair of cubes of one environment.
     assert (result["templates"], result["pair_count"], result["allowed_pair_count"]) == (2, 13, 0)
     assert result["excluded_pairs"] == {"static pair": 13}
-
-
-def test_paths_of_why_may_be_their_ends(here, collide):
     (pair,) = collide.result("inspect", PILE, "--why", "ground", "box_01")["why"]["pairs"]
     assert (pair["shape0"], pair["shape1"]) == ("/World/ground", "/World/Objects/box_01")
 
@@ -198,14 +182,8 @@ def test_contact_set_whatever_it_is_called(here, collide):
         assert result[name] == run[name]
     assert 0 < result["touching_contacts"] < result["contacts"]
     (ball,) = [shape for shape in result["shape_table"] if shape["path"] == "ball"]
-    assert ball == {
-        "path": "ball",
-        "type": "sphere",
-        "body": "ball",
-        "template": 0,
-        "margin": 0.0,
-        "gap": pytest.approx(0.05),
-    }
+    expected = {"path": "ball", "type": "sphere", "body": "ball", "template": 0, "margin": 0.0}
+    assert ball == expected | {"gap": pytest.approx(0.05)}
     assert result["config"]["gap"] == 0.05
     assert result["timing"]["thread_count"] == run["threads"]
     table = collide("inspect contacts.dat").out
@@ -228,10 +206,8 @@ def test_pairs_that_may_not_touch_are_counted_by_rule_without_names(here, collid
         f'<body name="{a}"><joint/><geom size="1"/><body name="{a}2"><joint/><geom size="1"/></body></body>'
         for a in "ab"
     )
-    (here / "scene.xml").write_text(
-        f"""<mujoco><worldbody>{links}</worldbody>
-        <contact><exclude body1="a" body2="b"/><exclude body1="a" body2="b2"/></contact></mujoco>"""
-    )
+    excluded = "".join(f'<exclude body1="a" body2="{name}"/>' for name in ("b", "b2"))
+    (here / "scene.xml").write_text(f"<mujoco><worldbody>{links}</worldbody><contact>{excluded}</contact></mujoco>")
     table = collide("inspect scene.xml").out
     assert "excluded   2 pairs: parent and child (filterparent)\n" in table
     assert "excluded   2 pairs: <exclude>\n" in table
@@ -258,6 +234,9 @@ def test_good_files(ran, collide):
         assert (answer.err, "good" in answer.out) == ("", True)
     result = collide.result("check motion.h5")
     assert (result["schema"], result["good"], result["findings"]) == ("collide.check/1", True, [])
+    with h5py.File(ran("a.h5"), "r+") as file:
+        del file.attrs["complete"]
+    collide.found("check a.h5", told="incomplete")
 
 
 @pytest.mark.parametrize(
@@ -287,12 +266,6 @@ def test_faults_are_named(here, ran, collide, monkeypatch, name, dataset, row, v
     result = collide.result("check", name, code=1)
     assert not result["good"]
     assert result["findings"]
-
-
-def test_an_incomplete_contact_set(ran, collide):
-    with h5py.File(ran("a.h5"), "r+") as file:
-        del file.attrs["complete"]
-    collide.found("check a.h5", told="incomplete")
 
 
 CELL = re.compile(r"  (.+) \| (.+)  (\d+) contacts?  distance (\S+)  at (\S+ \S+ \S+)  normal (\S+ \S+ \S+)$")

@@ -76,9 +76,6 @@ def test_dense_arrays(made, collide):
     assert result["shape"] == {"frames": 6, "worlds": 2, "sensors": 4, "partners": 5}
     assert result["listed"][0]["sensor"] == "body0"
     assert result["listed"][0]["least_distance"] == pytest.approx(-0.01)
-
-
-def test_hysteresis_fills_and_drops(made, collide):
     options = ["--sensors", "body0,body1", "--partners", "ground", "--leave", "40mm"]
     collide.ok("label", made, "-o", "a.npz", *options)
     collide.ok("label", made, "-o", "b.npz", *options, "--min-frames", "2")
@@ -122,9 +119,6 @@ def test_slip_is_the_fastest_contact_within_leave(made):
     assert labels.slip[3, 0, 0, 0] == np.float32(1.5)
     near = collidecli.label(made, sensors="body0", partners="ground", slip=True, leave=0.03)
     assert near.slip[1, 0, 0, 0] == np.float32(0.2)
-
-
-def test_frames_of_a_slice(made):
     labels = collidecli.label(made, frames="1::2")
     assert labels.frame.tolist() == [1, 3, 5]
     whole = collidecli.label(made)

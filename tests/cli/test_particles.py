@@ -1,4 +1,4 @@
-"""Cloths, soft bodies and sets of points by name: tables, comparisons and touches, against plain Python."""
+"""Particles and hydroelastic surfaces on the command line: tables, comparisons and touches, against plain Python."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -16,8 +17,9 @@ from collidecli.commands.event_stream import EventOptions
 from collidecli.commands.events import EventsRequest, events
 from collidecli.scene.tables import SELF_CONTACTS
 from collidecli.storage.contact_sets.check import check_file
-from tests.cli.conftest import GROUP_FRAMES, MODEL
+from tests.cli.conftest import GROUP_FRAMES, MODEL, refusals
 from tests.support.contact_sets import Touch, changed, intervals, made_up_block, ordered, write_contact_set
+from tests.support.usd_scenes import BOTH, COLLIDER, write_usda
 
 OBJECTS = [
     {"path": "/cloth", "kind": "cloth", "template": -1, "first_particle": 0, "particle_count": 6},
@@ -102,6 +104,11 @@ def test_objects_in_another_order_are_matched_by_path(differences, made, block):
     assert not np.array_equal(
         other.groups["soft_contacts"].columns["indices"], block.groups["soft_contacts"].columns["indices"]
     )
+    _, _, groups = differences(block, "--pairs-only")
+    rows = block.groups["soft_contacts"]
+    cell = np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)
+    pairs = set(zip(cell, rows.columns["shape"], owners(block, "soft_contacts", 0), strict=True))
+    assert groups["soft_contacts"]["a"] == len(pairs)
 
 
 def test_the_object_of_a_difference_is_named(differences, collide, block):
@@ -133,14 +140,8 @@ def test_another_object_is_a_difference_of_the_models(differences, collide, bloc
     assert (one["kind"], one["path"], one["what"]) == ("changed", "gel", "particles")
     assert (one["a"], one["b"]) == ("soft of 3, in its own worlds", "soft of 4, in its own worlds")
     assert groups["soft_contacts"]["matched"] == groups["soft_contacts"]["a"]
-
-
-def test_pairs_of_objects_are_compared_alone(differences, block):
-    _, _, groups = differences(block, "--pairs-only")
-    rows = block.groups["soft_contacts"]
-    cell = np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)
-    pairs = set(zip(cell, rows.columns["shape"], owners(block, "soft_contacts", 0), strict=True))
-    assert groups["soft_contacts"]["a"] == len(pairs)
+    other, model = with_other_objects(block, (0, 1), ("/cloth", "jelly"))
+    assert differences(other, "--exclude", "gel,jelly", model=model)[0] == 0
 
 
 @pytest.mark.usefixtures("no_charts")
@@ -164,11 +165,6 @@ def test_objects_are_selected_by_path(made, collide, block, option):
     )
     told = "'silk' matches no shape, particle object or body of either file"
     collide.refused("diff a.h5 a.h5 --include silk", told=told)
-
-
-def test_another_object_that_is_not_selected_is_no_difference(differences, block):
-    other, model = with_other_objects(block, (0, 1), ("/cloth", "jelly"))
-    assert differences(other, "--exclude", "gel,jelly", model=model)[0] == 0
 
 
 @pytest.mark.parametrize("particle", [9, -1, 2**31 - 1])
@@ -351,3 +347,155 @@ def test_a_set_without_particles_has_no_pairs_of_them(made, collide):
     write_contact_set(made / "a.h5", MODEL, made_up_block(MODEL, GROUP_FRAMES), force=True)
     result = listed(collide, "--by", "particles", "--graph")
     assert (result["listed"], result["graph"]["edges"]) == ([], [])
+
+
+SCENE = f"""def Plane "ground" {COLLIDER} {{
+    uniform token axis = "Z"
+    GROUND
+}}
+def Cube "box" {BOTH} {{
+    double size = 0.4
+    double3 xformOp:translate = (0, 0, 0.15)
+    uniform token[] xformOpOrder = ["xformOp:translate"]
+    BOX
+}}
+"""
+MARK = "bool newton:hydroelasticEnabled = true\n"
+
+
+def scene(folder: Path, ground: str = "", box: str = "") -> None:
+    write_usda(folder, SCENE.replace("GROUND", ground).replace("BOX", box), name="scene.usda")
+
+
+def stiffness(value: str) -> str:
+    return f"{MARK}float newton:hydroelasticStiffness = {value}\n"
+
+
+@pytest.fixture
+def run(tmp_path, collide):
+    """run(ground, box, *options): the contact set, open, and what is printed, of shapes with these attributes."""
+
+    def call(ground: str, box: str, *options: str) -> tuple[h5py.File, str]:
+        scene(tmp_path, ground, box)
+        answer = collide.ok("run scene.usda -o out.h5 --force", *options)
+        held = h5py.File("out.h5")
+        opened.append(held)
+        return held, answer.out + answer.err
+
+    opened: list[h5py.File] = []
+    yield call
+    for held in opened:
+        held.close()
+
+
+def test_box_on_ground_from_file_to_file(run, collide, no_charts):
+    found, shown = run(stiffness("3e6"), stiffness("7e6"))
+    patches = found["hydro_patches"]
+    assert patches["force"].shape == (1, 3)
+    side, depth, z, pressure = 0.4, 0.05, 0.015, 105000.0
+    force = pressure * (side**2 - 2 * side * z + 4 * z**2 / 3)
+    np.testing.assert_allclose(abs(patches["force"][0, 2]), force, rtol=1e-7)
+    np.testing.assert_allclose(patches["depth"][0], -depth, rtol=1e-6)
+    assert patches["cell_start"][:].tolist() == [0, 1]
+    assert len(found["rigid_contacts/distance"]) == 0
+    assert "hydro_faces" not in found
+    assert "hydro patches 1 in 1 cell; 50 mm deep, frame 0, world 0: /ground and /box" in " ".join(shown.split())
+    shown = collide.ok("report out.h5 -o r.html").out
+    assert "surfaces  1, hydroelastic, of 1 pair\n" in shown
+    assert "contacts" not in shown, "there are none"
+    page = Path("r.html").read_text()
+    assert "<dt>surfaces</dt><dd>1<small>hydroelastic, of 1 pair</small></dd>" in page
+    assert "<dt>contacts</dt>" not in page
+    faces = run(stiffness("3e6"), stiffness("7e6"), "--hydro-surface")[0]["hydro_faces"]
+    assert faces["patch"][:].tolist() == [0] * 5
+    assert faces["vertex_start"][:].tolist() == [0, 4, 8, 12, 16, 20]
+    assert faces["vertices"].shape == (20, 3)
+
+
+def test_options_select_the_shapes(run):
+    for ground, options in (("", ()), (MARK, ("--hydro", "off"))):
+        found, _ = run(ground, MARK, *options)
+        assert "hydro_patches" not in found
+        assert len(found["rigid_contacts/distance"]) > 0
+    one, two = (
+        run("", MARK, "--hydro", "all", "--hydro-stiffness", value)[0]["hydro_patches/force"][0, 2]
+        for value in ("1e6", "2e6")
+    )
+    np.testing.assert_allclose(two, 2 * one)
+
+
+def test_sets_without_hydroelastic_shapes_are_as_before(run):
+    (default, _), (off, _) = run("", ""), run("", "", "--hydro", "off")
+    assert default.attrs["content_sha256"] == off.attrs["content_sha256"]
+    assert "hydro" not in default.attrs["config"]
+
+
+@pytest.fixture
+def marked(tmp_path, collide):
+    """Scenes in the current folder: one with hydroelastic shapes, and three with a stiffness that is none."""
+    scene(tmp_path, MARK, MARK)
+    for value in ("0", "-1", "nan"):
+        (tmp_path / value).mkdir()
+        scene(tmp_path / value, stiffness(value), MARK)
+
+
+test_numbers_that_are_none = refusals(
+    "run -o out.h5",
+    *((f"scene.usda --hydro-stiffness {value}", "--hydro-stiffness") for value in ("0", "-1", "nan")),
+    *((f"./{value}/scene.usda", ("newton:hydroelasticStiffness", "give a finite number above 0, or inf"))
+      for value in ("0", "-1", "nan")),
+    *((f"scene.usda --hydro-resolution {value}", f"{value} is not a whole number from 4 to 512")
+      for value in ("0", "1.5", "3", "100000")),
+    needs="marked",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mark", "options", "warned"),
+    [
+        ("", "--hydro-surface --hydro-stiffness 1e6", ["hydro_stiffness", "hydro_surface"]),
+        (MARK, "--hydro-reduce", ["hydro_reduce"]),
+        (MARK, "--hydro off --hydro-resolution 8", ["hydro_resolution"]),
+        ("", "--self-contacts 0.01", ["self_contacts"]),
+        ("", "--hydro all --hydro-resolution 8 --hydro-surface", []),
+    ],
+)
+def test_options_without_effect_on_the_scene_are_named(run, mark, options, warned):
+    _, said = run("", mark, *options.split())
+    assert [line.split()[1] for line in said.splitlines() if "has no effect" in line] == warned
+
+
+def test_inspect_shows_the_authored_stiffness(tmp_path, collide):
+    scene(tmp_path, stiffness("inf"), stiffness("7e6"))
+    shapes = collide.result("inspect scene.usda")["shapes"]
+    assert [(one["hydroelastic"], one["k_hydro"]) for one in shapes] == [(True, "inf"), (True, 7e6)]
+    for ground, box, words in ((stiffness("inf"), stiffness("7e6"), ["rigid", "7e+06"]), (MARK, "", ["by option"])):
+        scene(tmp_path, ground, box)
+        shown = collide.ok("inspect scene.usda").out
+        assert "k hydro [N/m^3]" in shown
+        assert all(f" {word}\n" in shown for word in words)
+    scene(tmp_path)
+    assert "hydro" not in collide.ok("inspect scene.usda").out
+
+
+def test_options_of_newton_without_effect_are_named_once(run):
+    Path("collide.toml").write_text(
+        "buffer-fraction = 0.5\nmargin-contact-area = 0.01\noutput-contact-surface = true\n"
+    )
+    found, shown = run(MARK, MARK)
+    assert "hydro_faces" in found
+    assert shown.count("buffer_fraction has no effect") == 1
+    assert shown.count("margin_contact_area has no effect") == 1
+
+
+@pytest.mark.parametrize("options", ["", "--margin 0.002", "--contact-ids", "--columns friction,margin0"])
+def test_reduced_contacts_are_rows_with_stiffness_and_area(run, collide, options):
+    found, _ = run(stiffness("3e6"), stiffness("7e6"), "--hydro-reduce", *options.split())
+    rows = found["rigid_contacts"]
+    assert (rows["kind"][:] == 3).all()
+    force = (rows["stiffness"][:] * -rows["distance"][:])[:, None] * rows["normal"][:]
+    total = found["hydro_patches/force"][0]
+    np.testing.assert_allclose(force.sum(axis=0), total, atol=1e-6 * np.linalg.norm(total))
+    assert rows["area"].attrs["unit"] == "m^2"
+    assert found["hydro_patches/torque_error"][0] < 1e-3 * np.linalg.norm(total) * 0.4
+    collide.ok("check out.h5")

@@ -12,8 +12,7 @@ from collidecli.commands import profile as app
 from collidecli.commands.profile import compare_devices
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, find_device
-from tests.cli.conftest import refusals
-from tests.support.traces import checked_trace
+from tests.cli.conftest import checked_trace, refusals
 
 PROFILE = ("profile", "scene.xml", "-t", "motion.h5", "--gap", "0.025", "--device", "cpu")
 
@@ -42,13 +41,11 @@ def test_all_broad_phases_agree_and_both_files_hold_the_figures(here, collide):
         assert file["compute_seconds"].shape == (4, result["repeats"])
         np.testing.assert_allclose(file["stage_seconds"][:].sum(axis=2), file["compute_seconds"][:])
         assert file["compute_seconds"][1].tolist() == result["phases"][1]["compute_seconds"]["repeats"]
-
-
-def test_table_and_overwriting(here, collide):
-    answer = collide.ok(*PROFILE, "--repeats", "1")
+    answer = collide.ok(*PROFILE, "--repeats", "1", "--force")
     for word in ("nxn", "sap", "explicit", "standard", "bit-identical", "advice", "scene.profile.h5"):
         assert word in answer.out
     collide.refused(*PROFILE, code=3)
+    assert not result.keys() & {"devices", "device_advice"}
 
 
 def test_absurd_broad_phases_are_left_out_by_name(here, collide, monkeypatch):
@@ -62,13 +59,9 @@ def test_absurd_broad_phases_are_left_out_by_name(here, collide, monkeypatch):
         assert file["contacts"][:].tolist() == [-1, 14, -1, -1]
         assert np.isnan(file["compute_seconds"][0]).all()
     assert "no nxn" in collide(*PROFILE, "--repeats", "1", "--force").out
-
-
-def test_nxn_is_kept_up_to_the_limit(here, collide, monkeypatch):
     # 20 frames of 3 pairs
     monkeypatch.setattr(app, "MOST_PAIR_TESTS", 60)
-    result = collide.result(*PROFILE, "--repeats", "1")
-    assert result["phases"][0]["skipped"] is None
+    assert collide.result(*PROFILE, "--repeats", "1", "--force")["phases"][0]["skipped"] is None
 
 
 def test_contacts_that_differ_are_a_failed_check(here, collide, monkeypatch):
@@ -109,39 +102,22 @@ def measured(name: str, *seconds: float) -> app.Measured:
     return found
 
 
-@pytest.mark.parametrize(
-    ("sap", "explicit", "auto", "fastest", "is_clear", "agrees", "words"),
-    [
-        ((1.0, 1.1, 1.2), (2.0, 2.1, 2.2), "sap", "sap", True, True, "choose sap; auto picks it too"),
-        (
-            (2.0, 2.1, 2.2),
-            (1.0, 1.1, 1.2),
-            "sap",
-            "explicit",
-            True,
-            False,
-            "auto picks sap (why), which takes 91% longer",
-        ),
-        (
-            (1.0, 1.4, 2.0),
-            (1.1, 1.3, 1.9),
-            "sap",
-            "explicit",
-            False,
-            True,
-            "none is clearly the fastest: the times of explicit, sap",
-        ),
-        ((1.0, 1.0), (2.0, 2.0), "sap", "sap", False, True, "none is clearly the fastest"),
-    ],
-    ids=["auto", "not auto", "overlapping", "two passes"],
-)
-def test_advice_agrees_with_the_compute_times(sap, explicit, auto, fastest, is_clear, agrees, words):
-    found = app.advise([measured("sap", *sap), measured("explicit", *explicit)], BroadPhaseChoice(auto, "why"))
-    assert (found.fastest, found.is_clear, found.auto_agrees) == (fastest, is_clear, agrees)
+SHORT, LONG, NONE = (1.0, 1.1, 1.2), (2.0, 2.1, 2.2), "none is clearly the fastest"
+ADVICE = {
+    "auto": (SHORT, LONG, "sap", True, True, "choose sap; auto picks it too"),
+    "not auto": (LONG, SHORT, "explicit", True, False, "auto picks sap (why), which takes 91% longer"),
+    "overlapping": ((1.0, 1.4, 2.0), (1.1, 1.3, 1.9), "explicit", False, True, f"{NONE}: the times of explicit, sap"),
+    "two passes": ((1.0, 1.0), (2.0, 2.0), "sap", False, True, NONE),
+}
+"""Seconds of sap and explicit, the fastest, whether it is clear and agrees with auto, words."""
+
+
+@pytest.mark.parametrize("case", ADVICE)
+def test_advice_agrees_with_the_compute_times(case):
+    sap, explicit, *expected, words = ADVICE[case]
+    found = app.advise([measured("sap", *sap), measured("explicit", *explicit)], BroadPhaseChoice("sap", "why"))
+    assert [found.fastest, found.is_clear, found.auto_agrees] == expected
     assert words in found.text
-
-
-def test_standard_is_no_rival_of_explicit():
     runs = [measured("explicit", 1.0, 1.0, 1.0), measured("nxn", 2.0, 2.0, 2.0), measured("standard", 0.5, 0.5, 0.5)]
     assert app.advise(runs, BroadPhaseChoice("explicit", "why")).fastest == "explicit"
 
@@ -227,11 +203,6 @@ def test_other_engines_are_timed(here, collide):
     assert "no spheres" in table
 
 
-def test_one_device_is_not_compared(here, collide):
-    result = collide.result(*PROFILE, "--repeats", "1")
-    assert not result.keys() & {"devices", "device_advice"}
-
-
 test_refused = refusals(
     "profile scene.xml -t motion.h5",
     ("--engines rows.npz", ("there is no adapter of 'rows.npz'", "--engines")),
@@ -244,14 +215,10 @@ test_refused = refusals(
 )
 
 
-@pytest.mark.parametrize(
-    ("cpu", "cuda", "words"),
-    [
+def test_advice_of_devices():
+    for cpu, cuda, words in (
         ((4.0, 4.1, 4.2), (1.0, 1.0, 1.1), "choose --device cuda:0: cpu takes 4.10 times as long"),
         ((1.0, 1.0, 1.1), (2.0, 2.0, 2.2), "choose --device cpu: cuda:0 takes 2.00 times as long"),
         ((1.0, 1.5, 2.0), (1.1, 1.6, 1.9), "no device is clearly the fastest: the times of cpu and cuda:0 overlap"),
-    ],
-)
-def test_advice_of_devices(cpu, cuda, words):
-    times = [("cpu", np.array(cpu)), ("cuda:0", np.array(cuda))]
-    assert compare_devices(times) == words
+    ):
+        assert compare_devices([("cpu", np.array(cpu)), ("cuda:0", np.array(cuda))]) == words

@@ -101,6 +101,12 @@ def test_demos_bring_their_scene_and_are_worlds_in_numeric_order(recordings, col
         np.testing.assert_allclose(file["time/time"], 0.01 * np.arange(FRAMES), atol=1e-9)
         assert file.attrs["scene"] == "demos.hdf5"
         assert len(file.attrs["scene_sha256"]) == 64
+    with_option = run(collide, "-t", "demos.hdf5", "-o", "a.h5")
+    alone = run(collide, "demos.hdf5")
+    assert alone["output"] == "demos.contacts.h5"
+    assert alone["trajectory"] == "demos.hdf5"
+    assert alone["content_sha256"] == with_option["content_sha256"]
+    assert collide.result("profile -t demos.hdf5 --repeats 1 --device cpu")["output"] == "demos.profile.h5"
 
 
 def test_chosen_demos_are_worlds_in_the_order_asked(recordings, collide):
@@ -113,14 +119,6 @@ def test_chosen_demos_are_worlds_in_the_order_asked(recordings, collide):
     assert first["deepest"]["world"] == 0
     assert second["deepest"]["world"] == 1
     assert alone["deepest"]["distance"] == pytest.approx(first["deepest"]["distance"] + 0.05, abs=1e-6)
-
-
-def test_a_recording_with_its_scene_takes_the_place_of_the_scene(recordings, collide):
-    with_option = run(collide, "-t", "demos.hdf5", "-o", "a.h5")
-    alone = run(collide, "demos.hdf5")
-    assert alone["output"] == "demos.contacts.h5"
-    assert alone["trajectory"] == "demos.hdf5"
-    assert alone["content_sha256"] == with_option["content_sha256"]
 
 
 def test_demos_are_chosen_by_patterns_ranges_and_masks(more_recordings, collide):
@@ -395,10 +393,6 @@ def test_every_option_of_recordings_helps_some_kind():
     assert {name for kind in known_kinds() for name in kind.OPTIONS} == {f.name for f in fields(RecordingOptions)}
 
 
-def test_profile_needs_no_scene_either(recordings, collide):
-    assert collide.result("profile -t demos.hdf5 --repeats 1 --device cpu")["output"] == "demos.profile.h5"
-
-
 def add_particles(path) -> None:
     with h5py.File(path, "a") as file:
         file["particle_q"] = np.zeros((len(file["time"]), 1, 3, 3), np.float32)
@@ -486,12 +480,13 @@ def test_no_contact_is_beyond_the_end(demos, collide):
     assert check_file("out.h5") == []
     result = collide.result("run -t demos.hdf5 -o again.h5", *UNEVEN)
     assert (result["contacts"], result["contact_pair_cells"]) == (LONG + SHORT, LONG + SHORT)
-
-
-def test_contacts_do_not_depend_on_chunks_threads_and_broad_phase(demos, collide):
     for args in (("--chunk-cells", "3"), ("--threads", "2"), ("--broad-phase", "nxn")):
         collide.ok("run -t demos.hdf5 -o other.h5 --force", *UNEVEN, *args)
         assert sha("other.h5") == sha("out.h5")
+    collide.ok("run -t demos.hdf5", *UNEVEN, "-o", "ids.h5", "--contact-ids")
+    with collidecli.ContactSet.open("ids.h5") as contacts:
+        assert contacts.contact_count == LONG + SHORT
+        assert set(contacts.column("contact_id").tolist()) == {0}
 
 
 def test_events_end_with_their_demonstration(demos, collide):
@@ -550,9 +545,6 @@ def test_a_slice_of_frames(demos, collide):
     assert check_file("late.h5") == []
     collide.ok(*run, "-o", "odd.h5", "--frames", "1::2")
     assert table("odd.h5") == [("demo_0", 0, 0, 6), ("demo_1", 1, 0, 3)]
-
-
-def test_one_demonstration_in_several_worlds_and_cut_ones(demos, collide):
     collide.ok("run -t demos.hdf5", *UNEVEN, "-o", "two.h5", "--demos", "demo_1", "--worlds", "2")
     assert table("two.h5") == [("demo_1#0", 0, 0, SHORT), ("demo_1#1", 1, 0, SHORT)]
     collide.ok("run -t demos.hdf5 --json -o cut.h5 --uneven-demos cut")
@@ -623,10 +615,3 @@ def test_check_and_verbs_refuse_a_broken_table(demos, collide, column, row, valu
     assert words in " ".join(collide.found("check out.h5").split())
     for verb in ("inspect", "events", "report -o r.html") if "outside" not in words else ():
         collide.refused(verb, "out.h5")
-
-
-def test_ids_do_not_pass_an_end(demos, collide):
-    collide.ok("run -t demos.hdf5", *UNEVEN, "-o", "ids.h5", "--contact-ids")
-    with collidecli.ContactSet.open("ids.h5") as contacts:
-        assert contacts.contact_count == LONG + SHORT
-        assert set(contacts.column("contact_id").tolist()) == {0}

@@ -16,8 +16,7 @@ from collidecli.commands.timing import covered_seconds
 from collidecli.scene.mixing import BROUGHT_BY
 from collidecli.scene.tables import OPTIONAL_COLUMNS
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.cli.conftest import FRAMES, RUN, SCENE, Answer, distances, refusals
-from tests.support.traces import checked_trace
+from tests.cli.conftest import FRAMES, RUN, SCENE, Answer, checked_trace, distances, refusals
 from tests.support.usd_scenes import COLLIDER, sphere, write_usda
 
 SELECTABLE = tuple(column.name for column in OPTIONAL_COLUMNS if column.name not in BROUGHT_BY)

@@ -18,7 +18,7 @@ from collidecli.engine.geometry import signed_distance
 from tests.cli.conftest import refusals
 from tests.cli.test_recordings import states, write_demos
 from tests.support.fields import RING
-from tests.support.solids import Mesh, box, joined, turned
+from tests.support.meshes import Mesh, box, joined, turned
 from tests.support.usd_scenes import BODY_APIS, mesh, placed, sphere, write_usda
 
 ARM = """<robot name="arm"><link name="base"><collision><geometry><sphere radius="0.5"/></geometry></collision></link>

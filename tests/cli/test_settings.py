@@ -24,14 +24,9 @@ def test_flag_before_variable_before_file_before_default(here, collide, monkeypa
     monkeypatch.setenv("COLLIDE_BROAD_PHASE", "sap")
     assert collide.result(*PLAIN)["broad_phase"] == "sap"
     assert collide.result(*PLAIN, "--broad-phase", "explicit")["broad_phase"] == "explicit"
-
-
-def test_a_verbs_own_table_comes_before_the_rest_of_the_file(here, collide):
+    monkeypatch.delenv("COLLIDE_BROAD_PHASE")
     (here / "collide.toml").write_text('broad_phase = "nxn"\n[run]\nbroad_phase = "sap"\n[inspect]\nall = true\n')
     assert collide.result(*PLAIN)["broad_phase"] == "sap"
-
-
-def test_config_names_another_file(here, collide):
     (here / "collide.toml").write_text('broad-phase = "nxn"\n')
     (here / "ci.toml").write_text('broad-phase = "sap"\n')
     assert collide.result(*PLAIN, "--config", "ci.toml")["broad_phase"] == "sap"
@@ -79,13 +74,8 @@ def test_another_verbs_options_have_variables_of_their_own(here, collide, monkey
 @pytest.mark.parametrize(
     ("text", "size"),
     [
-        ("1000", 1000),
-        ("4GiB", 4 << 30),
-        ("4G", 4 << 30),
-        ("4gb", 4_000_000_000),
-        ("1.5 KiB", 1536),
-        ("512MB", 512_000_000),
-        ("2T", 2 << 40),
+        *(("1000", 1000), ("4GiB", 4 << 30), ("4G", 4 << 30), ("4gb", 4_000_000_000)),
+        *(("1.5 KiB", 1536), ("512MB", 512_000_000), ("2T", 2 << 40)),
     ],
 )
 def test_memory_sizes(text, size):
@@ -166,13 +156,10 @@ print(code, [name for name in (*unused, sys.argv[2], "collidecli.analysis.contac
 """
 
 
-@pytest.mark.parametrize(
-    ("inputs", "other"),
-    [
-        ("samples/02_humanoid/humanoid.xml -t samples/02_humanoid/motion.h5", "pxr"),
-        ("samples/01_usd_pile/pile.usda", "mujoco"),
-    ],
-)
+HUMANOID = "samples/02_humanoid/humanoid.xml -t samples/02_humanoid/motion.h5"
+
+
+@pytest.mark.parametrize(("inputs", "other"), [(HUMANOID, "pxr"), ("samples/01_usd_pile/pile.usda", "mujoco")])
 def test_a_run_imports_only_what_it_uses(tmp_path, inputs, other):
     command = [sys.executable, "-c", IMPORTED, inputs, other, str(tmp_path / "out.contacts.h5")]
     done = subprocess.run(command, capture_output=True, text=True)

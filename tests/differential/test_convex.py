@@ -26,11 +26,9 @@ from tests.support.certificates import (
     feature_pairs,
     resting_scene,
 )
-from tests.support.contact_contract import check_contract
 from tests.support.hydroelastic import RIGID, rotated, surface
-from tests.support.mesh_pairs import box
-from tests.support.meshes import blob, grid
-from tests.support.oracle import rotation_of
+from tests.support.meshes import blob, box, grid
+from tests.support.oracle import check_contract, rotation_of
 from tests.support.piles import SettledPile, settled_pile
 from tests.support.poses import (
     FEATURES,
@@ -43,11 +41,11 @@ from tests.support.poses import (
     hull_set,
     measure,
     poses_of_two,
+    random_quaternions,
     relative_pose,
     solid_without_base,
 )
 from tests.support.poses import random_deep_poses as deep_poses_of
-from tests.support.supports import support_height
 from tests.support.translation_oracle import directions_on_sphere
 from tests.unit.engine.hydroelastic.test_polytopes import hull_pair
 
@@ -278,8 +276,7 @@ def cloud(rng: np.random.Generator, size: float) -> np.ndarray:
 def poses(rng: np.random.Generator, size: float, max_separation: float = 3.0) -> np.ndarray:
     """float64[POSES, 1, 2, 7]: two bodies, from deep in each other to well apart."""
     out = np.zeros((POSES, 1, 2, 7))
-    quaternion = rng.normal(size=(POSES, 1, 2, 4))
-    out[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    out[..., 3:] = random_quaternions(rng, POSES, 1, 2)
     away = rng.normal(size=(POSES, 3))
     away *= rng.uniform(0.0, max_separation * size, (POSES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
     out[:, 0, 1, :3] = away
@@ -389,36 +386,6 @@ def test_the_hull_of_a_box_is_a_box(other, size):
     for frame in np.flatnonzero(np.diff(box.cell_start)):
         expected, got = nearest(box, frame)[0], nearest(hull, frame)[0]
         assert got == pytest.approx(expected, abs=2e-6 * size), frame
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("other", [t for t in OTHERS if t not in (ShapeType.SPHERE, ShapeType.CAPSULE)])
-def test_hull_and_primitive_have_no_better_direction(other, size):
-    """The distance of sampled directions never passes ours, and the normal attains it."""
-    rng = np.random.default_rng(100 + int(other))
-    points, dimensions = cloud(rng, size), np.array([size * s for s in OTHERS[other]])
-    body_q = poses(rng, size)
-    contacts = found(
-        lambda to, body: to.add_shape_convex_hull(body, points),
-        lambda to, body: to.add_shape(body, other, dimensions),
-        body_q,
-        100 * size,
-    )
-    full = np.zeros((1, 3))
-    full[0, : len(dimensions)] = dimensions
-    directions = rng.normal(size=(4000, 3))
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    for frame in range(0, POSES, 3):
-        distance, normal, *_ = nearest(contacts, frame)
-        p, pose_b = in_world(points, body_q[frame, 0, 0]), body_q[frame, 0, 1]
-        tried = np.concatenate([[normal], directions, normal + 1e-3 * directions[:500]])
-        tried /= np.linalg.norm(tried, axis=1, keepdims=True)
-        into_b = tried @ rotation_of(pose_b[None])[0]
-        low_b = pose_b[:3] @ tried.T - support_height(other, full, -into_b[None])[0]
-        separation = low_b - (p @ tried.T).max(axis=0)
-        assert separation[0] == pytest.approx(distance, abs=2e-6 * size)
-        assert separation.max() <= distance + 2e-6 * size
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +11,9 @@ import collidecli
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield import heightfield
 from collidecli.scene.shape_config import ShapeConfig
-from tests.support.contact_contract import ROUNDING, check_contract, columns
-from tests.support.heightfields import Terrain, rough, smooth
-from tests.support.mesh_pairs import box, crosses, deepest_vertex, mesh_distance, placed
-from tests.support.meshes import blob, grid, torus
-from tests.support.oracle import rotation_of
+from tests.support.mesh_pairs import crosses, deepest_vertex, mesh_distance, placed
+from tests.support.meshes import Terrain, blob, box, grid, rough, smooth, torus
+from tests.support.oracle import ROUNDING, check_contract, columns, rotation_of
 
 FRAMES = 14
 SIZES = [1e-3, 1.0, 1e3]
@@ -324,43 +321,3 @@ def test_signed_distance_fields_do_not_matter():
     field = collidecli.collide(scene(terrain, SMALL["blob"], cfg=cfg), body_q, gap=0.1, cache_limit=0)
     assert len(plain.distance) > 20
     assert columns(plain) == columns(field)
-
-
-def test_the_order_of_the_two_does_not_matter():
-    terrain, (vertices, faces) = TERRAINS["smooth"], SMALL["blob"]
-    builder = ModelBuilder()
-    builder.add_shape_mesh(builder.add_body(), vertices, faces)
-    builder.add_shape_heightfield(builder.add_body(), terrain.heights, terrain.hx, terrain.hy, terrain.base)
-    body_q = poses(5, terrain, 8)
-    here = collidecli.collide(scene(terrain, (vertices, faces)), body_q, gap=0.2)
-    there = collidecli.collide(builder.finalize(), body_q[:, :, ::-1], gap=0.2)
-    for frame in range(8):
-        first, second = here.cell(frame), there.cell(frame)
-        order = np.lexsort((second.feature0, second.feature1))
-        np.testing.assert_array_equal(first.feature0, second.feature1[order])
-        np.testing.assert_allclose(first.distance, second.distance[order], atol=1e-6)
-        np.testing.assert_allclose(first.normal, -second.normal[order], atol=1e-6)
-
-
-def test_one_answer():
-    """Over broad phases, chunks and threads, beside two meshes that meet each other and a box that meets the ground."""
-    builder = ModelBuilder()
-    terrain = TERRAINS["smooth"]
-    builder.add_shape_heightfield(builder.add_body(), terrain.heights, terrain.hx, terrain.hy, terrain.base)
-    for name in ("blob", "torus", "open"):
-        builder.add_shape_mesh(builder.add_body(), *SMALL[name])
-    rng = np.random.default_rng(6)
-    body_q = rng.normal(size=(9, 1, 4, 7))
-    body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
-    body_q[..., :3] = rng.uniform(-0.5, 0.5, (9, 1, 4, 3))
-    model = builder.finalize()
-    expected = columns(collidecli.collide(model, body_q))
-    assert len(expected["distance"]) > 300
-    variants: tuple[dict[str, Any], ...] = (
-        {"broad_phase": "nxn"},
-        {"broad_phase": "sap", "threads": 1},
-        {"threads": 3, "chunk_cells": 1},
-        {"chunk_cells": 4},
-    )
-    for options in variants:
-        assert columns(collidecli.collide(model, body_q, **options)) == expected, options

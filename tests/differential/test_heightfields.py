@@ -16,11 +16,10 @@ from collidecli.scene.heightfield import heightfield, solid_features, solid_mesh
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh
-from tests.support.contact_contract import ROUNDING, check_contract, columns
-from tests.support.heightfields import Terrain, rough, smooth
-from tests.support.mesh_pairs import box, crosses, mesh_distance, placed
-from tests.support.meshes import point_distances
-from tests.support.oracle import rotation_of
+from tests.support.mesh_pairs import crosses, mesh_distance, placed
+from tests.support.meshes import Terrain, box, point_distances, rough, smooth
+from tests.support.oracle import ROUNDING, check_contract, rotation_of
+from tests.support.poses import random_quaternions
 from tests.support.translation_oracle import Translations, posed
 from tests.unit.engine.test_geometry import _triangles
 
@@ -32,8 +31,7 @@ TERRAINS = {"rough": rough(0), "smooth": smooth(), "one cell": rough(3, 2, 2)}
 def poses(rng: np.random.Generator, size: float, terrain: Terrain) -> np.ndarray:
     """float64[FRAMES, 1, 2, 7]: a terrain and a body in, around and above it, both turned at random."""
     body_q = np.zeros((FRAMES, 1, 2, 7))
-    quaternion = rng.normal(size=(FRAMES, 1, 2, 4))
-    body_q[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    body_q[..., 3:] = random_quaternions(rng, FRAMES, 1, 2)
     body_q[:, 0, 0, :3] = size * rng.normal(size=(FRAMES, 3))
     local = rng.uniform(-1.0, 1.0, (FRAMES, 3)) * [1.25 * terrain.hx, 1.25 * terrain.hy, 0.9]
     turned = np.einsum("fij,fj->fi", rotation_of(body_q[:, 0, 0]), local)
@@ -155,111 +153,6 @@ def test_what_is_buried_in_flat_ground_comes_up(shape_type):
         cell = collidecli.collide(model, body_q, gap=0.01).cell(0)
         assert cell.distance.min() == pytest.approx(-depth - 0.1, abs=1e-7)
         np.testing.assert_allclose(cell.normal[np.argmin(cell.distance)], [0.0, 0.0, 1.0], atol=1e-7)
-
-
-FLAT = {
-    ShapeType.SPHERE: ((0.1,), 0.1),
-    ShapeType.CAPSULE: ((0.05, 0.1), 0.15),
-    ShapeType.BOX: ((0.1, 0.07, 0.05), 0.05),
-    ShapeType.CYLINDER: ((0.1, 0.05), 0.05),
-    ShapeType.CONE: ((0.1, 0.1), 0.1),
-    ShapeType.ELLIPSOID: ((0.1, 0.07, 0.05), 0.05),
-}
-
-
-def sliding(height: np.ndarray) -> np.ndarray:
-    """float64[frames, 1, 1, 7]: across a terrain, turning about z."""
-    share = np.linspace(0.0, 1.0, len(height))
-    body_q = np.zeros((len(height), 1, 1, 7))
-    body_q[:, 0, 0, 0] = -0.4 + 0.8 * share
-    body_q[:, 0, 0, 1] = 0.21 * np.sin(7.0 * share)
-    body_q[:, 0, 0, 2] = height
-    body_q[:, 0, 0, 5], body_q[:, 0, 0, 6] = np.sin(2.0 * share), np.cos(2.0 * share)
-    return body_q
-
-
-@pytest.mark.parametrize("depth", [0.02, 0.0, -0.01, -0.04])
-@pytest.mark.parametrize("shape_type", FLAT)
-def test_flat_ground_is_a_plane(shape_type, depth):
-    """72 cells a side: normals and depths are the plane's in every frame."""
-    sizes, rest = FLAT[shape_type]
-    builder = ModelBuilder()
-    builder.add_shape_heightfield(-1, np.zeros((73, 73), np.float32), 1.0, 1.0, 0.5)
-    builder.add_shape(builder.add_body(), shape_type, sizes)
-    contacts = collidecli.collide(builder.finalize(), sliding(np.full(60, rest + depth)), gap=0.025)
-    assert np.all(np.diff(contacts.cell_start) > 0)
-    assert np.abs(np.arccos(np.clip(contacts.normal[:, 2].astype(float), -1.0, 1.0))).max() < 1e-3
-    for frame in range(60):
-        assert contacts.cell(frame).distance.min() == pytest.approx(depth, abs=1e-6)
-
-
-@pytest.mark.parametrize("shape_type", [ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.ELLIPSOID])
-def test_nothing_catches_on_bumpy_ground(shape_type):
-    """Normals are those of the triangles beside the contact, or between them where the ground is convex."""
-    line = np.linspace(-1.0, 1.0, 145)
-    terrain = Terrain(0.02 * np.sin(9.0 * line)[None, :] * np.cos(8.0 * line)[:, None], 1.0, 1.0, 0.5)
-    sizes, rest = ((0.3 * np.array(FLAT[shape_type][0])).tolist(), 0.3 * FLAT[shape_type][1])
-    body_q = sliding(np.zeros(120))
-    body_q[:, 0, 0, 2] = [terrain.height_over(*p[:2]) + rest for p in body_q[:, 0, 0]]
-    builder = ModelBuilder()
-    builder.add_shape_heightfield(-1, terrain.heights, 1.0, 1.0, 0.5)
-    builder.add_shape(builder.add_body(), shape_type, sizes)
-    contacts = collidecli.collide(builder.finalize(), body_q, gap=0.003)
-    assert np.all(np.diff(contacts.cell_start) > 0)
-    x, y = contacts.point0[:, 0], contacts.point0[:, 1]
-    slope = np.stack([-0.18 * np.cos(9.0 * x) * np.cos(8.0 * y), 0.16 * np.sin(9.0 * x) * np.sin(8.0 * y)], axis=1)
-    normal = np.concatenate([slope, np.ones((len(x), 1))], axis=1)
-    normal /= np.linalg.norm(normal, axis=1)[:, None]
-    # A triangle's plane leaves the surface by the curvature, 0.02 * 9^2 a metre, over a diagonal of 0.02 m.
-    own = 0.02 * 9.0**2 * np.hypot(2.0, 2.0) / 144
-    assert np.arccos(np.clip((contacts.normal * normal).sum(1), -1.0, 1.0)).max() < own + 1e-3
-
-
-def crowd(world_count: int = 1):
-    """A moving heightfield and every kind of shape that meets it."""
-    rng = np.random.default_rng(5)
-    builder = ModelBuilder()
-    terrain = TERRAINS["smooth"]
-    builder.add_shape_heightfield(builder.add_body(), terrain.heights, terrain.hx, terrain.hy, terrain.base)
-    for shape_type, sizes in {ShapeType.SPHERE: (0.2,), **OTHERS}.items():
-        if shape_type == ShapeType.CONVEX_MESH:
-            builder.add_shape_convex_hull(builder.add_body(), sizes)
-        else:
-            builder.add_shape(builder.add_body(), shape_type, sizes)
-    body_q = np.zeros((9, world_count, 8, 7))
-    quaternion = rng.normal(size=(9, 1, 8, 4))
-    body_q[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
-    body_q[..., :3] = rng.uniform(-0.6, 0.6, (9, 1, 8, 3))
-    return builder.finalize(world_count), body_q
-
-
-NAMES = ("distance", "normal", "point0", "point1", "feature0", "feature1", "shape0", "shape1", "kind", "cell_start")
-
-
-def test_the_answer_does_not_depend_on_how_it_is_found():
-    model, body_q = crowd()
-    expected = collidecli.collide(model, body_q)
-    assert len(expected.distance) > 100
-    for options in (
-        {"broad_phase": "nxn"},
-        {"broad_phase": "sap"},
-        {"threads": 3, "chunk_cells": 1},
-        {"chunk_cells": 4, "threads": 1},
-    ):
-        found = collidecli.collide(model, body_q, **options)
-        for name in NAMES:
-            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=f"{options} {name}")
-
-
-def test_worlds_share_a_heightfield():
-    model, body_q = crowd(3)
-    assert len(model.heightfields) == 1
-    contacts = collidecli.collide(model, body_q)
-    for frame in range(len(body_q)):
-        first = contacts.cell(frame, 0)
-        for world in (1, 2):
-            for name in ("distance", "normal", "feature0", "feature1"):
-                np.testing.assert_array_equal(getattr(contacts.cell(frame, world), name), getattr(first, name))
 
 
 # Heightfields on planes and on each other: against brute force, and against the closed mesh of the same solid.
@@ -391,19 +284,6 @@ def test_touching_walls_and_a_terrain_in_another():
         assert (cell.normal[:, axis] > 0.5).all()
     cell = found.cell(2, 0)
     assert cell.distance.min() == pytest.approx(-0.2, abs=1e-6), "the least translation is up"
-
-
-@pytest.mark.parametrize("first", [None, SOLID_TERRAINS["rough"]], ids=["plane", "terrain"])
-def test_broad_phases_and_chunks_give_the_same_bits(first):
-    model, body_q = scene_of_solids(first, SOLID_TERRAINS["smooth"], 1.0), poses_of_solids(4, 1.0)
-    expected = columns(contacts(model, body_q))
-    for broad_phase in ("nxn", "sap", "explicit"):
-        assert columns(contacts(model, body_q, broad_phase=broad_phase)) == expected
-    assert columns(contacts(model, body_q, chunk_cells=5)) == expected
-    limited = contacts(model, body_q, max_contacts_per_pair=2)
-    for frame in range(SOLID_FRAMES):
-        cell, whole = limited.cell(frame, 0), contacts(model, body_q).cell(frame, 0)
-        assert len(cell.distance) == min(2, len(whole.distance))
 
 
 @pytest.mark.parametrize("name", SOLID_TERRAINS)

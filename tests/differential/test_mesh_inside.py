@@ -17,14 +17,100 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 from tests.support.answers import ROUNDING as ROUNDING_OF_SIGNS
 from tests.support.answers import Form, PairCase, answers, described, report, rules
-from tests.support.contact_contract import ROUNDING, columns
-from tests.support.heightfields import rough
-from tests.support.mesh_inside import FOLDERS, engine_inside, robot_meshes, scattered_points, winding_numbers
-from tests.support.mesh_pairs import box as hollow_box
-from tests.support.mesh_pairs import mesh_distance, placed
-from tests.support.meshes import blob, point_distances
-from tests.support.real_meshes import real_cases, real_mesh, true_distances
-from tests.support.solids import Mesh, box, joined, knot, turned
+from tests.support.mesh_pairs import (
+    FOLDERS,
+    FclPair,
+    engine_inside,
+    mesh_distance,
+    placed,
+    robot_meshes,
+    scattered_points,
+)
+from tests.support.meshes import (
+    Mesh,
+    blob,
+    box,
+    joined,
+    knot,
+    point_distances,
+    rough,
+    segment_distances,
+    turned,
+    windings,
+)
+from tests.support.oracle import ROUNDING, columns
+from tests.support.translation_oracle import posed
+
+KINDS = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.BOX)
+
+
+def real_mesh(path: Path) -> tuple[Form, np.ndarray | None]:
+    """A file's mesh; and triangles [F, 3, 3] of its solid, None of an open one.
+
+    The triangles are the file's own where a winding number is right for them.
+    """
+    vertices, faces = read_mesh(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mesh = triangle_mesh(vertices, faces, str(path))
+    as_read = set(mesh.repairs.counts()) <= {"united", "welded"}
+    solid = (vertices[faces] if as_read else mesh.vertex[mesh.face] + mesh.center) if mesh.is_closed else None
+    return Form(path.name, ShapeType.MESH, mesh=(vertices, faces)), solid
+
+
+def real_cases(path: Path, count: int, seed: int) -> tuple[list[PairCase], np.ndarray | None]:
+    """A case of each kind with `count` poses near the surface and anywhere; and the solid of `real_mesh`."""
+    first, solid = real_mesh(path)
+    vertices, faces = first.mesh
+    rng = np.random.default_rng(seed)
+    cases = []
+    for kind in KINDS:
+        length = first.extent * 10.0 ** rng.uniform(-1.5, -0.3)
+        size = {ShapeType.SPHERE: (1.0,), ShapeType.CAPSULE: (0.4, 0.6), ShapeType.BOX: (0.8, 0.5, 0.3)}[kind]
+        poses = np.zeros((count, 2, 7))
+        poses[:, 0, 6] = 1.0
+        poses[:, 1, :3] = scattered_points(rng, vertices[faces], count)
+        # Some are moved off, so that the shape does not cross the surface.
+        off = rng.normal(size=(count, 3))
+        off *= rng.choice([0.0, 1.0, 2.0], (count, 1)) * length / np.linalg.norm(off, axis=1, keepdims=True)
+        turn = rng.normal(size=(count, 4))
+        poses[:, 1, :3] += off
+        poses[:, 1, 3:] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
+        cases.append(PairCase(first, Form(kind.label, kind, tuple(length * one for one in size)), 1.0, poses))
+    return cases, solid
+
+
+def true_distances(case: PairCase, solid: np.ndarray | None) -> np.ndarray:
+    """float64[P]: distances of surfaces where the shapes are apart, -inf where they overlap [m]."""
+    corners, second = with_area(case.first.corners), case.second
+    result = np.empty(len(case.poses))
+    centers = case.poses[:, 1, :3]
+    inside = np.zeros(len(centers), bool)
+    if solid is not None:
+        numbers = windings(solid, centers)
+        inside = np.abs(numbers) > 0.5
+    for row, pose in enumerate(case.poses[:, 1]):
+        if second.type == ShapeType.SPHERE:
+            apart = point_distances(corners, pose[:3]).min() - second.size[0]
+        elif second.type == ShapeType.CAPSULE:
+            ends = posed(np.array([[0.0, 0.0, -second.size[1]], [0.0, 0.0, second.size[1]]]), pose)
+            apart = segment_distances(corners, ends[0], ends[1]).min() - second.size[0]
+        else:
+            pair = FclPair((case.first.vertices, case.first.mesh[1]), box(*second.size), case.poses[row, 0], pose,
+                           closed=(False, True))  # fmt: skip
+            apart = -np.inf if pair.overlaps() else pair.distance()
+        # Where no surface is crossed, the whole shape is on the side of its centre.
+        result[row] = -np.inf if inside[row] or apart < 0.0 else apart
+    return result
+
+
+def with_area(corners: np.ndarray) -> np.ndarray:
+    """The triangles [F, 3, 3] that are no lower than 1e-12 of their longest side; the program omits the others too."""
+    sides = corners - np.roll(corners, 1, axis=1)
+    longest = np.linalg.norm(sides, axis=2).max(1)
+    area = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
+    return corners[area > 1e-12 * longest**2]
+
 
 SIZES = (1e-3, 1.0, 1e3)
 RADIUS = 0.02
@@ -123,7 +209,7 @@ def wrong_points(mesh: TriangleMesh, triangles: np.ndarray, seed: int) -> int:
     points = scattered_points(np.random.default_rng(seed), mesh.vertex[mesh.face], POINTS)
     inside, distance = engine_inside(mesh, points)
     corners = triangles - mesh.center
-    numbers = winding_numbers(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3), points)
+    numbers = windings(corners, points)
     assert np.abs(numbers - np.round(numbers)).max() < 0.1
     judged = distance > ON_SURFACE * 2.0 * mesh.half_extents.max()
     assert judged.sum() > 0.9 * POINTS
@@ -193,7 +279,7 @@ def least_distances(add_first, add_second, body_q: np.ndarray, gap: float) -> np
 @pytest.mark.parametrize("other", ["sphere", "box", "mesh"])
 def test_the_distance_inside_is_that_of_the_surface(other, size):
     """Where the two do not cross, inside and outside; a solid mesh has contacts with all that is inside."""
-    radius, small = 0.05 * size, hollow_box(*(0.05 * size * np.ones(3)))
+    radius, small = 0.05 * size, box(*(0.05 * size * np.ones(3)))
     adds = {
         "sphere": lambda b, body: b.add_shape_sphere(body, radius=radius),
         "box": lambda b, body: b.add_shape_box(body, None, radius, radius, radius),
@@ -221,7 +307,7 @@ def test_the_distance_inside_is_that_of_the_surface(other, size):
 
 
 def test_shells_in_each_other_on_a_terrain_and_with_particles():
-    large, small = hollow_box(1.0, 1.0, 1.0), hollow_box(0.3, 0.3, 0.3)
+    large, small = box(1.0, 1.0, 1.0), box(0.3, 0.3, 0.3)
     pose = np.zeros((1, 1, 2, 7))
     pose[..., 6] = 1.0
     for first, second, expected in ((HOLLOW, HOLLOW, 0.7), (HOLLOW, None, 0.7), (None, HOLLOW, -1.3)):
@@ -235,7 +321,7 @@ def test_shells_in_each_other_on_a_terrain_and_with_particles():
     terrain = rough(1)
     # The terrain's own vertices are inside the shell, 1 m from its sides.
     above = least_distances(
-        lambda b, body: b.add_shape_mesh(body, *hollow_box(9.0, 9.0, 9.0), cfg=HOLLOW),
+        lambda b, body: b.add_shape_mesh(body, *box(9.0, 9.0, 9.0), cfg=HOLLOW),
         lambda b, body: b.add_shape_heightfield(body, terrain.heights, terrain.hx, terrain.hy, terrain.base),
         pose,
         0.1,
@@ -251,7 +337,7 @@ def test_shells_in_each_other_on_a_terrain_and_with_particles():
 
 
 def test_inner_walls_stay_and_the_mesh_is_no_hull():
-    one, two = hollow_box(1.0, 1.0, 1.0), hollow_box(0.5, 0.5, 0.5)
+    one, two = box(1.0, 1.0, 1.0), box(0.5, 0.5, 0.5)
     both = np.concatenate([one[0], two[0] + [1.0, 0.0, 0.0]]), np.concatenate([one[1], two[1] + len(one[0])])
     hollow, solid = (triangle_mesh(*both, "", is_solid=flag) for flag in (False, True))
     assert len(hollow.face) == len(both[1])

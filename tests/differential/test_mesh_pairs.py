@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from itertools import combinations_with_replacement
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,40 +11,46 @@ import pytest
 import collidecli
 from collidecli.importers.mesh_files import read_mesh
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
-from tests.support.contact_contract import ROUNDING, check_contract, columns
-from tests.support.fcl_pairs import FclPair
-from tests.support.heightfields import Terrain
-from tests.support.mesh_inside import robot_meshes
-from tests.support.mesh_pairs import box, crosses, deepest_vertex, mesh_distance, placed
-from tests.support.meshes import blob, grid, point_distances, prism, torus
-from tests.support.oracle import rotation_of
+from tests.support.mesh_pairs import FclPair, deepest_vertex, mesh_distance, placed, robot_meshes
+from tests.support.meshes import Mesh, Terrain, blob, box, grid, point_distances, prism, torus
+from tests.support.oracle import ROUNDING, check_contract, rotation_of
 from tests.support.poses import poses_of_two
 from tests.support.translation_oracle import directions_on_sphere
 
 FRAMES = 28
 SIZES = [1e-3, 1.0, 1e3]
-MESHES = {
+ROOF = prism([(-1, -0.6), (0, -0.4), (1, -0.6), (0, 0.4)], 1.0)
+"""A crest at z = 0.4 whose sides fall at 45 degrees, and a dent below."""
+PLATE = prism([(-1.2, -0.05), (1.2, -0.05), (1.2, 0.2), (1.1, 0.2), (1.1, 0.05), (-1.2, 0.05)], 1.2)
+"""A tenth thick, with a rim."""
+CHANNEL = [(-0.7, -0.5), (0.7, -0.5), (0.7, 0.5), (0.5, 0.5), (0.5, -0.3), (-0.5, -0.3), (-0.5, 0.5), (-0.7, 0.5)]
+STAR = [((1.0, 0.4)[k % 2] * np.cos(0.2 * np.pi * k), (1.0, 0.4)[k % 2] * np.sin(0.2 * np.pi * k)) for k in range(10)]
+SHAPES = {
     "blob": blob(np.random.default_rng(0), 7, 9),
     "torus": torus(12, 7),
-    "open": grid(4, 2.0, lambda x, y: 0.2 * np.sin(5.0 * x) * np.cos(4.0 * y)),
     "box": box(0.5, 0.4, 0.3),
     "bar": box(1.5, 0.1, 0.1),
+    "roof": ROOF,
+    "plate": PLATE,
+    "channel": prism(CHANNEL, 0.5),
+    "star": prism(STAR, 0.3),
 }
+MESHES = {**SHAPES, "open": grid(4, 2.0, lambda x, y: 0.2 * np.sin(5.0 * x) * np.cos(4.0 * y))}
 SOLID = ("blob", "torus", "box", "bar")
 PAIRS = [("blob", "torus"), ("box", "box"), ("bar", "bar"), ("torus", "bar"), ("blob", "open"), ("open", "open")]
 
 
-def pair_scene(first: str, second: str, size: float = 1.0, **options):
+def scene(first: Mesh, second: Mesh, size: float = 1.0) -> Model:
     builder = ModelBuilder()
-    for name in (first, second):
-        vertices, faces = MESHES[name]
-        builder.add_shape_mesh(builder.add_body(), size * vertices, faces, **options)
+    for vertices, faces in (first, second):
+        builder.add_shape_mesh(builder.add_body(), size * vertices, faces)
     return builder.finalize()
 
 
-def poses(rng: np.random.Generator, max_separation: float = 2.2) -> np.ndarray:
-    return poses_of_two(rng, FRAMES, max_separation)
+def pair_scene(first: str, second: str, size: float = 1.0) -> Model:
+    return scene(MESHES[first], MESHES[second], size)
 
 
 def resting(x: float, y: float, z: float, count: int = 2) -> np.ndarray:
@@ -61,7 +66,7 @@ def resting(x: float, y: float, z: float, count: int = 2) -> np.ndarray:
 def test_distance_and_depth(first, second):
     """Apart, the distance of the surfaces; overlapping, no less deep than the deepest vertex of either in the other."""
     distances, kinds = {}, {}
-    body_q = poses(np.random.default_rng(8), 1.2 if "bar" in (first, second) else 2.2)
+    body_q = poses_of_two(np.random.default_rng(8), FRAMES, 1.2 if "bar" in (first, second) else 2.2)
     for size in SIZES:
         moved = body_q.copy()
         moved[..., :3] *= size
@@ -84,39 +89,14 @@ def test_distance_and_depth(first, second):
     assert 3 < sum(kinds.values()) < FRAMES - 3
 
 
-@pytest.mark.parametrize(("first", "second"), [("blob", "torus"), ("torus", "open")])
-def test_distance_as_coal_has_it(first, second):
-    coal = pytest.importorskip("coal")
-    models = []
-    for name in (first, second):
-        vertices, faces = MESHES[name]
-        mesh = coal.BVHModelOBBRSS()
-        mesh.beginModel(len(faces), len(vertices))
-        mesh.addVertices(vertices)
-        mesh.addTriangles(faces)
-        mesh.endModel()
-        models.append(mesh)
-    body_q = poses(np.random.default_rng(9))
-    contacts = collidecli.collide(pair_scene(first, second), body_q, gap=3.0)
-    apart = 0
-    for frame in range(FRAMES):
-        places = [coal.Transform3s(rotation_of(pose[None])[0], pose[:3]) for pose in body_q[frame, 0]]
-        request, result = coal.DistanceRequest(), coal.DistanceResult()
-        distance = coal.distance(models[0], places[0], models[1], places[1], request, result)
-        found = contacts.cell(frame).distance.min()
-        if distance > 1e-9 and found > 0.0:
-            apart += 1
-            assert found == pytest.approx(distance, abs=1e-5)
-        elif distance <= 1e-9:
-            assert found < 1e-6
-    assert apart > 5
-
-
-@pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_witnesses_are_on_the_surfaces(first, second):
-    body_q = poses(np.random.default_rng(10))
-    contacts = collidecli.collide(pair_scene(first, second), body_q, gap=0.1)
-    for frame in range(0, FRAMES, 3):
+@pytest.mark.parametrize(
+    ("first", "second", "gap"),
+    [*((*pair, 0.1) for pair in PAIRS), *(("star", "plate", 0.0), ("torus", "roof", 0.0), ("blob", "channel", 0.0))],
+)
+def test_points_are_on_the_surfaces(first, second, gap):
+    body_q = poses_of_two(np.random.default_rng(10), 10, 2.2 if gap else 1.2)
+    contacts = collidecli.collide(pair_scene(first, second), body_q, gap=gap)
+    for frame in range(len(body_q)):
         cell = contacts.cell(frame)
         for name, pose, points in ((first, 0, cell.point0), (second, 1, cell.point1)):
             corners = placed(MESHES[name], body_q[frame, 0, pose])
@@ -126,11 +106,9 @@ def test_witnesses_are_on_the_surfaces(first, second):
 
 def test_a_box_on_a_box():
     """Four corners, straight up, as deep as the box penetrates; the large one's flat inside gives no contact."""
-    builder = ModelBuilder()
-    builder.add_shape_mesh(builder.add_body(), *box(2.0, 2.0, 1.0))
-    builder.add_shape_mesh(builder.add_body(), *box(0.5, 0.4, 0.3))
+    model = scene(box(2.0, 2.0, 1.0), box(0.5, 0.4, 0.3))
     for height in (1e-3, 0.0, -1e-3):
-        cell = collidecli.collide(builder.finalize(), resting(0.3, 0.1, 1.3 + height), gap=0.01).cell(0)
+        cell = collidecli.collide(model, resting(0.3, 0.1, 1.3 + height), gap=0.01).cell(0)
         assert len(cell.distance) == 4
         np.testing.assert_allclose(cell.distance, height, atol=1e-9)
         np.testing.assert_allclose(cell.normal, np.tile([0.0, 0.0, 1.0], (4, 1)), atol=1e-9)
@@ -138,11 +116,9 @@ def test_a_box_on_a_box():
 
 def test_crossing_bars_leave_along_their_common_normal():
     """No vertex of either is inside the other: their edges are."""
-    builder = ModelBuilder()
-    builder.add_shape_mesh(builder.add_body(), *box(1.5, 0.1, 0.1))
-    builder.add_shape_mesh(builder.add_body(), *box(0.1, 1.5, 0.1))
+    model = scene(box(1.5, 0.1, 0.1), box(0.1, 1.5, 0.1))
     for depth in (1e-4, 0.03):
-        cell = collidecli.collide(builder.finalize(), resting(0.0, 0.0, 0.2 - depth), gap=0.0).cell(0)
+        cell = collidecli.collide(model, resting(0.0, 0.0, 0.2 - depth), gap=0.0).cell(0)
         assert len(cell.distance) >= 4
         assert cell.distance.min() == pytest.approx(-depth, abs=1e-8)
         np.testing.assert_allclose(cell.normal, np.tile([0.0, 0.0, 1.0], (len(cell.distance), 1)), atol=1e-6)
@@ -155,12 +131,10 @@ def test_ridges_at_right_angles():
     low = beam.copy()
     low[:, 1:] = beam[:, 1:] @ turned.T
     high = low[:, [1, 0, 2]] * [-1.0, 1.0, 1.0]
-    builder = ModelBuilder()
-    builder.add_shape_mesh(builder.add_body(), low, faces)
-    builder.add_shape_mesh(builder.add_body(), high, faces)
+    model = scene((low, faces), (high, faces))
     apart = 0.4 * 2.0**0.5
     for height in (0.01, -0.01):
-        cell = collidecli.collide(builder.finalize(), resting(0.1, 0.2, apart + height), gap=0.02).cell(0)
+        cell = collidecli.collide(model, resting(0.1, 0.2, apart + height), gap=0.02).cell(0)
         first = int(np.argmin(cell.distance))
         assert cell.distance[first] == pytest.approx(height, abs=1e-8)
         np.testing.assert_allclose(cell.normal[first], [0.0, 0.0, 1.0], atol=1e-9)
@@ -169,30 +143,9 @@ def test_ridges_at_right_angles():
 @pytest.mark.parametrize("gap", [0.0, 0.1])
 def test_one_wholly_inside_the_other_finds_the_way_out(gap):
     """It is farther from the surface than the gap: as deep as its far side is below the nearest face."""
-    builder = ModelBuilder()
-    builder.add_shape_mesh(builder.add_body(), *box(2.0, 2.0, 1.0))
-    builder.add_shape_mesh(builder.add_body(), *box(0.2, 0.2, 0.1))
-    cell = collidecli.collide(builder.finalize(), resting(0.3, 0.1, 0.4), gap=gap).cell(0)
+    cell = collidecli.collide(scene(box(2.0, 2.0, 1.0), box(0.2, 0.2, 0.1)), resting(0.3, 0.1, 0.4), gap=gap).cell(0)
     assert cell.distance.min() == pytest.approx(-0.7, abs=1e-7)
     np.testing.assert_allclose(cell.normal[np.argmin(cell.distance)], [0.0, 0.0, 1.0], atol=1e-9)
-
-
-def test_a_sheet_has_two_sides_or_one():
-    """A box half through an open sheet goes back to where its middle is, unless the sheet has a front."""
-    for two_sided, above, depth, up in (
-        (True, 0.1, 0.2, 1.0),
-        (True, -0.1, 0.2, -1.0),
-        (False, 0.1, 0.2, 1.0),
-        (False, -0.1, 0.4, 1.0),
-    ):
-        builder = ModelBuilder()
-        sheet = np.array([[-2.0, -2.0, 0.0], [2.0, -2.0, 0.0], [2.0, 2.0, 0.0], [-2.0, 2.0, 0.0]])
-        builder.add_shape_mesh(builder.add_body(), sheet, np.array([[0, 1, 2], [0, 2, 3]]), two_sided=two_sided)
-        builder.add_shape_mesh(builder.add_body(), *box(0.3, 0.2, 0.3))
-        cell = collidecli.collide(builder.finalize(), resting(0.1, 0.2, above), gap=0.5).cell(0)
-        deepest = int(np.argmin(cell.distance))
-        assert cell.distance[deepest] == pytest.approx(-depth, abs=1e-7)
-        np.testing.assert_allclose(cell.normal[deepest], [0.0, 0.0, up], atol=1e-9)
 
 
 @pytest.mark.parametrize("two_sided", [False, True])
@@ -225,13 +178,10 @@ def cut(mesh: tuple[np.ndarray, np.ndarray], count: int) -> tuple[np.ndarray, np
 def test_cutting_faces_changes_no_distance():
     """Edges and vertices inside flat faces are no features of the surface; how deep it overlaps depends on them."""
     fine = cut(MESHES["box"], 5)
-    body_q = poses(np.random.default_rng(11), 1.2)
+    body_q = poses_of_two(np.random.default_rng(11), FRAMES, 1.2)
     models = []
     for mesh in (MESHES["box"], fine):
-        builder = ModelBuilder()
-        builder.add_shape_mesh(builder.add_body(), *MESHES["torus"])
-        builder.add_shape_mesh(builder.add_body(), *mesh)
-        models.append(collidecli.collide(builder.finalize(), body_q, gap=0.05))
+        models.append(collidecli.collide(scene(MESHES["torus"], mesh), body_q, gap=0.05))
     coarse, fine = models
     for frame in range(FRAMES):
         first, second = coarse.cell(frame).distance, fine.cell(frame).distance
@@ -263,13 +213,12 @@ def degenerate(kind: str) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("kind", ["slivers", "soup", "fins", "open"])
 def test_what_is_not_clean_is_as_far_as_its_triangles_are(kind, size):
     vertices, faces = degenerate(kind)
-    body_q = poses(np.random.default_rng(12))
+    body_q = poses_of_two(np.random.default_rng(12), FRAMES, 2.2)
     moved = body_q.copy()
     moved[..., :3] *= size
-    builder = ModelBuilder()
-    builder.add_shape_mesh(builder.add_body(), size * vertices, faces)
-    builder.add_shape_mesh(builder.add_body(), size * MESHES["blob"][0], MESHES["blob"][1])
-    contacts = collidecli.collide(builder.finalize(), moved, gap=3.0 * size)
+    contacts = collidecli.collide(
+        scene((size * vertices, faces), (size * MESHES["blob"][0], MESHES["blob"][1])), moved, gap=3.0 * size
+    )
     # What hangs on a closed mesh by an edge is left out.
     surface = box(0.5, 0.4, 0.3) if kind == "fins" else (vertices, faces)
     for frame in range(0, FRAMES, 2):
@@ -287,60 +236,10 @@ def test_what_is_not_clean_is_as_far_as_its_triangles_are(kind, size):
 
 
 def test_coincident_meshes_touch():
-    for name in MESHES:
+    for name in ("blob", "torus", "open", "box", "bar"):
         cell = collidecli.collide(pair_scene(name, name), resting(0.0, 0.0, 0.0), gap=0.01).cell(0)
         check_contract(cell, 1.0)
         assert cell.distance.min() <= 1e-7
-
-
-def test_every_pair_that_crosses_says_so():
-    for first, second in combinations_with_replacement(MESHES, 2):
-        body_q = poses(np.random.default_rng(13), 1.5)[:10]
-        contacts = collidecli.collide(pair_scene(first, second), body_q, gap=0.0)
-        for frame in range(len(body_q)):
-            corners = [placed(MESHES[name], body_q[frame, 0, k]) for k, name in enumerate((first, second))]
-            if crosses(*corners) or crosses(*corners[::-1]):
-                assert contacts.cell(frame).distance.min() < 0.0, (first, second, frame)
-
-
-def test_the_order_of_the_meshes_does_not_matter():
-    """Apart, to rounding; a depth, to what the search over directions promises."""
-    body_q = poses(np.random.default_rng(14), 2.2)
-    here = collidecli.collide(pair_scene("blob", "torus"), body_q, gap=0.2)
-    there = collidecli.collide(pair_scene("torus", "blob"), body_q[:, :, ::-1], gap=0.2)
-    apart = 0
-    for frame in range(FRAMES):
-        first, second = here.cell(frame), there.cell(frame)
-        if first.distance.min(initial=1.0) < 0.0:
-            assert second.distance.min() == pytest.approx(first.distance.min(), rel=0.05)
-            continue
-        apart += len(first.distance)
-        order = np.lexsort((second.feature0, second.feature1))
-        np.testing.assert_array_equal(first.feature0, second.feature1[order])
-        np.testing.assert_allclose(first.distance, second.distance[order], atol=1e-6)
-        np.testing.assert_allclose(first.normal, -second.normal[order], atol=1e-6)
-    assert apart > 5
-
-
-def test_one_answer():
-    """Over broad phases, chunks and threads; also of those that are kept when their number is limited."""
-    builder = ModelBuilder()
-    for name in ("blob", "torus", "open", "box", "bar"):
-        builder.add_shape_mesh(-1 if name == "open" else builder.add_body(), *MESHES[name])
-    body_q = np.concatenate([poses(np.random.default_rng(seed))[:12] for seed in (1, 2)], axis=2)
-    body_q[..., :3] *= 0.5
-    model = builder.finalize()
-    expected = columns(collidecli.collide(model, body_q))
-    assert len(expected["distance"]) > 1000
-    variants: tuple[dict[str, Any], ...] = (
-        {"broad_phase": "nxn"},
-        {"broad_phase": "sap"},
-        {"broad_phase": "explicit", "threads": 1},
-        {"threads": 3, "chunk_cells": 1},
-        {"chunk_cells": 5},
-    )
-    for options in variants:
-        assert columns(collidecli.collide(model, body_q, **options)) == expected, options
 
 
 def test_a_sheet_with_two_faces_is_as_far_as_it_is():
@@ -348,12 +247,11 @@ def test_a_sheet_with_two_faces_is_as_far_as_it_is():
     vertices, faces = box(0.5, 0.4, 0.3)
     flap = np.array([vertices[6], vertices[7], [0.5, 0.9, 0.0]])
     both = np.array([[8, 9, 10], [10, 9, 8]])
-    builder = ModelBuilder()
-    builder.add_shape_mesh(builder.add_body(), np.concatenate([vertices, flap]), np.concatenate([faces, both]))
-    builder.add_shape_mesh(builder.add_body(), *MESHES["blob"])
-    body_q = poses(np.random.default_rng(15), 2.2)
+    body_q = poses_of_two(np.random.default_rng(15), FRAMES, 2.2)
     body_q[:, 0, 1, :3] += 0.8
-    contacts = collidecli.collide(builder.finalize(), body_q, gap=4.0)
+    contacts = collidecli.collide(
+        scene((np.concatenate([vertices, flap]), np.concatenate([faces, both])), MESHES["blob"]), body_q, gap=4.0
+    )
     surface = (np.concatenate([vertices, flap]), np.concatenate([faces, both[:1]]))
     apart = 0
     for frame in range(FRAMES):
@@ -367,50 +265,9 @@ def test_a_sheet_with_two_faces_is_as_far_as_it_is():
 
 # The depth of two meshes that overlap: the least translation that separates them, against FCL over many directions.
 
-ROOF = prism([(-1, -0.6), (0, -0.4), (1, -0.6), (0, 0.4)], 1.0)
-"""A crest at z = 0.4 whose sides fall at 45 degrees, and a dent below."""
-PLATE = prism([(-1.2, -0.05), (1.2, -0.05), (1.2, 0.2), (1.1, 0.2), (1.1, 0.05), (-1.2, 0.05)], 1.2)
-"""A tenth thick, with a rim."""
-CHANNEL = [(-0.7, -0.5), (0.7, -0.5), (0.7, 0.5), (0.5, 0.5), (0.5, -0.3), (-0.5, -0.3), (-0.5, 0.5), (-0.7, 0.5)]
-STAR = [((1.0, 0.4)[k % 2] * np.cos(0.2 * np.pi * k), (1.0, 0.4)[k % 2] * np.sin(0.2 * np.pi * k)) for k in range(10)]
-SHAPES = {
-    "blob": blob(np.random.default_rng(0), 7, 9),
-    "torus": torus(12, 7),
-    "box": box(0.5, 0.4, 0.3),
-    "bar": box(1.5, 0.1, 0.1),
-    "roof": ROOF,
-    "plate": PLATE,
-    "channel": prism(CHANNEL, 0.5),
-    "star": prism(STAR, 0.3),
-}
 CONVEX = ("box", "bar")
 WITHIN = 1.05
 """How many times the best of all directions a depth may be, except for one in a hundred with a narrow exit."""
-
-
-def scene(first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], size: float = 1.0):
-    builder = ModelBuilder()
-    for vertices, faces in (first, second):
-        builder.add_shape_mesh(builder.add_body(), size * vertices, faces)
-    return builder.finalize()
-
-
-def overlapping_poses(rng: np.random.Generator, count: int, apart: float = 1.2) -> np.ndarray:
-    """float64[count, 1, 2, 7]: both turned at random, the second's middle up to `apart` from the first's."""
-    body_q = rng.normal(size=(count, 1, 2, 7))
-    body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
-    away = rng.normal(size=(count, 3))
-    away *= rng.uniform(0.0, apart, (count, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
-    body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + away
-    return body_q
-
-
-def above(z: float) -> np.ndarray:
-    """float64[1, 1, 2, 7]: neither turned, the second moved up."""
-    body_q = np.zeros((1, 1, 2, 7))
-    body_q[..., 6] = 1.0
-    body_q[0, 0, 1, :3] = 0.02, 0.03, z
-    return body_q
 
 
 def judged(first: str, second: str, body_q: np.ndarray, directions: np.ndarray) -> tuple[list[float], list[bool]]:
@@ -441,7 +298,7 @@ def check_depths(seed: int, frames: int, directions: int) -> tuple[int, int]:
     found = separated = too_deep = 0
     spread = directions_on_sphere(directions)
     for first, second in combinations_with_replacement(SHAPES, 2):
-        ratios, free = judged(first, second, overlapping_poses(rng, frames), spread)
+        ratios, free = judged(first, second, poses_of_two(rng, frames, 1.2), spread)
         found, separated = found + len(ratios), separated + sum(free)
         if first in CONVEX and second in CONVEX:
             assert all(free)
@@ -464,7 +321,7 @@ def test_depths_are_the_least_translations(draws, least):
 def test_a_plate_over_the_crest_of_a_roof(size, swapped):
     """The crest is through the plate: it is lifted until the crest is below it."""
     first, second = (PLATE, ROOF) if swapped else (ROOF, PLATE)
-    body_q = above(-0.1 if swapped else 0.1)
+    body_q = resting(0.02, 0.03, -0.1 if swapped else 0.1)
     body_q[..., :3] *= size
     cell = collidecli.collide(scene(first, second, size), body_q, gap=0.0).cell(0)
     check_contract(cell, size)
@@ -474,24 +331,11 @@ def test_a_plate_over_the_crest_of_a_roof(size, swapped):
     np.testing.assert_allclose(up, [0.0, 0.0, 1.0], atol=1e-6)
 
 
-def test_the_points_of_a_region_are_on_the_surfaces():
-    rng = np.random.default_rng(7)
-    for first, second in (("star", "plate"), ("torus", "roof"), ("blob", "channel")):
-        body_q = overlapping_poses(rng, 5)
-        contacts = collidecli.collide(scene(SHAPES[first], SHAPES[second]), body_q, gap=0.0)
-        for frame in range(len(body_q)):
-            cell = contacts.cell(frame)
-            for name, k, points in ((first, 0, cell.point0), (second, 1, cell.point1)):
-                corners = placed(SHAPES[name], body_q[frame, 0, k])
-                for point in points:
-                    assert point_distances(corners, point).min() < 1e-6
-
-
 def test_a_box_is_not_pushed_from_one_wall_into_the_other():
     """A slot of 0.4 between walls 2 m thick, and a box in one of them: moved by 0.9 it would be inside the other."""
     outline = [(-2.2, -0.5), (2.2, -0.5), (2.2, 1.5), (0.2, 1.5), (0.2, 0.05), (-0.2, 0.05), (-0.2, 1.5), (-2.2, 1.5)]
     slot, solid = prism(outline, 1.0), box(0.3, 0.3, 0.3)
-    body_q = above(0.0)
+    body_q = resting(0.0, 0.0, 0.0)
     for place in ((0.4, 0.0, 0.75), (0.45, 0.1, 1.0), (-0.38, 0.15, 0.8)):
         body_q[0, 0, 1, :3] = place
         cell = collidecli.collide(scene(slot, solid), body_q, gap=0.0).cell(0)
@@ -507,18 +351,10 @@ def test_two_feet_of_one_body_are_two_regions():
     floors = prism(
         [(-1.5, -1), (1.5, -1), (1.5, 0.2), (0.5, 0.2), (0.5, -0.5), (-0.5, -0.5), (-0.5, 0.1), (-1.5, 0.1)], 1
     )
-    cell = collidecli.collide(scene(floors, table), above(0.0), gap=0.0).cell(0)
+    cell = collidecli.collide(scene(floors, table), resting(0.02, 0.03, 0.0), gap=0.0).cell(0)
     left, right = cell.point1[:, 0] < 0.0, cell.point1[:, 0] > 0.0
     assert cell.distance[left].min() == pytest.approx(-0.1, abs=1e-6)
     assert cell.distance[right].min() == pytest.approx(-0.2, abs=1e-6)
-
-
-def test_one_answer_over_chunks_and_threads():
-    model, body_q = scene(SHAPES["star"], PLATE), overlapping_poses(np.random.default_rng(4), 7)
-    whole = collidecli.collide(model, body_q, gap=0.0, threads=1)
-    parts = collidecli.collide(model, body_q, gap=0.0, threads=2, chunk_cells=2)
-    assert len(whole.distance) > 5
-    assert columns(whole) == columns(parts)
 
 
 def test_a_plate_over_the_crest_of_a_terrain():
@@ -575,16 +411,6 @@ def meshes_of(rng: np.random.Generator, count: int) -> list[TriangleMesh]:
     return found
 
 
-def near_poses(rng: np.random.Generator, count: int, size: float) -> np.ndarray:
-    """float64[count, 2, 7]: turned at random, most of them near to a touch."""
-    poses = rng.normal(size=(count, 2, 7))
-    poses[..., 3:] /= np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
-    away = rng.normal(size=(count, 3))
-    away *= size * rng.uniform(0.2, 1.4, (count, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
-    poses[:, 1, :3] = poses[:, 0, :3] + away
-    return poses
-
-
 def check_pairs(seed: int, mesh_count: int, pairs: int, frames: int) -> tuple[int, int]:
     """How many pairs are apart, and how many overlap; none is missed, none too many."""
     rng = np.random.default_rng(seed)
@@ -594,7 +420,8 @@ def check_pairs(seed: int, mesh_count: int, pairs: int, frames: int) -> tuple[in
     apart = overlapping = 0
     for turn in range(pairs):
         first, second = (meshes[k] for k in rng.choice(len(meshes), 2))
-        poses = near_poses(rng, frames, float(first.half_extents.max() + second.half_extents.max()))
+        size = float(first.half_extents.max() + second.half_extents.max())
+        poses = poses_of_two(rng, frames, 1.4 * size, 0.2 * size)[:, 0]
         builder = ModelBuilder()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -223,6 +223,7 @@ def proven_by(model: Model, pose: np.ndarray, direction: np.ndarray) -> float:
 
 
 def dm_control(name: str) -> Path:
+    """A file or folder of the package, found without importing it."""
     found = importlib.util.find_spec("dm_control")
     if found is None or not found.submodule_search_locations:
         pytest.skip("dm_control is not installed")
@@ -323,14 +324,6 @@ WALKERS = [
 ]
 
 
-def dm_control_scene() -> Path:
-    """The package's folder, found without importing it."""
-    found = importlib.util.find_spec("dm_control")
-    if found is None or not found.submodule_search_locations:
-        pytest.skip("dm_control is not installed")
-    return Path(found.submodule_search_locations[0])
-
-
 def checked(mj_model: mujoco.MjModel, ours: set[tuple[int, int]]) -> set[tuple[int, int]]:
     """The pairs, once all three agree."""
     assert ours == ruled_pairs(mj_model)
@@ -350,13 +343,13 @@ def check_file(path: Path, whole: bool = True) -> set[tuple[int, int]]:
 
 @pytest.mark.parametrize("name", SUITE)
 def test_suite(name):
-    assert bool(check_file(dm_control_scene() / f"suite/{name}.xml")) == (name not in WITHOUT_CONTACTS)
+    assert bool(check_file(dm_control(f"suite/{name}.xml"))) == (name not in WITHOUT_CONTACTS)
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize(("name", "touches"), LOCOMOTION.items())
 def test_locomotion(name, touches):
-    path = dm_control_scene() / f"locomotion/{name}.xml"
+    path = dm_control(f"locomotion/{name}.xml")
     assert bool(check_file(path, whole="build_fruitfly" not in name)) == touches
 
 
@@ -525,18 +518,12 @@ def test_override(tmp_path):
     ("friction", "warns"),
     [("0.7 0.1 0.03 0.002 0.002", True), ("0.7 0.7 0.03 0.002 0.001", True), ("0.7 0.7 0.03 0.002 0.002", False)],
 )
-def test_override_with_two_directions_is_warned_of(tmp_path, friction, warns):
+def test_friction_with_two_directions_is_warned_of(tmp_path, friction, warns):
     option = f'<option o_friction="{friction}"><flag override="enable"/></option>'
     path = tmp_path / "scene.xml"
-    path.write_text(heap(1, option))
+    path.write_text(heap(1, option).replace('margin="0.01"', 'margin="0.01" solreffriction="0.1 1"', 1))
     warnings = add_mjcf(collidecli.ModelBuilder(), path).warnings
     assert len([w for w in warnings if w.startswith(f"o_friction is {friction}")]) == warns
-
-
-def test_pairs_own_friction_in_tangent_directions_is_warned_of(tmp_path):
-    path = tmp_path / "scene.xml"
-    path.write_text(heap(1).replace('margin="0.01"', 'margin="0.01" solreffriction="0.1 1"', 1))
-    warnings = add_mjcf(collidecli.ModelBuilder(), path).warnings
     assert "solreffriction of the <pair> of 'g4' and 'g5' is not stored in a contact set" in warnings
 
 
@@ -547,19 +534,9 @@ def test_what_mujoco_clamps_to_its_least_friction(tmp_path):
     assert least == np.float32(both.theirs.friction.min())
 
 
-def suite_scenes() -> list[Path]:
-    """The control suite's scenes that ship with dm_control; none where that is not installed."""
-    found = importlib.util.find_spec("dm_control")
-    if found is None or found.origin is None:
-        return []
-    return sorted((Path(found.origin).parent / "suite").glob("*.xml"))
-
-
 def test_scenes_of_the_control_suite():
     """Surfaces that people wrote: contacts of random poses, each against what its two geoms mix to here."""
-    scenes = suite_scenes()
-    if not scenes:
-        pytest.skip("dm_control is not installed")
+    scenes = sorted(dm_control("suite").glob("*.xml"))
     rng = np.random.default_rng(0)
     compared: dict[str, int] = {}
     refused: list[str] = []
@@ -592,7 +569,7 @@ def test_scenes_of_the_control_suite():
 
 def test_quadruped(tmp_path):
     pytest.importorskip("dm_control")
-    from tests.support.quadruped import walk, write_quadruped
+    from tests.support.piles import walk, write_quadruped
 
     builder = ModelBuilder()
     imported = add_mjcf(builder, write_quadruped(tmp_path, 201))

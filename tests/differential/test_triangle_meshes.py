@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 
 import collidecli
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 from tests.support.answers import Form, PairCase, deepest, forms, model_of, placed
-from tests.support.contact_contract import ROUNDING, check_contract, columns
-from tests.support.fcl_pairs import FclPair
 from tests.support.front_oracle import FrontOracle, closed_below, folded, signed_distances
-from tests.support.mesh_pairs import crosses, mesh_distance
+from tests.support.mesh_pairs import FclPair, crosses, mesh_distance
 from tests.support.mesh_pairs import placed as placed_open
 from tests.support.meshes import (
     arch,
@@ -33,7 +31,8 @@ from tests.support.meshes import (
     tube,
     winding,
 )
-from tests.support.oracle import rotation_of
+from tests.support.oracle import ROUNDING, check_contract, rotation_of, unit
+from tests.support.poses import poses_of_two
 from tests.support.translation_oracle import directions_on_sphere, is_closed
 
 FRAMES = 60
@@ -43,27 +42,12 @@ SURFACES = {
     "torus": torus(),
     "open": grid(8, 2.0, lambda x, y: 0.2 * np.sin(5.0 * x) * np.cos(4.0 * y)),
 }
-BALL = blob(np.random.default_rng(0), 6, 9, 0.0)
-"""Closed and convex."""
 CLOSED = ("blob", "torus")
-OTHERS = {
-    ShapeType.BOX: (0.2, 0.3, 0.1),
-    ShapeType.CYLINDER: (0.15, 0.25),
-    ShapeType.CONE: (0.2, 0.2),
-    ShapeType.ELLIPSOID: (0.1, 0.3, 0.2),
-}
 
 
-def poses(rng: np.random.Generator, size: float, max_separation: float = 2.2) -> np.ndarray:
-    """float64[FRAMES, 1, 2, 7]: two bodies anywhere, turned at random, up to `max_separation` apart."""
-    body_q = np.zeros((FRAMES, 1, 2, 7))
-    quaternion = rng.normal(size=(FRAMES, 1, 2, 4))
-    body_q[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
-    away = rng.normal(size=(FRAMES, 3))
-    away *= rng.uniform(0.0, max_separation, (FRAMES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
-    body_q[:, 0, 0, :3] = size * rng.normal(size=(FRAMES, 3))
-    body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + size * away
-    return body_q
+def poses(rng: np.random.Generator, size: float) -> np.ndarray:
+    """float64[FRAMES, 1, 2, 7]: two bodies anywhere, turned at random, up to 1.6 of the size apart."""
+    return poses_of_two(rng, FRAMES, 1.6) * [size, size, size, 1.0, 1.0, 1.0, 1.0]
 
 
 def scene(surface: str, size: float, shape_type: ShapeType, sizes, **options):
@@ -134,143 +118,82 @@ def test_capsule(surface, size):
     assert crossing > 5
 
 
-@pytest.mark.share(3)
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("surface", SURFACES)
-@pytest.mark.parametrize("other", OTHERS)
-def test_others_as_coal_has_them(other, surface, size):
-    """Distances of shapes that are apart, and that those that cross the surface overlap."""
-    coal = pytest.importorskip("coal")
-    vertices, faces = SURFACES[surface]
-    mesh = coal.BVHModelOBBRSS()
-    mesh.beginModel(len(faces), len(vertices))
-    mesh.addVertices(vertices)
-    mesh.addTriangles(faces)
-    mesh.endModel()
-    sizes = OTHERS[other]
-    shape = {
-        ShapeType.BOX: lambda: coal.Box(*(2.0 * x for x in sizes)),
-        ShapeType.CYLINDER: lambda: coal.Cylinder(sizes[0], 2.0 * sizes[1]),
-        ShapeType.CONE: lambda: coal.Cone(sizes[0], 2.0 * sizes[1]),
-        ShapeType.ELLIPSOID: lambda: coal.Ellipsoid(*sizes),
-    }[other]()
-    body_q = poses(np.random.default_rng(3), size)
-    contacts = collidecli.collide(scene(surface, size, other, sizes), body_q, gap=3.0 * size)
-    apart = crossing = 0
-    for frame in range(FRAMES):
-        places = [coal.Transform3s(rotation_of(pose[None])[0], pose[:3] / size) for pose in body_q[frame, 0]]
-        request, result = coal.DistanceRequest(), coal.DistanceResult()
-        request.gjk_tolerance = 1e-9
-        distance = coal.distance(mesh, places[0], shape, places[1], request, result)
-        cell = contacts.cell(frame)
-        check_contract(cell, size)
-        if distance < 1e-6:
-            crossing += 1
-            assert cell.distance.min() < 1e-6 * size
-        elif (
-            surface in CLOSED
-            and winding(world_corners(surface, size, body_q[frame, 0, 0]), body_q[frame, 0, 1, :3]) > 0.5
-        ):
-            assert cell.distance.min() < 0.0
-        else:
-            apart += 1
-            assert cell.distance.min() == pytest.approx(distance * size, abs=2e-6 * size)
-    assert apart > 10
-    assert crossing > 5
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("surface", SURFACES)
-def test_the_hull_of_a_box_is_a_box(surface, size):
-    corners = size * np.array(OTHERS[ShapeType.BOX]) * np.array(list(product([-1.0, 1.0], repeat=3)))
-    vertices, faces = SURFACES[surface]
-    builder = ModelBuilder()
-    builder.add_shape_mesh(builder.add_body(), size * vertices, faces)
-    builder.add_shape_convex_hull(builder.add_body(), corners)
-    body_q = poses(np.random.default_rng(7), size)
-    hull = collidecli.collide(builder.finalize(), body_q, gap=0.5 * size)
-    box = collidecli.collide(scene(surface, size, ShapeType.BOX, OTHERS[ShapeType.BOX]), body_q, gap=0.5 * size)
-    np.testing.assert_array_equal(np.diff(hull.cell_start) > 0, np.diff(box.cell_start) > 0)
-    for frame in np.flatnonzero(np.diff(box.cell_start)).tolist():
-        check_contract(hull.cell(frame), size)
-        # A depth is at most 1.02 times the least translation (docs/explanation/mesh-contacts.md), so also of the other.
-        assert hull.cell(frame).distance.min() == pytest.approx(
-            box.cell(frame).distance.min(), abs=2e-6 * size, rel=0.02 if box.cell(frame).distance.min() < 0.0 else 0.0
-        )
-
-
-def sliding(shape_type: ShapeType, height: float, frames: int = 120) -> np.ndarray:
-    """float64[frames, 1, 1, 7]: across a surface at a height, turning about z."""
-    share = np.linspace(0.0, 1.0, frames)
-    body_q = np.zeros((frames, 1, 1, 7))
+def sliding(height: np.ndarray) -> np.ndarray:
+    """float64[frames, 1, 1, 7]: across a surface, turning about z."""
+    share = np.linspace(0.0, 1.0, len(height))
+    body_q = np.zeros((len(height), 1, 1, 7))
     body_q[:, 0, 0, 0] = -0.3 + 0.6 * share
     body_q[:, 0, 0, 1] = 0.21 * np.sin(7.0 * share)
     body_q[:, 0, 0, 2] = height
-    turn = np.zeros((frames, 4))
-    turn[:, 2], turn[:, 3] = np.sin(2.0 * share), np.cos(2.0 * share)
-    if shape_type == ShapeType.CAPSULE:  # lying
-        x, y, w = turn[:, 3] * 0.5**0.5, turn[:, 2] * 0.5**0.5, turn[:, 3] * 0.5**0.5
-        turn = np.stack([x, y, turn[:, 2] * 0.5**0.5, w], axis=1)
-    body_q[:, 0, 0, 3:] = turn
+    body_q[:, 0, 0, 5], body_q[:, 0, 0, 6] = np.sin(2.0 * share), np.cos(2.0 * share)
     return body_q
 
 
+LYING = (0.0, 0.0, 0.0, 0.5**0.5, 0.0, 0.0, 0.5**0.5)
 SLIDERS = {
-    ShapeType.SPHERE: ((0.1,), 0.1),
-    ShapeType.CAPSULE: ((0.05, 0.1), 0.05),
-    ShapeType.BOX: ((0.1, 0.07, 0.05), 0.05),
-    ShapeType.CYLINDER: ((0.1, 0.05), 0.05),
+    "sphere": (ShapeType.SPHERE, (0.1,), 0.1),
+    "lying capsule": (ShapeType.CAPSULE, (0.05, 0.1), 0.05, LYING),
+    "standing capsule": (ShapeType.CAPSULE, (0.05, 0.1), 0.15),
+    "box": (ShapeType.BOX, (0.1, 0.07, 0.05), 0.05),
+    "cylinder": (ShapeType.CYLINDER, (0.1, 0.05), 0.05),
+    "cone": (ShapeType.CONE, (0.1, 0.1), 0.1),
+    "ellipsoid": (ShapeType.ELLIPSOID, (0.1, 0.07, 0.05), 0.05),
 }
+"""Type, size, height of the origin over the ground that it stands on, and pose in the body."""
+
+
+def slider_on(ground: str, heights: np.ndarray, name: str, scale: float = 1.0) -> tuple[Model, float]:
+    """A slider on heights [n, n] of a square of 2 m, as a mesh or a heightfield; and how high its origin rests."""
+    shape_type, sizes, rest, *pose = SLIDERS[name]
+    builder = ModelBuilder()
+    if ground == "mesh":
+        builder.add_shape_mesh(-1, *grid(len(heights) - 1, 2.0, lambda x, y: heights.T.ravel()))
+    else:
+        builder.add_shape_heightfield(-1, heights.astype(np.float32), 1.0, 1.0, 0.5)
+    builder.add_shape(builder.add_body(), shape_type, [scale * x for x in sizes], *pose)
+    return builder.finalize(), scale * rest
 
 
 @pytest.mark.share(3)
-@pytest.mark.parametrize("depth", [0.02, 0.0, -0.01])
-@pytest.mark.parametrize("shape_type", SLIDERS)
-def test_nothing_catches_on_a_flat_mesh(shape_type, depth):
+@pytest.mark.parametrize("distance", [0.02, 0.0, -0.01, -0.04])
+@pytest.mark.parametrize("name", SLIDERS)
+@pytest.mark.parametrize("ground", ["mesh", "heightfield"])
+def test_flat_ground_is_a_plane(ground, name, distance):
     """10 082 triangles of one plane: every normal is the plane's and the depth is the plane's, in every frame."""
-    sizes, rest = SLIDERS[shape_type]
-    builder = ModelBuilder()
-    builder.add_shape_mesh(-1, *grid(71))
-    builder.add_shape(builder.add_body(), shape_type, sizes)
-    contacts = collidecli.collide(builder.finalize(), sliding(shape_type, rest - depth), gap=0.015)
+    model, rest = slider_on(ground, np.zeros((72, 72)), name)
+    contacts = collidecli.collide(model, sliding(np.full(80, rest + distance)), gap=0.025)
     assert np.all(np.diff(contacts.cell_start) > 0)
     assert np.abs(np.arccos(np.clip(contacts.normal[:, 2].astype(float), -1.0, 1.0))).max() < 1e-3
-    for frame in range(len(contacts.cell_start) - 1):
-        assert contacts.cell(frame).distance.min() == pytest.approx(-depth, abs=1e-6)
+    for frame in range(80):
+        assert contacts.cell(frame).distance.min() == pytest.approx(distance, abs=1e-6)
 
 
-@pytest.mark.parametrize("shape_type", SLIDERS)
-def test_nothing_catches_on_a_bumpy_mesh(shape_type):
+@pytest.mark.parametrize("name", SLIDERS)
+@pytest.mark.parametrize("ground", ["mesh", "heightfield"])
+def test_nothing_catches_on_bumpy_ground(ground, name):
     """Normals differ from the surface's by what the triangles' do, and 1e-3 rad, no more."""
 
     def height(x, y):
         return 0.02 * np.sin(9.0 * x) * np.cos(8.0 * y)
 
-    def slope(x, y):
-        return 0.18 * np.cos(9.0 * x) * np.cos(8.0 * y), -0.16 * np.sin(9.0 * x) * np.sin(8.0 * y)
-
     def normals(points):
-        down_x, down_y = slope(points[:, 0], points[:, 1])
-        n = np.stack([-down_x, -down_y, np.ones(len(points))], axis=1)
-        return n / np.linalg.norm(n, axis=1)[:, None]
+        x, y = points[:, 0], points[:, 1]
+        slope_x, slope_y = -0.18 * np.cos(9.0 * x) * np.cos(8.0 * y), 0.16 * np.sin(9.0 * x) * np.sin(8.0 * y)
+        return unit(np.stack([slope_x, slope_y, np.ones(len(points))], axis=1))
 
-    vertices, faces = grid(71, 1.0, height)
+    line = np.linspace(-1.0, 1.0, 145)
+    vertices, faces = grid(144, 2.0, height)
     corners = vertices[faces]
-    flat = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    flat /= np.linalg.norm(flat, axis=1)[:, None]
+    flat = unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
     own = max(np.arccos(np.clip((flat * normals(corners[:, k])).sum(1), -1.0, 1.0)).max() for k in range(3))
-    sizes, rest = SLIDERS[shape_type]
-    sizes, rest = [0.3 * x for x in sizes], 0.3 * rest
-    body_q = sliding(shape_type, 0.0)
-    body_q[:, 0, 0, 2] = height(body_q[:, 0, 0, 0], body_q[:, 0, 0, 1]) + rest
-    builder = ModelBuilder()
-    builder.add_shape_mesh(-1, vertices, faces)
-    builder.add_shape(builder.add_body(), shape_type, sizes)
-    contacts = collidecli.collide(builder.finalize(), body_q, gap=0.003)
+    model, rest = slider_on(ground, height(line[None, :], line[:, None]), name, 0.3)
+    body_q = sliding(np.zeros(120))
+    body_q[..., 2] = height(body_q[..., 0], body_q[..., 1]) + rest
+    contacts = collidecli.collide(model, body_q, gap=0.003)
     assert np.all(np.diff(contacts.cell_start) > 0)
     cosine = (contacts.normal * normals(contacts.point0)).sum(1)
-    assert np.arccos(np.clip(cosine, -1.0, 1.0)).max() < own + 1e-3
+    # Along the common normal of two edges, up to twice as much.
+    assert np.arccos(np.clip(cosine, -1.0, 1.0)).max() < (2.0 if name == "box" else 1.0) * own + 1e-3
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.5])
@@ -300,17 +223,14 @@ def test_what_has_its_middle_inside_finds_the_way_out(gap):
         check_contract(cell, 1.0)
 
 
-@pytest.mark.parametrize("shape_type", SLIDERS)
-def test_no_two_triangles_name_one_point(shape_type):
+@pytest.mark.parametrize("name", ["sphere", "lying capsule", "box", "cylinder"])
+def test_no_two_triangles_name_one_point(name):
     """The shape stands exactly over edges and vertices of the grid: no place is said twice."""
-    sizes, rest = SLIDERS[shape_type]
-    builder = ModelBuilder()
-    builder.add_shape_mesh(-1, *grid(64))
-    builder.add_shape(builder.add_body(), shape_type, sizes)
+    model, rest = slider_on("mesh", np.zeros((129, 129)), name)
     body_q = np.zeros((5, 1, 1, 7))
     body_q[..., 6] = 1.0
     body_q[:, 0, 0, 0], body_q[:, 0, 0, 2] = np.arange(5) / 128, rest - 0.01
-    contacts = collidecli.collide(builder.finalize(), body_q, gap=0.015)
+    contacts = collidecli.collide(model, body_q, gap=0.015)
     np.testing.assert_allclose(contacts.normal[:, 2], 1.0, atol=1e-7)
     for frame in range(5):
         places = np.round(contacts.cell(frame).point0 / 1e-8)
@@ -337,71 +257,6 @@ def test_plane(size):
         assert cell.feature1.tolist() == (3 * below).tolist()
         np.testing.assert_allclose(cell.distance, height[below], atol=10 * ROUNDING * size)
     assert some > 10
-
-
-def crowd():
-    """A moving mesh, a static one, and every other kind of shape, in many frames."""
-    rng = np.random.default_rng(5)
-    builder = ModelBuilder()
-    builder.add_ground_plane(-1.0)
-    builder.add_shape_mesh(-1, *SURFACES["open"])
-    vertices, faces = SURFACES["blob"]
-    builder.add_shape_mesh(builder.add_body(), 0.5 * vertices, faces)
-    for shape_type, sizes in {ShapeType.SPHERE: (0.2,), ShapeType.CAPSULE: (0.1, 0.2), **OTHERS}.items():
-        builder.add_shape(builder.add_body(), shape_type, sizes)
-    builder.add_shape_convex_hull(builder.add_body(), rng.normal(size=(20, 3)) * 0.2)
-    for _ in range(2):
-        builder.add_shape_mesh(builder.add_body(), 0.4 * BALL[0], BALL[1])
-    body_q = np.zeros((12, 1, 10, 7))
-    quaternion = rng.normal(size=(12, 1, 10, 4))
-    body_q[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
-    body_q[..., :3] = rng.uniform(-0.6, 0.6, (12, 1, 10, 3))
-    return builder.finalize(), body_q
-
-
-def test_the_answer_does_not_depend_on_how_it_is_found():
-    model, body_q = crowd()
-    expected = columns(collidecli.collide(model, body_q))
-    assert len(expected["distance"]) > 1000
-    variants: tuple[dict[str, Any], ...] = (
-        {"broad_phase": "nxn"},
-        {"broad_phase": "sap"},
-        {"broad_phase": "explicit"},
-        {"threads": 1},
-        {"threads": 3, "chunk_cells": 1},
-        {"chunk_cells": 5},
-    )
-    for options in variants:
-        assert columns(collidecli.collide(model, body_q, **options)) == expected, options
-
-
-def test_the_deepest_of_the_whole_pair_are_kept():
-    model, body_q = crowd()
-    full = collidecli.collide(model, body_q)
-    cut = collidecli.collide(model, body_q, max_contacts_per_pair=2)
-    for frame in range(len(body_q)):
-        every, some = full.cell(frame), cut.cell(frame)
-        for pair in {(int(a), int(b)) for a, b in zip(every.shape0, every.shape1, strict=True)}:
-            of_all = np.sort(every.distance[(every.shape0 == pair[0]) & (every.shape1 == pair[1])])
-            of_some = np.sort(some.distance[(some.shape0 == pair[0]) & (some.shape1 == pair[1])])
-            np.testing.assert_array_equal(of_some, of_all[:2])
-
-
-def test_the_order_of_shapes_does_not_matter():
-    vertices, faces = SURFACES["torus"]
-    body_q = poses(np.random.default_rng(6), 1.0)
-    builder = ModelBuilder()
-    builder.add_shape_box(builder.add_body(), hx=0.2, hy=0.3, hz=0.1)
-    builder.add_shape_mesh(builder.add_body(), vertices, faces)
-    there = collidecli.collide(builder.finalize(), body_q[:, :, ::-1])
-    here = collidecli.collide(scene("torus", 1.0, ShapeType.BOX, (0.2, 0.3, 0.1)), body_q)
-    np.testing.assert_array_equal(here.cell_start, there.cell_start)
-    for frame in range(FRAMES):
-        first, second = here.cell(frame), there.cell(frame)
-        order = np.lexsort((second.feature0, second.feature1))
-        np.testing.assert_array_equal(first.feature0, second.feature1[order])
-        np.testing.assert_allclose(first.distance, second.distance[order], atol=1e-6)
-        np.testing.assert_allclose(first.normal, -second.normal[order], atol=1e-6)
 
 
 # One-sided sheets are left by their front: depth times normal separates, and is near the least translation.
@@ -540,17 +395,6 @@ def test_what_touches_nothing_is_apart(name, size):
     assert cell.distance.min() / size == pytest.approx(distance, abs=1e-6)
 
 
-def near_poses(rng: np.random.Generator, count: int, apart: float) -> np.ndarray:
-    """float64[count, 2, 7]: two bodies turned at random, up to `apart` from each other."""
-    poses = rng.normal(size=(count, 2, 7))
-    poses[..., 3:] /= np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
-    away = rng.normal(size=(count, 3))
-    poses[:, 1, :3] = poses[:, 0, :3] + apart * rng.uniform(size=(count, 1)) * away / np.linalg.norm(
-        away, axis=1, keepdims=True
-    )
-    return poses
-
-
 @pytest.mark.parametrize("count", [8, pytest.param(30, marks=pytest.mark.slow)])
 def test_pairs_of_triangles(count):
     """Against all pairs of their features in float64: none too many, none missing, distances to 1e-6 of the size."""
@@ -558,7 +402,7 @@ def test_pairs_of_triangles(count):
     apart = 0
     for _ in range(count):
         mesh_a, mesh_b = triangle(rng), triangle(rng)
-        poses = near_poses(rng, 100, 3.0)
+        poses = poses_of_two(rng, 100, 3.0)[:, 0]
         contacts = collided(mesh_a, mesh_b, poses, 12.0)
         for frame in range(len(poses)):
             corners = [placed_open(mesh, poses[frame, k]) for k, mesh in enumerate((mesh_a, mesh_b))]
@@ -590,7 +434,7 @@ def check_pairs(rng: np.random.Generator, pairs: int, frames: int) -> tuple[int,
         first, second = (meshes[k] for k in rng.choice(len(meshes), 2, replace=False))
         if turn % 4 == 0:
             second = blob(rng, 6, 8)
-        poses = near_poses(rng, frames, 2.5)
+        poses = poses_of_two(rng, frames, 2.5)[:, 0]
         contacts = collided(first, second, poses, 8.0)
         for frame in range(frames):
             pair = FclPair(first, second, poses[frame, 0], poses[frame, 1])

@@ -1,21 +1,162 @@
-"""Steps of a first run on a GPU: each pair collider against the CPU, and one content hash of all ways to compute."""
+"""Steps of a first run on a GPU: kernels are loaded, pairs compared with the CPU, and one content hash of all ways."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import combinations_with_replacement
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import warp as wp
 
-from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine import pipeline
+from collidecli.engine.pipeline import CollisionPipeline, find_device
 from collidecli.engine.runtime.kernel import load_kernels
+from collidecli.engine.runtime.launch_queue import execute_steps
+from collidecli.engine.runtime.warp_internals import is_compiled
+from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
+from collidecli.system_resources import processor_count
 from tests.gpu.first import Run, StepFailed
-from tests.gpu.kernels import scene_names
-from tests.gpu.pairs import PAIRS, pair_difference, part_beyond
-from tests.support.device_scenes import CONVEX, PHASES, REDUCED, SCENES, answer, scene_pipeline
+from tests.support.device_scenes import (
+    CONVEX,
+    MOST_BEYOND,
+    PHASES,
+    REDUCED,
+    SCENES,
+    Difference,
+    Scene,
+    answer,
+    difference,
+    scene_blocks,
+    scene_pipeline,
+)
+from tests.support.engine_runs import random_poses
+from tests.support.fields import add
+from tests.support.meshes import rough
+
+STATIC = ("plane", "heightfield")
+CONVEX_KINDS = ("sphere", "capsule", "box", "cylinder", "cone", "ellipsoid", "hull")
+KINDS = (*STATIC, *CONVEX_KINDS, "mesh", "field")
+"""A field is a mesh with a signed distance field."""
+PAIRS = tuple(pair for pair in combinations_with_replacement(KINDS, 2) if not set(pair) <= set(STATIC))
+GAP = 0.1
+SPREAD = 0.7
+
+
+def pair_scene(kinds: tuple[str, str], frames: int) -> Scene:
+    """The two shapes at random poses, about two thirds of which touch."""
+    builder = ModelBuilder()
+    builder.default_gap = GAP
+    for kind in kinds:
+        if kind == "plane":
+            builder.add_shape(-1, ShapeType.PLANE)
+        elif kind == "heightfield":
+            terrain = rough(3, 6, 7)
+            builder.add_shape_heightfield(-1, terrain.heights, terrain.hx, terrain.hy, terrain.base)
+        else:
+            name = {"mesh": "blob", "field": "ring"}.get(kind, kind)
+            add(builder, builder.add_body(), name, ShapeConfig(sdf_max_resolution=16) if kind == "field" else None)
+    model = builder.finalize()
+    rng = np.random.default_rng(KINDS.index(kinds[0]) * len(KINDS) + KINDS.index(kinds[1]))
+    poses = random_poses(rng, (frames, 1, len(model.bodies)), SPREAD)
+    return Scene(model, poses, ContactOptions())
+
+
+def part_beyond(kinds: tuple[str, str]) -> float:
+    """The part of the pairs that may differ beyond rounding: none of those whose depth is one minimum."""
+    return 0.0 if set(kinds) <= {"plane", *CONVEX_KINDS} else MOST_BEYOND
+
+
+def pair_difference(device: str, frames: int, kinds: tuple[str, str]) -> Difference:
+    """The difference of the contacts of a pair of kinds on a device and on the CPU."""
+    scene = pair_scene(kinds, frames)
+    here, there = (scene_blocks(scene_pipeline(scene, "explicit", name), scene) for name in ("cpu", device))
+    return difference(here, there)
+
+
+LARGE_LOCAL_MEMORY = 4096
+"""Local memory of a thread that the summary reports [bytes]: the driver reserves it for every resident thread."""
+
+
+def scene_names(small: bool) -> list[str]:
+    """Names of the scenes of a run."""
+    return list(SCENES)[:2] if small else list(SCENES)
+
+
+def all_scenes(small: bool) -> Iterator[Scene]:
+    """Scenes whose pipelines have the kernels of every pair of kinds of shapes, and of every option."""
+    for options in (ContactOptions(), REDUCED):
+        yield from (SCENES[name](options) for name in scene_names(small))
+    yield from (pair_scene(pair, 1) for pair in (PAIRS[:4] if small else PAIRS))
+
+
+def load_all(run: Run) -> dict[str, Any]:
+    """Compiles and loads the kernels of the pipelines of all scenes and broad phases, and measures each.
+
+    Those of the CPU, with which later steps compare, are loaded too, as all cores are free here.
+    """
+    device = find_device(run.device)
+    free_before = device.free_memory
+    kernels = _kernels_of_scenes(run)
+    rows = []
+    for kernel, times in _load_each(kernels, device).items():
+        row: dict[str, Any] = {"kernel": kernel.key, "module": kernel.module.name, **times}
+        if device.is_cuda:
+            row |= wp.get_cuda_kernel_properties(kernel, device)
+        rows.append(row)
+    wp.synchronize_device(device)
+    free_after = device.free_memory
+    start = time.perf_counter()
+    load_kernels([execute_steps, *kernels], wp.get_device("cpu"))
+    largest = max((row.get("local_memory_size", 0) for row in rows), default=0)
+    over = sum(row.get("local_memory_size", 0) > LARGE_LOCAL_MEMORY for row in rows)
+    summary = f"{len(rows)} kernels, {sum(row['compiled'] for row in rows)} of them compiled"
+    if device.is_cuda:
+        summary += f"; local memory up to {largest} bytes a thread, {over} kernels over {LARGE_LOCAL_MEMORY} bytes"
+        summary += f"; {(free_before - free_after) / 2**20:.0f} MiB of device memory"
+    return {
+        "summary": summary,
+        "kernels": rows,
+        "free_memory_before_bytes": free_before,
+        "free_memory_after_bytes": free_after,
+        "cpu_seconds": time.perf_counter() - start,
+    }
+
+
+def _kernels_of_scenes(run: Run) -> list[wp.Kernel]:
+    """The kernels that pipelines of all scenes load. Only those with which scenes are built are loaded."""
+    found: dict[wp.Kernel, None] = {}
+
+    def collect(kernels: Sequence[wp.Kernel], _: wp.Device) -> None:
+        found.update(dict.fromkeys(kernels))
+
+    with patch.object(pipeline, "load_kernels", collect):
+        for scene in all_scenes(run.small):
+            for phase in PHASES:
+                scene_pipeline(scene, phase, run.device)
+    return list(found)
+
+
+def _load_each(kernels: list[wp.Kernel], device: wp.Device) -> dict[wp.Kernel, dict[str, Any]]:
+    """Seconds to load each kernel, and whether it had to be compiled, on all cores."""
+
+    def load(kernel: wp.Kernel) -> dict[str, Any]:
+        compiled = not is_compiled(kernel.module, device)
+        start = time.perf_counter()
+        load_kernels([kernel], device)
+        return {"seconds": time.perf_counter() - start, "compiled": compiled}
+
+    with ThreadPoolExecutor(processor_count()) as threads:
+        return dict(zip(kernels, threads.map(load, kernels), strict=True))
+
 
 FRAMES, FRAMES_OF_SURFACES, FRAMES_OF_REHEARSAL = 512, 16, 8
 """Frames of a pair. Of surfaces, whose depth a GPU's thread takes seconds to find, fewer."""

@@ -54,19 +54,19 @@ Step = Callable[[Run], dict[str, Any]]
 
 def steps() -> dict[str, Step]:
     """The steps in order, by name."""
-    from tests.gpu import answers, kernels, machine, peers, sanitizer, timings
+    from tests.gpu import answers, machine, sanitizer, timings
 
     return {
         "machine": machine.describe,
-        "kernels": kernels.load_all,
+        "kernels": answers.load_all,
         "tests": machine.run_tests,
         "pairs": answers.compare_pairs,
         "hashes": answers.compare_hashes,
         "sanitizer": sanitizer.check_memory,
         "copies": timings.copies,
         "stages": timings.stages,
-        "newton": peers.newton,
-        "mujoco_warp": peers.mujoco_warp,
+        "newton": timings.newton,
+        "mujoco_warp": timings.mujoco_warp,
     }
 
 

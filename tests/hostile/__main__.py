@@ -7,8 +7,7 @@ import sys
 import time
 
 from tests.hostile.cases import WHOLE
-from tests.hostile.driver import Result, run_cases
-from tests.hostile.guarded import guard_faults
+from tests.hostile.driver import Result, guard_faults, run_cases
 
 
 def main() -> int:

@@ -6,8 +6,7 @@ import io
 import zipfile
 from collections.abc import Iterator
 
-from tests.hostile.crafted_arrays import DIRECTORY
-from tests.hostile.crafted_meshes import meshes
+from tests.hostile.crafted_arrays import DIRECTORY, meshes
 from tests.hostile.seeds import PILE_USDA
 
 HEAD = '#usda 1.0\n(\n    defaultPrim = "World"\n    metersPerUnit = 1\n    upAxis = "Z"\n)\n'

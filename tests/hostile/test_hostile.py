@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.cases import FIRST_ASKED, FIRST_CONFIGURED, WHOLE, asked_groups, case_of, chosen, configured_groups
-from tests.hostile.driver import faults, run_cases
-from tests.hostile.guarded import guard_faults
+from tests.hostile.driver import faults, guard_faults, run_cases
 from tests.hostile.seeds import groups
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the worker forks")
@@ -116,7 +115,7 @@ def test_what_is_opened_outside_is_noticed(tmp_path: Path):
     code = f"""
 import subprocess
 from pathlib import Path
-from tests.hostile.opened import Opened
+from tests.hostile.worker import Opened
 opened = Opened(Path({str(outside)!r}), Path({str(inside)!r}))
 opened.begin()
 open({str(inside / "file.txt")!r}).close()

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from tests.matrix.cells import NEVER, depth_table, error_table, measure, measure_depths, refreshed, route
-from tests.matrix.forms import CELLS
+from tests.matrix.cells import CELLS, NEVER, depth_table, error_table, measure, measure_depths, refreshed, route
 
 POSES = 90
 

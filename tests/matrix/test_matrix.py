@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from tests.matrix.cells import (
+    CELLS,
+    FORMS,
     NEVER,
     cell_name,
     contacts_of,
@@ -18,9 +20,8 @@ from tests.matrix.cells import (
     measure_depths,
     nearest,
     route,
+    truth_of,
 )
-from tests.matrix.forms import CELLS, FORMS
-from tests.matrix.truth import truth_of
 
 PAGE = Path(__file__).parents[2] / "docs/reference/shape-matrix.md"
 POSES = 9

@@ -8,6 +8,7 @@ from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import collidecli
 from collidecli.scene.builder import ModelBuilder
@@ -15,8 +16,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
-from tests.matrix.cells import NEVER, cell_name, contacts_of, poses_for, route
-from tests.matrix.forms import CELLS
+from tests.matrix.cells import CELLS, NEVER, cell_name, contacts_of, poses_for, route
 from tests.support.answers import (
     FLOAT32,
     ROUNDING,
@@ -226,53 +226,39 @@ def particle_answers(form: Form, scale: float, points: np.ndarray) -> tuple[np.n
 
 FOUND = {
     "the nearest point is beside a vertex of the rim by less than a touch": (
-        ("heightfield", "smooth"),
-        ("closed", "elbow"),
-        1e3,
-        (-1.6846449314248246, -0.8659984735054781, -0.09860787907865042),
-        (0.38711051085677306, 0.6329861614167783, 0.6667112249280955, 0.0704990382483252),
+        "heightfield/smooth closed/elbow 1000",
+        "-1.6846449314248246 -0.8659984735054781 -0.09860787907865042",
+        "0.38711051085677306 0.6329861614167783 0.6667112249280955 0.0704990382483252",
     ),
     "the overlap of an ellipsoid is less than the rounding of a float32 height": (
-        ("heightfield", "rough"),
-        ("convex", "ellipsoid"),
-        1e-3,
-        (0.18855052598074779, 0.03834489128216172, 0.3357186256534705),
-        (0.3336135597745693, -0.5981819478271564, 0.7266662374107103, -0.053259078433727576),
+        "heightfield/rough convex/ellipsoid 0.001",
+        "0.18855052598074779 0.03834489128216172 0.3357186256534705",
+        "0.3336135597745693 -0.5981819478271564 0.7266662374107103 -0.053259078433727576",
     ),
     "a cap is behind a triangle parallel to it by 6e-9 of the size": (
-        ("heightfield", "smooth"),
-        ("convex", "cylinder"),
-        1.0,
-        (0.6960173780228346, 0.02462093145571506, -0.40968783718704077),
-        (0.6089334297137697, 0.7623553894455778, -0.13675401558609715, -0.17120945529200302),
+        "heightfield/smooth convex/cylinder 1",
+        "0.6960173780228346 0.02462093145571506 -0.40968783718704077",
+        "0.6089334297137697 0.7623553894455778 -0.13675401558609715 -0.17120945529200302",
     ),
     "a vertex is below a cone's base, 4e-9 of the size inside its rim": (
-        ("open", "channel"),
-        ("convex", "cone"),
-        1.0,
-        (-0.5042078878671323, 0.8051082095855479, 1.0600427733640951),
-        (-0.09635317710079579, 0.07220677256377295, 0.8204509578370047, -0.5588939729884798),
+        "open/channel convex/cone 1",
+        "-0.5042078878671323 0.8051082095855479 1.0600427733640951",
+        "-0.09635317710079579 0.07220677256377295 0.8204509578370047 -0.5588939729884798",
     ),
     "concave edges alone cross, from behind": (
-        ("one-sided", "waves"),
-        ("open", "flat"),
-        1.0,
-        (-0.27213440839368125, 0.28032024921266674, -0.27505914672406406),
-        (0.9202720177064291, 0.3763507838201523, 0.005476468078772604, 0.10690888289509454),
+        "one-sided/waves open/flat 1",
+        "-0.27213440839368125 0.28032024921266674 -0.27505914672406406",
+        "0.9202720177064291 0.3763507838201523 0.005476468078772604 0.10690888289509454",
     ),
     "beside the crossing two edges touch, which is a contact only with a gap": (
-        ("one-sided", "waves"),
-        ("open", "fold"),
-        1.0,
-        (0.16718183205016143, 0.042150947601777955, 0.14012900889665694),
-        (-0.2520197280465146, 0.9437850835661264, -0.13452182402482282, 0.16631191050094743),
+        "one-sided/waves open/fold 1",
+        "0.16718183205016143 0.042150947601777955 0.14012900889665694",
+        "-0.2520197280465146 0.9437850835661264 -0.13452182402482282 0.16631191050094743",
     ),
     "a pose whose last bit decides between two exits": (
-        ("crossing", "knot"),
-        ("crossing", "pierced"),
-        1.0,
-        (-1.939075220256791, -0.3961512284257498, 0.5950061559032991),
-        (0.9353847365623457, 0.0455978947173117, 0.3499154667392013, -0.023138555275279814),
+        "crossing/knot crossing/pierced 1",
+        "-1.939075220256791 -0.3961512284257498 0.5950061559032991",
+        "0.9353847365623457 0.0455978947173117 0.3499154667392013 -0.023138555275279814",
     ),
 }
 """Each pair, its size [m], and the second shape's position, of the unit size, and rotation."""
@@ -283,9 +269,10 @@ def form_named(kind: str, name: str) -> Form:
 
 
 def case_of(name: str) -> PairCase:
-    first, second, scale, position, rotation = FOUND[name]
-    pose = np.array([[[0, 0, 0, 0, 0, 0, 1], [*position, *rotation]]], float)
-    return PairCase(form_named(*first), form_named(*second), scale, pose)
+    pair, position, rotation = FOUND[name]
+    *forms_of_pair, scale = pair.split()
+    pose = np.array([[[0, 0, 0, 0, 0, 0, 1], [*map(float, (*position.split(), *rotation.split()))]]], float)
+    return PairCase(*(form_named(*form.split("/")) for form in forms_of_pair), float(scale), pose)
 
 
 @pytest.mark.parametrize("name", FOUND)
@@ -350,16 +337,8 @@ def pair_model(first: ShapeType, second: ShapeType, seed: int) -> Model:
 
 def rotated(pose: np.ndarray, axis: int, angle: float) -> np.ndarray:
     """Poses [..., 7] after a rotation about an axis of the world through the body's origin."""
-    x, y, z, w = (pose[..., 3 + k] for k in range(4))
-    sine, cosine = np.sin(0.5 * angle), np.cos(0.5 * angle)
-    u, v, t = (sine * (axis == k) for k in range(3))
-    turned = [
-        cosine * x + u * w + v * z - t * y,
-        cosine * y + v * w + t * x - u * z,
-        cosine * z + t * w + u * y - v * x,
-        cosine * w - u * x - v * y - t * z,
-    ]
-    return np.concatenate([pose[..., :3], np.stack(turned, axis=-1)], axis=-1)
+    turn = Rotation.from_rotvec(angle * np.eye(3)[axis]) * Rotation.from_quat(pose[..., 3:].reshape(-1, 4))
+    return np.concatenate([pose[..., :3], turn.as_quat().reshape(*pose.shape[:-1], 4)], axis=-1)
 
 
 def moved(poses: np.ndarray, body: int, axis: int, step: float) -> np.ndarray:

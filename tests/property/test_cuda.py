@@ -15,8 +15,18 @@ import warp as wp
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.scene.options import ContactOptions
-from tests.support.device_comparison import MOST_BEYOND, ROUNDING, difference
-from tests.support.device_scenes import CONVEX, PHASES, REDUCED, SCENES, answer, scene_blocks, scene_pipeline
+from tests.support.device_scenes import (
+    CONVEX,
+    MOST_BEYOND,
+    PHASES,
+    REDUCED,
+    ROUNDING,
+    SCENES,
+    answer,
+    difference,
+    scene_blocks,
+    scene_pipeline,
+)
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)]
 OPTIONS = {"all": ContactOptions(), "reduced": REDUCED}

@@ -31,11 +31,14 @@ from tests.support.engine_runs import (
     add_planes,
     add_shapes,
     assert_identical,
+    cells_of,
     contacts_of,
     mixed_builder,
     pipeline_of,
     random_poses,
 )
+from tests.support.meshes import blob, box, grid, rough, smooth, torus
+from tests.support.poses import poses_of_two
 
 FRAMES, COUNT = 7, 24
 GAPS = (0.0, 0.02, 0.1)
@@ -151,23 +154,121 @@ def test_float_type_changes_points_alone(model, poses, reference):
     assert single.point0.dtype == np.float32
 
 
+def check_deepest(kept: Contacts, whole: Contacts, limit: int) -> None:
+    """Of each pair in each cell the `limit` deepest are kept."""
+    every, some = (np.stack([cells_of(one), one.shape0, one.shape1]).T for one in (whole, kept))
+    for pair in np.unique(every, axis=0):
+        of_all = np.sort(whole.distance[(every == pair).all(1)])
+        of_some = np.sort(kept.distance[(some == pair).all(1)])
+        np.testing.assert_array_equal(of_some, of_all[:limit], err_msg=str(pair))
+
+
 def test_the_deepest_are_kept(model, poses, reference):
     for limit in (1, 2):
         options = ContactOptions(max_contacts_per_pair=limit)
         kept = [contacts_of(pipeline_of(model, poses, options, **phase), poses) for phase in PHASES.values()]
         for other in kept[1:]:
             assert_identical(kept[0], other)
-        pair = np.stack(
-            [np.repeat(np.arange(FRAMES), np.diff(reference.cell_start)), reference.shape0, reference.shape1]
-        )
-        pair_kept = np.stack(
-            [np.repeat(np.arange(FRAMES), np.diff(kept[0].cell_start)), kept[0].shape0, kept[0].shape1]
-        )
-        for one in np.unique(pair, axis=1).T:
-            all_of_pair = np.sort(reference.distance[(one == pair.T).all(1)])
-            np.testing.assert_array_equal(
-                np.sort(kept[0].distance[(one == pair_kept.T).all(1)]), all_of_pair[:limit], err_msg=str(one)
-            )
+        check_deepest(kept[0], reference, limit)
+
+
+def surfaces() -> ModelBuilder:
+    """Planes, meshes with an inside and without, heightfields, and a body of every other type."""
+    builder = ModelBuilder()
+    add_planes(builder)
+    builder.add_shape_mesh(-1, *grid(8, 2.0, lambda x, y: 0.2 * np.sin(5.0 * x) * np.cos(4.0 * y)))
+    for terrain in (smooth(), rough(0, 5, 7)):
+        here = terrain.scaled(0.5)
+        builder.add_shape_heightfield(builder.add_body(), here.heights, here.hx, here.hy, here.base)
+    for vertices, faces in (blob(np.random.default_rng(0), 7, 9), torus(12, 7), box(1.5, 0.1, 0.1)):
+        builder.add_shape_mesh(builder.add_body(), 0.4 * vertices, faces)
+    add_shapes(builder, np.random.default_rng(5), len(ROUND_AND_FLAT))
+    return builder
+
+
+@pytest.fixture(scope="module")
+def heap() -> tuple[Model, np.ndarray, Contacts]:
+    model = surfaces().finalize()
+    poses = random_poses(np.random.default_rng(1), (9, 1, len(model.bodies)), 0.4)
+    contacts = collidecli.collide(model, poses)
+    kinds = model.shapes.type
+    found = {tuple(sorted((kinds[a], kinds[b]))) for a, b in zip(contacts.shape0, contacts.shape1, strict=True)}
+    triangles = ShapeType.MESH, ShapeType.HEIGHTFIELD
+    assert {
+        (kind, other) for other in triangles for kind in (ShapeType.PLANE, *ROUND_AND_FLAT, *triangles)
+    } - found <= {(ShapeType.HEIGHTFIELD, ShapeType.MESH)}
+    return model, poses, contacts
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"broad_phase": phase, "threads": 1} for phase in ("nxn", "sap", "explicit")),
+        *({"threads": 3, "chunk_cells": 1}, {"chunk_cells": 5}),
+    ],
+    ids=str,
+)
+def test_surfaces(heap, options):
+    model, poses, expected = heap
+    assert_identical(collidecli.collide(model, poses, **options), expected)
+
+
+def test_the_deepest_of_surfaces_in_several_worlds(heap):
+    model, poses, expected = heap
+    check_deepest(collidecli.collide(model, poses, max_contacts_per_pair=2), expected, 2)
+    worlds = collidecli.collide(surfaces().finalize(world_count=3), poses)
+    for frame in range(len(poses)):
+        for world in range(3):
+            assert_identical(worlds.cell(frame, world), expected.cell(frame))
+
+
+def mesh_adder(vertices: np.ndarray, faces: np.ndarray, voxels: int = 0):
+    cfg = ShapeConfig(sdf_max_resolution=voxels) if voxels else None
+    return lambda builder, body: builder.add_shape_mesh(body, vertices, faces, cfg=cfg)
+
+
+def add_terrain(builder: ModelBuilder, body: int) -> int:
+    return builder.add_shape_heightfield(body, smooth().heights, 1.0, 0.8, 3.0)
+
+
+def add_box(builder: ModelBuilder, body: int) -> int:
+    return builder.add_shape_box(body, hx=0.2, hy=0.3, hz=0.1)
+
+
+BLOB = blob(np.random.default_rng(0), 7, 9)
+ORDERED = {
+    "mesh, box": (mesh_adder(*torus()), add_box),
+    "mesh, mesh": (mesh_adder(*BLOB), mesh_adder(*torus(12, 7))),
+    "terrain, mesh": (add_terrain, mesh_adder(0.4 * BLOB[0], BLOB[1])),
+    "field, box": (mesh_adder(*BLOB, 24), add_box),
+    "field, field": (mesh_adder(*BLOB, 24), mesh_adder(*torus(12, 7), 24)),
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_the_order_of_surfaces_does_not_matter(name):
+    """Exchanged ends and normals turned; a depth, to what the search over directions promises."""
+    poses, found = poses_of_two(np.random.default_rng(6), 28, 2.0), []
+    for order in (1, -1):
+        builder = ModelBuilder()
+        for add in ORDERED[name][::order]:
+            add(builder, builder.add_body())
+        found.append(collidecli.collide(builder.finalize(), poses[:, :, ::order], gap=0.2, cache_limit=0))
+    apart = renamed = 0
+    for first, second in (tuple(one.cell(frame) for one in found) for frame in range(len(poses))):
+        if first.distance.min(initial=1.0) < 0.0:
+            assert second.distance.min() == pytest.approx(first.distance.min(), rel=0.05)
+            continue
+        apart += len(first.distance)
+        mine, theirs = np.lexsort((first.feature1, first.feature0)), np.lexsort((second.feature0, second.feature1))
+        assert len(mine) == len(theirs)
+        if (first.feature0[mine] != second.feature1[theirs]).any():
+            renamed += 1  # where a witness lies at the end of an edge, rounding decides what names it
+            continue
+        np.testing.assert_allclose(first.distance[mine], second.distance[theirs], atol=1e-6)
+        np.testing.assert_allclose(first.normal[mine], -second.normal[theirs], atol=1e-6)
+    assert apart > 3
+    assert renamed <= 1
 
 
 @pytest.mark.parametrize("phase", PHASES)

@@ -20,6 +20,7 @@ from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.engine_runs import PHASES, assert_identical, cells_of, contacts_of, pipeline_of
 from tests.support.meshes import blob, grid
+from tests.support.poses import random_quaternions
 from tests.support.reduction import PITCH, EmittedContacts, bolt, emitted, kept_contacts, led_by_a, nut
 
 REDUCED = ContactOptions(reduce_contacts=True)
@@ -45,8 +46,7 @@ def crowd_poses(frames: int = 6) -> np.ndarray:
     rng = np.random.default_rng(6)
     body_q = np.zeros((frames, 1, 4, 7))
     body_q[..., :3] = rng.uniform([-0.7, -0.7, 0.0], [0.7, 0.7, 0.5], (frames, 1, 4, 3))
-    quaternion = rng.normal(size=(frames, 1, 4, 4))
-    body_q[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    body_q[..., 3:] = random_quaternions(rng, frames, 1, 4)
     return body_q
 
 
@@ -237,8 +237,7 @@ def side_by_side() -> np.ndarray:
     """float64[FRAMES, 1, 2, 7]: turned at random, in penetration."""
     rng = np.random.default_rng(2)
     body_q = np.zeros((FRAMES, 1, 2, 7))
-    quaternion = rng.normal(size=(FRAMES, 1, 2, 4))
-    body_q[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    body_q[..., 3:] = random_quaternions(rng, FRAMES, 1, 2)
     away = rng.normal(size=(FRAMES, 3))
     body_q[:, 0, 1, :3] = 1.5 * away / np.linalg.norm(away, axis=1, keepdims=True)
     return body_q

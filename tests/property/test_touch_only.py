@@ -14,9 +14,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.support.engine_runs import ROUND_AND_FLAT, SIZE_COUNTS, add_planes, add_shapes, random_cloud, random_poses
-from tests.support.mesh_pairs import box
-from tests.support.meshes import bumpy, channel, patch, prism, torus
-from tests.support.solids import joined
+from tests.support.meshes import box, bumpy, channel, joined, patch, prism, torus
 
 FRAMES, COUNT = 40, 28
 PAIRS = np.dtype([("cell", np.int64), ("shape0", np.int32), ("shape1", np.int32)])

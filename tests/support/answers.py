@@ -13,11 +13,24 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from tests.support.heightfields import Terrain, rough, smooth
-from tests.support.meshes import blob, channel, grid, point_distances, prism, strip, torus, tube
+from tests.support.meshes import (
+    Terrain,
+    blob,
+    box,
+    channel,
+    grid,
+    joined,
+    knot,
+    point_distances,
+    prism,
+    rough,
+    smooth,
+    strip,
+    torus,
+    tube,
+)
 from tests.support.oracle import rotation_of
 from tests.support.poses import FEATURES, FeatureSample, HullSet, facing_poses, sample_feature
-from tests.support.solids import box, joined, knot
 
 GAPS = (0.0, 1e-3, 1e-2, 0.1, 1.0)
 """Of the unit size."""

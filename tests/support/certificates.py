@@ -14,7 +14,7 @@ from scipy.spatial import ConvexHull as Qhull
 
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.scene.shape_types import ShapeType
-from tests.support.oracle import rotation_of
+from tests.support.oracle import rotation_of, unit
 from tests.support.pair_runner import PairContacts, launch_collider
 from tests.support.poses import FEATURES, FeatureSample, HullSet, facing_poses, sample_feature
 from tests.support.supports import support_height, support_point, surface_residual
@@ -202,15 +202,11 @@ def _origin_outside(scene: Scene, normal: np.ndarray) -> float:
     """How far the origin is outside the hull of points of a - b [m]: at most 0 proves that one pair overlaps."""
     rng = np.random.default_rng(0)
     around = normal + 10.0 ** rng.uniform(-8.0, 0.5, (1500, 1)) * rng.normal(size=(1500, 3))
-    n = _unit(np.concatenate([around, rng.normal(size=(500, 3))]))
+    n = unit(np.concatenate([around, rng.normal(size=(500, 3))]))
     into_b = -n @ rotation_of(scene.pose)[0]
     points = scene.a.farthest(n) - scene.b.farthest(into_b) @ rotation_of(scene.pose)[0].T - scene.pose[0, :3]
     size = np.abs(points).max()
     return float(Qhull(np.unique(points / size, axis=0)).equations[:, 3].max() * size)
-
-
-def _unit(v: np.ndarray) -> np.ndarray:
-    return v / np.linalg.norm(v, axis=-1, keepdims=True)
 
 
 def _least_between(contacts: PairContacts) -> np.ndarray:

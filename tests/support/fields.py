@@ -18,6 +18,7 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import SdfOptions, SdfShape, sdf_shape
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 from tests.support.meshes import blob, point_distances, torus, winding
+from tests.support.poses import random_quaternions
 
 
 @kernel
@@ -124,8 +125,7 @@ def random_poses(count: int, spread: float, seed: int = 0) -> np.ndarray:
     """float64[count, 1, 2, 7]: two bodies, the second within `spread` of the first."""
     rng = np.random.default_rng(seed)
     poses = np.zeros((count, 1, 2, 7))
-    turn = rng.normal(size=(count, 1, 2, 4))
-    poses[..., 3:] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
+    poses[..., 3:] = random_quaternions(rng, count, 1, 2)
     way = rng.normal(size=(count, 3))
     way /= np.linalg.norm(way, axis=1)[:, None]
     poses[:, 0, 1, :3] = way * rng.uniform(0.6, 1.0, size=(count, 1)) * spread

@@ -17,8 +17,7 @@ from scipy.spatial import ConvexHull as Qhull
 
 from collidecli.scene.shape_types import ShapeType
 from tests.support.answers import Form
-from tests.support.meshes import point_distances, strip
-from tests.support.solids import box
+from tests.support.meshes import box, point_distances, strip
 from tests.support.translation_oracle import Translations, posed
 
 Mesh = tuple[np.ndarray, np.ndarray]

@@ -1,40 +1,31 @@
-"""What is true of two triangle meshes, by brute force over all pairs of their features in float64."""
+"""Two triangle meshes by brute force over all pairs of their features, by winding numbers and by FCL."""
 
 from __future__ import annotations
 
-import numpy as np
+import contextlib
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+from pathlib import Path
 
-from tests.support.meshes import nearest_to_segments, winding
+import fcl
+import numpy as np
+import warp as wp
+
+from collidecli.engine.geometry.meshes import Meshes, is_inside_mesh, nearest_mesh_point, upload_meshes
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.scene.triangle_mesh import TriangleMesh
+from tests.support.meshes import nearest_to_segments, triangle_distances, windings
 from tests.support.oracle import rotation_of
+from tests.support.translation_oracle import is_closed, part_vertices
 
 
 def placed(mesh: tuple[np.ndarray, np.ndarray], pose: np.ndarray, size: float = 1.0) -> np.ndarray:
     """float64[F, 3, 3]: a mesh's triangles in the world."""
     vertices, faces = mesh
     return (size * vertices @ rotation_of(pose[None])[0].T + pose[:3])[faces]
-
-
-def box(hx: float, hy: float, hz: float) -> tuple[np.ndarray, np.ndarray]:
-    """A closed box of twelve triangles around the origin, its triangles outwards."""
-    vertices = np.array([[x, y, z] for x in (-hx, hx) for y in (-hy, hy) for z in (-hz, hz)])
-    quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-    return vertices, np.array([t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))])
-
-
-def points_to_triangles(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """float64[P]: distance of each point from the nearest of triangles [F, 3, 3]."""
-    p, q, r = (corners[None, :, k] for k in range(3))
-    normal = np.cross(q - p, r - p)
-    normal = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
-    x = points[:, None]
-    height = ((x - p) * normal).sum(-1)
-    inside = np.ones(height.shape, bool)
-    best = np.full(height.shape, np.inf)
-    for a, b in ((p, q), (q, r), (r, p)):
-        inside &= (np.cross(b - a, x - a) * normal).sum(-1) >= 0.0
-        share = np.clip(((x - a) * (b - a)).sum(-1) / ((b - a) ** 2).sum(-1), 0.0, 1.0)
-        best = np.minimum(best, np.linalg.norm(a + share[..., None] * (b - a) - x, axis=-1))
-    return np.where(inside, np.abs(height), best).min(axis=1)
 
 
 def sides(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -64,8 +55,8 @@ def mesh_distance(corners_a: np.ndarray, corners_b: np.ndarray) -> float:
     """Distance of two surfaces; 0 where they cross."""
     if crosses(corners_a, corners_b) or crosses(corners_b, corners_a):
         return 0.0
-    of_a = points_to_triangles(np.unique(corners_a.reshape(-1, 3), axis=0), corners_b).min()
-    of_b = points_to_triangles(np.unique(corners_b.reshape(-1, 3), axis=0), corners_a).min()
+    of_a = triangle_distances(np.unique(corners_a.reshape(-1, 3), axis=0), corners_b).min()
+    of_b = triangle_distances(np.unique(corners_b.reshape(-1, 3), axis=0), corners_a).min()
     (p, q), (a, b) = sides(corners_a), sides(corners_b)
     of_edges = nearest_to_segments(p[:, None], q[:, None], a[None], b[None]).min()
     return float(min(of_a, of_b, of_edges))
@@ -76,5 +67,138 @@ def deepest_vertex(corners_a: np.ndarray, corners_b: np.ndarray) -> float:
     points = np.unique(corners_a.reshape(-1, 3), axis=0)
     box = (points > corners_b.min(axis=(0, 1))).all(axis=1) & (points < corners_b.max(axis=(0, 1))).all(axis=1)
     points = points[box]
-    inside = np.array([winding(corners_b, point) > 0.5 for point in points], bool)
-    return float(points_to_triangles(points[inside], corners_b).max()) if inside.any() else 0.0
+    inside = windings(corners_b, points) > 0.5
+    return float(triangle_distances(points[inside], corners_b).max()) if inside.any() else 0.0
+
+
+ENDINGS = (".stl", ".obj", ".ply", ".off", ".glb", ".msh")
+MODULES = ("gymnasium_robotics", "dm_control", "robosuite")
+DISTRIBUTION = "example-robot-data"
+FOLDERS = "COLLIDE_ROBOT_MESHES"
+"""Environment variable: further folders with meshes, between colons."""
+
+
+@kernel
+def ask_inside(meshes: Meshes, points: wp.array[Vec3], inside: wp.array[int], distance: wp.array[Real]):
+    """One thread a point of the first mesh's frame."""
+    row = wp.tid()
+    place = nearest_mesh_point(meshes, 0, points[row])
+    inside[row] = int(is_inside_mesh(meshes, 0, points[row], place))
+    distance[row] = wp.sqrt(place.square)
+
+
+def engine_inside(mesh: TriangleMesh, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """bool[n] and the distance from the surface float64[n] of points in the frame of a closed mesh."""
+    device = wp.get_device("cpu")
+    meshes = upload_meshes([mesh], device)
+    inside, distance = wp.zeros(len(points), dtype=int, device=device), wp.zeros(len(points), dtype=Real, device=device)
+    arguments = [meshes, wp.array(points, dtype=Vec3, device=device), inside, distance]
+    wp.launch(ask_inside, len(points), arguments, device=device)
+    return inside.numpy() == 1, distance.numpy()
+
+
+def scattered_points(rng: np.random.Generator, corners: np.ndarray, count: int) -> np.ndarray:
+    """float64[count, 3]: half of them anywhere in the box, half within 1e-6 to 3 % of the size of the surface."""
+    low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
+    size = float((high - low).max())
+    anywhere = rng.uniform(low - 0.02 * size, high + 0.02 * size, (count // 2, 3))
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    area = np.sqrt((across * across).sum(-1))
+    # By area and by number in equal parts, so that small parts have points too.
+    near = count - count // 2
+    rows = rng.choice(len(corners), near, p=0.5 * area / area.sum() + 0.5 / len(corners))
+    weight = rng.dirichlet([1.0, 1.0, 1.0], near)
+    foot = (weight[:, :, None] * corners[rows]).sum(axis=1)
+    off = rng.normal(size=(near, 3))
+    off *= size * 10.0 ** rng.uniform(-6.0, -1.5, (near, 1)) / np.sqrt((off * off).sum(-1))[:, None]
+    return np.concatenate([anywhere, foot + off])
+
+
+def robot_meshes(ends: tuple[str, ...] = ENDINGS) -> list[Path]:
+    """Mesh files of the public robots that are installed, one of each content, in order. ends: of their paths."""
+    roots = [importlib.util.find_spec(name) for name in MODULES]
+    found = [
+        path
+        for spec in roots
+        if spec is not None
+        for folder in spec.submodule_search_locations or ()
+        for path in Path(folder).rglob("*")
+    ]
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        found += [Path(str(file.locate())) for file in importlib.metadata.files(DISTRIBUTION) or ()]
+    found += [
+        path for folder in filter(None, os.environ.get(FOLDERS, "").split(":")) for path in Path(folder).rglob("*")
+    ]
+    seen: dict[bytes, Path] = {}
+    for path in sorted(found):
+        if path.suffix.lower() in ENDINGS and (ends is ENDINGS or path.as_posix().endswith(ends)):
+            seen.setdefault(hashlib.sha256(path.read_bytes()).digest(), path)
+    return list(seen.values())
+
+
+Mesh = tuple[np.ndarray, np.ndarray]
+
+
+def bvh(mesh: Mesh) -> fcl.BVHModel:
+    """A mesh's tree."""
+    vertices, faces = mesh
+    model = fcl.BVHModel()
+    model.beginModel(len(vertices), len(faces))
+    model.addSubModel(np.ascontiguousarray(vertices, np.float64), np.ascontiguousarray(faces, np.int32))
+    model.endModel()
+    return model
+
+
+class FclPair:
+    """Meshes a and b at poses (position, quaternion xyzw) [7]. closed: whether each is a solid; None to find out."""
+
+    def __init__(
+        self,
+        mesh_a: Mesh,
+        mesh_b: Mesh,
+        pose_a: np.ndarray,
+        pose_b: np.ndarray,
+        closed: tuple[bool, bool] | None = None,
+    ) -> None:
+        self._at_b = np.asarray(pose_b[:3], np.float64)
+        rotations = [rotation_of(np.asarray(pose)[None])[0] for pose in (pose_a, pose_b)]
+        self._a = fcl.CollisionObject(bvh(mesh_a), fcl.Transform(rotations[0], np.asarray(pose_a[:3], np.float64)))
+        self._b = fcl.CollisionObject(bvh(mesh_b), fcl.Transform(rotations[1], self._at_b))
+        placed = [
+            vertices @ rotation.T + pose[:3]
+            for (vertices, _), rotation, pose in zip((mesh_a, mesh_b), rotations, (pose_a, pose_b), strict=True)
+        ]
+        self._corners = [vertices[mesh[1]] for vertices, mesh in zip(placed, (mesh_a, mesh_b), strict=True)]
+        self._closed = closed or [is_closed(np.asarray(mesh[1])) for mesh in (mesh_a, mesh_b)]
+        self._parts = [
+            part_vertices(vertices, mesh[1]) for vertices, mesh in zip(placed, (mesh_a, mesh_b), strict=True)
+        ]
+
+    def crosses(self, moved: np.ndarray | None = None) -> bool:
+        """Whether a triangle of a crosses one of b, once b is moved."""
+        self._b.setTranslation(self._at_b + (0.0 if moved is None else moved))
+        request = fcl.CollisionRequest(num_max_contacts=1)
+        return fcl.collide(self._a, self._b, request, fcl.CollisionResult()) > 0
+
+    def overlaps(self, moved: np.ndarray | None = None) -> bool:
+        """Whether they cross, or one that is closed has a part of the other inside."""
+        if self.crosses(moved):
+            return True
+        shift = np.zeros(3) if moved is None else moved
+        if self._closed[0] and np.any(np.abs(windings(self._corners[0], self._parts[1] + shift)) > 0.5):
+            return True
+        return bool(self._closed[1] and np.any(np.abs(windings(self._corners[1], self._parts[0] - shift)) > 0.5))
+
+    def distance(self) -> float:
+        """Distance of the two surfaces [m]."""
+        self._b.setTranslation(self._at_b)
+        request = fcl.DistanceRequest(enable_nearest_points=False)
+        return float(fcl.distance(self._a, self._b, request, fcl.DistanceResult()))
+
+    def least_translation(self, depth: float, directions: np.ndarray, factor: float) -> float:
+        """The least of depth / factor^k [m] at which b, moved along one of the directions, is separated; or `depth`."""
+        best = depth
+        for direction in directions:
+            while best > 1e-4 and not self.overlaps(best / factor * direction):
+                best /= factor
+        return best

@@ -1,8 +1,9 @@
-"""Meshes for tests, and what is true of them by brute force over their triangles in float64."""
+"""Meshes, solids and heightfields for tests, and brute force over their triangles in float64."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -76,6 +77,10 @@ def torus(major: int = 24, minor: int = 12, thick: float = 0.35) -> tuple[np.nda
 
 def nearest_to_segments(p: np.ndarray, q: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """float64[...]: distances of segments pq and ab, over all of their ends and, inside both, of their lines."""
+
+    def share(over, under):  # 0 of a segment without length
+        return np.clip(np.where(under > 0, over / np.where(under > 0, under, 1.0), 0.0), 0.0, 1.0)
+
     d1, d2, r = q - p, b - a, p - a
     aa, ee, f = (d1 * d1).sum(-1), (d2 * d2).sum(-1), (d2 * r).sum(-1)
     c, bb = (d1 * r).sum(-1), (d1 * d2).sum(-1)
@@ -83,17 +88,11 @@ def nearest_to_segments(p: np.ndarray, q: np.ndarray, a: np.ndarray, b: np.ndarr
     tries = []
     with np.errstate(all="ignore"):
         denominator = aa * ee - bb * bb
-        s = np.where(denominator > 0, (bb * f - c * ee) / np.where(denominator > 0, denominator, 1.0), 0.0)
-        s = np.clip(s, 0.0, 1.0)
-        tries.append((s, np.clip((bb * s + f) / ee, 0.0, 1.0)))
+        s = share(bb * f - c * ee, denominator)
+        tries.append((s, share(bb * s + f, ee)))
         for end in (0.0, 1.0):
-            tries.append((np.full_like(best, end), np.clip((bb * end + f) / ee, 0.0, 1.0)))
-            tries.append(
-                (
-                    np.clip(np.where(aa > 0, (bb * end - c) / np.where(aa > 0, aa, 1.0), 0.0), 0.0, 1.0),
-                    np.full_like(best, end),
-                )
-            )
+            tries.append((np.full_like(best, end), share(bb * end + f, ee)))
+            tries.append((share(bb * end - c, aa), np.full_like(best, end)))
     for s, t in tries:
         off = r + s[..., None] * d1 - t[..., None] * d2
         best = np.minimum(best, np.linalg.norm(off, axis=-1))
@@ -140,12 +139,18 @@ def winding(corners: np.ndarray, point: np.ndarray) -> float:
 
 
 def windings(corners: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """float64[n]: the same of points [n, 3]."""
-    a, b, c = (corners[:, k].T[:, None] - points.T[:, :, None] for k in range(3))
-    la, lb, lc = (np.sqrt((x * x).sum(0)) for x in (a, b, c))
-    over = (a * np.cross(b, c, axis=0)).sum(0)
-    under = la * lb * lc + (a * b).sum(0) * lc + (b * c).sum(0) * la + (c * a).sum(0) * lb
-    return np.arctan2(over, under).sum(axis=1) / (2.0 * np.pi)
+    """float64[n]: how often triangles [F, 3, 3] go around points [n, 3] (van Oosterom and Strackee 1983)."""
+    result = np.zeros(len(points))
+    step = max(1, 100_000 // max(1, len(corners)))
+    for start in range(0, len(points), step):
+        part = points[start : start + step]
+        # By coordinates, float64[3, n, F]: sums over a last axis of three take NumPy five times as long.
+        a, b, c = (corners[:, k].T[:, None] - part.T[:, :, None] for k in range(3))
+        la, lb, lc = (np.sqrt((x * x).sum(0)) for x in (a, b, c))
+        over = (a * np.cross(b, c, axis=0)).sum(0)
+        under = la * lb * lc + (a * b).sum(0) * lc + (b * c).sum(0) * la + (c * a).sum(0) * lb
+        result[start : start + step] = np.arctan2(over, under).sum(axis=1) / (2.0 * np.pi)
+    return result
 
 
 def prism(outline: list[tuple[float, float]], half: float) -> tuple[np.ndarray, np.ndarray]:
@@ -223,3 +228,153 @@ def arch() -> Mesh:
     )
 
     return prism([tuple(point) for point in outline[::-1]], 0.3)
+
+
+@dataclass(frozen=True)
+class Terrain:
+    """heights[rows, cols] over a rectangle of half sizes hx, hy [m], solid down to `bottom`."""
+
+    heights: np.ndarray
+    hx: float
+    hy: float
+    base: float
+
+    @property
+    def bottom(self) -> float:
+        return float(self.heights.min()) - self.base
+
+    def scaled(self, size: float) -> Terrain:
+        return Terrain(self.heights * size, self.hx * size, self.hy * size, self.base * size)
+
+    def vertices(self) -> np.ndarray:
+        """float64[rows * cols, 3]."""
+        rows, cols = self.heights.shape
+        x, y = np.meshgrid(np.linspace(-self.hx, self.hx, cols), np.linspace(-self.hy, self.hy, rows))
+        return np.stack([x, y, self.heights], axis=2).reshape(-1, 3)
+
+    def faces(self) -> np.ndarray:
+        """int64[F, 3] of the surface: two a cell, beside the diagonal from low to high."""
+        rows, cols = self.heights.shape
+        place = np.arange(rows * cols).reshape(rows, cols)
+        a, b, c, d = place[:-1, :-1], place[:-1, 1:], place[1:, 1:], place[1:, :-1]
+        return np.stack([np.stack([a, b, c], -1), np.stack([a, c, d], -1)], axis=2).reshape(-1, 3)
+
+    def border(self) -> np.ndarray:
+        """Vertices of the border, counterclockwise."""
+        rows, cols = self.heights.shape
+        place = np.arange(rows * cols).reshape(rows, cols)
+        return np.concatenate([place[0, :-1], place[:-1, -1], place[-1, :0:-1], place[:0:-1, 0]])
+
+    def solid(self) -> tuple[np.ndarray, np.ndarray]:
+        """Vertices and triangles of the whole solid, closed; the base is a fan about its middle."""
+        top, border = self.vertices(), self.border()
+        low = top[border].copy()
+        low[:, 2] = self.bottom
+        count, ring = len(top), np.arange(len(border))
+        following = np.roll(ring, -1)
+        walls = [
+            np.stack([count + ring, count + following, border[following]], axis=1),
+            np.stack([count + ring, border[following], border[ring]], axis=1),
+        ]
+        middle = count + len(border)
+        base = np.stack([np.full(len(ring), middle), count + following, count + ring], axis=1)
+        vertices = np.concatenate([top, low, [[0.0, 0.0, self.bottom]]])
+        return vertices, np.concatenate([self.faces(), *walls, base])
+
+    def height_over(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Heights of the surface, by which side of its cell's diagonal a point is on."""
+        rows, cols = self.heights.shape
+        s, t = (x / self.hx + 1.0) * 0.5 * (cols - 1), (y / self.hy + 1.0) * 0.5 * (rows - 1)
+        c, r = np.floor(s).clip(0, cols - 2).astype(int), np.floor(t).clip(0, rows - 2).astype(int)
+        s, t = s - c, t - r
+        a, b, d, e = self.heights[r, c], self.heights[r, c + 1], self.heights[r + 1, c], self.heights[r + 1, c + 1]
+        return np.where(s >= t, a + s * (b - a) + t * (e - b), a + t * (d - a) + s * (e - d))
+
+    def is_inside(self, point: np.ndarray) -> np.ndarray:
+        """Of points [..., 3], bool[...]."""
+        x, y, z = np.moveaxis(np.asarray(point), -1, 0)
+        return (np.abs(x) < self.hx) & (np.abs(y) < self.hy) & (self.bottom < z) & (z < self.height_over(x, y))
+
+    def signed_distance(self, point: np.ndarray) -> float:
+        """Of a point from the solid; inside, the base does not count."""
+        vertices, faces = self.solid()
+        if not self.is_inside(point):
+            return float(point_distances(vertices[faces], point).min())
+        return -float(point_distances(vertices[faces[: len(faces) - len(self.border())]], point).min())
+
+
+def rough(seed: int, rows: int = 9, cols: int = 12, rise: float = 0.25) -> Terrain:
+    """A surface that goes up and down at random."""
+    return Terrain(np.random.default_rng(seed).uniform(-rise, rise, (rows, cols)).astype(np.float32), 1.0, 0.8, 0.3)
+
+
+def smooth(rows: int = 24, cols: int = 30) -> Terrain:
+    """Soft hills."""
+    y, x = np.meshgrid(np.linspace(-0.8, 0.8, rows), np.linspace(-1.0, 1.0, cols), indexing="ij")
+    return Terrain((0.15 * np.sin(4.0 * x + 1.0) * np.cos(3.0 * y)).astype(np.float32), 1.0, 0.8, 0.3)
+
+
+def box(hx: float, hy: float, hz: float, center: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Mesh:
+    """A closed box of half extents about a centre; vertex 4 i + 2 j + k is at end i of x, j of y and k of z."""
+    vertices = np.array([[x, y, z] for x in (-hx, hx) for y in (-hy, hy) for z in (-hz, hz)]) + np.array(center)
+    quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    return vertices, np.array([t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))])
+
+
+def joined(*meshes: Mesh) -> Mesh:
+    """Several meshes as one, in order."""
+    starts = np.cumsum([0, *(len(vertices) for vertices, _ in meshes[:-1])])
+    faces = [np.asarray(f) + start for (_, f), start in zip(meshes, starts, strict=True)]
+    return np.concatenate([vertices for vertices, _ in meshes]), np.concatenate(faces)
+
+
+def turned(mesh: Mesh) -> Mesh:
+    """A mesh with every triangle turned over."""
+    return mesh[0], mesh[1][:, ::-1]
+
+
+def knot() -> Mesh:
+    """One body that goes through itself: a bar along x from 0 to 4, back 2 above, and down through the bar at x = 1.
+
+    The bar is 0.6 wide and high, the way down 0.4 wide in y.
+    Sections stand at z = 0.1 and -0.1 of the way down, so that 8 triangles between them are inside the bar along x.
+    """
+    half, thin = 0.3, 0.2
+    sections = [
+        ((0.0, 0.0), (0.0, 1.0), half),
+        ((4.0, 0.0), (-1.0, 1.0), half),
+        ((4.0, 2.0), (-1.0, -1.0), half),
+        ((1.0, 2.0), (1.0, -1.0), thin),
+        ((1.0, 0.1), (1.0, 0.0), thin),
+        ((1.0, -0.1), (1.0, 0.0), thin),
+        ((1.0, -2.0), (1.0, 0.0), thin),
+    ]
+    vertices = [
+        (x + side * half * dx, y, z + side * half * dz)
+        for (x, z), (dx, dz), wide in sections
+        for side, y in ((-1, -wide), (-1, wide), (1, wide), (1, -wide))
+    ]
+    faces = [(0, 1, 2), (0, 2, 3)]
+    for start in range(0, 4 * len(sections) - 4, 4):
+        for k in range(4):
+            a, b = start + k, start + (k + 1) % 4
+            faces += [(a, b + 4, b), (a, a + 4, b + 4)]
+    last = 4 * len(sections) - 4
+    faces += [(last, last + 2, last + 1), (last, last + 3, last + 2)]
+    return np.array(vertices), np.array(faces)[:, ::-1]
+
+
+def triangle_distances(p: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """float64[n]: least distance of points [n, 3] from triangles [F, 3, 3]."""
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    # By coordinates, float64[3, n, F]: sums over a last axis of three take NumPy five times as long.
+    off = [p.T[:, :, None] - corners[:, k].T[:, None] for k in range(3)]
+    inside, least = np.ones((len(p), len(corners)), bool), np.inf
+    for k in range(3):
+        side = (corners[:, (k + 1) % 3] - corners[:, k]).T[:, None]
+        inside &= (off[k] * np.cross(normal, side[:, 0].T).T[:, None]).sum(0) >= 0.0
+        t = np.clip((off[k] * side).sum(0) / (side**2).sum(0), 0.0, 1.0)
+        least = np.minimum(least, ((off[k] - t * side) ** 2).sum(0))
+    height = (off[0] * normal.T[:, None]).sum(0)
+    return np.minimum(np.where(inside, np.abs(height), np.inf), np.sqrt(least)).min(axis=1)

@@ -16,7 +16,7 @@ BRACKET_COUNT = 4
 GOLDEN = 0.5 * (5**0.5 - 1)
 GOLDEN_STEPS = 52  # shrinks a bracket of 0.1 to 1e-12
 NEWTON_STEPS = 24
-ROUNDING = 1e-15
+STEP_ROUNDING = 1e-15
 """Of the larger shape: a gain below it is none."""
 SHRINK = 0.8
 """Rows are dropped when fewer than this share still gain: to drop them costs a copy."""
@@ -114,7 +114,7 @@ def best_smooth(type_a, size_a, type_b, size_b, rotation, center, start: np.ndar
     # One direction a row from here on: [P * D, 1, 3].
     result = start.reshape(-1, 1, 3).copy()
     n, damping, going = result.copy(), np.full((len(pair), 1), 1e-3), np.arange(len(pair))
-    least = ROUNDING * np.maximum(extents(type_a, size_a).max(1), extents(type_b, size_b).max(1))[pair]
+    least = STEP_ROUNDING * np.maximum(extents(type_a, size_a).max(1), extents(type_b, size_b).max(1))[pair]
     held = (size_a[pair], size_b[pair], rotation[pair], center[pair])
     s = separation(type_a, held[0], type_b, held[1], held[2], held[3], n)
     for _ in range(NEWTON_STEPS):
@@ -322,3 +322,22 @@ def _local_maxima(n: np.ndarray, s: np.ndarray) -> np.ndarray:
     highest = s >= s[:, neighbours].max(-1)
     order = np.argsort(np.where(highest, -s, np.inf), 1)[:, :START_COUNT]
     return np.take_along_axis(n, order[..., None], 1)
+
+
+ROUNDING = 3e-7
+"""Distances are written in float32, points in the recording's type; of the size."""
+COLUMNS = ("distance", "normal", "point0", "point1", "feature0", "feature1", "shape0", "shape1", "kind", "cell_start")
+
+
+def check_contract(cell, size: float) -> None:
+    """The equation that every contact obeys, unit normals, and no two of one name. size: of the scene [m]."""
+    apart = np.einsum("ij,ij->i", cell.point1 - cell.point0, cell.normal)
+    np.testing.assert_allclose(apart, cell.distance, atol=10 * ROUNDING * size)
+    np.testing.assert_allclose(np.linalg.norm(cell.normal, axis=1), 1.0, atol=1e-6)
+    names = list(zip(cell.feature0.tolist(), cell.feature1.tolist(), strict=True))
+    assert names == sorted(set(names))
+
+
+def columns(contacts) -> dict[str, bytes]:
+    """Every column's bytes: equal where two answers are one to the bit."""
+    return {name: np.ascontiguousarray(getattr(contacts, name)).tobytes() for name in COLUMNS}

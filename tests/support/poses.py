@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull
 from scipy.spatial import ConvexHull as Qhull
+from scipy.spatial.transform import Rotation
 
 import collidecli
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.convex_hull import convex_hull
 from collidecli.scene.shape_types import ShapeType
-from tests.support.heightfields import Terrain
-from tests.support.mesh_pairs import box
-from tests.support.meshes import blob, bumpy, prism, torus
-from tests.support.oracle import rotation_of, signed_distance, tangents
+from tests.support.meshes import Terrain, blob, box, bumpy, prism, torus
+from tests.support.oracle import rotation_of, signed_distance, tangents, unit
 from tests.support.supports import extents
 from tests.support.translation_oracle import Translations, directions_on_sphere, posed
 
@@ -63,10 +62,9 @@ def _reach_of(shape_type: ShapeType, size: np.ndarray) -> np.ndarray:
     return extents(shape_type, np.asarray(size, np.float64)[None])[0]
 
 
-def random_quaternions(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Uniform rotations float64[count, 4], xyzw."""
-    q = rng.standard_normal((count, 4))
-    return q / np.linalg.norm(q, axis=-1, keepdims=True)
+def random_quaternions(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Uniform rotations float64[*shape, 4], xyzw."""
+    return unit(rng.normal(size=(*shape, 4)))
 
 
 def random_poses(type_a, size_a, type_b, size_b, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -78,13 +76,12 @@ def random_poses(type_a, size_a, type_b, size_b, count: int, rng: np.random.Gene
     return np.concatenate([position, random_quaternions(rng, count)], 1)
 
 
-def poses_of_two(rng: np.random.Generator, frames: int, max_separation: float) -> np.ndarray:
-    """float64[frames, 1, 2, 7]: two bodies anywhere, turned at random, up to `max_separation` apart."""
+def poses_of_two(rng: np.random.Generator, frames: int, most: float, least: float = 0.0) -> np.ndarray:
+    """float64[frames, 1, 2, 7]: two bodies anywhere, turned at random, `least` to `most` apart."""
     body_q = rng.normal(size=(frames, 1, 2, 7))
-    body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
-    away = rng.normal(size=(frames, 3))
-    away *= rng.uniform(0.0, max_separation, (frames, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
-    body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + away
+    body_q[..., 3:] = unit(body_q[..., 3:])
+    away = unit(rng.normal(size=(frames, 3)))
+    body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + away * rng.uniform(least, most, (frames, 1))
     return body_q
 
 
@@ -233,12 +230,8 @@ def convex_shapes(size: float) -> list[Convex]:
 def random_deep_poses(seed: int, count: int, max_separation: float) -> np.ndarray:
     """float64[count, 7]: turned at random, and up to `max_separation` from the origin."""
     rng = np.random.default_rng(seed)
-    pose = np.zeros((count, 7))
-    quaternion = rng.normal(size=(count, 4))
-    pose[:, 3:] = quaternion / np.linalg.norm(quaternion, axis=1)[:, None]
-    away = rng.normal(size=(count, 3))
-    pose[:, :3] = away * (max_separation * rng.uniform(0.0, 1.0, (count, 1)) / np.linalg.norm(away, axis=1)[:, None])
-    return pose
+    turn, away = random_quaternions(rng, count), unit(rng.normal(size=(count, 3)))
+    return np.concatenate([away * max_separation * rng.uniform(0.0, 1.0, (count, 1)), turn], axis=1)
 
 
 @dataclass(frozen=True)
@@ -310,28 +303,8 @@ def measure(surface: Mesh, convex: Convex, poses: np.ndarray, contacts: Any, dir
 
 
 def quaternion_of(matrix: np.ndarray) -> np.ndarray:
-    """Quaternions xyzw float64[P, 4] of rotation matrices [P, 3, 3], by the largest of the four components."""
-    m = matrix
-    trace = np.einsum("pii->p", m)
-    squares = np.stack([1 + 2 * m[:, i, i] - trace for i in range(3)] + [1 + trace], -1)
-    out = np.empty((len(m), 4))
-    largest = squares.argmax(1)
-    for k in range(4):
-        rows = largest == k
-        n = m[rows]
-        if k == 3:
-            q = np.stack(
-                [n[:, 2, 1] - n[:, 1, 2], n[:, 0, 2] - n[:, 2, 0], n[:, 1, 0] - n[:, 0, 1], 1 + trace[rows]], -1
-            )
-        else:
-            i, j = (k + 1) % 3, (k + 2) % 3
-            q = np.empty((len(n), 4))
-            q[:, k] = squares[rows, k]
-            q[:, i] = n[:, k, i] + n[:, i, k]
-            q[:, j] = n[:, k, j] + n[:, j, k]
-            q[:, 3] = n[:, j, i] - n[:, i, j]
-        out[rows] = q
-    return out / np.linalg.norm(out, axis=1, keepdims=True)
+    """Quaternions xyzw float64[P, 4] of rotation matrices [P, 3, 3]."""
+    return Rotation.from_matrix(matrix).as_quat()
 
 
 def relative_pose(pose_a: np.ndarray, pose_b: np.ndarray) -> np.ndarray:
@@ -423,7 +396,7 @@ def sample_feature(kind: ShapeType, feature: str, size: np.ndarray, rng: np.rand
     if kind == ShapeType.BOX:
         return _sample_box(feature, size, rng)
     if kind in (ShapeType.SPHERE, ShapeType.ELLIPSOID):
-        normal = _unit(rng.normal(size=(count, 3)))
+        normal = unit(rng.normal(size=(count, 3)))
         on_axis = rng.uniform(size=count) < 0.2
         normal[on_axis] = (np.eye(3)[rng.integers(0, 3, count)] * rng.choice([-1, 1], (count, 1)))[on_axis]
         if kind == ShapeType.SPHERE:
@@ -451,8 +424,8 @@ def sample_feature(kind: ShapeType, feature: str, size: np.ndarray, rng: np.rand
     if feature == "side":
         return FeatureSample.of(x * r * radial + (1 - 2 * x) * h * _UP, slant, r * radial - 2 * h * _UP)
     if feature == "rim":
-        return FeatureSample.of(r * radial - h * _UP, (1 - x) * _unit(slant) - x * _UP, around)
-    return FeatureSample.of(h * _UP, (1 - x) * _unit(slant) + x * _UP, r * radial - 2 * h * _UP)
+        return FeatureSample.of(r * radial - h * _UP, (1 - x) * unit(slant) - x * _UP, around)
+    return FeatureSample.of(h * _UP, (1 - x) * unit(slant) + x * _UP, r * radial - 2 * h * _UP)
 
 
 def _sample_box(feature: str, size: np.ndarray, rng: np.random.Generator) -> FeatureSample:
@@ -471,10 +444,6 @@ def _sample_box(feature: str, size: np.ndarray, rng: np.random.Generator) -> Fea
     normal = np.cos(0.5 * np.pi * x) * first + np.sin(0.5 * np.pi * x) * second
     normal = np.cos(0.5 * np.pi * y) * normal + np.sin(0.5 * np.pi * y) * third
     return FeatureSample.of(corner, sign * normal, third)
-
-
-def _unit(v: np.ndarray) -> np.ndarray:
-    return v / np.linalg.norm(v, axis=1, keepdims=True)
 
 
 class HullSet:
@@ -534,8 +503,8 @@ def hull_set(rng: np.random.Generator) -> HullSet:
         np.concatenate([ring + up, ring - up]),
         np.concatenate([ring, [[0.2, 0.0, 0.9]]]),
         rng.normal(size=(12, 3)),
-        _unit(rng.normal(size=(60, 3))) * [1.0, 0.8, 0.6],
-        _unit(rng.normal(size=(30, 3))) * [1.0, 0.8, 0.03],
+        unit(rng.normal(size=(60, 3))) * [1.0, 0.8, 0.6],
+        unit(rng.normal(size=(30, 3))) * [1.0, 0.8, 0.03],
         rng.normal(size=(20, 3)) * [1.0, 0.05, 0.08],
     ]
     kinds = [one / np.abs(one).max() for one in kinds]

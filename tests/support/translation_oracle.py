@@ -15,6 +15,9 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from tests.support.meshes import windings
+from tests.support.oracle import rotation_of
+
 ROUNDING = 1e-12
 """Share of the size: shorter overlaps are touches, and intervals nearer to each other are one."""
 BATCH = 4_000_000
@@ -37,21 +40,6 @@ def is_closed(faces: np.ndarray) -> bool:
     edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     ahead = {(int(p), int(q)) for p, q in edges}
     return len(ahead) == len(edges) and all((q, p) in ahead for p, q in ahead)
-
-
-def winding_number(corners: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """float64[P]: how often triangles [T, 3, 3] wind around points [P, 3]. Source: van Oosterom and Strackee 1983."""
-    result = np.zeros(len(points))
-    step = max(1, BATCH // (9 * max(1, len(corners))))
-    for begin in range(0, len(points), step):
-        off = corners[None] - points[begin : begin + step, None, None]
-        p, q, r = off[:, :, 0], off[:, :, 1], off[:, :, 2]
-        lp, lq, lr = (np.linalg.norm(v, axis=-1) for v in (p, q, r))
-        top = np.einsum("...i,...i", p, np.cross(q, r))
-        under = lp * lq * lr + np.einsum("...i,...i", p, q) * lr
-        under += np.einsum("...i,...i", q, r) * lp + np.einsum("...i,...i", r, p) * lq
-        result[begin : begin + step] = np.arctan2(top, under).sum(axis=1) / (2.0 * np.pi)
-    return result
 
 
 def part_vertices(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
@@ -196,9 +184,9 @@ class Translations:
 
     def contains(self, shift: np.ndarray) -> bool:
         """Whether, once a is moved by a vector and no triangles cross, a part of one solid is in the other."""
-        if self.closed_b and np.any(np.abs(winding_number(self.corners_b, self.parts_a + shift)) > 0.5):
+        if self.closed_b and np.any(np.abs(windings(self.corners_b, self.parts_a + shift)) > 0.5):
             return True
-        return bool(self.closed_a and np.any(np.abs(winding_number(self.corners_a, self.parts_b - shift)) > 0.5))
+        return bool(self.closed_a and np.any(np.abs(windings(self.corners_a, self.parts_b - shift)) > 0.5))
 
     def overlaps(self, shift: np.ndarray) -> bool:
         """Whether the two overlap, by more than a touch, once a is moved by a vector."""
@@ -262,7 +250,7 @@ class Translations:
             if after <= t + slack:
                 points = np.asarray(self.vertices_a) + (t + slack) * d
                 points = points[np.all((points >= low) & (points <= high), axis=1)]
-                if not self.closed_b or not np.any(np.abs(winding_number(self.corners_b, points)) > 0.5):
+                if not self.closed_b or not np.any(np.abs(windings(self.corners_b, points)) > 0.5):
                     return t
                 shift = begins[:, None] * d
                 low, high = region[0] + np.minimum(shift, 0.0), region[1] + np.maximum(shift, 0.0)
@@ -340,12 +328,4 @@ def _cross(u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def posed(vertices: np.ndarray, pose: np.ndarray) -> np.ndarray:
     """Vertices [V, 3] at a pose: position, then quaternion xyzw."""
-    x, y, z, w = np.asarray(pose[3:], float)
-    rotation = np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-    return np.asarray(vertices, float) @ rotation.T + np.asarray(pose[:3], float)
+    return np.asarray(vertices, float) @ rotation_of(pose).T + np.asarray(pose[:3], float)

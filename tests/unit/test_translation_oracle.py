@@ -7,7 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tests.support.translation_oracle import Translations, directions_on_sphere, is_closed, posed, winding_number
+from tests.support.meshes import windings
+from tests.support.translation_oracle import Translations, directions_on_sphere, is_closed, posed
 
 CORNERS = np.array(list(product([-1.0, 1.0], repeat=3)))
 BOX = np.array([(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1)])
@@ -31,7 +32,7 @@ def test_a_box_is_closed_and_wound_once():
     vertices, faces = box((1.0, 2.0, 3.0))
     assert is_closed(faces)
     assert not is_closed(faces[:-1])
-    around = winding_number(vertices[faces], np.array([[0.1, 0.2, 0.3], [1.5, 0.0, 0.0]]))
+    around = windings(vertices[faces], np.array([[0.1, 0.2, 0.3], [1.5, 0.0, 0.0]]))
     np.testing.assert_allclose(around, [1.0, 0.0], atol=1e-12)
 
 

@@ -33,11 +33,7 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import triangle_mesh
 from tests.support.fields import bowl, dirty, exact_of_mesh, field_of, ring, sampled
-from tests.support.heightfields import Terrain, rough
-from tests.support.mesh_pairs import box, points_to_triangles
-from tests.support.meshes import blob, grid, torus, winding
-from tests.support.solids import box as box_mesh
-from tests.support.solids import joined, knot
+from tests.support.meshes import Terrain, blob, box, grid, joined, knot, rough, torus, triangle_distances, winding
 
 POINTS = 200
 SIZES = (1e-3, 1.0, 1e3)
@@ -102,7 +98,7 @@ def bounds() -> dict[tuple[str, float], dict[str, np.ndarray]]:
             "bound": np.sqrt(square.numpy()) / size,
             "free": free.numpy() / size,
             "empty": empty.numpy() / size,
-            "distance": points_to_triangles(points, corners),
+            "distance": triangle_distances(points, corners),
             "inside": np.array([winding(corners, p) > 0.5 for p in points]) & (name != "sheet"),
         }
     return result
@@ -543,7 +539,7 @@ def test_points_over_every_feature(size):
 def test_a_hull_is_not_inside_where_its_box_is(gap):
     """The middle of the box of a corner tetrahedron is 0.5 / sqrt(3) beyond its face; a mesh around it is apart."""
     builder = collidecli.ModelBuilder()
-    vertices, faces = box_mesh(0.1, 0.1, 0.1)
+    vertices, faces = box(0.1, 0.1, 0.1)
     dent = vertices * np.where(np.arange(8)[:, None] == 7, 0.3, 1.0)
     builder.add_shape_mesh(-1, dent, faces)
     builder.add_shape_convex_hull(builder.add_body(), np.concatenate([np.zeros((1, 3)), np.eye(3)]))
@@ -551,6 +547,6 @@ def test_a_hull_is_not_inside_where_its_box_is(gap):
     distance = collidecli.collide(builder.finalize(), body_q, gap=gap).distance
     assert (distance > 0.0).all()
     assert triangle_mesh(*knot(), "knot").crosses_itself
-    assert not triangle_mesh(*box_mesh(1.0, 1.0, 1.0), "box").crosses_itself
+    assert not triangle_mesh(*box(1.0, 1.0, 1.0), "box").crosses_itself
     if gap:
         assert distance.min() == pytest.approx((0.5 - 0.3) / np.sqrt(3.0), abs=1e-6)

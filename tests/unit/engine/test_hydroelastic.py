@@ -17,14 +17,14 @@ from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
-from tests.bench.hydroelastic import DEPTH, K1, RADIUS, error, error_of_clamped_cubes
+from tests.bench.surfaces import DEPTH, K1, RADIUS, error, error_of_clamped_cubes
 from tests.support.engine_runs import pipeline_of
 from tests.support.hydroelastic import RIGID, collided, moved, random_rotation, rotated, soft, surface
 from tests.support.oracle import rotation_of
-from tests.support.particle_oracle import Solid
-from tests.support.pressure_quadrature import (
+from tests.support.particle_oracle import (
     Integrals,
     PressurePair,
+    Solid,
     notched_cube,
     overlapping_poses,
     posed,

@@ -22,8 +22,7 @@ from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.property.test_touch_only import pairs_of_contacts, touches
 from tests.support.engine_runs import add_planes, add_shapes, random_poses
-from tests.support.mesh_pairs import box
-from tests.support.meshes import blob, grid, point_distances, segment_distances, torus
+from tests.support.meshes import blob, box, grid, point_distances, segment_distances, torus
 from tests.support.oracle import rotation_of, signed_distance
 from tests.support.pair_runner import SHAPES
 from tests.support.sheets import (

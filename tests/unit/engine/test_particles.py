@@ -19,9 +19,8 @@ from collidecli.scene.tables import consecutive_groups
 from tests.support.engine_runs import pipeline_of
 from tests.support.hydroelastic import random_rotation
 from tests.support.hydroelastic import rotated as turned
-from tests.support.meshes import grid, nearest_to_segments, point_distances, torus
-from tests.support.particle_oracle import Distance, Solid, solids, triangle_distances
-from tests.support.pressure_quadrature import deep_terrain, notched_cube, pressure_solids
+from tests.support.meshes import grid, nearest_to_segments, point_distances, torus, triangle_distances
+from tests.support.particle_oracle import Distance, Solid, deep_terrain, notched_cube, pressure_solids, solids
 
 SOLIDS = {solid.name: solid for solid in solids()}
 

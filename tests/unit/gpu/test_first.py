@@ -13,12 +13,10 @@ import numpy as np
 import pytest
 
 from tests.gpu import answers, first, sanitizer
+from tests.gpu.answers import PAIRS, pair_scene, part_beyond, scene_names
 from tests.gpu.first import NotRun, Run, StepFailed
-from tests.gpu.kernels import scene_names
-from tests.gpu.pairs import PAIRS, pair_scene, part_beyond
-from tests.gpu.timing_scenes import LINKS, cases, robot, robot_mjcf
-from tests.support.device_comparison import Difference
-from tests.support.device_scenes import SCENES, scene_blocks, scene_pipeline
+from tests.gpu.timings import LINKS, cases, robot, robot_mjcf
+from tests.support.device_scenes import SCENES, Difference, scene_blocks, scene_pipeline
 
 ROOT = Path(__file__).parents[3]
 BLOCKED = ("pxr", "mujoco", "click", "rich", "pandas", "matplotlib")

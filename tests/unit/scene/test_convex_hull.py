@@ -24,8 +24,7 @@ from collidecli.scene.convex_hull import (
     kept_corners,
 )
 from collidecli.scene.triangle_mesh import triangle_mesh
-from tests.support.mesh_pairs import box
-from tests.support.meshes import blob, grid, torus
+from tests.support.meshes import blob, box, grid, torus
 from tests.support.oracle import rotation_of
 
 CUBE = np.array(list(product([-1.0, 1.0], repeat=3)))

@@ -16,9 +16,7 @@ from collidecli.scene.heightfield import heightfield
 from collidecli.scene.mesh_crossings import crossed_triangles, winding_at
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import CORNER_LIMIT, TriangleMesh, area_vectors, triangle_mesh, triangulated
-from tests.support.mesh_inside import winding_numbers
-from tests.support.meshes import blob, grid, torus
-from tests.support.solids import box, joined, knot, turned
+from tests.support.meshes import blob, box, grid, joined, knot, torus, turned, windings
 from tests.unit.test_docs import blocks, page
 
 TETRAHEDRON = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
@@ -167,7 +165,7 @@ def check_inside(mesh: TriangleMesh, seed: int = 0) -> None:
     half = mesh.half_extents
     points = np.random.default_rng(seed).uniform(-1.1 * half, 1.1 * half, (300, 3))
     numbers = winding_at(points, mesh.vertex, mesh.face)
-    np.testing.assert_allclose(winding_numbers(mesh.vertex, mesh.face, points), numbers, atol=1e-6)
+    np.testing.assert_allclose(windings(mesh.vertex[mesh.face], points), numbers, atol=1e-6)
     assert set(numbers.tolist()) <= {0, 1}
 
 

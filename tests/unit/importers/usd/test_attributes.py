@@ -15,7 +15,7 @@ from collidecli.errors import InputError
 from collidecli.importers.usd.colliders import IGNORED, KEPT, TABLE
 from collidecli.importers.usd.scene import add_usd
 from collidecli.scene.builder import ModelBuilder
-from tests.support.newton_pairs import newton_assets, newton_facts
+from tests.support.filter_scenes import newton_assets, newton_facts
 from tests.support.usd_scenes import BODY, CENTIMETRES, COLLIDER, at, check_refused, load, sphere, write_usda
 
 FLOAT32_OF_METRES = 4e-7

@@ -19,7 +19,7 @@ from collidecli.errors import InputError
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.trajectory_files import TrajectoryWriter
-from tests.support.environments import (
+from tests.support.usd_scenes import (
     COUNT,
     DOUBLE3,
     ENVIRONMENTS,
@@ -29,13 +29,13 @@ from tests.support.environments import (
     check_against_alone,
     env,
     flattened_alone,
+    load,
     place,
     rows,
     stage_writer,
     write_environments,
     write_robot,
 )
-from tests.support.usd_scenes import load
 
 
 @pytest.fixture
