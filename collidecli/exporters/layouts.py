@@ -328,11 +328,8 @@ def mujoco_layout(selected: SelectedContacts, geoms: CompiledGeoms) -> Layout:
     contacts = selected.contacts
     if contacts.material_rule != "mujoco":
         rule = contacts.material_rule or "of a file of version 1.0"
-        raise InputError(
-            f"mjContact requires the material rule 'mujoco', and the contact set has '{rule}'",
-            contacts.path,
-            "run an MJCF or URDF scene, or choose another layout",
-        )
+        what = f"mjContact requires the material rule 'mujoco', and the contact set has '{rule}'"
+        raise InputError(what, contacts.path, "run an MJCF or URDF scene, or choose another layout")
     surfaces, sides = Surfaces(contacts), _Sides(selected, geoms)
 
     def mixed(field: str, name: str, width: int) -> Array:

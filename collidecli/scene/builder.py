@@ -286,11 +286,8 @@ class ModelBuilder:
         """
         where = location_of("shape", key, self.shape_count)
         if isinstance(vertices, TriangleMesh) != (faces is None):
-            raise InputError(
-                "faces are missing, or given beside a TriangleMesh",
-                where,
-                "give vertices and faces, or a TriangleMesh alone",
-            )
+            what = "faces are missing, or given beside a TriangleMesh"
+            raise InputError(what, where, "give vertices and faces, or a TriangleMesh alone")
         cfg = self.default_shape_cfg if cfg is None else cfg
         check_kind("cfg", cfg, ShapeConfig, where)
         check_kind("two_sided", two_sided, FLAG, where)
@@ -742,10 +739,8 @@ class ModelBuilder:
                 deformables=[replace(d, template=0) for d in records.deformables],
             )
         elif world_count not in (None, self.world_count):
-            raise InputError(
-                f"world_count is {world_count}, and the scene has {self.world_count} worlds",
-                fix="leave the count out, or replicate a scene of one world",
-            )
+            what = f"world_count is {world_count}, and the scene has {self.world_count} worlds"
+            raise InputError(what, fix="leave the count out, or replicate a scene of one world")
         return build_model(
             records,
             world_template,

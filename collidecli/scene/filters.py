@@ -146,10 +146,9 @@ def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tup
         )
         shape_class[row] = id_of.setdefault(key, len(id_of))
     if len(id_of) > MAX_CLASSES:
-        raise InputError(
-            f"the scene has {len(id_of)} different combinations of filter attributes, more than {MAX_CLASSES}",
-            fix="give shapes with equal filters equal groups and masks, or split the scene into worlds",
-        )
+        what = f"the scene has {len(id_of)} different combinations of filter attributes, more than {MAX_CLASSES}"
+        fix = "give shapes with equal filters equal groups and masks, or split the scene into worlds"
+        raise InputError(what, fix=fix)
     return tuple(id_of), shape_class
 
 

@@ -63,11 +63,8 @@ def hydro_shapes(model: Model, options: ContactOptions) -> HydroShapes:
         path = shapes.path[refused[0]]
         others = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
         if options.hydro_fallback == "refuse":
-            raise InputError(
-                f"an open mesh cannot be hydroelastic: it has no inside{others}",
-                f"shape '{path}'",
-                "close the mesh, collide with its convex hull, or give --hydro-fallback point",
-            )
+            fix = "close the mesh, collide with its convex hull, or give --hydro-fallback point"
+            raise InputError(f"an open mesh cannot be hydroelastic: it has no inside{others}", f"shape '{path}'", fix)
         notes += (f"shape '{path}'{others} is an open mesh, which has no inside: it has point contacts",)
     given = np.where(np.isnan(shapes.hydro_stiffness), options.hydro_stiffness, shapes.hydro_stiffness)
     result = np.where(marked, given, 0.0)

@@ -152,11 +152,8 @@ class JointColumns:
         column_of: dict[int, int] = {}
         unknown = [name for name in names if name not in known]
         if unknown:
-            raise InputError(
-                f"'{articulation.path}' has no joint {some_names(unknown)}",
-                where,
-                f"its coordinates are {some_names(coordinate_names(articulation)) or 'none'}",
-            )
+            what = f"'{articulation.path}' has no joint {some_names(unknown)}"
+            raise InputError(what, where, f"its coordinates are {some_names(coordinate_names(articulation)) or 'none'}")
         for column, name in enumerate(names):
             if known[name] in column_of:
                 raise InputError(f"joint '{name}' is named twice", where, "name each column once")
@@ -336,11 +333,8 @@ def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:
     left = [name for column, name in enumerate(names) if column not in used]
     several = [name for name in left if _local(name, roots) in locals_known]
     if several:
-        raise InputError(
-            f"'{several[0]}' and others are one body in several environments of one template",
-            where,
-            "name it once and record each environment as a world, or run with --environments none",
-        )
+        fix = "name it once and record each environment as a world, or run with --environments none"
+        raise InputError(f"'{several[0]}' and others are one body in several environments of one template", where, fix)
     if left:
         more = f" and {len(left) - 1} more" if len(left) > 1 else ""
         raise InputError(

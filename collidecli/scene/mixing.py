@@ -59,11 +59,8 @@ def chosen_columns(names: Sequence[str], rule: str) -> tuple[Column, ...]:
     of_motion = [column.name for column in MOTION_COLUMNS]
     for name in names:
         if name not in (*RULE_COLUMNS[rule], *of_motion):
-            raise InputError(
-                f"the scene's material rule '{rule}' does not define a contact's {name}",
-                "--columns",
-                f"choose among: {', '.join((*RULE_COLUMNS[rule], *of_motion))}",
-            )
+            what = f"the scene's material rule '{rule}' does not define a contact's {name}"
+            raise InputError(what, "--columns", f"choose among: {', '.join((*RULE_COLUMNS[rule], *of_motion))}")
     return tuple(column for column in OPTIONAL_COLUMNS if column.name in names)
 
 

@@ -291,11 +291,8 @@ class ContactOptions:
             return
         for name, option in declared_options(ContactOptions).items():
             if option.of_reduction and getattr(self, name) != getattr(ContactOptions, name):
-                raise InputError(
-                    f"{name} applies to the reduction of contacts, which is off",
-                    "options",
-                    "give --reduce-contacts (in Python reduce_contacts=True) too",
-                )
+                what = f"{name} applies to the reduction of contacts, which is off"
+                raise InputError(what, "options", "give --reduce-contacts (in Python reduce_contacts=True) too")
 
     @property
     def stored(self) -> dict[str, Any]:
@@ -369,10 +366,8 @@ class EngineOptions:
         """These options. Raises InputError for an invalid value and for two options that contradict each other."""
         _check_declared(self)
         if self.pipeline == "standard" and self.broad_phase not in ("auto", "explicit"):
-            raise InputError(
-                f"--pipeline standard works on explicit pairs, not on --broad-phase {self.broad_phase}",
-                fix="use --pipeline unified, or leave --broad-phase out",
-            )
+            what = f"--pipeline standard works on explicit pairs, not on --broad-phase {self.broad_phase}"
+            raise InputError(what, fix="use --pipeline unified, or leave --broad-phase out")
         return self
 
 

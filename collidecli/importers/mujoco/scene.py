@@ -580,11 +580,8 @@ def _shapes_of_links(mj_model: mujoco.MjModel, shape_row: np.ndarray) -> dict[st
 
 def _set_gap_rule(builder: ModelBuilder, location: str) -> None:
     if builder.gap_rule != "sum" and builder.shape_count:
-        raise InputError(
-            "this scene adds the gaps of a pair, and the scenes before it use the larger gap",
-            location,
-            "load the MJCF scene alone, or give --gap and --gap-rule for all scenes",
-        )
+        what = "this scene adds the gaps of a pair, and the scenes before it use the larger gap"
+        raise InputError(what, location, "load the MJCF scene alone, or give --gap and --gap-rule for all scenes")
     builder.gap_rule, builder.material_rule = "sum", "mujoco"
 
 

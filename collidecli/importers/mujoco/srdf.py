@@ -67,11 +67,8 @@ def read_srdf(path: str | os.PathLike[str]) -> LinkRules:
                 rules.disabled[first, second] = attributes.get("reason", "")
 
     def refuse_doctype(*_: object) -> None:
-        raise InputError(
-            "has a document type, which is not read",
-            f"{location}: line {parser.CurrentLineNumber}",
-            "remove <!DOCTYPE>",
-        )
+        what = "has a document type, which is not read"
+        raise InputError(what, f"{location}: line {parser.CurrentLineNumber}", "remove <!DOCTYPE>")
 
     rules_seen: list[str] = []
     parser.StartElementHandler = start

@@ -1,7 +1,4 @@
-"""Storage format, names and arrays of a recording file, by which its kind is recognised.
-
-Headers and rows of .npy and .npz files are read here; pickled objects are never loaded.
-"""
+"""Storage format, names and arrays of a recording file, by which its kind is recognised. Nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -39,14 +36,11 @@ def refuse_amass(path: str) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             names = {name.removesuffix(".npy") for name in archive.namelist()}
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+    except _NO_ZIP:
         return
     if any(wanted <= names for wanted in AMASS_ARRAYS):
-        raise InputError(
-            "this is a motion of AMASS (poses, trans, betas): rotations of a human body model, not of a robot",
-            path,
-            f"retarget it to the robot, for example with GMR or PHC, and save {SAVE}",
-        )
+        what = "this is a motion of AMASS (poses, trans, betas): rotations of a human body model, not of a robot"
+        raise InputError(what, path, f"retarget it to the robot, for example with GMR or PHC, and save {SAVE}")
 
 
 def refuse_pickle(path: str) -> None:
@@ -66,29 +60,21 @@ def refuse_pickle(path: str) -> None:
     raise InputError(what, path, f"if you trust it, load it and save {SAVE}")
 
 
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    OSError,
-    ValueError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    TypeError,
-    OverflowError,
-    MemoryError,
-    SyntaxError,
-    tokenize.TokenError,
-)
-"""Exceptions of zipfile and NumPy for a file that is truncated, damaged, encrypted or of another format.
+_NO_ZIP = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError)
+_DAMAGE = (*_NO_ZIP, zlib.error, EOFError, RuntimeError, KeyError, TypeError, OverflowError, MemoryError)
+_DAMAGE += (SyntaxError, tokenize.TokenError)  # of headers, which NumPy parses as Python literals
+_AGAIN = "copy it again, or save it again with NumPy"
 
-The last four are raised for headers, which NumPy parses as Python literals.
-"""
 
-_PICKLED = (
-    "save it as an array of numbers, or names as np.array(names, dtype=str): loading pickled objects would run code "
-    "from the file"
-)
+@contextmanager
+def _array_damage(where: str) -> Iterator[None]:
+    """Converts the exceptions of zipfile and NumPy for a damaged or encrypted file to an InputError."""
+    try:
+        yield
+    except _DAMAGE as error:
+        lines = str(error).strip().splitlines()
+        what = f"the arrays cannot be read: {lines[0] if lines else type(error).__name__}"
+        raise InputError(what, where, _AGAIN) from error
 
 
 @dataclass(frozen=True)
@@ -108,43 +94,31 @@ class ArrayHeader:
 
 def npy_header(path: str) -> ArrayHeader:
     """Header of a .npy file. Raises InputError: damaged, truncated, or pickled objects."""
-    try:
-        with open(path, "rb") as file:
-            return _header(file, os.path.getsize(path), path)
-    except _DAMAGE as error:
-        raise _damaged(path, error) from error
+    with _array_damage(path), open(path, "rb") as file:
+        return _header(file, os.path.getsize(path), path)
 
 
 def npz_headers(path: str) -> dict[str, ArrayHeader]:
     """Headers of the arrays in a .npz file, by name. Raises InputError: damaged, or an array of pickled objects."""
     found = {}
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for info in archive.infolist():
-                if not info.filename.endswith(".npy"):
-                    continue
+    with _array_damage(path), zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            if info.filename.endswith(".npy"):
                 name = info.filename[: -len(".npy")]
                 with archive.open(info) as member:
                     found[name] = _header(member, info.file_size, f"{path}: {name}")  # type: ignore[arg-type]
-    except _DAMAGE as error:
-        raise _damaged(path, error) from error
     return found
 
 
 def read_npy(path: str) -> np.ndarray:
     """The array of a .npy file, memory-mapped: only used rows are read. Raises InputError as `npy_header`."""
     npy_header(path)
-    try:
+    with _array_damage(path):
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except _DAMAGE as error:
-        raise _damaged(path, error) from error
 
 
 def read_npz(path: str, name: str) -> np.ndarray:
-    """One array of a .npz file, loaded completely.
-
-    Raises InputError: no such array, damaged, pickled objects, or larger than the free memory.
-    """
+    """One array of a .npz file, loaded completely. Raises InputError as `npz_headers`, and where it is too large."""
     headers = npz_headers(path)
     if name not in headers:
         raise InputError(f"there is no array '{name}'", path, f"its arrays: {', '.join(headers) or 'none'}")
@@ -152,11 +126,8 @@ def read_npz(path: str, name: str) -> np.ndarray:
     size = int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
     # NumPy reads a compressed array in parts and joins them: twice its size at the peak.
     check_size(2 * size, "the array", f"{path}: {name}", "save it as .npy, which is read in parts")
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return np.asarray(arrays[name])
-    except (*_DAMAGE, KeyError) as error:
-        raise _damaged(f"{path}: {name}", error) from error
+    with _array_damage(f"{path}: {name}"), np.load(path, allow_pickle=False) as arrays:
+        return np.asarray(arrays[name])
 
 
 def _header(file: BinaryIO, size: int, where: str) -> ArrayHeader:
@@ -166,26 +137,18 @@ def _header(file: BinaryIO, size: int, where: str) -> ArrayHeader:
         raise InputError(f"the array format is {version[0]}.{version[1]}", where, "save it again with NumPy")
     shape, _, dtype = readers[version](file)
     if dtype.hasobject:
-        raise InputError("the array contains pickled objects, which are not read", where, _PICKLED)
+        fix = (
+            "save it as an array of numbers, or names as np.array(names, dtype=str): loading pickled objects would run"
+        )
+        raise InputError("the array contains pickled objects, which are not read", where, f"{fix} code from the file")
     if any(extent < 0 for extent in shape):
         raise InputError(f"the shape is {list(shape)}", where, "save it again with NumPy")
     declared = int(np.prod(shape, dtype=object)) * dtype.itemsize
-    if declared != size - file.tell():
-        raise InputError(
-            f"the header declares {declared} bytes of data, and the file has {max(0, size - file.tell())}",
-            where,
-            "copy it again, or save it again with NumPy",
-        )
+    declared, present = int(np.prod(shape, dtype=object)) * dtype.itemsize, size - file.tell()
+    if declared != present:
+        what = f"the header declares {declared} bytes of data, and the file has {max(0, present)}"
+        raise InputError(what, where, _AGAIN)
     return ArrayHeader(tuple(int(extent) for extent in shape), dtype)
-
-
-def _damaged(where: str, error: Exception) -> InputError:
-    lines = str(error).strip().splitlines()
-    return InputError(
-        f"the arrays cannot be read: {lines[0] if lines else type(error).__name__}",
-        where,
-        "copy it again, or save it again with NumPy",
-    )
 
 
 HDF5, NPZ, NPY, USD, CSV, JSON, BAG, UNKNOWN = "HDF5", "npz", "npy", "USD", "csv", "JSON", "ROS bag", ""
@@ -221,10 +184,8 @@ class Content:
     def summary(self) -> str:
         """A short description of the content, for the error about a file that no kind recognises."""
         if self.h5 is not None:
-            named = [f"attribute {name}" for name in list(self.h5.attrs)[:4]] + [
-                f"/{name}" for name in list(self.h5)[:6]
-            ]
-            return f"an HDF5 file with {', '.join(named) or 'nothing in it'}"
+            names = [f"attribute {name}" for name in self.h5.attrs][:4] + [f"/{name}" for name in self.h5][:6]
+            return f"an HDF5 file with {', '.join(names) or 'nothing in it'}"
         if self.storage in (NPZ, NPY):
             shown = [f"{name or 'one array'} {header}" for name, header in list(self.arrays.items())[:6]]
             return f"a {self.storage} file with {', '.join(shown) or 'no arrays'}"
@@ -238,8 +199,7 @@ class Content:
 def open_content(path: str | os.PathLike[str]) -> Content:
     """The content of a file, which the caller closes.
 
-    Raises InputError: a file that is missing, a folder or empty; HDF5 that is damaged or has data outside the file;
-    npz or npy whose headers are damaged, or that holds pickled objects.
+    Raises InputError as `storage_of`, for HDF5 that is damaged or has data outside the file, and as `npz_headers`.
     """
     name = os.fspath(path)
     storage = storage_of(name)
@@ -253,7 +213,9 @@ def open_content(path: str | os.PathLike[str]) -> Content:
     if storage == NPY:
         return Content(name, NPY, arrays={"": npy_header(name)})
     if storage == CSV:
-        return Content(name, CSV, columns=_first_line(name))
+        with open(name, encoding="utf-8-sig", errors="replace") as file:
+            columns = file.readline(_HEADER_LINE).split(",")
+        return Content(name, CSV, columns=tuple(column.strip() for column in columns))
     return Content(name, storage)
 
 
@@ -261,20 +223,6 @@ def h5_masks(file: h5py.File) -> tuple[tuple[str, str], ...]:
     """The names of the masks of demonstrations as a detail of a description; () for a file without masks."""
     masks = file.get("mask")
     return (("masks", some_names(list(masks))),) if isinstance(masks, h5py.Group) and len(masks) else ()
-
-
-def h5_mask(file: h5py.File, name: str, path: str) -> list[str] | None:
-    """The names in a mask of demonstrations, the dataset `mask/<name>` of robomimic; None if there is none.
-
-    Raises InputError for a mask that is not a list of names.
-    """
-    masks = file.get("mask")
-    found = masks.get(name) if isinstance(masks, h5py.Group) else None
-    if found is None:
-        return None
-    if not isinstance(found, h5py.Dataset) or found.ndim != 1 or found.dtype.kind not in "OSU":
-        raise InputError("the mask is not a list of names", f"{path}: /mask/{name}", "write it as an array of strings")
-    return [text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text) for text in found[()]]
 
 
 @contextmanager
@@ -301,10 +249,7 @@ def held_rows(parts: Sequence[h5py.Dataset], frames: range, path: str) -> np.nda
 
 
 def storage_of(path: str) -> str:
-    """The storage format of a file, by its first bytes, and of the folder of a ROS bag.
-
-    Raises InputError: missing, another folder, empty, unreadable.
-    """
+    """The storage format by a file's first bytes. Raises InputError: missing, a folder, empty, unreadable."""
     if bag_format(path):
         return BAG
     if not os.path.isfile(path):
@@ -312,50 +257,32 @@ def storage_of(path: str) -> str:
         raise InputError(what, path, "give the path of a recording")
     try:
         with open(path, "rb") as file:
-            start = file.read(16)
-            if not start:
-                raise InputError("the file is empty", path, "record it again")
-            return _storage(path, start, file)
+            start = file.read(_HEADER_LINE)
     except OSError as error:
         raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path) from error
-
-
-def _storage(path: str, start: bytes, file: BinaryIO) -> str:
+    if not start:
+        raise InputError("the file is empty", path, "record it again")
     if start.startswith(b"\x93NUMPY"):
         return NPY
     if start.startswith((b"#usda", b"PXR-USDC")):
         return USD
-    if start.lstrip().startswith(b"{"):
+    if start[:16].lstrip().startswith(b"{"):
         return JSON
     if start.startswith(b"PK\x03\x04"):
-        return _zip_storage(path)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = archive.namelist()
+        except _NO_ZIP as error:
+            raise InputError(f"the zip archive is damaged: {error}", path, "copy or create the file again") from error
+        if any(name.endswith(".npy") for name in names):
+            return NPZ
+        return USD if any(name.endswith((".usd", ".usda", ".usdc")) for name in names) else UNKNOWN
     if h5py.is_hdf5(path):
         return HDF5
-    file.seek(0)
-    return CSV if _is_text(file.read(_HEADER_LINE)) else UNKNOWN
-
-
-def _zip_storage(path: str) -> str:
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise InputError(f"the zip archive is damaged: {error}", path, "copy or create the file again") from error
-    if any(name.endswith(".npy") for name in names):
-        return NPZ
-    return USD if any(name.endswith((".usd", ".usda", ".usdc")) for name in names) else UNKNOWN
-
-
-def _is_text(start: bytes) -> bool:
-    """Whether the first line has several columns, as in csv; markup and other text have no commas there."""
-    line = start.split(b"\n")[0]
-    try:
-        text = line.decode("utf-8")
+        text = start.split(b"\n")[0].decode("utf-8")
     except UnicodeDecodeError:
-        return False
-    return "," in text and not text.lstrip("\ufeff \t").startswith("<") and text.strip().isprintable()
-
-
-def _first_line(path: str) -> tuple[str, ...]:
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
-        return tuple(name.strip() for name in file.readline(_HEADER_LINE).split(","))
+        return UNKNOWN
+    # The first line of csv has several columns; markup and other text have no commas there.
+    is_csv = "," in text and not text.lstrip("\ufeff \t").startswith("<") and text.strip().isprintable()
+    return CSV if is_csv else UNKNOWN

@@ -64,26 +64,12 @@ class RecordedCoordinates(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _Scene:
-    """The worlds of one scene. worlds: their indices in the recording. rows: indices of its bodies among all names."""
-
-    kinematics: Kinematics
-    worlds: list[int]
-    rows: np.ndarray
-
-
 class CoordinateMotion(RecordedInFile):
-    """A motion (see `scene.motion.Motion`) of generalized coordinates.
+    """A motion (see `scene.motion.Motion`) of generalized coordinates; the worlds of one scene are evaluated together.
 
-    The worlds of one scene are evaluated together.
-
-    Args:
-        recorded: the coordinates; a single recorded world moves every world of the scene.
-        time: float64[F] [s]. warnings: for the user. close: releases the file. episodes: see `Motion`.
-    Raises:
-        InputError: the number of worlds is neither 1 nor the model's, one world for different scenes, a scene that is
-            not MuJoCo's.
+    recorded: the coordinates; a single recorded world moves every world of the scene. time: float64[F] [s].
+    Raises InputError: the number of worlds is neither 1 nor the model's, one world for different scenes, a scene that
+    is not MuJoCo's.
     """
 
     def __init__(
@@ -101,51 +87,54 @@ class CoordinateMotion(RecordedInFile):
         self.world_count, self.episodes, self.has_joint_tree = recorded.world_count, episodes, True
         self._path, self._recorded = path, recorded
         names: dict[str, int] = {}
-        self._scenes = []
-        for index, held in _by_scene(target, recorded.world_count, path).items():
-            kinematics = mujoco_scene(target.imports[index], recorded.location(held[0])).kinematics
+        if self.world_count == 1 and len(set(target.world_import)) > 1:
+            raise InputError("one recorded world cannot move different scenes", path, "run it with one scene")
+        by_scene: dict[int, list[int]] = {}
+        for world in range(self.world_count):
+            by_scene.setdefault(target.world_import[world], []).append(world)
+        self._scenes: list[tuple[Kinematics, list[int], np.ndarray]] = []  # worlds, and rows of the bodies in all names
+        for index, worlds in by_scene.items():
+            kinematics = mujoco_scene(target.imports[index], recorded.location(worlds[0])).kinematics
             rows = [names.setdefault(name, len(names)) for name in kinematics.body_path]
-            self._scenes.append(_Scene(kinematics, held, np.array(rows, np.intp)))
-        self._names = list(names)
-        self._match = BodyMatch(self._names, target.model, path)
+            self._scenes.append((kinematics, worlds, np.array(rows, np.intp)))
+        self._body_count = len(names)
+        self._match = BodyMatch(list(names), target.model, path)
         self.warnings = (*warnings, *self._match.warnings)
-        resting = [s.kinematics.mocap_count for s in self._scenes if not recorded.has_mocap(s.worlds[0])]
+        resting = [kin.mocap_count for kin, worlds, _ in self._scenes if not recorded.has_mocap(worlds[0])]
         if any(resting):
             self.warnings += (f"the states hold no mocap poses; {max(resting)} mocap bodies stay at their scene pose",)
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), W, B, 7], see `Motion.read`."""
         if len(self._scenes) == 1:
-            recorded = self._forward(self._scenes[0], frames)
+            recorded = self._forward(*self._scenes[0], frames)
         else:
             # The matching of poses sets the bodies of other scenes to their resting poses.
-            recorded = np.zeros((len(frames), self.world_count, len(self._names), 7))
+            recorded = np.zeros((len(frames), self.world_count, self._body_count, 7))
             recorded[..., 6] = 1.0
-            for scene in self._scenes:
-                recorded[:, np.array(scene.worlds)[:, None], scene.rows] = self._forward(scene, frames)
+            for kinematics, worlds, rows in self._scenes:
+                recorded[:, np.array(worlds)[:, None], rows] = self._forward(kinematics, worlds, rows, frames)
         return self._match.checked(recorded, frames, self._path, "states")
 
     def read_coordinates(self, frames: range) -> tuple[np.ndarray, np.ndarray | None] | None:
         """qpos and poses of mocap bodies, see `RecordsCoordinates`; None for worlds of several scenes."""
-        return self._recorded.read(self._scenes[0].worlds, frames) if len(self._scenes) == 1 else None
+        return self._recorded.read(self._scenes[0][1], frames) if len(self._scenes) == 1 else None
 
-    def _forward(self, scene: _Scene, frames: range) -> np.ndarray:
+    def _forward(self, kinematics: Kinematics, worlds: list[int], rows: np.ndarray, frames: range) -> np.ndarray:
         """float64[n, worlds of the scene, its bodies, 7]."""
-        qpos, mocap = self._recorded.read(scene.worlds, frames)
+        qpos, mocap = self._recorded.read(worlds, frames)
         start = clock.perf_counter()
         counts = qpos.shape[:2]
         flat = qpos.reshape(counts[0] * counts[1], qpos.shape[2])
         mocap = None if mocap is None else mocap.reshape(len(flat), -1, 7)
-        for bad in (
-            scene.kinematics.first_bad_coordinate(flat) if len(flat) else None,
-            scene.kinematics.first_bad_mocap(mocap) if mocap is not None and len(flat) else None,
-        ):
-            if bad is not None:
-                row, body, what = bad
-                frame, world = divmod(row, counts[1])
-                where = self._recorded.location(scene.worlds[world])
-                raise InputError(what, f"{where}, frame {frames[frame]}, body '{body}'", "record this pose again")
-        poses = scene.kinematics.poses(flat, mocap).reshape(*counts, len(scene.rows), 7)
+        bad = kinematics.first_bad_coordinate(flat) if len(flat) else None
+        if bad is None and mocap is not None and len(flat):
+            bad = kinematics.first_bad_mocap(mocap)
+        if bad is not None:
+            frame, world = divmod(bad[0], counts[1])
+            where = f"{self._recorded.location(worlds[world])}, frame {frames[frame]}, body '{bad[1]}'"
+            raise InputError(bad[2], where, AGAIN)
+        poses = kinematics.poses(flat, mocap).reshape(*counts, len(rows), 7)
         self.kinematics_seconds += clock.perf_counter() - start
         return poses
 
@@ -153,11 +142,8 @@ class CoordinateMotion(RecordedInFile):
 def check_world_count(count: int, target: Target, where: str) -> None:
     """Raises InputError for a recording of `count` worlds that is neither one nor as many as the scene has."""
     if count not in (1, target.model.world_count):
-        raise InputError(
-            f"the recording has {count} worlds, the scene {target.model.world_count}",
-            where,
-            f"run with --worlds {count}, or with one world of the recording",
-        )
+        what = f"the recording has {count} worlds, the scene {target.model.world_count}"
+        raise InputError(what, where, f"run with --worlds {count}, or with one world of the recording")
 
 
 def mujoco_scene(scene: SceneImport, where: str) -> MjcfImport:
@@ -165,20 +151,9 @@ def mujoco_scene(scene: SceneImport, where: str) -> MjcfImport:
     from collidecli.importers.mujoco.scene import MjcfImport
 
     if not isinstance(scene, MjcfImport):
-        raise InputError(
-            "MuJoCo's coordinates need an MJCF or URDF scene", where, "run it with the .xml that it was recorded from"
-        )
+        what, fix = "MuJoCo's coordinates need an MJCF or URDF scene", "run it with the .xml that it was recorded from"
+        raise InputError(what, where, fix)
     return scene
-
-
-def _by_scene(target: Target, world_count: int, where: str) -> dict[int, list[int]]:
-    """Recorded worlds by the index of their scene. Raises InputError: one world for different scenes."""
-    if world_count == 1 and len(set(target.world_import)) > 1:
-        raise InputError("one recorded world cannot move different scenes", where, "run it with one scene")
-    found: dict[int, list[int]] = {}
-    for world in range(world_count):
-        found.setdefault(target.world_import[world], []).append(world)
-    return found
 
 
 # Positions of the nodes of deformable objects in Isaac Lab's recordings.
@@ -203,9 +178,8 @@ class DeformableStates:
         self._rest = model.particles_moved_with_worlds(model.particles.position[None])
         held = {row for parts in self._worlds for row in parts}
         resting = [name for row, name in enumerate(model.particles.path) if row not in held]
-        self.warnings = (
-            (f"{path}: the recording has no positions of {some_names(resting)}, which rest",) if resting else ()
-        )
+        what = f"{path}: the recording has no positions of {some_names(resting)}, which rest"
+        self.warnings = (what,) if resting else ()
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), W, P, 3]; frames after a demonstration's end have its last positions."""
@@ -251,9 +225,7 @@ class DeformableStates:
         paths = self._model.particles.path
         own = np.isin(self._model.particles.template, (template, EVERY_TEMPLATE))
         for wanted in (str, str.lower):
-            fitting = [
-                row for row, path in enumerate(paths) if own[row] and wanted(name) in map(wanted, path.split("/"))
-            ]
+            fitting = [k for k, path in enumerate(paths) if own[k] and wanted(name) in map(wanted, path.split("/"))]
             if len(fitting) == 1:
                 return fitting[0]
         what = f"the scene has {'no' if not fitting else 'several'} deformable objects '{name}'"
@@ -286,14 +258,9 @@ class RecordedArticulation:
 class ArticulationMotion(RecordedInFile):
     """A motion (see `scene.motion.Motion`) of articulations that are recorded by name, in each world its own.
 
-    Its hash is that of all files of the recording.
-
-    Args:
-        worlds: the articulations of each recorded world; a single recorded world moves every world of the scene.
-        origins: float64[W, 3] [m], the recorded worlds' origins in the world frame; root poses are relative to them.
-        time: float64[F] [s]. warnings: for the user. close: releases the file.
-    Raises:
-        InputError: the number of worlds is neither 1 nor the model's.
+    The hash is that of all files of the recording. worlds: the articulations of each recorded world; a single recorded
+    world moves every world of the scene. origins: float64[W, 3] [m], the recorded worlds' origins in the world frame,
+    to which root poses are relative. time: float64[F] [s]. Raises InputError as `check_world_count`.
     """
 
     def __init__(
@@ -312,31 +279,26 @@ class ArticulationMotion(RecordedInFile):
         super().__init__(time, close)
         self.world_count, self.episodes = len(worlds), episodes
         self._path, self._worlds, self._origins = path, worlds, origins
-        bodies = target.model.bodies
+        paths, templates = target.model.bodies.path, target.model.bodies.template.tolist()
         self._shift = target.model.world_shift
-        self._global = {p for p, t in zip(bodies.path, bodies.template.tolist(), strict=True) if t == GLOBAL_TEMPLATE}
-        names: dict[str, int] = {}
-        for body in (body for world in worlds for item in world for body in item.articulation.body_path):
-            names.setdefault(body, len(names))
-        self._column = names
+        self._global = {path for path, t in zip(paths, templates, strict=True) if t == GLOBAL_TEMPLATE}
+        bodies = dict.fromkeys(body for world in worlds for item in world for body in item.articulation.body_path)
+        self._column = {body: column for column, body in enumerate(bodies)}
         self._groups: dict[tuple, list[int]] = {}
         for world, articulations in enumerate(worlds):
             for index, item in enumerate(articulations):
                 key = (index, id(item.articulation), item.columns.names, item.root_pose is None)
                 self._groups.setdefault(key, []).append(world)
-        kinematics = target.find_kinematics()
-        self.has_joint_tree = kinematics is not None and any(i.joint_position for world in worlds for i in world)
-        still = () if kinematics is None else np.flatnonzero(kinematics.welded)
-        welded = frozenset() if kinematics is None else frozenset(kinematics.body_path[k] for k in still)
-        self._match = BodyMatch(list(names), target.model, path, welded)
-        jointed = {
-            item.root_location: item.articulation.path
-            for world in worlds
-            for item in world
+        kinematics, items = target.find_kinematics(), [item for world in worlds for item in world]
+        self.has_joint_tree = kinematics is not None and any(item.joint_position for item in items)
+        still = () if kinematics is None else np.array(kinematics.body_path)[kinematics.welded]
+        self._match = BodyMatch(list(bodies), target.model, path, frozenset(map(str, still)))
+        unused = [
+            f"{item.root_location}: not used: joints position '{item.articulation.path}' in the scene"
+            for item in items
             if item.articulation.root_is_jointed and item.root_pose is not None
-        }
-        unused = [f"{where}: not used: joints position '{name}' in the scene" for where, name in jointed.items()]
-        noted = [note for world in worlds for item in world for note in item.columns.warnings]
+        ]
+        noted = [note for item in items for note in item.columns.warnings]
         resting = () if particles is None else particles.warnings
         self._particles = particles
         self.warnings = tuple(dict.fromkeys([*warnings, *unused, *noted, *self._match.warnings, *resting]))
@@ -365,9 +327,8 @@ class ArticulationMotion(RecordedInFile):
         recorded = [self._recorded(index, world, frames) for world in group]
         positions, roots = [position for position, _ in recorded], [root for _, root in recorded if root is not None]
         start = clock.perf_counter()
-        poses = first.articulation.poses(
-            np.concatenate(roots) if roots else None, first.columns, np.concatenate(positions)
-        )
+        root = np.concatenate(roots) if roots else None
+        poses = first.articulation.poses(root, first.columns, np.concatenate(positions))
         poses = poses.reshape(len(group), len(frames), *poses.shape[1:])
         if not roots and self._shift is not None and first.articulation.body_path[0] not in self._global:
             # No root pose is recorded: the pose in the scene, which is that of the template's first world.
@@ -381,11 +342,16 @@ class ArticulationMotion(RecordedInFile):
         position = np.zeros((len(frames), 0)) if item.joint_position is None else item.joint_position(frames)
         fault = item.columns.first_fault(position, QUATERNION_TOLERANCE)
         if fault is not None:
-            row, what = fault
-            raise InputError(what, f"{item.joint_location}, frame {frames[row]}, world {world}", AGAIN)
+            raise InputError(fault[1], f"{item.joint_location}, frame {frames[fault[0]]}, world {world}", AGAIN)
         if item.root_pose is None or item.articulation.root_is_jointed:
             return position, None
-        root = _unit(item.root_pose(frames), item.root_location, item.articulation.body_path[0], world, frames)
+        poses = item.root_pose(frames)
+        root = poses.copy()
+        bad = normalize(root)
+        if bad is not None:
+            row, body = int(np.argmax(bad)), item.articulation.body_path[0]
+            where = f"{item.root_location}, frame {frames[row]}, world {world}, body '{body}'"
+            raise InputError(pose_fault(poses[row]), where, AGAIN)
         root[:, :3] += self._origins[world]
         return position, root
 
@@ -404,17 +370,6 @@ class ArticulationMotion(RecordedInFile):
         return np.stack(found, axis=1), None
 
 
-def _unit(poses: np.ndarray, location: str, body: str, world: int, frames: range) -> np.ndarray:
-    """The poses with normalized quaternions. Raises InputError with frame, world and body of an invalid pose."""
-    out = poses.copy()
-    bad = normalize(out)
-    if bad is not None:
-        row = int(np.argmax(bad))
-        where = f"{location}, frame {frames[row]}, world {world}, body '{body}'"
-        raise InputError(pose_fault(poses[row]), where, AGAIN)
-    return out
-
-
 def quaternion_order(stored: str, options: RecordingOptions, where: str, hint: str = "") -> str:
     """The order of a recording's quaternions, "wxyz" or "xyzw": `stored` in the file, or the option where that is "".
 
@@ -426,11 +381,8 @@ def quaternion_order(stored: str, options: RecordingOptions, where: str, hint: s
     if stored and given and stored != given:
         raise InputError(f"the recording's quaternions are {stored}", where, "remove --quaternion-order")
     if not stored and not given:
-        raise InputError(
-            "the recording does not define the order of its quaternions",
-            where,
-            f"give --quaternion-order wxyz or xyzw{hint}",
-        )
+        what = "the recording does not define the order of its quaternions"
+        raise InputError(what, where, f"give --quaternion-order wxyz or xyzw{hint}")
     return stored or given
 
 
@@ -447,20 +399,14 @@ def check_name_count(
 
 
 def moved_articulation(scene: ArticulatedScene, names: Sequence[str], where: str) -> ArticulationKinematics:
-    """The one articulation that has all the joints; without joints, the one articulation or free body.
-
-    Raises InputError where there is none or several.
-    """
+    """The one articulation that has all the joints, else the one articulation or free body. Raises InputError."""
     candidates = [x for x in scene.articulations if x.joints] or list(scene.articulations)
     if len(candidates) > 1:
         wanted = {last_element(name) for name in names}
         fitting = [x for x in candidates if wanted <= {last_element(name) for name in coordinate_names(x)}]
         candidates = fitting or candidates
     if len(candidates) != 1:
-        found = some_names([x.path for x in candidates]) or "none"
-        raise InputError(
-            f"the recording moves one articulation, and the scene has {found}",
-            where,
-            "name the joints by their full paths, or use a scene of one robot",
-        )
+        what = f"the recording moves one articulation, and the scene has {some_names([x.path for x in candidates])}"
+        fix = "name the joints by their full paths, or use a scene of one robot"
+        raise InputError(what if candidates else f"{what}none", where, fix)
     return candidates[0]

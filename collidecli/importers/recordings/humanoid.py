@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -76,22 +77,13 @@ def holds_motion(arrays: dict[str, ArrayHeader]) -> bool:
     return bodies or (_first(arrays, ROOT_POSITION) is not None and _rotation_key(arrays) is not None)
 
 
-def is_table(content: Content) -> bool:
+def _is_table(columns: tuple[str, ...]) -> bool:
     """Whether a csv's first line has the columns of a root pose and joints: at least 7 numbers, or their names."""
-    columns = content.columns
     return len(columns) >= ROOT_COLUMNS and (_numbers(columns) or _root_columns(columns) is not None)
 
 
-def read_table(content: Content) -> MotionTable:
-    """The arrays of a motion file.
-
-    Raises InputError: arrays that are pickled, missing, of another type or shape, or of different frame counts; rows
-    of a csv that are not numbers, or not as many as in the first line.
-    """
-    return _npz(content.path, content.arrays) if content.storage == NPZ else _csv(content.path)
-
-
 def _npz(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
+    """Raises InputError: arrays that are pickled, missing, of another type or shape, or of different frame counts."""
     keys: dict[str, str | None] = {
         "root_position": _first(headers, ROOT_POSITION),
         "root_rotation": _rotation_key(headers),
@@ -101,13 +93,23 @@ def _npz(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
         if position in headers and rotation in headers:
             keys |= {"body_position": position, "body_rotation": rotation}
             break
-    sizes = {"body_position": 3, "body_rotation": 4, "root_position": 3, "root_rotation": 4, "joints": None}
+    wanted = {
+        "body_position": ["frames", "bodies", 3],
+        "body_rotation": ["frames", "bodies", 4],
+        "root_position": ["frames", 3],
+        "root_rotation": ["frames", 4],
+        "joints": ["frames", "joints"],
+    }
     arrays: dict[str, np.ndarray] = {}
     locations = {}
     for name, key in keys.items():
         if key is not None:
             locations[name] = f"{path}: {key}"
-            arrays[name] = _floats(path, key, headers[key], sizes[name], 3 if name.startswith("body") else 2)
+            header, shape = headers[key], wanted[name]
+            if not header.is_float or len(header.shape) != len(shape) or shape[-1] not in ("joints", header.shape[-1]):
+                what = f"is {header}, not floats [{', '.join(map(str, shape))}]"
+                raise InputError(what, f"{path}: {key}", "save it in that shape")
+            arrays[name] = read_npz(path, key)
     names = _texts(path, headers, JOINT_NAMES)
     joints = arrays.get("joints")
     if joints is not None and "root_position" not in arrays and names and joints.shape[1] == ROOT_COLUMNS + len(names):
@@ -117,8 +119,7 @@ def _npz(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
     if len(set(frames.values())) > 1:
         shown = ", ".join(f"{where.removeprefix(f'{path}: ')} {count}" for where, count in frames.items())
         raise InputError(f"the arrays have different numbers of frames: {shown}", path, "save them again")
-    body = arrays.get("body_position")
-    if body is not None and body.shape[1] != arrays["body_rotation"].shape[1]:
+    if "body_position" in arrays and arrays["body_position"].shape[1] != arrays["body_rotation"].shape[1]:
         what = "positions and rotations are of different numbers of bodies"
         raise InputError(what, locations["body_position"], "save them again")
     count = next(iter(frames.values()))
@@ -137,13 +138,6 @@ def _npz(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
         fps=_fps(path, headers),
         locations=locations,
     )
-
-
-def _floats(path: str, key: str, header: ArrayHeader, size: int | None, dimensions: int) -> np.ndarray:
-    wanted = ["frames", "bodies", str(size)] if dimensions == 3 else ["frames", "joints" if size is None else str(size)]
-    if not header.is_float or len(header.shape) != dimensions or (size is not None and header.shape[-1] != size):
-        raise InputError(f"is {header}, not floats [{', '.join(wanted)}]", f"{path}: {key}", "save it in that shape")
-    return read_npz(path, key)
 
 
 def _texts(path: str, headers: dict[str, ArrayHeader], keys: tuple[str, ...]) -> tuple[str, ...]:
@@ -185,11 +179,8 @@ def _csv(path: str) -> MotionTable:
     if header:
         root = _root_columns(first)
         if root is None:
-            raise InputError(
-                f"the columns do not begin with a root's x y z and quaternion: {', '.join(first[:8])}",
-                f"{path}, line 1",
-                "name them x, y, z, qx, qy, qz, qw and then the joints",
-            )
+            what = f"the columns do not begin with a root's x y z and quaternion: {', '.join(first[:8])}"
+            raise InputError(what, f"{path}, line 1", "name them x, y, z, qx, qy, qz, qw and then the joints")
         start, order = root
         time = rows[:, 0] if start else None
     end = start + ROOT_COLUMNS
@@ -216,8 +207,7 @@ def _table_rows(path: str, header: bool, width: int) -> np.ndarray:
             warnings.simplefilter("ignore", UserWarning)  # about a file without rows, which the caller reports
             rows = np.loadtxt(path, delimiter=",", skiprows=int(header), ndmin=2, encoding="utf-8-sig", comments=None)
     except (ValueError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0]
-        what = f"the rows cannot be read: {reason}"
+        what = f"the rows cannot be read: {str(error).splitlines()[0]}"
         raise InputError(what, path, "write the same number of values in each row") from error
     if rows.size and rows.shape[1] != width:
         raise InputError(f"a row has {rows.shape[1]} numbers, and the first line {width}", path, "correct the rows")
@@ -256,14 +246,14 @@ class HumanoidRecording(Recording):
 
     def __init__(self, content: Content) -> None:
         self.content = content
-        self._table = read_table(content)
+        self._table = _npz(content.path, content.arrays) if content.storage == NPZ else _csv(content.path)
 
     @staticmethod
     def recognise(content: Content) -> bool:
         """A .npz with the arrays of a motion, or text in columns of which the first seven are a root's pose."""
-        return (content.storage == NPZ and holds_motion(content.arrays)) or (
-            content.storage == CSV and is_table(content)
-        )
+        if content.storage == CSV:
+            return _is_table(content.columns)
+        return content.storage == NPZ and holds_motion(content.arrays)
 
     def describe(self) -> RecordingDescription:
         table = self._table
@@ -302,49 +292,39 @@ class HumanoidRecording(Recording):
         else:
             time = rate_time(table.frames, table.fps if options.fps is None else options.fps, path)
         by_joints = options.prefer == "joints" and table.joints is not None
-        if (
-            table.body_position is not None
-            and table.body_rotation is not None
-            and not (by_joints and table.root_position is not None)
-        ):
+        positions, rotations = table.body_position, table.body_rotation
+        if positions is not None and rotations is not None and not (by_joints and table.root_position is not None):
             where = table.locations["body_position"]
             names = _names(table.body_names, options.body_names, "body", where)
             no_joints = table.joints is None or not (table.joint_names or options.joint_names)
             if no_joints or (names and not by_joints):
-                poses = np.concatenate([table.body_position, table.body_rotation], axis=2)
+                poses = np.concatenate([positions, rotations], axis=2)
                 return BodyPoseMotion(table, target.model, names, poses[..., order], time, options.strict_bodies)
             paths = [_body_path(name, target.model) for name in names]
             first = next((row for row, path in enumerate(paths) if path in target.model.bodies.path), 0)
             what = f"its body {names[first]}" if names else "its bodies have no names; the first"
-            root = np.concatenate([table.body_position[:, first], table.body_rotation[:, first]], axis=1)
-            note = f"{where}: {what} is taken as the root"
-            return _articulated(table, target, options, root[:, order], time, where, (note,))
-        assert table.root_position is not None
-        assert table.root_rotation is not None
-        root = np.concatenate([table.root_position, table.root_rotation], axis=1)
-        return _articulated(table, target, options, root[:, order], time, table.locations["root_position"], ())
+            root = np.concatenate([positions[:, first], rotations[:, first]], axis=1)
+            notes = (f"{where}: {what} is taken as the root",)
+        else:
+            assert table.root_position is not None
+            assert table.root_rotation is not None
+            root, notes = np.concatenate([table.root_position, table.root_rotation], axis=1), ()
+            where = table.locations["root_position"]
+        return _articulated(table, target, options, root[:, order], time, where, notes)
 
 
 class BodyPoseMotion(RecordedInFile):
     """Poses of named bodies in one world; see `scene.motion.Motion`."""
 
     def __init__(
-        self,
-        table: MotionTable,
-        model: Model,
-        names: Sequence[str],
-        poses: np.ndarray,
-        time: np.ndarray,
-        strict: bool = False,
+        self, table: MotionTable, model: Model, names: Sequence[str], poses: np.ndarray, time: np.ndarray, strict: bool
     ) -> None:
         self._path, self._where = table.path, table.locations["body_position"]
         self._dataset = self._where.removeprefix(f"{table.path}: ")
         if len(names) != poses.shape[1]:
-            raise InputError(
-                f"{poses.shape[1]} bodies are recorded, and {len(names) or 'no'} names are given",
-                self._where,
-                f"give --body-names in the recorded order; the scene's bodies are {some_names(model.bodies.path)}",
-            )
+            what = f"{poses.shape[1]} bodies are recorded, and {len(names) or 'no'} names are given"
+            fix = f"give --body-names in the recorded order; the scene's bodies are {some_names(model.bodies.path)}"
+            raise InputError(what, self._where, fix)
         super().__init__(time)
         paths = [_body_path(name, model) for name in names]
         unknown = [row for row, path in enumerate(paths) if path not in set(model.bodies.path)]
@@ -360,7 +340,7 @@ class BodyPoseMotion(RecordedInFile):
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), 1, B, 7], see `Motion.read`."""
-        return self._match.checked(self._poses[_motion_rows(frames), None], frames, self._path, self._dataset)
+        return self._match.checked(_rows(self._poses, frames)[:, None], frames, self._path, self._dataset)
 
 
 def _articulated(
@@ -380,20 +360,14 @@ def _articulated(
     known = [name for articulation in scene.articulations for name in coordinate_names(articulation)]
     check_name_count(width, names, "joints", known, where)
     articulation = moved_articulation(scene, names, where)
-    rows = np.asarray(root, np.float64)
-    recorded = RecordedArticulation(
-        articulation,
-        JointColumns(articulation, names, where),
-        lambda frames: rows[_motion_rows(frames)],
-        lambda frames: joints[_motion_rows(frames)],
-        root_location,
-        where,
-    )
+    rows, columns = np.asarray(root, np.float64), JointColumns(articulation, names, where)
+    roots_at, joints_at = partial(_rows, rows), partial(_rows, joints)
+    recorded = RecordedArticulation(articulation, columns, roots_at, joints_at, root_location, where)
     return ArticulationMotion(table.path, target, [[recorded]], np.zeros((1, 3)), time, (*scene.warnings, *notes))
 
 
-def _motion_rows(frames: range) -> slice:
-    return slice(frames.start, max(frames.start, frames.stop), frames.step)
+def _rows(of: np.ndarray, frames: range) -> np.ndarray:
+    return of[frames.start : max(frames.start, frames.stop) : frames.step]
 
 
 def _names(stored: tuple[str, ...], given: tuple[str, ...], kind: str, where: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import h5py
@@ -55,13 +55,8 @@ ORDER_OF_VERSION = {0: "wxyz", 1: "xyzw"}
 class _Asset:
     """One named asset of a demonstration. parts: its groups, in the order of time. frames: of each part."""
 
-    name: str
     parts: tuple[h5py.Group, ...]
     frames: tuple[int, ...]
-
-    @property
-    def location(self) -> str:
-        return str(self.parts[-1].name)
 
     def width(self) -> int:
         """Number of joint columns; 0 where no joints are recorded."""
@@ -69,13 +64,8 @@ class _Asset:
         return int(found.shape[1]) if isinstance(found, h5py.Dataset) else 0
 
 
-@dataclass(frozen=True)
-class _Demo:
-    """One demonstration. assets: by name. length: in frames. unused: groups that are not read."""
-
-    assets: dict[str, _Asset]
-    length: int
-    unused: tuple[str, ...] = field(default=())
+_Demo = tuple[dict[str, _Asset], int, tuple[str, ...]]
+"""A demonstration's assets by name, its length in frames, and its groups that are not read."""
 
 
 class IsaacLabRecording(DemonstrationRecording):
@@ -89,7 +79,7 @@ class IsaacLabRecording(DemonstrationRecording):
         self.content, self._file, self._path = content, content.h5_file, content.path
         self.where = f"{self._path}: /data"
         with h5_damage(self._path), structure():
-            self._names = in_order(_groups(_data(self._file)))
+            self._names = in_order(_groups(self._file["data"]))
 
     @staticmethod
     def recognise(content: Content) -> bool:
@@ -106,14 +96,14 @@ class IsaacLabRecording(DemonstrationRecording):
             demos = {name: _demo(file, path, name) for name in self._names}
             if not demos:
                 raise InputError("the recording has no demonstrations", self.where, "record at least one")
-            lengths = {name: demo.length for name, demo in demos.items()}
-            first = next(iter(demos.values()))
+            lengths = {name: length for name, (_, length, _) in demos.items()}
+            assets = next(iter(demos.values()))[0]
             rate = _rate(file)
             frames = max(lengths.values())
-            needs = ["--joint-names"] if any(a.width() and not _file_names(a) for a in first.assets.values()) else []
+            needs = ["--joint-names"] if any(a.width() and not _file_names(a) for a in assets.values()) else []
             needs += [] if rate else ["--fps"]
             needs += [UNEVEN] if len(set(lengths.values())) > 1 else []
-            shown = [f"{name} ({asset.width()} joints)" for name, asset in first.assets.items()]
+            shown = [f"{name} ({asset.width()} joints)" for name, asset in assets.items()]
             return RecordingDescription(
                 frames=frames,
                 worlds=len(demos),
@@ -132,32 +122,23 @@ class IsaacLabRecording(DemonstrationRecording):
         return self._names
 
     def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
-        """The chosen demonstrations as worlds, in order.
-
-        Positions are relative to the world's origin: the environment's root prim, or 0 in a scene without environments.
-        """
+        """The chosen demonstrations as worlds, in order; positions are relative to the origins of the worlds."""
         file, path = self._file, self._path
         with h5_damage(path), structure():
             names = self.chosen(options)
             check_world_count(len(names), target, self.where)
             demos = {name: _demo(file, path, name) for name in names}
-            lengths = {name: demo.length for name, demo in demos.items()}
+            lengths = {name: length for name, (_, length, _) in demos.items()}
             frames = shared_length(lengths, options, self.where)
             order = quaternion_order(_file_order(file, path), options, path)
             scene, has_particles = target.articulated(path), len(target.model.particles) > 0
             worlds = [
-                _world(demo, _in_world(scene, target, world), ORDERS[order], options, path)
-                for world, demo in enumerate(demos.values())
+                _world(assets, _in_world(scene, target, world), ORDERS[order], options, path)
+                for world, (assets, *_) in enumerate(demos.values())
             ]
-            warnings = [
-                *scene.warnings,
-                *(
-                    f"{path}: {group}: not used"
-                    for demo in demos.values()
-                    for group in demo.unused
-                    if not (has_particles and group.endswith(f"/{DEFORMABLE}"))
-                ),
-            ]
+            unused = [group for *_, groups in demos.values() for group in groups]
+            used = f"/{DEFORMABLE}" if has_particles else "/"
+            warnings = [*scene.warnings, *(f"{path}: {name}: not used" for name in unused if not name.endswith(used))]
             time = rate_time(frames, _rate(file) if options.fps is None else options.fps, path)
             origins = target.model.world_pose[: len(worlds), :3]
             states = [_state_groups(file[f"data/{name}"]) for name in names]
@@ -167,46 +148,39 @@ class IsaacLabRecording(DemonstrationRecording):
 
 
 def _in_world(scene: ArticulatedScene, target: Target, world: int) -> list[ArticulationKinematics]:
-    bodies, template = target.model.bodies, target.model.world_template[world]
-    present = {
-        p for p, t in zip(bodies.path, bodies.template.tolist(), strict=True) if t in (GLOBAL_TEMPLATE, template)
-    }
-    return [a for a in scene.articulations if a.body_path[0] in present]
+    bodies, templates = target.model.bodies, (GLOBAL_TEMPLATE, target.model.world_template[world])
+    present = {path for path, t in zip(bodies.path, bodies.template.tolist(), strict=True) if t in templates}
+    return [each for each in scene.articulations if each.body_path[0] in present]
 
 
 def _world(
-    demo: _Demo, held: Sequence[ArticulationKinematics], order: list[int], options: RecordingOptions, path: str
+    assets: dict[str, _Asset],
+    held: Sequence[ArticulationKinematics],
+    order: list[int],
+    options: RecordingOptions,
+    path: str,
 ) -> list[RecordedArticulation]:
     """The recorded articulations and bodies of a demonstration. Raises InputError for one that the scene lacks."""
     structure_step()
-    unnamed = [name for name, asset in demo.assets.items() if asset.width() and not _file_names(asset)]
+    unnamed = [name for name, asset in assets.items() if asset.width() and not _file_names(asset)]
     given = _given_names(unnamed, options, path)
     found: dict[str, str] = {}
     out = []
-    for name, asset in demo.assets.items():
-        location = f"{path}: {asset.location}"
+    for name, asset in assets.items():
+        location = f"{path}: {asset.parts[-1].name}"
         articulation = find_articulation(held, name, location)
         if articulation.path in found:
             what = f"'{name}' and '{found[articulation.path]}' are both '{articulation.path}' in the scene"
             raise InputError(what, location, "give each the name that it has in the scene")
         found[articulation.path] = name
-        names = _file_names(asset) or given.get(name, ())
-        width = asset.width()
-        where = f"{location}/joint_position"
-        names = names if width else ()
+        width, where = asset.width(), f"{location}/joint_position"
+        names = (_file_names(asset) or given.get(name, ())) if width else ()
         source = " (Isaac Lab's Articulation.joint_names)"
         check_name_count(width, names, "joints", coordinate_names(articulation), where, source)
         columns = JointColumns(articulation, names, where)
-        out.append(
-            RecordedArticulation(
-                articulation,
-                columns,
-                _reader(asset, "root_pose", order, path),
-                _reader(asset, "joint_position", list(range(width)), path) if width else None,
-                f"{location}/root_pose",
-                where,
-            )
-        )
+        root = _reader(asset, "root_pose", order, path)
+        joints = _reader(asset, "joint_position", list(range(width)), path) if width else None
+        out.append(RecordedArticulation(articulation, columns, root, joints, f"{location}/root_pose", where))
     return out
 
 
@@ -218,34 +192,21 @@ def _given_names(unnamed: Sequence[str], options: RecordingOptions, path: str) -
     for joint in options.joint_names:
         asset, _, rest = joint.partition("/")
         if asset not in out:
-            raise InputError(
-                f"'{joint}' is of none of the articulations without joint names: {some_names(unnamed) or 'none'}",
-                f"{path}, --joint-names",
-                "write <articulation>/<joint>",
-            )
+            what = f"'{joint}' is of none of the articulations without joint names: {some_names(unnamed) or 'none'}"
+            raise InputError(what, f"{path}, --joint-names", "write <articulation>/<joint>")
         out[asset] += (rest,)
     return out
 
 
 def _reader(asset: _Asset, name: str, order: list[int], path: str) -> Callable[[range], np.ndarray] | None:
-    """A function that reads rows of a dataset across the asset's parts; frames after the end have the last row.
-
-    None where the asset has no such dataset.
-    """
-    datasets = [part.get(name) for part in asset.parts]
-    data = [found for found in datasets if isinstance(found, h5py.Dataset)]
+    """A function that reads rows of a dataset, the last row after the end; None where the asset has no such dataset."""
+    data = [found for part in asset.parts if isinstance(found := part.get(name), h5py.Dataset)]
     if not data:
         return None
     return lambda frames: np.take(held_rows(data, frames, path), order, axis=1)
 
 
-def _data(file: h5py.File) -> h5py.Group:
-    data = file["data"]
-    assert isinstance(data, h5py.Group)
-    return data
-
-
-def _groups(group: h5py.Group) -> list[str]:
+def _groups(group: Any) -> list[str]:
     return [str(name) for name in group if isinstance(group.get(name), h5py.Group)]
 
 
@@ -276,7 +237,7 @@ def _demo(file: h5py.File, path: str, name: str) -> _Demo:
         raise InputError(f"the assets have different numbers of frames: {shown}", where, "record it again")
     if not assets:
         raise InputError("neither articulations nor rigid objects are recorded", where, "record the scene's state")
-    return _Demo(assets, sum(next(iter(lengths))), tuple(unused))
+    return assets, sum(next(iter(lengths))), tuple(unused)
 
 
 def _state_groups(demo: Any) -> list[h5py.Group]:
@@ -297,7 +258,7 @@ def _asset(name: str, parts: list[h5py.Group], path: str) -> _Asset:
     if len(widths) > 1:
         where = f"{path}: {parts[-1].name}"
         raise InputError("the number of joints differs from that in the initial state", where, "record it again")
-    return _Asset(name, tuple(parts), tuple(frames))
+    return _Asset(tuple(parts), tuple(frames))
 
 
 def _dataset(group: h5py.Group, name: str, width: int | None, path: str) -> h5py.Dataset:
@@ -326,16 +287,14 @@ def _file_names(asset: _Asset) -> tuple[str, ...]:
 def _file_order(file: h5py.File, path: str) -> str:
     """The quaternion order by the attribute `format_version`; files without the attribute have version 0."""
     versions: set[int] = set()
-    for group in (file, _data(file)):
+    for group in (file, file["data"]):
         value: Any = group.attrs.get("format_version")
         if value is None:
             continue
         if np.ndim(value) or np.asarray(value).dtype.kind not in "iu" or int(value) not in ORDER_OF_VERSION:
-            raise InputError(
-                f"format_version is {value}",
-                f"{path}: {group.name}, attribute format_version",
-                f"known versions: {', '.join(map(str, ORDER_OF_VERSION))}, and files without the attribute",
-            )
+            where = f"{path}: {group.name}, attribute format_version"
+            fix = f"known versions: {', '.join(map(str, ORDER_OF_VERSION))}, and files without the attribute"
+            raise InputError(f"format_version is {value}", where, fix)
         versions.add(int(value))
     if len(versions) > 1:
         raise InputError("format_version differs between / and /data", path, "correct the one that is wrong")
@@ -345,7 +304,7 @@ def _file_order(file: h5py.File, path: str) -> str:
 def _rate(file: h5py.File) -> float | None:
     """Frames per second from `env_args`: a step lasts `dt` times `decimation`. None where they are not given."""
     try:
-        args = json.loads(str(_data(file).attrs.get("env_args", "{}")))["sim_args"]
+        args = json.loads(str(file["data"].attrs.get("env_args", "{}")))["sim_args"]
         period = float(args["dt"]) * float(args["decimation"])
     except (KeyError, TypeError, ValueError, RecursionError):
         return None

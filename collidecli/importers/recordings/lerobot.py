@@ -1,7 +1,4 @@
-"""LeRobot data sets: joint positions of every episode, from the Parquet files beside meta/info.json.
-
-The layout is that of `lerobot.datasets` 0.4, version v3.0 (`utils.py`, `lerobot_dataset.py`).
-"""
+"""LeRobot data sets: joint positions of episodes in Parquet files, by the layout v3.0 of `lerobot.datasets` 0.4."""
 
 # pyarrow ships no type stubs.
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false
@@ -157,22 +154,19 @@ class LeRobotRecording(DemonstrationRecording):
         scene = target.articulated(self._path)
         known = [name for articulation in scene.articulations for name in coordinate_names(articulation)]
         of_scene = {*known, *map(last_element, known)}
-        names = options.joint_names or tuple(
-            name if name in of_scene else name.removesuffix(MOTOR) for name in self._state_names()
-        )
+        stored = (name if name in of_scene else name.removesuffix(MOTOR) for name in self._state_names())
+        names = options.joint_names or tuple(stored)
         check_name_count(states[0].shape[1], names, "numbers", known, where)
         articulation = moved_articulation(scene, names, where)
         try:
             columns = JointColumns(articulation, names, where)
         except InputError as error:
-            raise InputError(
-                error.what, where, f"{error.fix}; --joint-names names the recorded ones, in order"
-            ) from error
+            fix = f"{error.fix}; --joint-names names the recorded ones, in order"
+            raise InputError(error.what, where, fix) from error
         scales = _scales(options.joint_scale, names)
-        if options.joint_units == DEGREES:
-            for held in states:
-                held[:, np.setdiff1d(columns.angles(), list(scales))] *= np.pi / 180.0
         for held in states:
+            if options.joint_units == DEGREES:
+                held[:, np.setdiff1d(columns.angles(), list(scales))] *= np.pi / 180.0
             for column, (scale, offset) in scales.items():
                 held[:, column] = held[:, column] * scale + offset
         worlds = [
@@ -222,9 +216,8 @@ def _scales(texts: Sequence[str], names: Sequence[str]) -> dict[int, tuple[float
             if not np.isfinite([scale, offset]).all() or numbers.count(":") > 1:
                 raise ValueError
         except ValueError:
-            raise InputError(
-                f"'{text}' is no scale", "--joint-scale", "write NAME=SCALE or NAME=SCALE:OFFSET"
-            ) from None
+            fix = "write NAME=SCALE or NAME=SCALE:OFFSET"
+            raise InputError(f"'{text}' is no scale", "--joint-scale", fix) from None
         if name not in names:
             raise InputError(f"no joint '{name}' is recorded", "--joint-scale", f"recorded are {some_names(names)}")
         found[names.index(name)] = scale, offset

@@ -1,4 +1,4 @@
-"""MuJoCo states in the layout of mj_getState, as mujoco.rollout returns them: .npy, .npz or HDF5."""
+"""MuJoCo states: arrays in the layout of mj_getState, and demonstrations of robosuite with their scenes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,29 @@ import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import NPY, Content, h5_damage, read_npy, read_npz
-from collidecli.importers.recordings.coordinates import CoordinateMotion, check_world_count, mujoco_scene
+from collidecli.importers.recordings.content import NPY, Content, h5_damage, h5_masks, read_npy, read_npz
+from collidecli.importers.recordings.coordinates import RECORDED_FROM, CoordinateMotion, check_world_count, mujoco_scene
 from collidecli.importers.recordings.humanoid import holds_motion
 from collidecli.importers.recordings.recording import (
     SAME_TIME,
+    UNEVEN,
+    DemonstrationRecording,
+    EmbeddedScene,
+    EmbeddedScenes,
     Recording,
     RecordingDescription,
     Target,
     checked_time,
     rate_time,
+    shared_length,
     shared_time,
     step_mismatch,
 )
 from collidecli.numerics.matrices import WXYZ_TO_XYZW
+from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
-from collidecli.storage.process_activity import structure
+from collidecli.scene.text_format import in_order
+from collidecli.storage.process_activity import structure, structure_step
 
 PREFIX = "mjSTATE_"
 NAMES = {
@@ -68,18 +75,14 @@ class StateLayout:
 
 
 def parse_spec(text: str) -> int:
-    """MuJoCo's bit mask of a layout: FULLPHYSICS, mjSTATE_PHYSICS, or components such as qpos,qvel or qpos|qvel.
-
-    Raises InputError for a name that MuJoCo does not have, and for a layout without QPOS, which has no poses.
-    """
+    """MuJoCo's bit mask of a layout: FULLPHYSICS, mjSTATE_PHYSICS, or components such as qpos,qvel or qpos|qvel."""
     spec = 0
     for part in re.split(r"[,|\s]+", text.strip()):
         name = part.upper()
         name = name[len(PREFIX) :] if name.startswith(PREFIX.upper()) else name
         if name not in NAMES:
-            raise InputError(
-                f"MuJoCo has no state component '{part}'", "--state-spec", f"known names: {', '.join(sorted(NAMES))}"
-            )
+            fix = f"known names: {', '.join(sorted(NAMES))}"
+            raise InputError(f"MuJoCo has no state component '{part}'", "--state-spec", fix)
         spec |= NAMES[name]
     if not spec & _QPOS:
         raise InputError(f"'{text}' has no QPOS, so no poses", "--state-spec", "give the layout that was recorded")
@@ -106,11 +109,8 @@ def find_layout(mj_model: mujoco.MjModel, text: str, size: int, where: str) -> S
         layout = layout_of(mj_model, parse_spec(text), text)
         if layout.size != size:
             parts = ", ".join(f"{name} {part.stop - part.start}" for name, part in layout.columns.items())
-            raise InputError(
-                f"a state has {size} numbers, and {text} of this scene {layout.size} ({parts})",
-                where,
-                "give the layout that was recorded, or run it with the scene that it was recorded from",
-            )
+            what = f"a state has {size} numbers, and {text} of this scene {layout.size} ({parts})"
+            raise InputError(what, where, f"give the layout that was recorded, or {RECORDED_FROM}")
         return layout
     usual = [layout_of(mj_model, NAMES[name], name) for name in USUAL]
     fitting = [layout for layout in usual if layout.size == size]
@@ -119,11 +119,8 @@ def find_layout(mj_model: mujoco.MjModel, text: str, size: int, where: str) -> S
         names = " and ".join(layout.name for layout in fitting)
         raise InputError(f"a state has {size} numbers, which {names} have in this scene", where, "give --state-spec")
     if not fitting:
-        raise InputError(
-            f"a state has {size} numbers, and those of this scene {sizes}",
-            where,
-            "give --state-spec, or run it with the scene that it was recorded from",
-        )
+        what = f"a state has {size} numbers, and those of this scene {sizes}"
+        raise InputError(what, where, f"give --state-spec, or {RECORDED_FROM}")
     return fitting[0]
 
 
@@ -158,11 +155,9 @@ class MujocoStatesRecording(Recording):
         worlds, frames, size = array.extents()
         time = self._own_time(frames)
         needs = ["an MJCF or URDF scene"]
-        if array.is_coordinates:
-            needs += ["--fps"] if time is None else []
-        else:
-            needs.append("--state-spec, where the size does not tell")
-            needs += ["--fps, where a state has no time"] if time is None else []
+        needs += [] if array.is_coordinates else ["--state-spec, where the size does not tell"]
+        if time is None:
+            needs.append("--fps" if array.is_coordinates else "--fps, where a state has no time")
         return RecordingDescription(
             frames=frames,
             worlds=worlds,
@@ -190,12 +185,10 @@ class MujocoStatesRecording(Recording):
                 layouts = {i: replace(each, order=_xyzw_order(models[i])) for i, each in layouts.items()}
             states = _States(array, [layouts[i] for i in target.world_import[:worlds]])
             own = self._own_time(frames) if options.fps is None and not states.has_time else None
-            if own is not None:
-                time, warnings = own, ()
-            elif options.fps is not None or not states.has_time:
-                time, warnings = rate_time(frames, options.fps, array.where), ()
-            else:
+            if own is None and options.fps is None and states.has_time:
                 time, warnings = states.shared_time()
+            else:
+                time, warnings = rate_time(frames, options.fps, array.where) if own is None else own, ()
         return CoordinateMotion(path, target, states, time, warnings, self.close)
 
     def _own_time(self, frames: int) -> np.ndarray | None:
@@ -234,10 +227,6 @@ class _Array:
     def is_coordinates(self) -> bool:
         return self.name.strip("/") == COORDINATES
 
-    @property
-    def batched(self) -> bool:
-        return self.shape is not None and len(self.shape) == 3
-
     def extents(self) -> tuple[int, int, int]:
         """Counts of worlds, frames and values of a state. Raises InputError: another shape, not floats, no states."""
         if self.shape is None or len(self.shape) not in (2, 3) or self.dtype.kind != "f":
@@ -253,7 +242,8 @@ class _States:
     """States of every world; see `RecordedCoordinates`. layouts: of each world."""
 
     def __init__(self, array: _Array, layouts: list[StateLayout]) -> None:
-        self._data, self._batched, self._where, self._layouts = array.data(), array.batched, array.where, layouts
+        self._data, self._where, self._layouts = array.data(), array.where, layouts
+        self._batched = array.shape is not None and len(array.shape) == 3
         self._time: np.ndarray | None = None
         self._start = np.zeros(0)
         self.world_count = len(layouts)
@@ -295,9 +285,8 @@ class _States:
         bad = ~(np.abs(since - expected) <= SAME_TIME * np.maximum(1.0, np.abs(time)))
         if bad.any():
             frame, world = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
-            raise step_mismatch(
-                since[frame, world], expected[frame, 0], f"{self.location(worlds[world])}, frame {frames[frame]}"
-            )
+            where = f"{self.location(worlds[world])}, frame {frames[frame]}"
+            raise step_mismatch(since[frame, world], expected[frame, 0], where)
 
     def _rows(self, worlds: slice, frames: slice, columns: slice | int) -> np.ndarray:
         """[worlds, frames] or [worlds, frames, columns]."""
@@ -312,7 +301,12 @@ class _States:
 def _array(content: Content) -> _Array:
     path = content.path
     if content.h5 is not None:
-        return _h5_array(content.h5, path)
+        with structure():
+            name = _dataset_name(content.h5)
+            found = content.h5[name] if name is not None else None
+            if not isinstance(found, h5py.Dataset):
+                raise InputError("there is no dataset of states", path, f"name it {ARRAY_NAMES[0]}")
+            return _Array(f"{path}: /{name}", f"/{name}", found.shape, found.dtype, lambda: found)
     if content.storage == NPY:
         header = content.arrays[""]
         return _Array(path, "", header.shape, header.dtype, lambda: read_npy(path))
@@ -323,18 +317,8 @@ def _array(content: Content) -> _Array:
     return _Array(f"{path}: {name}", name, header.shape, header.dtype, lambda: read_npz(path, name))
 
 
-def _h5_array(file: h5py.File, path: str) -> _Array:
-    with structure():
-        name = _dataset_name(file)
-        found = file[name] if name is not None else None
-        if not isinstance(found, h5py.Dataset):
-            raise InputError("there is no dataset of states", path, f"name it {ARRAY_NAMES[0]}")
-        return _Array(f"{path}: /{name}", f"/{name}", found.shape, found.dtype, lambda: found)
-
-
 def _dataset_name(file: h5py.File) -> str | None:
-    headers = {str(name): item for name in file if isinstance(item := file.get(name), h5py.Dataset)}
-    return _array_name(headers)
+    return _array_name({str(name): item for name in file if isinstance(item := file.get(name), h5py.Dataset)})
 
 
 def _array_name(headers: dict[str, Any]) -> str | None:
@@ -347,3 +331,176 @@ def _array_name(headers: dict[str, Any]) -> str | None:
         if header.dtype.kind == "f" and header.shape is not None and len(header.shape) in (2, 3):
             return name
     return None
+
+
+# Demonstrations of robosuite, robomimic and LIBERO: MuJoCo states, with the scene in which they were recorded.
+
+MODEL_FILE = "model_file"
+
+
+class RobosuiteRecording(DemonstrationRecording):
+    """Demonstrations of which each is a world; their states are found once, when the file is opened."""
+
+    NAME = "robosuite"
+    LABEL = "robosuite, robomimic or LIBERO demonstrations (HDF5: data/demo_k/states)"
+    OPTIONS = ("demos", "uneven_demos", "fps")
+
+    def __init__(self, content: Content) -> None:
+        self.content, self._file, self._path = content, content.h5_file, content.path
+        self.where = f"{self._path}: /data"
+        with h5_damage(self._path), structure():
+            self._states = _states_by_demo(self._file, self._path)
+
+    @staticmethod
+    def recognise(content: Content) -> bool:
+        """A group `data` of groups that have a dataset `states` or an attribute `model_file`."""
+        data = content.h5.get("data") if content.h5 is not None else None
+        if not isinstance(data, h5py.Group):
+            return False
+        groups = [item for item in map(data.get, data) if isinstance(item, h5py.Group)]
+        if any(isinstance(group.get("states"), h5py.Group) for group in groups):
+            return False
+        return any("states" in group or MODEL_FILE in group.attrs for group in groups) or MODEL_FILE in data.attrs
+
+    def describe(self) -> RecordingDescription:
+        first = next(iter(self._states.values()), None)
+        if first is None:
+            raise InputError("the recording has no demonstrations", self.where, "record at least one")
+        with h5_damage(self._path), structure():
+            models = {_model_file(self._file, name) for name in self._states}
+            masks = h5_masks(self._file)
+        with h5_damage(self._path):
+            longest = max(self._states.values(), key=len)
+            time = np.asarray(longest[:, 0], np.float64) if longest.shape[0] and longest.shape[1] else np.zeros(0)
+        lengths = {name: states.shape[0] for name, states in self._states.items()}
+        shown = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:8])
+        needs = (UNEVEN,) if len(set(lengths.values())) > 1 else ()
+        return RecordingDescription(
+            frames=max(lengths.values()),
+            worlds=len(lengths),
+            start=float(time[0]) if len(time) else None,
+            end=float(time[-1]) if len(time) else None,
+            quaternion_order="wxyz",
+            needs=needs if None not in models else (*needs, "an MJCF scene"),
+            details=(
+                ("demonstrations", shown + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else "")),
+                *masks,
+                ("numbers a state", str(first.shape[1])),
+                ("scenes within", str(len(models - {None}))),
+            ),
+        )
+
+    def stored(self) -> list[str]:
+        return list(self._states)
+
+    def embedded_scenes(self, options: RecordingOptions) -> EmbeddedScenes:
+        """The distinct scenes of the chosen demonstrations. Raises InputError for one without `model_file`."""
+        texts: dict[str, str] = {}
+        worlds = []
+        for name in self.chosen(options):
+            with h5_damage(self._path), structure():
+                text = _model_file(self._file, name)
+            if text is None:
+                what = f"the demonstration contains no scene (attribute {MODEL_FILE})"
+                raise InputError(what, f"{self.where}/{name}", "give the scene in which it was recorded")
+            texts.setdefault(text, f"{self.where}/{name}, {MODEL_FILE}")
+            worlds.append(list(texts).index(text))
+        return EmbeddedScenes(tuple(EmbeddedScene(*item) for item in texts.items()), tuple(worlds))
+
+    def motion(self, target: Target, options: RecordingOptions) -> CoordinateMotion:
+        """The chosen demonstrations as worlds, in order."""
+        names = self.chosen(options)
+        check_world_count(len(names), target, self.where)
+        lengths = {name: self._states[name].shape[0] for name in names}
+        frames = shared_length(lengths, options, self.where)
+        with h5_damage(self._path):
+            demos = _Demos([self._states[name] for name in names], target, self._path)
+            if options.fps is not None:
+                time, warnings = rate_time(frames, options.fps, self._path), ()
+            else:
+                locations = [demos.location(world) for world in range(len(names))]
+                time, warnings = shared_time(demos.times(frames), locations)
+        episodes = Episodes.of_demonstrations(lengths, frames)
+        return CoordinateMotion(self._path, target, demos, time, warnings, self.close, episodes)
+
+
+class _Demos:
+    """The chosen demonstrations; see `RecordedCoordinates`. A demonstration keeps its last pose after its end."""
+
+    def __init__(self, states: list[h5py.Dataset], target: Target, path: str) -> None:
+        self._states, self._path = states, path
+        self.world_count = len(states)
+        counts = [_coordinate_count(target, k, held.shape[1], self.location(k)) for k, held in enumerate(states)]
+        self._coordinate_count = counts
+
+    def location(self, world: int) -> str:
+        return f"{self._path}: {self._states[world].name}"
+
+    def has_mocap(self, world: int) -> bool:
+        return False
+
+    def read(self, worlds: Sequence[int], frames: range) -> tuple[np.ndarray, None]:
+        return np.stack([self._coordinates(world, frames) for world in worlds], axis=1), None
+
+    def times(self, frame_count: int) -> list[np.ndarray]:
+        """The recorded times of each demonstration, of at most `frame_count` frames [s]."""
+        worlds = range(self.world_count)
+        return [self._rows(world, slice(0, frame_count), slice(0, 1))[:, 0].astype(np.float64) for world in worlds]
+
+    def _coordinates(self, world: int, frames: range) -> np.ndarray:
+        """float64[n, nq]."""
+        rows = np.minimum(np.asarray(frames, np.intp), self._states[world].shape[0] - 1)
+        first, last = (int(rows[0]), int(rows[-1])) if len(rows) else (0, -1)
+        block = self._rows(world, slice(first, last + 1), slice(1, 1 + self._coordinate_count[world]))
+        return block[rows - first].astype(np.float64)
+
+    def _rows(self, world: int, frames: slice, columns: slice) -> np.ndarray:
+        try:
+            return self._states[world][frames, columns]
+        except OSError as error:
+            what = f"the states cannot be read: {error}"
+            raise InputError(what, self.location(world), "copy or record it again") from error
+
+
+def _states_by_demo(file: h5py.File, path: str) -> dict[str, h5py.Dataset]:
+    """States of every demonstration by name, in numeric order. Raises InputError for one without states."""
+    data: Any = file["data"]
+    found = {}
+    for name in in_order(str(name) for name in data if isinstance(data.get(name), h5py.Group)):
+        structure_step()
+        states = data[name].get("states")
+        where = f"{path}: /data/{name}/states"
+        if not isinstance(states, h5py.Dataset):
+            raise InputError("the demonstration has no states", where, "record MuJoCo's states with it")
+        if states.dtype.kind != "f" or states.shape is None or len(states.shape) != 2:
+            what = f"the states are {states.dtype}{list(states.shape or ())}, not floats [frames, numbers]"
+            raise InputError(what, where, "record time, qpos and qvel of each frame")
+        found[name] = states
+    return found
+
+
+def _model_file(file: h5py.File, demo: str) -> str | None:
+    """The scene of a demonstration: its own, or that of the whole file. Raises InputError for one that is not UTF-8."""
+    structure_step()
+    for group in (f"data/{demo}", "data"):
+        found = file[group].attrs.get(MODEL_FILE)
+        if isinstance(found, (bytes, str)):
+            raw = found if isinstance(found, bytes) else found.encode("utf-8", "surrogateescape")
+            try:
+                return raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                where = f"{file.filename}: /{group}, {MODEL_FILE}"
+                raise InputError("the embedded scene is not UTF-8", where, "give the scene as a file") from error
+    return None
+
+
+def _coordinate_count(target: Target, world: int, width: int, where: str) -> int:
+    """nq of a world's scene. Raises InputError where a state of `width` numbers is not its time, qpos and qvel."""
+    model = mujoco_scene(target.imports[target.world_import[world]], where).mj_model
+    plain = 1 + model.nq + model.nv
+    # Older recorders append the activations of actuators, after the columns of both layouts.
+    if width not in (plain, plain + model.na):
+        with_act = f", with act {plain + model.na}" if model.na else ""
+        what = f"a state has {width} numbers, and time, qpos and qvel of the scene are {plain} "
+        raise InputError(f"{what}(1 + {model.nq} + {model.nv}{with_act})", where, RECORDED_FROM)
+    return int(model.nq)

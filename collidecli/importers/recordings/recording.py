@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import ClassVar, Protocol
 
+import h5py
 import numpy as np
 
 from collidecli.errors import InputError
@@ -25,16 +28,19 @@ from collidecli.importers.recordings.content import (
     USD,
     Content,
     h5_damage,
-    h5_mask,
     open_content,
 )
 from collidecli.importers.scene_import import SceneImport
 from collidecli.scene.kinematics import ArticulatedScene, Kinematics
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Motion
+from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import RecordingOptions, declared_options
 from collidecli.scene.text_format import in_order
+from collidecli.storage.h5_files import format_of
+from collidecli.storage.input_files import file_sha256
 from collidecli.storage.process_activity import structure
+from collidecli.storage.trajectory_files import check_format, header_of
+from collidecli.storage.trajectory_motion import TrajectoryMotion
 
 # The interface of a recording: its description, its motion, and the scenes that are embedded in it.
 
@@ -93,19 +99,13 @@ class Target:
         return None if scene is None else scene.kinematics
 
     def articulated(self, where: str) -> ArticulatedScene:
-        """The articulations and free bodies of the one scene of all worlds, with their joints by name.
-
-        Raises InputError at `where`: the scene has none, or there are several scenes.
-        """
+        """The articulations and free bodies of the one scene of all worlds. Raises InputError for none, or several."""
         scene = self._only_scene()
         found = None if scene is None else scene.articulated
         if found is None:
-            raise InputError(
-                "the recording names articulations and joints"
-                + (", and there are several scenes" if scene is None else ", and this scene has none"),
-                where,
-                "use the one scene that was recorded",
-            )
+            reason = "there are several scenes" if scene is None else "this scene has none"
+            what = f"the recording names articulations and joints, and {reason}"
+            raise InputError(what, where, "use the one scene that was recorded")
         return found
 
     def _only_scene(self) -> SceneImport | None:
@@ -130,7 +130,6 @@ class Recording(Protocol):
 
     def __init__(self, content: Content) -> None:
         """Scans the file's structure. Raises InputError for a malformed file."""
-        ...
 
     @staticmethod
     def recognise(content: Content) -> bool:
@@ -143,13 +142,9 @@ class Recording(Protocol):
 
     def world_count(self, options: RecordingOptions) -> int | None:
         """Number of recorded worlds; None where the recording moves whichever worlds the scene has."""
-        ...
 
     def demos(self, options: RecordingOptions) -> tuple[str, ...]:
-        """Names of the demonstrations that names, patterns, ranges and masks of --demos select; all without --demos.
-
-        () for a kind without demonstrations.
-        """
+        """Names of the demonstrations that --demos selects, all without it; () for a kind without demonstrations."""
         return ()
 
     def embedded_scenes(self, options: RecordingOptions) -> EmbeddedScenes | None:
@@ -195,9 +190,8 @@ def checked_time(time: np.ndarray, where: str) -> np.ndarray:
     decreasing = np.diff(time) < 0.0
     if decreasing.any():
         frame = int(np.argmax(decreasing)) + 1
-        raise InputError(
-            f"time decreases from {time[frame - 1]:.9g} to {time[frame]:.9g}", f"{where}, frame {frame}", GIVE_RATE
-        )
+        what = f"time decreases from {time[frame - 1]:.9g} to {time[frame]:.9g}"
+        raise InputError(what, f"{where}, frame {frame}", GIVE_RATE)
     return time
 
 
@@ -233,10 +227,8 @@ def _first_difference(time: np.ndarray, other: np.ndarray) -> int | None:
 
 
 _NAMED = 5
-
-
-RANGE = ".."
-"""Separator of the first and last demonstration of a range."""
+_NAMED, RANGE = 5, ".."
+"""Demonstrations in messages; separator of the first and last one of a range."""
 UNEVEN = "--demos, or --uneven-demos: their lengths differ"
 """Of `RecordingDescription.needs`."""
 
@@ -300,12 +292,18 @@ class DemonstrationRecording(Recording):
         return in_order(masked)
 
     def _masked(self, name: str) -> list[str] | None:
-        """The demonstrations in a mask; None if there is no such mask."""
-        file, path = self.content.h5, self.content.path
-        if file is None:
+        """The demonstrations in the dataset `mask/<name>` of robomimic; None if there is no such mask."""
+        if self.content.h5 is None:
             return None
-        with h5_damage(path), structure():
-            return h5_mask(file, name, path)
+        with h5_damage(self.content.path), structure():
+            masks = self.content.h5.get("mask")
+            found = masks.get(name) if isinstance(masks, h5py.Group) else None
+            if found is None:
+                return None
+            if not isinstance(found, h5py.Dataset) or found.ndim != 1 or found.dtype.kind not in "OSU":
+                where = f"{self.content.path}: /mask/{name}"
+                raise InputError("the mask is not a list of names", where, "write it as an array of strings")
+            return [text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text) for text in found[()]]
 
     def _no_demonstration(self, entry: str, ordered: Sequence[str]) -> InputError:
         close = get_close_matches(entry, ordered, n=_NAMED) or list(ordered[:_NAMED])
@@ -316,10 +314,7 @@ class DemonstrationRecording(Recording):
 
 
 def shared_length(lengths: Mapping[str, int], options: RecordingOptions, where: str) -> int:
-    """Number of frames of a motion in which each demonstration is a world.
-
-    Raises InputError: one without frames, or lengths that differ where --uneven-demos is not given.
-    """
+    """Frames of a motion of demonstrations. Raises InputError: one without frames, or unequal ones without option."""
     empty = [name for name, length in lengths.items() if length == 0]
     if empty:
         raise InputError("the demonstration has no frames", f"{where}/{empty[0]}", "exclude it with --demos")
@@ -330,12 +325,107 @@ def shared_length(lengths: Mapping[str, int], options: RecordingOptions, where: 
         return least
     shown = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:_NAMED])
     more = f" and {len(lengths) - _NAMED} more" if len(lengths) > _NAMED else ""
-    raise InputError(
-        f"the demonstrations have {least} to {most} frames ({shown}{more}), and worlds need equal numbers",
-        where,
-        "select some with --demos, or give --uneven-demos cut (all end with the shortest) or --uneven-demos hold (each "
-        "keeps all of its frames)",
-    )
+    what = f"the demonstrations have {least} to {most} frames ({shown}{more}), and worlds need equal numbers"
+    fix = "select some with --demos, or give --uneven-demos cut (all end with the shortest) or --uneven-demos hold"
+    raise InputError(what, where, f"{fix} (each keeps all of its frames)")
+
+
+# Kinds without a module of their own.
+
+
+class TrajectoryRecording(Recording):
+    """A `collide-trajectory` file, which needs no option."""
+
+    NAME = "trajectory"
+    LABEL = "a trajectory of collide's own (HDF5)"
+    OPTIONS = ("ignore_particles",)
+
+    def __init__(self, content: Content) -> None:
+        self.content = content
+        check_format(content.h5_file, content.path)
+
+    @staticmethod
+    def recognise(content: Content) -> bool:
+        """A format name that begins with collide, or the datasets of a trajectory without a format name."""
+        file = content.h5
+        if file is None:
+            return False
+        name = format_of(file)
+        return name.startswith("collide-") or (not name and ("body_q" in file or "joint_q" in file))
+
+    def describe(self) -> RecordingDescription:
+        header = header_of(self.content.h5_file, self.content.path)
+        return RecordingDescription(
+            frames=header.frame_count,
+            worlds=header.world_count,
+            start=float(header.time[0]),
+            end=float(header.time[-1]),
+            bodies=header.body_names,
+            coordinates=header.coordinate_count,
+            quaternion_order="xyzw" if header.kind == "body_q" else "wxyz",
+        )
+
+    def world_count(self, options: RecordingOptions) -> int | None:
+        return header_of(self.content.h5_file, self.content.path).world_count
+
+    def motion(self, target: Target, options: RecordingOptions) -> TrajectoryMotion:
+        return TrajectoryMotion(
+            self.content.h5_file, self.content.path, target.model, target.find_kinematics(), options.ignore_particles
+        )
+
+
+class UsdLayerRecording(Recording):
+    """A layer of time samples over a USD scene."""
+
+    NAME = "usd-layer"
+    LABEL = "a USD layer of time samples (.usd, .usda, .usdc)"
+    OPTIONS = ()
+
+    def __init__(self, content: Content) -> None:
+        self.content = content
+
+    @staticmethod
+    def recognise(content: Content) -> bool:
+        """Any USD file: a complete scene too is a layer when it is given as a recording."""
+        return content.storage == USD
+
+    def describe(self) -> RecordingDescription:
+        from collidecli.importers.usd.stage import diagnostics, read_motion_layer
+
+        path = self.content.path
+        with diagnostics(path):
+            layer = read_motion_layer(path)
+        return RecordingDescription(
+            frames=layer.sample_count,
+            worlds=1,
+            start=layer.first / layer.rate,
+            end=layer.last / layer.rate,
+            bodies=tuple(layer.animated),
+            quaternion_order="wxyz",
+            needs=("the USD scene that it animates",),
+            details=(("time codes a second", f"{layer.rate:g}"),),
+        )
+
+    def world_count(self, options: RecordingOptions) -> int | None:
+        """None: the layer moves prims by path, in whichever world of the scene they are."""
+        return None
+
+    def motion(self, target: Target, options: RecordingOptions) -> Motion:
+        """The animation of the composed scene, in which the layer is the strongest; one frame for one time.
+
+        The hash is that of the file, and of a layer with sublayers that of the hashes of all files.
+        """
+        from collidecli.importers.usd.scene import UsdImport
+        from collidecli.importers.usd.stage import diagnostics, layer_files
+
+        path, scene = self.content.path, target.imports[0]
+        if len(target.imports) != 1 or not isinstance(scene, UsdImport):
+            raise InputError("a USD layer moves one USD scene", path, "run it with the USD scene that it animates")
+        motion = scene.motion(target.model) or RestingMotion(target.model.bodies.pose[None])
+        with diagnostics(path):
+            hashes = [file_sha256(file) for file in layer_files(path)]
+        motion.sha256 = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+        return motion
 
 
 # Registry of the kinds of recordings, which are recognised by content.
@@ -345,13 +435,13 @@ def shared_length(lengths: Mapping[str, int], options: RecordingOptions, where: 
 
 _KINDS = (
     # module, class, storage formats that the kind may have
-    ("trajectory", "TrajectoryRecording", (HDF5,)),
+    ("recording", "TrajectoryRecording", (HDF5,)),
     ("isaac_lab", "IsaacLabRecording", (HDF5,)),
-    ("robosuite", "RobosuiteRecording", (HDF5,)),
+    ("mujoco_states", "RobosuiteRecording", (HDF5,)),
     ("mujoco_states", "MujocoStatesRecording", (HDF5, NPZ, NPY)),
     ("humanoid", "HumanoidRecording", (NPZ, CSV)),
     ("lerobot", "LeRobotRecording", (JSON,)),
-    ("usd_layer", "UsdLayerRecording", (USD,)),
+    ("recording", "UsdLayerRecording", (USD,)),
     ("ros_bag", "RosBagRecording", (BAG,)),
 )
 
@@ -365,18 +455,12 @@ def known_kinds(storage: str = "") -> Iterator[type[Recording]]:
 
 def kind_of(path: str | os.PathLike[str]) -> type[Recording]:
     """The kind of a recording. Raises InputError for a file of no known kind, with a description of its content."""
-    content = open_content(path)
-    try:
+    with closing(open_content(path)) as content:
         return _kind_of(content)
-    finally:
-        content.close()
 
 
 def open_recording(path: str | os.PathLike[str]) -> Recording:
-    """The open recording; the caller closes it, or the motion that is made of it.
-
-    Raises InputError for a file of no known kind, or a malformed one.
-    """
+    """The open recording; the caller closes it, or the motion that is made of it. Raises InputError as `kind_of`."""
     content = open_content(path)
     try:
         return _kind_of(content)(content)
@@ -397,10 +481,8 @@ def open_motion(recording: Recording, target: Target, options: RecordingOptions)
 
 def refuse_options(options: RecordingOptions, of_what: str, where: str, known: Sequence[str] = ()) -> None:
     """Raises InputError for an option that is given and is not one of `known`: it would have no effect."""
-    flags = {
-        name: option.flags or f"--{name.replace('_', '-')}"
-        for name, option in declared_options(RecordingOptions).items()
-    }
+    declared = declared_options(RecordingOptions).items()
+    flags = {name: option.flags or f"--{name.replace('_', '-')}" for name, option in declared}
     for name, flag in flags.items():
         if name not in known and getattr(options, name) not in (None, "", (), False):
             useful = ", ".join(flags[known_name] for known_name in known)
@@ -413,11 +495,8 @@ def _kind_of(content: Content) -> type[Recording]:
         for kind in known_kinds(content.storage) if content.storage else ():
             if kind.recognise(content):
                 return kind
-    raise InputError(
-        f"the file is not a recording of a known kind: {content.summary()}",
-        content.path,
-        f"known kinds: {', '.join(kind.NAME for kind in known_kinds())}",
-    )
+    what = f"the file is not a recording of a known kind: {content.summary()}"
+    raise InputError(what, content.path, f"known kinds: {', '.join(kind.NAME for kind in known_kinds())}")
 
 
 # The files of a recording: one, or those of a LeRobot data set or of a ROS bag.

@@ -159,10 +159,7 @@ class Transforms:
         self._rows: dict[str, tuple[str, array, array]] = {}
 
     def handler(self, bag: Bag, topic: str, clock: str, child: str = "") -> Handler:
-        """The handler of a topic of transforms, or of one of POSES of the frame `child`.
-
-        Raises InputError for a frame with two parents.
-        """
+        """The handler of a topic of transforms, or of one of POSES of the frame `child`; see `add`."""
         is_static = last_element(topic) == STATIC
 
         def add(number: int, received: int, data: bytes) -> None:
@@ -415,10 +412,7 @@ class PoseSource:
 
 
 def _world(base: PoseSource | None, bodies: Sequence[PoseSource], transforms: Transforms) -> str:
-    """The frame of all poses: the root's, else the one that is named, else that of the messages with poses.
-
-    Raises InputError where there is none, or several.
-    """
+    """The frame of all poses: the root's, else the one that is named, else that of the messages. Raises InputError."""
     frames = [] if base is None else [transforms.parent.get(MOVED, "") if base.topic else base.frame]
     frames += [body.frame for body in bodies if body.frame]
     frames = sorted({*frames} or {transforms.parent.get(body.child, "") for body in bodies if body.topic})
@@ -591,17 +585,9 @@ def _planned(bag: Bag, options: RecordingOptions) -> Series:
 
 
 def _frames(
-    held: Sequence[Samples],
-    every: np.ndarray | None,
-    timing: int,
-    start: int,
-    options: RecordingOptions,
-    path: str,
+    held: Sequence[Samples], every: np.ndarray | None, timing: int, start: int, options: RecordingOptions, path: str
 ) -> tuple[np.ndarray, Episodes | None, list[str]]:
-    """Times of the frames [ns], `every` or those of the first `timing` sources; episodes between gaps; warnings.
-
-    Raises InputError for a source that begins after the first frame or ends before the last one.
-    """
+    """Times of the frames [ns], `every` or those of the first `timing` sources; episodes between gaps; warnings."""
     times = np.unique(np.concatenate([each.time for each in held[:timing]])) if every is None else every
     if options.rate is not None:
         number = int((times[-1] - times[0]) * options.rate / TEN_9) + 1
@@ -631,11 +617,9 @@ def _frames(
         warnings.append(f"{path}: the last message is at {seconds(last)} s, before --to {options.to_time:g}")
     for each, row in gaps[:1] if not options.trajectory_topic else ():
         gap, at = seconds(each.time[row] - each.time[row - 1]), seconds(each.time[row] - start)
-        what = f"no message for {gap} s before message {each.number[row]} at {at} s; "
-        what += f"episodes end at {plural(len(gaps), 'such gap')}"
-        warnings.append(
-            f"{each.what}: {what}, and {len(times) - len(kept)} frames within them are left out (--max-gap)"
-        )
+        what = f"no message for {gap} s before message {each.number[row]} at {at} s; episodes end at "
+        what += f"{plural(len(gaps), 'such gap')}, and {len(times) - len(kept)} frames within them are left out"
+        warnings.append(f"{each.what}: {what} (--max-gap)")
     return kept, episodes if len(begins) > 1 else None, warnings
 
 

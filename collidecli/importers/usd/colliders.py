@@ -459,11 +459,8 @@ class ShapeReader:
             return ShapeType.BOX, tuple(half * s for s in scale)
         if type_name in ROUND_TYPES:
             return self._round(prim, type_name, scale)
-        raise InputError(
-            f"a collider of type {type_name or 'no type'} is not handled",
-            self._where(prim),
-            f"{SHAPES_TO_USE}, or set physics:collisionEnabled = false",
-        )
+        what = f"a collider of type {type_name or 'no type'} is not handled"
+        raise InputError(what, self._where(prim), f"{SHAPES_TO_USE}, or set physics:collisionEnabled = false")
 
     def _round(self, prim: Usd.Prim, type_name: str, scale: list[float]) -> tuple[ShapeType, tuple[float, ...]]:
         where = self._where(prim)
@@ -471,20 +468,14 @@ class ShapeReader:
         bottom = self._length(prim, radii[0])
         top = bottom if radii[0] == radii[1] else self._length(prim, radii[1])
         if bottom != top:
-            raise InputError(
-                f"the {type_name} has unequal radii ({bottom:g} at the bottom, {top:g} at the top)",
-                where,
-                "give it one radius; tapered shapes are not handled",
-            )
+            what = f"the {type_name} has unequal radii ({bottom:g} at the bottom, {top:g} at the top)"
+            raise InputError(what, where, "give it one radius; tapered shapes are not handled")
         shape_type = ROUND_TYPES[type_name]
         equal_scales = scale if shape_type == ShapeType.CAPSULE else scale[:2]
         if not _agree(equal_scales):
             shown = ", ".join(f"{s:g}" for s in scale)
-            raise InputError(
-                f"the {type_name} is scaled out of round (by {shown} across and along its axis)",
-                where,
-                "scale a capsule uniformly, and a cylinder or cone uniformly across its axis",
-            )
+            what = f"the {type_name} is scaled out of round (by {shown} across and along its axis)"
+            raise InputError(what, where, "scale a capsule uniformly, and a cylinder or cone uniformly across its axis")
         half_height = 0.5 * self._length(prim, "height", may_be_zero=shape_type == ShapeType.CAPSULE)
         return shape_type, (bottom * _mean(equal_scales), half_height * scale[2])
 

@@ -73,11 +73,9 @@ def check_joints(physics: Physics) -> None:
             for target in map(str, relationship.GetForwardedTargets() if relationship else ()):
                 copies = physics.instances.copies(target)
                 if copies and copies == physics.targets(target):
-                    raise InputError(
-                        f"the joint names <{target}>, which is in a prototype of a point instancer",
-                        physics.where(path),
-                        f"name an instance, for example <{copies[0]}>, or move the joint into the prototype",
-                    )
+                    what = f"the joint names <{target}>, which is in a prototype of a point instancer"
+                    fix = f"name an instance, for example <{copies[0]}>, or move the joint into the prototype"
+                    raise InputError(what, physics.where(path), fix)
 
 
 def _set_session_rate(stage: Usd.Stage, file: str) -> None:
@@ -306,11 +304,8 @@ def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
     first = np.array(attribute.Get(REST_TIME) or (), np.int64)
     for time in attribute.GetTimeSamples():
         if not np.array_equal(np.array(attribute.Get(time) or (), np.int64), first):
-            raise InputError(
-                f"{attribute.GetName()} changes over time",
-                f"{where}, time code {time:g}",
-                "keep the instances constant",
-            )
+            what = f"{attribute.GetName()} changes over time"
+            raise InputError(what, f"{where}, time code {time:g}", "keep the instances constant")
     return first
 
 

@@ -267,11 +267,8 @@ def _refuse_splines(prim: Usd.Prim, file: str) -> None:
     for xformable in transform_chain(prim):
         for op in xformable.GetOrderedXformOps():
             if op.GetAttr().HasSpline():
-                raise InputError(
-                    f"{op.GetAttr().GetName()} is animated by a spline",
-                    f"{file} <{xformable.GetPath()}>",
-                    "bake it to time samples",
-                )
+                what = f"{op.GetAttr().GetName()} is animated by a spline"
+                raise InputError(what, f"{file} <{xformable.GetPath()}>", "bake it to time samples")
 
 
 def rest_poses(
@@ -381,8 +378,5 @@ class UsdMotion(TimedMotion):
                 raise InputError(f"the body has {error}", where, "correct the body's time samples") from None
             if not np.all(same_scale[frame, body]):
                 shown = ", ".join(f"{s:g}" for s in scale[frame, body])
-                raise InputError(
-                    f"the body's scale changes over time (here it is {shown})",
-                    where,
-                    "keep the scale of a body constant",
-                )
+                what = f"the body's scale changes over time (here it is {shown})"
+                raise InputError(what, where, "keep the scale of a body constant")

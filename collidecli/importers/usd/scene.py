@@ -449,11 +449,8 @@ class _Scene:
         within = [x for p, x in chain.items() if p != owner and p.startswith(owner + "/")]
         left_behind = owner not in chain and is_animated(body, self._moves)
         if left_behind or any(x.TransformMightBeTimeVarying() for x in within):
-            raise InputError(
-                f"the collider moves relative to its body <{owner}>",
-                self._physics.where(path),
-                "animate the body, or make the collider a body of its own",
-            )
+            fix = "animate the body, or make the collider a body of its own"
+            raise InputError(f"the collider moves relative to its body <{owner}>", self._physics.where(path), fix)
 
     def _check_world(self, path: str) -> None:
         world = self.attributes.world(path)
@@ -461,11 +458,8 @@ class _Scene:
             return
         expected = self._newton_world.setdefault(self._physics.environments.root_of(path), world)
         if world != expected:
-            raise InputError(
-                f"newton:world is {world}, and {expected} elsewhere",
-                self._physics.where(path),
-                "give each world an environment of its own, or read the stage with --environments none",
-            )
+            fix = "give each world an environment of its own, or read the stage with --environments none"
+            raise InputError(f"newton:world is {world}, and {expected} elsewhere", self._physics.where(path), fix)
 
     def _config(self, path: str, groups: CollisionGroups) -> ShapeConfig:
         surface = self.materials.of_shape(path, self._surface, self.attributes.solver_parameters(path))

@@ -280,11 +280,8 @@ def read_motion_layer(path: str) -> MotionLayer:
     Raises InputError: pxr cannot read it; the ending is not USD's; no transform has a time sample; no rate.
     """
     if not path.lower().endswith(USD_ENDINGS):
-        raise InputError(
-            "the content is USD, and OpenUSD requires one of its file name endings",
-            path,
-            f"rename it to {', '.join(USD_ENDINGS)}",
-        )
+        what = "the content is USD, and OpenUSD requires one of its file name endings"
+        raise InputError(what, path, f"rename it to {', '.join(USD_ENDINGS)}")
     try:
         stage = Usd.Stage.Open(path, Usd.Stage.LoadNone)
         stage.Reload()  # pxr keeps loaded layers by path; this reads a changed file again
@@ -369,11 +366,8 @@ def _check_used(prim: Usd.Prim, names: tuple[str, ...], path: str) -> bool:
         return bool(ops)
     single = instancer.GetOrientationsfAttr()
     if "orientations" in names and "orientationsf" not in names and single.Get(Usd.TimeCode.EarliestTime()):
-        raise InputError(
-            "orientations is animated, but the scene has orientationsf, which USD uses instead",
-            f"{path} <{prim.GetPath()}>",
-            "animate orientationsf",
-        )
+        what = "orientations is animated, but the scene has orientationsf, which USD uses instead"
+        raise InputError(what, f"{path} <{prim.GetPath()}>", "animate orientationsf")
     return True
 
 
@@ -386,11 +380,8 @@ def _check_ops(prim: Usd.Prim, names: tuple[str, ...], path: str) -> None:
     used = {op.GetAttr().GetName() for op in xformable.GetOrderedXformOps()}
     unused = [name for name in names if name not in used]
     if unused:
-        raise InputError(
-            f"{unused[0]} is animated, but is not in the prim's xformOpOrder ({', '.join(sorted(used)) or 'empty'})",
-            where,
-            "write xformOpOrder in the layer too",
-        )
+        what = f"{unused[0]} is animated, but is not in the prim's xformOpOrder ({', '.join(sorted(used)) or 'empty'})"
+        raise InputError(what, where, "write xformOpOrder in the layer too")
 
 
 def _collides(prim: Usd.Prim, seen: set[Sdf.Path]) -> bool:
