@@ -57,10 +57,8 @@ def check_count(name: str, value: int, where: str) -> None:
 def check_kind(name: str, value: object, kind: type | tuple[type, ...], where: str) -> None:
     """Raises InputError for a value of another type."""
     if not isinstance(value, kind):
-        wanted = (
-            "True or False" if kind is FLAG else f"a {kind.__name__ if isinstance(kind, type) else kind[0].__name__}"
-        )
-        raise InputError(f"{name} is {value!r}", where, f"give {wanted}")
+        noun = (kind if isinstance(kind, type) else kind[0]).__name__
+        raise InputError(f"{name} is {value!r}", where, "give True or False" if kind is FLAG else f"give a {noun}")
 
 
 def float_array(name: str, values: Any, where: str) -> np.ndarray:
@@ -102,8 +100,10 @@ def python_call(function: Callable[Arguments, Returned]) -> Callable[Arguments, 
             return function(*args, **given)
         except CollideError as error:
             recording = "recording" if "recording" in known else "trajectory"
-            texts = (re.sub(r"(?<![\w-])-t\b", recording, text) for text in (error.what, error.where, error.fix))
-            error.what, error.where, error.fix = map(_in_python, texts)
+            texts = [error.what, error.where, error.fix]
+            for pattern, words in ((r"(?<![\w-])-t\b", recording), *_REPLACED):
+                texts = [re.sub(pattern, words, text) for text in texts]
+            error.what, error.where, error.fix = texts
             error.args = (error.what,)
             raise
 
@@ -114,8 +114,4 @@ def unknown_argument(name: str, function: str, known: Iterable[str]) -> InputErr
     """The error of a keyword argument that a function does not have."""
     return InputError(f"there is no argument '{name}'", function, did_you_mean(name, known))
 
-
-def _in_python(text: str) -> str:
-    for pattern, words in _REPLACED:
-        text = re.sub(pattern, words, text)
-    return text
+    return InputError(f"there is no argument '{name}'", function, did_you_mean(name, known))

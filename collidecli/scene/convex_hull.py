@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import count, product
 
 import numpy as np
 
@@ -89,7 +89,10 @@ def convex_hull(points: np.ndarray, where: str) -> ConvexHull:
         flat = True
     if flat:
         raise InputError("the convex mesh is flat: it has no volume", where, "give it volume, or replace it by a box")
-    triangles, normals = _outward(found, scaled)
+    triangles, normals = found.simplices.copy(), found.equations[:, :3]
+    p, q, r = (scaled[triangles[:, k]] for k in range(3))
+    inward = dot(np.cross(q - p, r - p), normals) < 0.0
+    triangles[inward] = triangles[inward][:, ::-1]  # counterclockwise from outside
     polygons, normals = _merged(scaled, triangles, normals, found.neighbors)
     used = np.unique([vertex for polygon in polygons for vertex in polygon])
     new_index = np.full(len(scaled), -1)
@@ -100,16 +103,6 @@ def convex_hull(points: np.ndarray, where: str) -> ConvexHull:
     return ConvexHull(vertex - middle, center + middle, _edges(faces), normals, faces)
 
 
-def _outward(found, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Qhull's triangles, counterclockwise from outside, and their unit normals."""
-    triangles = found.simplices.copy()
-    p, q, r = (points[triangles[:, k]] for k in range(3))
-    across = np.cross(q - p, r - p)
-    inward = dot(across, found.equations[:, :3]) < 0.0
-    triangles[inward] = triangles[inward][:, ::-1]
-    return triangles, found.equations[:, :3]
-
-
 def _merged(
     points: np.ndarray, triangles: np.ndarray, normals: np.ndarray, neighbors: np.ndarray
 ) -> tuple[list[list[int]], np.ndarray]:
@@ -117,9 +110,8 @@ def _merged(
     face_of = np.full(len(triangles), -1)
     outlines, face_normals = [], []
     # The largest triangles first: their planes are the most accurate.
-    area = norm(
-        np.cross(points[triangles[:, 1]] - points[triangles[:, 0]], points[triangles[:, 2]] - points[triangles[:, 0]])
-    )
+    p, q, r = (points[triangles[:, k]] for k in range(3))
+    area = norm(np.cross(q - p, r - p))
     alone = np.logical_not(_in_one_plane(points, triangles, normals, neighbors).any(axis=1))
     for seed in np.argsort(-area, kind="stable"):
         if face_of[seed] >= 0:
@@ -335,7 +327,8 @@ def convex_surface(mesh: TriangleMesh) -> ConvexSurface | None:
         hull = convex_hull(mesh.vertex[used], "a mesh")
     except InputError:  # as flat as a sheet
         return None
-    volume, area = _volume_and_area(hull)
+    p, q, r = np.moveaxis(hull.vertex[hull.triangles], 1, 0)
+    volume, area = float(dot(p, np.cross(q, r)).sum() / 6.0), 0.5 * float(norm(np.cross(q - p, r - p)).sum())
     if abs(volume - mesh.volume) > near * area:
         return None
     return ConvexSurface(hull, _names(mesh, used, hull))
@@ -353,23 +346,29 @@ def _highest_neighbor(mesh: TriangleMesh) -> float:
     return highest
 
 
-def _volume_and_area(hull: ConvexHull) -> tuple[float, float]:
-    fans = [(o[0], o[k], o[k + 1]) for o in hull.face for k in range(1, len(o) - 1)]
-    p, q, r = np.moveaxis(hull.vertex[np.array(fans)], 1, 0)
-    volume = float(dot(p, np.cross(q, r)).sum() / 6.0)
-    return volume, 0.5 * float(norm(np.cross(q - p, r - p)).sum())
-
-
 def _names(mesh: TriangleMesh, used: np.ndarray, hull: ConvexHull) -> np.ndarray:
     from scipy.spatial import KDTree
 
     vertex: list[int] = used[KDTree(mesh.vertex[used]).query(hull.vertex)[1]].tolist()
-    side = _Sides(mesh)
+    start, end = mesh.face.reshape(-1), np.roll(mesh.face, -1, axis=1).reshape(-1)
+    order = np.argsort(start, kind="stable")
+    first = np.searchsorted(start[order], np.arange(len(mesh.vertex) + 1))
+
+    def leaving(corner: int, toward: int) -> int:
+        """The half-edge, 3 * triangle + side, from a vertex that is closest in direction to another vertex."""
+        around = order[first[corner] : first[corner + 1]]
+        direct = around[end[around] == toward]
+        if len(direct):
+            return int(direct[0])
+        line = mesh.vertex[toward] - mesh.vertex[corner]
+        along = mesh.vertex[end[around]] - mesh.vertex[corner]
+        return int(around[np.argmax(dot(along, line) / norm(along))])
+
     edges, faces = len(hull.edge) + FACE_CORNERS * len(hull.face), len(hull.face)
-    of_edge = [side.leaving(vertex[p], vertex[q]) for p, q, _, _ in hull.edge.tolist()]
+    of_edge = [leaving(vertex[p], vertex[q]) for p, q, _, _ in hull.edge.tolist()]
     edge = _distinct([int(mesh.face_edge.reshape(-1)[k]) for k in of_edge], mesh.edge_count)
     outlines = [zip(o, o[1:] + o[:1], strict=True) for o in hull.face]
-    face = [min(side.leaving(vertex[p], vertex[q]) // 3 for p, q in outline) for outline in outlines]
+    face = [min(leaving(vertex[p], vertex[q]) // 3 for p, q in outline) for outline in outlines]
     face = _distinct(face, len(mesh.face))
     # Ids of a face's sides that replace several edges are above all others.
     behind = max(mesh.edge_count, max(edge) + 1)
@@ -380,34 +379,10 @@ def _names(mesh: TriangleMesh, used: np.ndarray, hull: ConvexHull) -> np.ndarray
     return name.reshape(-1).astype(np.int32)
 
 
-class _Sides:
-    """A mesh's half-edges by their start vertex, counterclockwise from outside."""
-
-    def __init__(self, mesh: TriangleMesh) -> None:
-        self._mesh = mesh
-        self._start = mesh.face.reshape(-1)
-        self._end = np.roll(mesh.face, -1, axis=1).reshape(-1)
-        self._order = np.argsort(self._start, kind="stable")
-        self._first = np.searchsorted(self._start[self._order], np.arange(len(mesh.vertex) + 1))
-
-    def leaving(self, vertex: int, toward: int) -> int:
-        """The half-edge, 3 * triangle + side, from a vertex that is closest in direction to another vertex."""
-        around = self._order[self._first[vertex] : self._first[vertex + 1]]
-        direct = around[self._end[around] == toward]
-        if len(direct):
-            return int(direct[0])
-        line = self._mesh.vertex[toward] - self._mesh.vertex[vertex]
-        along = self._mesh.vertex[self._end[around]] - self._mesh.vertex[vertex]
-        return int(around[np.argmax(dot(along, line) / norm(along))])
-
-
 def _distinct(numbers: list[int], behind: int) -> list[int]:
     """The numbers, with every repetition replaced by a new number from `behind` on."""
-    seen: set[int] = set()
-    result = []
+    fresh, seen, result = count(behind), set[int](), []
     for number in numbers:
-        if number in seen:
-            number, behind = behind, behind + 1
-        seen.add(number)
-        result.append(number)
+        result.append(next(fresh) if number in seen else number)
+        seen.add(result[-1])
     return result

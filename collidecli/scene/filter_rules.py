@@ -66,22 +66,10 @@ class Scheme:
     text: Callable[[FilterClass, FilterClass, RuleContext], str] | None = None
 
 
-def allow_planes(plane: list[bool], _: RuleContext) -> np.ndarray:
-    """Two planes never touch."""
-    is_plane = np.array(plane)
-    return ~(is_plane[:, None] & is_plane)
-
-
-def allow_static(static: list[bool], context: RuleContext) -> np.ndarray:
-    """Two static shapes do not touch, unless `static_pairs` is set."""
-    is_static = np.array(static)
-    return ~(is_static[:, None] & is_static) | context.static_pairs
-
-
-def allow_enabled(disabled: list[str], _: RuleContext) -> np.ndarray:
-    """A disabled shape collides with nothing."""
-    enabled = np.array([not reason for reason in disabled])
-    return enabled[:, None] & enabled
+def _both(flags: list[bool]) -> np.ndarray:
+    """bool[V, V]: whether both of two values are true."""
+    array = np.array(flags)
+    return array[:, None] & array
 
 
 def allow_signed_groups(group: list[int], _: RuleContext) -> np.ndarray:
@@ -92,16 +80,11 @@ def allow_signed_groups(group: list[int], _: RuleContext) -> np.ndarray:
     return (a != 0) & (b != 0) & np.where(positive, a == b, ~negative | (a != b))
 
 
-def allow_masks_either(masks: list[tuple[int, int] | None], _: RuleContext) -> np.ndarray:
-    """(contype_a & conaffinity_b) || (contype_b & conaffinity_a)."""
-    forward, backward, both_have = _mask_matches(masks)
-    return ~both_have | forward | backward
-
-
-def allow_masks_both(masks: list[tuple[int, int] | None], _: RuleContext) -> np.ndarray:
-    """(group_a & mask_b) && (group_b & mask_a)."""
-    forward, backward, both_have = _mask_matches(masks)
-    return ~both_have | (forward & backward)
+def _allow_masks(masks: list[tuple[int, int] | None], join: np.ufunc) -> np.ndarray:
+    """The matches of the first mask of each with the second of the other, by "and" or "or"; true without both masks."""
+    first, second = np.array([m or (0, 0) for m in masks], np.uint64).reshape(-1, 2).T
+    forward = (first[:, None] & second) != 0
+    return ~_both([m is not None for m in masks]) | join(forward, forward.T)
 
 
 def allow_usd_groups(groups: list[frozenset[UsdGroup]], context: RuleContext) -> np.ndarray:
@@ -119,26 +102,16 @@ def allow_usd_groups(groups: list[frozenset[UsdGroup]], context: RuleContext) ->
 
 
 def allow_articulations(articulation: list[int], _: RuleContext) -> np.ndarray:
-    """Shapes of one articulation do not touch if its self-collision is off."""
+    """Shapes of one articulation (large body, static point cloud) do not touch; -1 is none."""
     ids = np.array(articulation)
     return (ids[:, None] != ids) | (ids < 0)
 
 
-def allow_bodies(body: list[int], _: RuleContext) -> np.ndarray:
-    """Shapes of one large body or one static point cloud do not touch; pairs of small bodies are excluded pairs."""
-    return allow_articulations(body, _)
+def allow_joints(sides: list[tuple[int, bool, bool, bool]], context: RuleContext) -> np.ndarray:
+    """Bodies of one joint do not touch, if both shapes are filtered by joints.
 
-
-JointSide = tuple[int, bool, bool, bool]
-
-
-def joint_side(c: FilterClass) -> JointSide:
-    """The attributes of joints: large body, static, joined to the world, filtered by joints."""
-    return c.large_body, c.static, c.world_joint, c.filter_parent
-
-
-def allow_joints(sides: list[JointSide], context: RuleContext) -> np.ndarray:
-    """Bodies of one joint do not touch, if both shapes are filtered by joints."""
+    sides: large body, whether static, joined to the world, filtered by joints.
+    """
     body, static, world_joint, filters = (np.array(column) for column in zip(*sides, strict=True))
     joined = static[:, None] & world_joint
     joined |= joined.T
@@ -153,26 +126,14 @@ def allow_joints(sides: list[JointSide], context: RuleContext) -> np.ndarray:
     return ~(joined & filters[:, None] & filters)
 
 
-def _mask_matches(masks: list[tuple[int, int] | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """bool[V, V] each: first of a matches second of b; first of b matches second of a; both have masks."""
-    has = np.array([m is not None for m in masks])
-    first, second = np.array([m or (0, 0) for m in masks], np.uint64).reshape(-1, 2).T
-    forward = (first[:, None] & second) != 0
-    return forward, forward.T, has[:, None] & has
-
-
 def _disabled_text(a: FilterClass, b: FilterClass, _: RuleContext) -> str:
-    return " and ".join(dict.fromkeys(reason for reason in (a.disabled, b.disabled) if reason))
+    return " and ".join(dict.fromkeys(filter(None, (a.disabled, b.disabled))))
 
 
 def _usd_text(a: FilterClass, b: FilterClass, context: RuleContext) -> str:
     pairs = ((g, h) for g in sorted(a.usd_groups) for h in sorted(b.usd_groups))
     (_, name_a), (_, name_b) = next(pair for pair in pairs if pair in context.usd_filtered)
     return f"collision groups '{name_a}' and '{name_b}'"
-
-
-def _groups_text(a: FilterClass, b: FilterClass, _: RuleContext) -> str:
-    return f"signed groups {a.group} and {b.group}"
 
 
 def _masks_text(name: str, attribute: str) -> Callable[[FilterClass, FilterClass, RuleContext], str]:
@@ -186,16 +147,32 @@ def _masks_text(name: str, attribute: str) -> Callable[[FilterClass, FilterClass
 MASKS_EITHER, MASKS_BOTH = "contype and conaffinity", "collision group and mask"
 SELF_COLLISION = "self-collision of the articulation is off"
 SCHEMES = (
-    Scheme("plane pair", lambda c: c.plane, allow_planes),
-    Scheme("static pair", lambda c: c.static, allow_static),
-    Scheme("disabled shape", lambda c: c.disabled, allow_enabled, _disabled_text),
-    Scheme("same point cloud", lambda c: c.large_body, allow_bodies),  # shapes of one body are found before any scheme
-    Scheme("signed groups", lambda c: c.group, allow_signed_groups, _groups_text),
-    Scheme(MASKS_EITHER, lambda c: c.mask_either, allow_masks_either, _masks_text(MASKS_EITHER, "mask_either")),
-    Scheme(MASKS_BOTH, lambda c: c.mask_both, allow_masks_both, _masks_text(MASKS_BOTH, "mask_both")),
+    Scheme("plane pair", lambda c: c.plane, lambda plane, _: ~_both(plane)),
+    Scheme("static pair", lambda c: c.static, lambda static, context: ~_both(static) | context.static_pairs),
+    Scheme("disabled shape", lambda c: c.disabled, lambda why, _: _both([not each for each in why]), _disabled_text),
+    # Pairs of small bodies are excluded pairs; shapes of one body are found before any scheme.
+    Scheme("same point cloud", lambda c: c.large_body, allow_articulations),
+    Scheme(
+        "signed groups",
+        lambda c: c.group,
+        allow_signed_groups,
+        lambda a, b, _: f"signed groups {a.group} and {b.group}",
+    ),
+    Scheme(
+        MASKS_EITHER,
+        lambda c: c.mask_either,
+        lambda masks, _: _allow_masks(masks, np.logical_or),
+        _masks_text(MASKS_EITHER, "mask_either"),
+    ),
+    Scheme(
+        MASKS_BOTH,
+        lambda c: c.mask_both,
+        lambda masks, _: _allow_masks(masks, np.logical_and),
+        _masks_text(MASKS_BOTH, "mask_both"),
+    ),
     Scheme("USD collision groups", lambda c: c.usd_groups, allow_usd_groups, _usd_text),
     Scheme(SELF_COLLISION, lambda c: c.articulation, allow_articulations),
-    Scheme("joint", joint_side, allow_joints),
+    Scheme("joint", lambda c: (c.large_body, c.static, c.world_joint, c.filter_parent), allow_joints),
 )
 """Every scheme; a pair that several forbid is explained by the first, and counted as excluded by it."""
 
@@ -208,16 +185,11 @@ def first_forbidding(classes: Sequence[FilterClass], context: RuleContext) -> np
     """uint8[C, C], symmetric: index of the first scheme that forbids the pair of classes, or `ALLOWED`."""
     table = np.full((len(classes), len(classes)), ALLOWED, np.uint8)
     for index in reversed(range(len(SCHEMES) if classes else 0)):
-        allowed, value = _allowed_values(SCHEMES[index], classes, context)
+        # The scheme's table is over the distinct values of its attribute, which are fewer than the classes.
+        values: list[Any] = [SCHEMES[index].attribute(c) for c in classes]
+        row_of = {v: i for i, v in enumerate(dict.fromkeys(values))}
+        allowed = SCHEMES[index].allow(list(row_of), context)
         if not allowed.all():
+            value = np.array([row_of[v] for v in values])
             table[~allowed[value[:, None], value]] = index
     return table
-
-
-def _allowed_values(
-    scheme: Scheme, classes: Sequence[FilterClass], context: RuleContext
-) -> tuple[np.ndarray, np.ndarray]:
-    """The scheme's table over the distinct values (fewer than the classes), and the index of each class's value."""
-    values: list[Any] = [scheme.attribute(c) for c in classes]
-    row_of = {v: i for i, v in enumerate(dict.fromkeys(values))}
-    return scheme.allow(list(row_of), context), np.array([row_of[v] for v in values])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,30 +33,32 @@ def particle_filter(records: SceneRecords) -> tuple[np.ndarray, np.ndarray, np.n
     articulations do not: particles have no body.
     """
     filtered = {pair for a, b in records.usd_filtered for pair in ((a, b), (b, a))}
-    objects, object_class = _particle_classes([_class_of(record, False) for record in records.deformables])
-    shapes, shape_class = _particle_classes([_class_of(shape, shape.body < 0) for shape in records.shapes])
+    objects = [_class_of(record, False, "has_particle_collision") for record in records.deformables]
+    shapes = [_class_of(shape, shape.body < 0, "has_particle_collision") for shape in records.shapes]
+    (objects, object_class), (shapes, shape_class) = map(_numbered, (objects, shapes))
     table = first_forbidding((*objects, *shapes), RuleContext(True, frozenset(filtered))) == ALLOWED
     return object_class, shape_class, np.ascontiguousarray(table[: len(objects), len(objects) :])
 
 
-def _particle_classes(given: Sequence[FilterClass]) -> tuple[tuple[FilterClass, ...], np.ndarray]:
+def _numbered(given: Sequence[FilterClass]) -> tuple[tuple[FilterClass, ...], np.ndarray]:
     """The distinct classes in the order of first use, and the class of each."""
     number = {each: index for index, each in enumerate(dict.fromkeys(given))}
     return tuple(number), np.array([number[each] for each in given], np.int32)
 
 
-def _class_of(record: DeformableRecord | ShapeRecord, static: bool) -> FilterClass:
-    cfg = record.cfg
+def _class_of(record: DeformableRecord | ShapeRecord, static: bool, enabled: str, **further: Any) -> FilterClass:
+    """enabled: the attribute that is False for what collides with nothing."""
+    cfg, either = record.cfg, record.cfg.mask_either
     disabled = "" if cfg.disabled_rule is None else cfg.disabled_rule or "disabled"
-    if not cfg.has_particle_collision:
-        disabled = disabled or "has_particle_collision = False"
-    either = cfg.mask_either
+    if not getattr(cfg, enabled):
+        disabled = disabled or f"{enabled} = False"
     return FilterClass(
         disabled=disabled or ("group 0" if cfg.collision_group == 0 else ""),
         group=int(cfg.collision_group),
         mask_either=None if either is None else (mask_bits(either[0]), mask_bits(either[1])),
         mask_both=resolved_mask_both(cfg, static),
         usd_groups=frozenset((record.scope, name) for name in cfg.usd_groups or ()),
+        **further,
     )
 
 
@@ -74,17 +77,17 @@ def lower_filter(records: SceneRecords, static_pairs: bool) -> PairFilter:
     Raises InputError for a scene with more than `MAX_CLASSES` classes.
     """
     template = np.array([s.template for s in records.shapes], np.int32)
-    shapes_of_body = _shapes_of_body(records)
+    shapes_of_body: dict[int, list[int]] = defaultdict(list)
+    for row, shape in enumerate(records.shapes):
+        shapes_of_body[shape.body].append(row)
     context = _rule_context(records, shapes_of_body, static_pairs)
     classes, shape_class = _classes(records, shapes_of_body)
     table = first_forbidding(classes, context) == ALLOWED
     excluded, rules = _excluded_pairs(records, shapes_of_body)
     if len(excluded):
         a, b = excluded.T
-        in_one_world = (
-            (template[a] == template[b]) | (template[a] == GLOBAL_TEMPLATE) | (template[b] == GLOBAL_TEMPLATE)
-        )
-        kept = in_one_world & table[shape_class[a], shape_class[b]]
+        of_all = (template[a] == GLOBAL_TEMPLATE) | (template[b] == GLOBAL_TEMPLATE)
+        kept = (of_all | (template[a] == template[b])) & table[shape_class[a], shape_class[b]]
         excluded, rules = excluded[kept], [rule for rule, keep in zip(rules, kept, strict=True) if keep]
     return PairFilter(
         shape_class=shape_class,
@@ -97,22 +100,11 @@ def lower_filter(records: SceneRecords, static_pairs: bool) -> PairFilter:
     )
 
 
-def _shapes_of_body(records: SceneRecords) -> dict[int, list[int]]:
-    shapes_of_body: dict[int, list[int]] = defaultdict(list)
-    for row, shape in enumerate(records.shapes):
-        shapes_of_body[shape.body].append(row)
-    return shapes_of_body
-
-
-def _is_large(shapes: list[int]) -> bool:
-    return len(shapes) > LARGE_BODY
-
-
 def _rule_context(records: SceneRecords, shapes_of_body: dict[int, list[int]], static_pairs: bool) -> RuleContext:
     joined = set()
     for joint in records.joints:
         ends = (joint.parent, joint.child)
-        if STATIC_BODY not in ends and all(_is_large(shapes_of_body.get(body, [])) for body in ends):
+        if STATIC_BODY not in ends and all(len(shapes_of_body.get(body, [])) > LARGE_BODY for body in ends):
             joined |= {ends, ends[::-1]}
     filtered = {pair for a, b in records.usd_filtered for pair in ((a, b), (b, a))}
     return RuleContext(static_pairs, frozenset(filtered), frozenset(joined))
@@ -122,47 +114,29 @@ def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tup
     """The distinct classes in order of first use, and int32[S], each shape's."""
     articulation_of_body = _articulation_ids(records)
     world_joint = {max(j.parent, j.child) for j in records.joints if STATIC_BODY in (j.parent, j.child)}
-    id_of: dict[FilterClass, int] = {}
-    shape_class = np.zeros(len(records.shapes), np.int32)
-    for row, shape in enumerate(records.shapes):
+    given = []
+    for shape in records.shapes:
         static = shape.body == STATIC_BODY
-        large = not static and _is_large(shapes_of_body[shape.body])
+        large = not static and len(shapes_of_body[shape.body]) > LARGE_BODY
         of_static_cloud = static and shape.cloud >= 0  # its points are numbered after the bodies
         # Attributes that no rule uses keep their defaults, so that they split no class.
         used_by_joints = large or shape.body in world_joint or (static and bool(world_joint))
-        cfg = shape.cfg
-        key = FilterClass(
-            plane=shape.type == ShapeType.PLANE,
-            static=static,
-            disabled=_disabled_rule(shape),
-            group=int(cfg.collision_group),
-            mask_either=None if cfg.mask_either is None else _bits(cfg.mask_either),
-            mask_both=resolved_mask_both(cfg, static),
-            usd_groups=frozenset((shape.scope, name) for name in cfg.usd_groups or ()),
-            articulation=articulation_of_body.get(shape.body, -1),
-            large_body=shape.body if large else len(records.bodies) + shape.cloud if of_static_cloud else -1,
-            world_joint=shape.body in world_joint,
-            filter_parent=bool(cfg.collision_filter_parent) if used_by_joints else True,
+        further = {
+            "plane": shape.type == ShapeType.PLANE,
+            "static": static,
+            "articulation": articulation_of_body.get(shape.body, -1),
+            "large_body": shape.body if large else len(records.bodies) + shape.cloud if of_static_cloud else -1,
+            "world_joint": shape.body in world_joint,
+            "filter_parent": bool(shape.cfg.collision_filter_parent) if used_by_joints else True,
+        }
+        given.append(_class_of(shape, static, "has_shape_collision", **further))
+    classes, shape_class = _numbered(given)
+    if len(classes) > MAX_CLASSES:
+        what = f"the scene has {len(classes)} different combinations of filter attributes, more than {MAX_CLASSES}"
+        raise InputError(
+            what, fix="give shapes with equal filters equal groups and masks, or split the scene into worlds"
         )
-        shape_class[row] = id_of.setdefault(key, len(id_of))
-    if len(id_of) > MAX_CLASSES:
-        what = f"the scene has {len(id_of)} different combinations of filter attributes, more than {MAX_CLASSES}"
-        fix = "give shapes with equal filters equal groups and masks, or split the scene into worlds"
-        raise InputError(what, fix=fix)
-    return tuple(id_of), shape_class
-
-
-def _disabled_rule(shape: ShapeRecord) -> str:
-    cfg = shape.cfg
-    if cfg.disabled_rule is not None:
-        return cfg.disabled_rule or "disabled"
-    if not cfg.has_shape_collision:
-        return "has_shape_collision = False"
-    return "group 0" if cfg.collision_group == 0 else ""
-
-
-def _bits(masks: tuple[int, int]) -> tuple[int, int]:
-    return mask_bits(masks[0]), mask_bits(masks[1])
+    return classes, shape_class
 
 
 def _articulation_ids(records: SceneRecords) -> dict[int, int]:
@@ -190,9 +164,14 @@ def _excluded_pairs(records: SceneRecords, shapes_of_body: dict[int, list[int]])
             rows = np.array(shapes)
             blocks.append(np.column_stack([rows[first], rows[second]]))
             rules += ["same body"] * len(first)
-    for pairs, rule in _joint_pairs(records, shapes_of_body):
-        blocks.append(pairs)
-        rules += [rule] * len(pairs)
+    for joint in records.joints:
+        ends = [shapes_of_body.get(body, []) for body in (joint.parent, joint.child)]
+        if STATIC_BODY in (joint.parent, joint.child) or all(len(shapes) > LARGE_BODY for shapes in ends):
+            continue  # the class table decides
+        kept = [[s for s in shapes if records.shapes[s].cfg.collision_filter_parent] for shapes in ends]
+        parents, children = (np.array(shapes, np.int64) for shapes in kept)
+        blocks.append(np.column_stack([np.repeat(parents, len(children)), np.tile(children, len(parents))]))
+        rules += [joint_rule(records.bodies[joint.parent].key, records.bodies[joint.child].key)] * len(blocks[-1])
     if records.filter_pairs:
         blocks.append(np.array([(p.a, p.b) for p in records.filter_pairs]))
         rules += [p.rule for p in records.filter_pairs]
@@ -201,19 +180,6 @@ def _excluded_pairs(records: SceneRecords, shapes_of_body: dict[int, list[int]])
     pairs = np.sort(np.concatenate(blocks).astype(np.int64), axis=1)
     _, first_use = np.unique(pairs[:, 0] * len(records.shapes) + pairs[:, 1], return_index=True)
     return pairs[first_use].astype(np.int32), [rules[i] for i in first_use]
-
-
-def _joint_pairs(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> Iterator[tuple[np.ndarray, str]]:
-    """Yields (pairs int[K, 2], rule) of each joint that the class table does not decide."""
-    for joint in records.joints:
-        ends = [shapes_of_body.get(body, []) for body in (joint.parent, joint.child)]
-        if STATIC_BODY in (joint.parent, joint.child) or all(_is_large(shapes) for shapes in ends):
-            continue
-        parents, children = (
-            np.array([s for s in shapes if records.shapes[s].cfg.collision_filter_parent], np.int64) for shapes in ends
-        )
-        pairs = np.column_stack([np.repeat(parents, len(children)), np.tile(children, len(parents))])
-        yield pairs, joint_rule(records.bodies[joint.parent].key, records.bodies[joint.child].key)
 
 
 def joint_rule(parent: str | None, child: str | None) -> str:
@@ -297,8 +263,8 @@ class Verdict:
 def explain(model: Model, shape_a: int, shape_b: int) -> Verdict:
     """The verdict on two rows of `model.shapes`, in either order.
 
-    If several rules forbid a pair, the result has the first: same body, then the schemes in their order, then joints,
-    then filtered pairs. Raises InputError for rows outside the model, and for two equal rows.
+    If several rules forbid a pair, the first of "same body", the schemes in their order, joints and filtered pairs is
+    given. Raises InputError for rows outside the model, and for two equal rows.
     """
     for row in (shape_a, shape_b):
         if not 0 <= row < len(model.shapes):

@@ -75,17 +75,14 @@ def build_model(
     _name_all(records.bodies, "body")
     _name_all(records.shapes, "shape")
     _name_all(records.deformables, "deformable")
-    hulls, hull = _stored_once([shape.hull for shape in records.shapes])
-    meshes, mesh = _stored_once([shape.mesh for shape in records.shapes])
-    heightfields, heightfield = _stored_once([shape.heightfield for shape in records.shapes])
-    sdfs, sdf = _stored_once([shape.sdf for shape in records.shapes])
+    stored, index = {}, {}
+    for name, several in (("hull", "hulls"), ("mesh", "meshes"), ("heightfield", "heightfields"), ("sdf", "sdfs")):
+        stored[several], index[name] = _stored_once([getattr(shape, name) for shape in records.shapes])
+    bodies = records.bodies
     model = Model(
-        bodies=_bodies(records.bodies),
-        shapes=_shapes(records.shapes, default_gap, hull, mesh, heightfield, sdf),
-        hulls=hulls,
-        meshes=meshes,
-        heightfields=heightfields,
-        sdfs=sdfs,
+        bodies=Bodies(_paths(bodies), np.array([b.template for b in bodies], np.int32), _stacked(bodies, "pose", 7)),
+        shapes=_shapes(records.shapes, default_gap, index),
+        **stored,
         pair_filter=lower_filter(records, static_pairs),
         world_template=np.array(world_template, np.int32),
         world_pose=origins([origin.pose for origin in world_origin]),
@@ -99,10 +96,8 @@ def build_model(
         material_rule=material_rule,
         particles=_particles(records),
     )
-    for part in (
-        model, model.bodies, model.shapes, model.shapes.material, model.pair_filter, model.forced_material,
-        model.particles,
-    ):  # fmt: skip
+    parts = (model, model.bodies, model.shapes, model.shapes.material, model.pair_filter, model.forced_material)
+    for part in (*parts, model.particles):
         assert is_dataclass(part)
         for array in (getattr(part, item.name) for item in fields(part)):
             if isinstance(array, np.ndarray):
@@ -191,14 +186,6 @@ def _name_all(records: Sequence[BodyRecord | ShapeRecord | DeformableRecord], no
             global_names.add(name)
 
 
-def _bodies(records: list[BodyRecord]) -> Bodies:
-    return Bodies(
-        path=_paths(records),
-        template=np.array([b.template for b in records], np.int32),
-        pose=_stacked([b.pose for b in records], 7),
-    )
-
-
 def _particles(records: SceneRecords) -> Particles:
     if not records.deformables:
         return Particles()
@@ -206,37 +193,25 @@ def _particles(records: SceneRecords) -> Particles:
     found = particles_of(records.deformables)
     held = np.flatnonzero(found.body >= 0)
     if len(held):
-        poses = _stacked([body.pose for body in records.bodies], 7)[found.body[held]]
+        poses = _stacked(records.bodies, "pose", 7)[found.body[held]]
         found.local[held] = moved_points(inverse_poses(poses), found.position[held])
     return replace(found, object_class=object_class, shape_class=shape_class, class_table=table)
 
 
-def _shapes(
-    records: list[ShapeRecord],
-    default_gap: float,
-    hull: np.ndarray,
-    mesh: np.ndarray,
-    heightfield: np.ndarray,
-    sdf: np.ndarray,
-) -> Shapes:
-    gaps = []
-    for shape in records:
-        fallback = default_gap if shape.default_gap is None else shape.default_gap
-        gaps.append(fallback if shape.cfg.gap is None else shape.cfg.gap)
+def _shapes(records: list[ShapeRecord], default_gap: float, geometry: dict[str, np.ndarray]) -> Shapes:
+    fallbacks = [default_gap if shape.default_gap is None else shape.default_gap for shape in records]
+    gaps = [gap if shape.cfg.gap is None else shape.cfg.gap for gap, shape in zip(fallbacks, records, strict=True)]
     return Shapes(
         path=_paths(records),
         type=np.array([int(s.type) for s in records], np.int32),
         body=np.array([s.body for s in records], np.int32),
         template=np.array([s.template for s in records], np.int32),
-        pose=_stacked([s.pose for s in records], 7),
-        size=_stacked([s.size for s in records], 3),
+        pose=_stacked(records, "pose", 7),
+        size=_stacked(records, "size", 3),
         margin=np.array([s.cfg.margin or 0.0 for s in records], np.float64),
         gap=np.array(gaps, np.float64),
         material=Materials.of([resolved_material(s.cfg) for s in records]),
-        hull=hull,
-        mesh=mesh,
-        heightfield=heightfield,
-        sdf=sdf,
+        **geometry,
         hydroelastic=_hydroelastic(records),
     )
 
@@ -276,5 +251,5 @@ def _paths(records: Sequence[BodyRecord | ShapeRecord]) -> tuple[str, ...]:
     return tuple(str(record.key) for record in records)
 
 
-def _stacked(rows: list[np.ndarray], width: int) -> np.ndarray:
-    return np.array(rows, np.float64).reshape(-1, width)
+def _stacked(records: Sequence[BodyRecord | ShapeRecord], name: str, width: int) -> np.ndarray:
+    return np.array([getattr(record, name) for record in records], np.float64).reshape(-1, width)

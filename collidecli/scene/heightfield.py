@@ -64,11 +64,9 @@ def heightfield(
 ) -> Heightfield:
     """The heightfield of heights[rows, cols] over the rectangle from (-hx, -hy) to (hx, hy) [m].
 
-    Args:
-        heights: in units of `scale` [m]. float32 is referenced without a copy and must not change afterwards; other
-            types are converted to float32, relative to the middle of their range if float32 cannot represent them.
-        base: depth of the solid below the lowest height [m].
-        bottom: its lower end instead, in the frame of the heights [m].
+    heights: in units of `scale` [m]. float32 is referenced without a copy and must not change afterwards; other types
+    are converted to float32, relative to the middle of their range if float32 cannot represent them. base: depth of
+    the solid below the lowest height [m]. bottom: its lower end instead, in the frame of the heights [m].
     Raises InputError, with `where`, for less than 2 rows or columns, heights that are not finite or too large, sizes
     that are not greater than zero, and more features than 32-bit ids.
     """
@@ -88,20 +86,6 @@ def heightfield(
             raise InputError(f"the heightfield has {name} = {value!r}", where, "give a length greater than zero")
     low = lowest - base if bottom is None else bottom
     center = 0.5 * (low + highest)
-    data, level = _as_float32(heights)
-    return Heightfield(
-        data=data,
-        scale=float(scale),
-        level=level * scale - center,
-        half_x=float(hx),
-        half_y=float(hy),
-        bottom=low - center,
-        center=center,
-    )
-
-
-def _as_float32(heights: np.ndarray) -> tuple[np.ndarray, float]:
-    """Heights as read-only float32, and the offset to add to them."""
     level = 0.0
     data = heights.astype(np.float32, order="C", copy=False)
     if heights.dtype != np.float32 and not np.array_equal(data, heights):
@@ -109,7 +93,7 @@ def _as_float32(heights: np.ndarray) -> tuple[np.ndarray, float]:
         data = (heights - level).astype(np.float32, order="C")
     data = data.view()
     data.setflags(write=False)
-    return data, level
+    return Heightfield(data, float(scale), level * scale - center, float(hx), float(hy), low - center, center)
 
 
 # The closed triangle mesh of a heightfield's solid, and the heightfield's numbers of the mesh's features.
@@ -138,7 +122,8 @@ def solid_mesh(field: Heightfield) -> TriangleMesh:
     x, y = np.meshgrid(along, across)
     top = np.stack([x, y, field.heights], axis=2).reshape(-1, 3)
     number = np.arange(rows * cols).reshape(rows, cols)
-    low, right, far, up = (part.ravel() for part in _corners(number))
+    corners = number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]
+    low, right, far, up = (part.ravel() for part in corners)
     cells = np.stack([np.column_stack([low, right, far]), np.column_stack([low, far, up])], axis=1).reshape(-1, 3)
     border = _border(number)
     below = len(top) + np.arange(len(border))
@@ -189,10 +174,6 @@ def _edge_names(ends: np.ndarray, vertices: int, cols: int, perimeter: int) -> n
     step = high - low
     of_top = 8 * low + np.where(step == 1, 1, np.where(step == cols, 2, 3))
     return np.where(low >= vertices, of_base, np.where(high >= vertices, of_wall, of_top))
-
-
-def _corners(number: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    return number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]
 
 
 def _border(number: np.ndarray) -> np.ndarray:

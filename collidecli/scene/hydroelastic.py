@@ -87,11 +87,11 @@ def _thin_notes(model: Model, options: ContactOptions, hydro: HydroShapes) -> tu
     wanted = next(enough, None)
     fix = f"give --hydro-resolution {wanted}" if wanted else "give it thicker walls, or point contacts (--hydro off)"
     others = f" (and {count - 1} more)" if count > 1 else ""
-    what = f"walls of {model.meshes[shapes.mesh[row]].mean_wall:.3g} m, {across[row]:.2g} voxels"
-    return (
-        f"mesh '{shapes.path[row]}'{others} has {what} of --hydro-resolution {options.hydro_resolution}: "
-        f"hydroelastic forces on it may be several times too small; {fix}",
+    mesh = f"mesh '{shapes.path[row]}'{others} has walls of {model.meshes[shapes.mesh[row]].mean_wall:.3g} m"
+    what = (
+        f"{mesh}, {across[row]:.2g} voxels of --hydro-resolution {options.hydro_resolution}: hydroelastic forces on it"
     )
+    return (f"{what} may be several times too small; {fix}",)
 
 
 def _voxels_across_wall(model: Model, row: int, resolution: int) -> float:

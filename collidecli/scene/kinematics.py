@@ -88,16 +88,11 @@ class ArticulationKinematics(Protocol):
     root_is_jointed: bool
 
     def poses(self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray) -> np.ndarray:
-        """World poses of the bodies, each configuration independently.
+        """float64[n, B, 7]: world poses of the bodies, xyzw, unit, in the order of body_path, by configuration.
 
-        Args:
-            root_pose: float64[n, 7], xyzw, unit: world pose of the root body; None is the scene's. Unused if
-                `root_is_jointed`.
-            columns: the column of joint_position of each coordinate, for these joints.
-            joint_position: float64[n, k], metres and radians; quaternions xyzw.
-        Returns:
-            float64[n, B, 7], xyzw, unit, in the order of body_path. Joints without columns keep the scene's
-            coordinates.
+        root_pose: float64[n, 7], xyzw, unit, of the root body; None is the scene's. Unused if `root_is_jointed`.
+        columns: the column of joint_position of each coordinate; joints without columns keep the scene's coordinates.
+        joint_position: float64[n, k], metres and radians; quaternions xyzw.
         """
         ...
 
@@ -127,20 +122,12 @@ class ArticulatedScene(Protocol):
 
 
 class JointColumns:
-    """The recorded columns of an articulation's coordinates.
+    """The recorded columns of an articulation's coordinates, and their names. where: the dataset, for messages.
 
     The name of a column is a coordinate's whole name, or its last path element if that is unique.
-
-    Args:
-        articulation: owner of the joints.
-        names: of the columns.
-        where: the dataset, for messages.
-    Attributes:
-        of_joint: per joint an int array, the column of each coordinate, -1 for a missing one; None for a joint without
-            recorded coordinates.
-        warnings: coordinates that the recording lacks, by name.
-    Raises:
-        InputError: an unknown name, a duplicate name, an incomplete quaternion, a missing required joint.
+    of_joint: per joint an int array, the column of each coordinate, -1 for a missing one; None for a joint without
+    recorded coordinates. warnings: coordinates that the recording lacks, by name.
+    Raises InputError: an unknown name, a duplicate name, an incomplete quaternion, a missing required joint.
     """
 
     def __init__(self, articulation: ArticulationKinematics, names: Sequence[str], where: str) -> None:
@@ -171,10 +158,8 @@ class JointColumns:
             zero += [] if nothing else absent
             self.of_joint.append(None if nothing else columns)
         if missing:
-            self.warnings.append(
-                f"{where}: {len(missing)} coordinates of '{articulation.path}' are not in the recording; their joints "
-                f"stay as in the scene: {some_names(missing)}"
-            )
+            what = f"{len(missing)} coordinates of '{articulation.path}' are not in the recording; their joints"
+            self.warnings.append(f"{where}: {what} stay as in the scene: {some_names(missing)}")
         if zero:
             self.warnings.append(f"{where}: not in the recording and taken as 0: {some_names(zero)}")
 
@@ -225,10 +210,8 @@ def find_articulation(held: Sequence[ArticulationKinematics], name: str, where: 
         if found:
             paths = some_names([x.path for x in found])
             raise InputError(f"'{name}' may be any of {paths}", where, "give its whole path")
-    paths = some_names([x.path for x in held])
-    raise InputError(
-        f"the scene has no articulation or body '{name}'", where, f"it has {paths}" if paths else "it has none"
-    )
+    fix = f"it has {some_names([x.path for x in held])}" if held else "it has none"
+    raise InputError(f"the scene has no articulation or body '{name}'", where, fix)
 
 
 def last_element(path: str) -> str:
@@ -337,13 +320,9 @@ def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:
         raise InputError(f"'{several[0]}' and others are one body in several environments of one template", where, fix)
     if left:
         more = f" and {len(left) - 1} more" if len(left) > 1 else ""
-        raise InputError(
-            f"the scene has no body '{left[0]}'{more}",
-            where,
-            f"its bodies are {some_names(model.bodies.path)}; one renamed there must be renamed in the recording"
-            if model.bodies.path
-            else "it has no bodies",
-        )
+        bodies = some_names(model.bodies.path)
+        fix = f"its bodies are {bodies}; one renamed there must be renamed in the recording"
+        raise InputError(f"the scene has no body '{left[0]}'{more}", where, fix if bodies else "it has no bodies")
     return found
 
 
