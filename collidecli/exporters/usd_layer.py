@@ -228,10 +228,8 @@ def write_usd(
 ) -> None:
     """Writes the layer, as text if the output's name ends with .usda. normal_length: of a drawn normal [m].
 
-    bodies: of a recorded motion, which then move in the layer.
-
-    Raises InputError for two frames at one time, and for a layer larger than the free memory, as pxr has the whole
-    layer in memory; OutputError after a failed write.
+    bodies: of a recorded motion, which then move in the layer. Raises InputError for two frames at one time, and for a
+    layer larger than the free memory, as pxr has the whole layer in memory; OutputError after a failed write.
     """
     samples = selected.frame_count * len(bodies.path) if bodies is not None else 0
     needed, free = selected.contact_count * CONTACT_BYTES + samples * BODY_BYTES, free_memory()

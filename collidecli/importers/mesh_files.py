@@ -136,8 +136,7 @@ def decomposed(mesh: TriangleMesh, part_limit: int | None, vertex_limit: int | N
     part_limit, vertex_limit: maximum number of parts, and of vertices of a part; None for no limit, and for CoACD's
     default. CoACD first closes an open mesh, with a resolution of a fiftieth of its size. `outside` is measured at
     vertices and face centres of the parts, `uncovered` at vertices and triangle centres of the mesh. The result of
-    CoACD is cached on disk.
-    Raises InputError at `where`: the library is not installed, or finds no part with volume.
+    CoACD is cached on disk. Raises InputError at `where`: the library is not installed, or finds no part with volume.
     Source: Wei, Liu, Ling, Su 2022, "Approximate convex decomposition for 3D meshes with collision-aware concavity".
     """
     settings = (
@@ -240,10 +239,9 @@ def simplified(mesh: TriangleMesh, fraction: float, where: str) -> Simplified:
     """A mesh with about `fraction` of its triangles, at least one.
 
     The deviation is the largest distance of a vertex, an edge midpoint or a triangle centre of either mesh from the
-    other's surface. A mesh with that number of triangles or fewer is returned unchanged.
-    Raises InputError at `where`: the library is not installed, or no triangle remains.
-    Source: Garland, Heckbert 1997 (quadric error metrics), implemented by fast-simplification; the result is
-    deterministic.
+    other's surface. A mesh with that number of triangles or fewer is returned unchanged. Raises InputError at `where`:
+    the library is not installed, or no triangle remains. Source: Garland, Heckbert 1997 (quadric error metrics),
+    implemented by fast-simplification; the result is deterministic.
     """
     target = max(1, round(fraction * len(mesh.face)))
     if target >= len(mesh.face):

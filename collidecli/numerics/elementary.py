@@ -2,12 +2,10 @@
 
 They use +, -, *, /, square root and integers alone: IEEE 754 fixes the last bit of each of these, and NumPy applies
 them one after the other, so that no fused multiply-add occurs. The functions of the C library and of NumPy select an
-implementation by the processor, and these implementations differ in the last bit.
-
-Errors (tests/unit/numerics/test_elementary.py): below 0.8 ulp.
-
-Sources: arguments are reduced after Cody and Waite (1980), with π/2 in four parts, and beyond `MODERATE` exactly, in
-integers, after Payne and Hanek (1983). The polynomials are those of fdlibm (Sun Microsystems, 1993).
+implementation by the processor, and these implementations differ in the last bit. Errors
+(tests/unit/numerics/test_elementary.py): below 0.8 ulp. Sources: arguments are reduced after Cody and Waite (1980),
+with π/2 in four parts, and beyond `MODERATE` exactly, in integers, after Payne and Hanek (1983). The polynomials are
+those of fdlibm (Sun Microsystems, 1993).
 """
 
 from __future__ import annotations

@@ -278,11 +278,10 @@ class ModelBuilder:
         """Adds a triangle mesh of vertices [n, 3], in the shape's frame [m], and triangles [m, 3]; returns its index.
 
         vertices: or a result of `triangle_mesh`, which several shapes may share; then without faces. Triangles are
-        counterclockwise from outside. two_sided: of an open mesh; False makes it one-sided: a shape behind it is
-        pushed to its front; a TriangleMesh has its own value. A mesh is hollow if `cfg.is_solid` is False, or if the
-        TriangleMesh is.
-        Warns of repairs of the mesh, see `triangle_mesh`, and of an open mesh with a signed distance field, which
-        treats it as solid. Raises InputError for an invalid mesh, see `triangle_mesh`.
+        counterclockwise from outside. two_sided: of an open mesh; False makes it one-sided: a shape behind it is pushed
+        to its front; a TriangleMesh has its own value. A mesh is hollow if `cfg.is_solid` is False, or if the
+        TriangleMesh is. Warns of repairs of the mesh, see `triangle_mesh`, and of an open mesh with a signed distance
+        field, which treats it as solid. Raises InputError for an invalid mesh, see `triangle_mesh`.
         """
         where = location_of("shape", key, self.shape_count)
         if isinstance(vertices, TriangleMesh) != (faces is None):
@@ -436,8 +435,7 @@ class ModelBuilder:
         """Adds loose particles at pos[n, 3]; returns the index of the first.
 
         radius [m], flags: one, or one for each. Loose particles that follow each other in one world, with equal `cfg`
-        and `key`, form one object. vel, mass: accepted and without effect. bodies: as of
-        `add_cloth_mesh`.
+        and `key`, form one object. vel, mass: accepted and without effect. bodies: as of `add_cloth_mesh`.
         """
         where = location_of("particles", key, len(self._records.deformables))
         position = checked_positions(pos, where)

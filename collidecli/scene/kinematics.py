@@ -292,9 +292,8 @@ def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:
     """Index into `names` by row of each named body of the model, rows ascending.
 
     In a model of several templates a name matches the body of that name in each of them. A body of an environment has
-    two names: its path from the environment's root, and its whole path in any one environment.
-    Raises InputError for a duplicate name, a name of no body, or whole paths of one body in several environments of
-    one template.
+    two names: its path from the environment's root, and its whole path in any one environment. Raises InputError for a
+    duplicate name, a name of no body, or whole paths of one body in several environments of one template.
     """
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:

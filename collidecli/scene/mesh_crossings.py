@@ -72,8 +72,7 @@ def winding_at(points: np.ndarray, vertex: np.ndarray, face: np.ndarray) -> np.n
 
     The sum of the signed crossings of a ray along +x. In the plane across the ray, the triangles of an edge share the
     comparison of the edge with the point, so that a ray through an edge or a vertex counts once. Exact except for
-    points within rounding of the surface.
-    Source: Hormann and Agathos 2001 for the plane; Sunday 2001.
+    points within rounding of the surface. Source: Hormann and Agathos 2001 for the plane; Sunday 2001.
     """
     corners = vertex[face]
     low, high = corners.min(axis=1), corners.max(axis=1)

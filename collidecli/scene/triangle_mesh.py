@@ -163,10 +163,9 @@ def triangle_mesh(
     """The mesh of vertices [n, 3] [m] and triangles [m, 3] of vertex indices; two_sided, is_solid: see `TriangleMesh`.
 
     It is repaired if that makes it closed, see `mesh_repair.repaired`, and its overlapping bodies are united, see
-    `mesh_repair.united`, unless it is hollow; `repairs` counts the changes.
-
-    Raises InputError, with `where`, for a hollow mesh that is one-sided, arrays of other shapes, vertices that are
-    not finite or too large, indices out of range, and meshes whose triangles all lack area.
+    `mesh_repair.united`, unless it is hollow; `repairs` counts the changes. Raises InputError, with `where`, for a
+    hollow mesh that is one-sided, arrays of other shapes, vertices that are not finite or too large, indices out of
+    range, and meshes whose triangles all lack area.
     """
     vertices, faces = float_array("vertices", vertices, where), np.asarray(faces)
     if vertices.ndim != 2 or vertices.shape[1] != 3 or not len(vertices):

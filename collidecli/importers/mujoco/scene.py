@@ -129,10 +129,8 @@ def add_pair_rules(
     """Filters and forces pairs of shapes as MuJoCo does; returns warnings.
 
     The builder applies its own rules for masks, shapes of one body and the static world: a pair that is filtered by
-    masks is not listed.
-
-    shape_row: int32[ngeom], -1 for a geom left out.
-    disabled: pairs of shapes, lower row first, that are filtered even where the scene forces them, with their rules.
+    masks is not listed. shape_row: int32[ngeom], -1 for a geom left out. disabled: pairs of shapes, lower row first,
+    that are filtered even where the scene forces them, with their rules.
     """
     warnings = _option_warnings(mj_model)
     if collision_disabled(mj_model) is None:
@@ -405,8 +403,7 @@ def add_flexes(
     """Adds the flexes of a compiled model that may collide: one particle a vertex, with the flex's radius and masks.
 
     data: poses of the bodies at rest. body_row: the builder's body of each body of the model; the static world is -1. A
-    flex of lines has particles alone.
-    Raises InputError for a flex whose vertices are interpolated between nodes.
+    flex of lines has particles alone. Raises InputError for a flex whose vertices are interpolated between nodes.
     """
     for flex in range(mj_model.nflex):
         masks = int(mj_model.flex_contype[flex]), int(mj_model.flex_conaffinity[flex])
@@ -514,9 +511,8 @@ class MjcfImport:
 def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions | None = None) -> MjcfImport:
     """Adds the bodies, geoms and pair rules of an MJCF or URDF file to `builder`.
 
-    Sets the builder's `gap_rule` to "sum" and its `material_rule` to "mujoco".
-    Raises InputError: a file that MuJoCo cannot compile; an hfield or sdf geom that may collide; a colliding mesh
-    without volume; an interpolated flex.
+    Sets the builder's `gap_rule` to "sum" and its `material_rule` to "mujoco". Raises InputError: a file that MuJoCo
+    cannot compile; an hfield or sdf geom that may collide; a colliding mesh without volume; an interpolated flex.
     """
     options = options or SceneOptions()
     compiled = compile_mjcf(path, options=options)

@@ -225,12 +225,10 @@ _FILE = re.compile(rb"""\bfile\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 def relocate_assets(spec: mujoco.MjSpec, options: SceneOptions, folder: str | None, location: str) -> list[str]:
     """Replaces the paths of a spec's asset files by `asset_map`, and `package://` paths; returns warnings.
 
-    A path is compared as written, then with the mesh or texture folder in front. The longest matching entry is used;
-    an entry matches whole components of a path only. Without a match, a `package://` path of a mesh is that of
-    `package_file`, if there is such a file.
-
-    options: asset_map has entries `OLD=NEW`, package_path folders of packages. folder: base of the relative paths of a
-        scene given as text; None for a file.
+    A path is compared as written, then with the mesh or texture folder in front. The longest matching entry is used; an
+    entry matches whole components of a path only. Without a match, a `package://` path of a mesh is that of
+    `package_file`, if there is such a file. options: asset_map has entries `OLD=NEW`, package_path folders of packages.
+    folder: base of the relative paths of a scene given as text; None for a file.
     """
     entries = AssetMap(options.asset_map, location)
     assets = (*spec.meshes, *spec.hfields, *spec.skins)

@@ -287,8 +287,7 @@ def bounding_sphere(point: np.ndarray) -> tuple[np.ndarray, float]:
     """Centre and radius of a bounding sphere of points [n, 3], in general not the smallest; the radius may be zero.
 
     The initial diameter connects the farther pair of extreme points along an axis; the sphere then grows by each point
-    outside, in order. This is the sphere of PhysX.
-    Source: Ritter 1990, in the form of Ericson 2005, 4.3.2.
+    outside, in order. This is the sphere of PhysX. Source: Ritter 1990, in the form of Ericson 2005, 4.3.2.
     """
     ends = point[np.argmin(point, axis=0)], point[np.argmax(point, axis=0)]
     axis = int(np.argmax(dot(ends[1] - ends[0], ends[1] - ends[0])))
@@ -330,8 +329,7 @@ def field_options(
 
     held: attributes that are authored on the collider, Newton's in SI; used and overridden ones are removed. of_newton:
     the mesh has Newton's API; the defaults are then Newton's, else PhysX's. Newton's attributes take precedence over
-    PhysX's, and a voxel size over a resolution.
-    Raises InputError at `where` for an invalid value.
+    PhysX's, and a voxel size over a resolution. Raises InputError at `where` for an invalid value.
     """
     notes: list[str] = [] if mesh.is_closed else [OPEN]
     longest, diagonal = 2.0 * float(mesh.half_extents.max()), 2.0 * length(mesh.half_extents)
