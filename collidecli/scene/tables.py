@@ -388,10 +388,7 @@ def shapes_of(groups: Mapping[str, GroupRows], name: str) -> tuple[np.ndarray, .
 
 
 def consecutive_groups(blocks: Sequence[Mapping[str, GroupRows]]) -> dict[str, GroupRows]:
-    """The groups of blocks of consecutive cells, one after the other; the columns of `blocks` are emptied.
-
-    Every block has the same groups.
-    """
+    """The groups of blocks of consecutive cells, which have equal groups; the columns of `blocks` are emptied."""
     return _joined(blocks, np.concatenate)
 
 
@@ -458,6 +455,10 @@ def entries_of(lengths: np.ndarray, lists: np.ndarray) -> np.ndarray:
     return np.arange(int(taken.sum())) + np.repeat(first - (np.cumsum(taken) - taken), taken)
 
 
+def _column(name: str, meaning: str) -> property:
+    return property(lambda block: block.columns[name], doc=meaning)
+
+
 @dataclass(frozen=True, repr=False)
 class ContactBlock:
     """Contacts of the cells `first_cell .. first_cell + len(cell_counts)`, in canonical order.
@@ -490,60 +491,19 @@ class ContactBlock:
         """The rows of all tables by name, the rigid contacts first."""
         return {RIGID_CONTACTS.name: GroupRows(self.cell_counts, self.columns), **self.groups}
 
-    @property
-    def shape0(self) -> np.ndarray:
-        """int32[n]: row of the first shape in the table of shapes; less than shape1."""
-        return self.columns["shape0"]
-
-    @property
-    def shape1(self) -> np.ndarray:
-        """int32[n]: row of the second shape in the table of shapes."""
-        return self.columns["shape1"]
-
-    @property
-    def distance(self) -> np.ndarray:
-        """float32[n]: signed distance of the surfaces, inflated by their margins [m]; negative is penetration."""
-        return self.columns["distance"]
-
-    @property
-    def normal(self) -> np.ndarray:
-        """float32[n, 3]: unit, in the world, from shape0 to shape1."""
-        return self.columns["normal"]
-
-    @property
-    def point0(self) -> np.ndarray:
-        """float32 or float64[n, 3]: witness point on shape0's surface without margin, in the world [m]."""
-        return self.columns["point0"]
-
-    @property
-    def point1(self) -> np.ndarray:
-        """float32 or float64[n, 3]: witness point on shape1's surface without margin, in the world [m]."""
-        return self.columns["point1"]
-
-    @property
-    def offset0(self) -> np.ndarray:
-        """float32[n, 3]: point0 in the frame of shape0's body, in the world for a static shape [m]."""
-        return self.columns["offset0"]
-
-    @property
-    def offset1(self) -> np.ndarray:
-        """float32[n, 3]: point1 in the frame of shape1's body, in the world for a static shape [m]."""
-        return self.columns["offset1"]
-
-    @property
-    def feature0(self) -> np.ndarray:
-        """int32[n]: the vertex, edge, face or side of shape0 that contains point0; -1 none."""
-        return self.columns["feature0"]
-
-    @property
-    def feature1(self) -> np.ndarray:
-        """int32[n]: the vertex, edge, face or side of shape1 that contains point1; -1 none."""
-        return self.columns["feature1"]
-
-    @property
-    def kind(self) -> np.ndarray:
-        """uint8[n]: 0 point, 1 edge, 2 face, 3 patch."""
-        return self.columns["kind"]
+    shape0 = _column("shape0", "int32[n]: row of the first shape in the table of shapes; less than shape1.")
+    shape1 = _column("shape1", "int32[n]: row of the second shape in the table of shapes.")
+    distance = _column(
+        "distance", "float32[n]: signed, of the surfaces with their margins [m]; negative is penetration."
+    )
+    normal = _column("normal", "float32[n, 3]: unit, in the world, from shape0 to shape1.")
+    point0 = _column("point0", "float32 or float64[n, 3]: witness point on shape0 without margin, in the world [m].")
+    point1 = _column("point1", "float32 or float64[n, 3]: witness point on shape1 without margin, in the world [m].")
+    offset0 = _column("offset0", "float32[n, 3]: point0 in the frame of shape0's body, in the world if static [m].")
+    offset1 = _column("offset1", "float32[n, 3]: point1 in the frame of shape1's body, in the world if static [m].")
+    feature0 = _column("feature0", "int32[n]: the vertex, edge, face or side of shape0 that contains point0; -1 none.")
+    feature1 = _column("feature1", "int32[n]: the vertex, edge, face or side of shape1 that contains point1; -1 none.")
+    kind = _column("kind", "uint8[n]: 0 point, 1 edge, 2 face, 3 patch.")
 
     @property
     def depth(self) -> np.ndarray:
