@@ -46,7 +46,7 @@ def _numbered(given: Sequence[FilterClass]) -> tuple[tuple[FilterClass, ...], np
     return tuple(number), np.array([number[each] for each in given], np.int32)
 
 
-def _class_of(record: DeformableRecord | ShapeRecord, static: bool, enabled: str, **further: Any) -> FilterClass:
+def _class_of(record: DeformableRecord | ShapeRecord, is_static: bool, enabled: str, **further: Any) -> FilterClass:
     """enabled: the attribute that is False for what collides with nothing."""
     cfg, either = record.cfg, record.cfg.mask_either
     disabled = "" if cfg.disabled_rule is None else cfg.disabled_rule or "disabled"
@@ -56,7 +56,7 @@ def _class_of(record: DeformableRecord | ShapeRecord, static: bool, enabled: str
         disabled=disabled or ("group 0" if cfg.collision_group == 0 else ""),
         group=int(cfg.collision_group),
         mask_either=None if either is None else (mask_bits(either[0]), mask_bits(either[1])),
-        mask_both=resolved_mask_both(cfg, static),
+        mask_both=resolved_mask_both(cfg, is_static),
         usd_groups=frozenset((record.scope, name) for name in cfg.usd_groups or ()),
         **further,
     )
