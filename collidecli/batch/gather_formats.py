@@ -20,7 +20,7 @@ from collidecli.batch.plan import Episode, Plan, check_one_world, parquet_bytes
 from collidecli.batch.store import Store
 from collidecli.batch.work import History, counts_of, dataset_hash
 from collidecli.commands.label import PAIR_LABELS, NamedPairs
-from collidecli.commands.results import Progress
+from collidecli.commands.results import HDF5_ENDINGS, Progress
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import GROUP_BYTES, ContactRows, ParquetParts
 from collidecli.exporters.layouts import LeRobotWriter
@@ -31,6 +31,7 @@ from collidecli.scene.tables import GROUPS_BY_NAME, RIGID_CONTACTS
 from collidecli.scene.text_format import number_parts
 from collidecli.storage.contact_sets.check import check_body_rows, check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet, is_complete
+from collidecli.storage.files import is_url
 from collidecli.storage.flat_tables import TableColumn, record_batch, require_pyarrow
 from collidecli.storage.process_activity import reading
 
@@ -327,7 +328,9 @@ def write_robomimic(folder: str, gathered: Gathered, pairs: NamedPairs) -> None:
     Raises InputError for an episode that is no demonstration of an HDF5 file, or has several worlds.
     """
     for done in gathered.episodes:
-        if not done.episode.demo or not h5py.is_hdf5(done.episode.motion):
+        motion = done.episode.motion
+        is_hdf5 = motion.endswith(HDF5_ENDINGS) if is_url(motion) else h5py.is_hdf5(motion)
+        if not done.episode.demo or not is_hdf5:
             what = "is no demonstration of an HDF5 recording, and robomimic's files consist of them"
             raise InputError(what, done.episode.label, "use --to parquet or --to lerobot")
     for job, of_job in groupby(gathered.episodes, key=lambda done: done.episode.job):

@@ -30,6 +30,7 @@ from collidecli.scene.options import RecordingOptions
 from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, group_words
 from collidecli.scene.text_format import did_you_mean
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.files import is_url, local_copy, objects_of
 from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.storage.input_files import are_settled, file_states, files_sha256, read_toml
 from collidecli.storage.process_activity import limited_reading, reading
@@ -164,11 +165,15 @@ KEYS = ("name", "scene", "motion", "options")
 
 @dataclass(frozen=True)
 class Job:
-    """Recordings that share a scene and options. motions: files, sorted. request: without recording and output."""
+    """Recordings that share a scene and options. motions: files, sorted, and URLs.
+
+    request: without recording and output. remote: state and size of each URL, see `objects_of`.
+    """
 
     name: str
     motions: tuple[str, ...]
     request: RunRequest
+    remote: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
 
 def read_jobs(path: str, request_of: Callable[[Sequence[str], Mapping[str, Any], str], RunRequest]) -> list[Job]:
@@ -218,8 +223,15 @@ def _job(entry: dict[str, Any], number: int, path: str, request_of: Callable[...
     options = entry.get("options", {})
     if not isinstance(options, dict):
         raise InputError("options is not a table", where, "write options = { gap = 0.01 }")
-    motions = tuple(os.path.abspath(file.path) for file in input_files(patterns, RECORDING_ENDINGS, where, folder))
-    return Job(name, motions, request_of(scenes, options, where))
+    remote: dict[str, tuple[str, int]] = {}
+    for pattern in filter(is_url, patterns):
+        found = objects_of(pattern)
+        if not found:
+            raise InputError(f"'{pattern}' matches no object", where, "a folder is written as s3://bucket/folder/*.h5")
+        remote |= found
+    local = [pattern for pattern in patterns if not is_url(pattern)]
+    files = [os.path.abspath(file.path) for file in input_files(local, RECORDING_ENDINGS, where, folder)]
+    return Job(name, (*files, *sorted(remote)), request_of(scenes, options, where), remote)
 
 
 def _texts(value: Any, key: str, where: str) -> list[str]:
@@ -327,28 +339,36 @@ def episodes_of(
             request.scenes, None, options=request.scene_options, recording_options=request.recording
         ).sha256
     if not job.motions:
-        yield Episode(_key(scene_sha256, "", request), job.name, "", "", 0, "")
+        yield Episode(key_of(scene_sha256, "", request), job.name, "", "", 0, "")
         return
     demos_of = demos_in if _has_demos(job.motions[:TRIED]) else lambda motion, options: ()
     with ThreadPoolExecutor() as pool:
         for first in range(0, len(job.motions), _BLOCK):
             motions = job.motions[first : first + _BLOCK]
-            hashed = zip(motions, pool.map(lambda motion: _hashed(motion, known or {}), motions), strict=True)
-            for number, (motion, (digest, state)) in enumerate(hashed, first + 1):
+            hashed = pool.map(lambda motion: _hashed(motion, known or {}, job.remote), motions)
+            for number, (motion, (digest, state, size)) in enumerate(zip(motions, hashed, strict=True), first + 1):
                 if progress:
                     progress(number)
                 demos = demos_of(motion, request.recording) or ("",)
-                size = sum(map(os.path.getsize, recording_files(motion))) // len(demos)
                 for demo in demos:
-                    key = _key(scene_sha256, digest, of_demo(request, demo))
-                    yield Episode(key, job.name, motion, demo, size, digest, motion_state=state)
+                    key = key_of(scene_sha256, digest, of_demo(request, demo))
+                    yield Episode(key, job.name, motion, demo, size // len(demos), digest, motion_state=state)
 
 
-def _hashed(path: str, known: Mapping[tuple[str, str], str]) -> tuple[str, str]:
+def _hashed(
+    path: str, known: Mapping[tuple[str, str], str], remote: Mapping[str, tuple[str, int]]
+) -> tuple[str, str, int]:
+    """Hash, state and size [bytes] of a recording."""
     try:
+        if path in remote:
+            state, size = remote[path]
+            if not (digest := known.get((path, state))):
+                with local_copy(path) as copy:
+                    digest = files_sha256([copy])
+            return digest, state, size
         files = recording_files(path)
-        state = recording_state(files)
-        return known.get((path, state)) or files_sha256(files), state
+        state, size = recording_state(files), sum(map(os.path.getsize, files))
+        return known.get((path, state)) or files_sha256(files), state, size
     except OSError as error:
         raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path) from error
 
@@ -366,15 +386,15 @@ def recording_state(files: Sequence[str]) -> str:
 def _has_demos(motions: Sequence[str]) -> bool:
     """Whether the first recording of a known kind is of one that has demonstrations: those of a job are of one kind."""
     for motion in motions:
-        with suppress(InputError):
-            return "demos" in kind_of(motion).OPTIONS
+        with suppress(InputError), local_copy(motion) as path:
+            return "demos" in kind_of(path).OPTIONS
     return False
 
 
 def demos_in(motion: str, options: RecordingOptions) -> tuple[str, ...]:
     """Names of the demonstrations of a recording that the options select; () where it cannot be opened."""
     try:
-        with limited_reading(), closing(open_recording(motion)) as recording:
+        with local_copy(motion) as path, limited_reading(), closing(open_recording(path)) as recording:
             return recording.demos(options)
     except InputError:
         return ()
@@ -387,7 +407,7 @@ def of_demo(request: RunRequest, demo: str) -> RunRequest:
     return replace(request, recording=replace(request.recording, demos=(demo,), uneven_demos=""))
 
 
-def _key(scene_sha256: str, motion_sha256: str, request: RunRequest) -> str:
+def key_of(scene_sha256: str, motion_sha256: str, request: RunRequest) -> str:
     """Hash of what the contacts depend on. CPU and CUDA are different numerics."""
     numerics = "cuda" if request.engine.device.startswith("cuda") else "cpu"
     parts = [RESULT_EPOCH, numerics, scene_sha256, motion_sha256, result_config(request)]

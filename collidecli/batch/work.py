@@ -9,14 +9,14 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 import h5py
 
-from collidecli.batch.plan import TRIED, Episode, Job, Plan, demos_in, of_demo, read_plan
+from collidecli.batch.plan import TRIED, Episode, Job, Plan, demos_in, key_of, of_demo, read_plan
 from collidecli.batch.store import PLAN, Failure, Store
 from collidecli.commands.run import RunRequest, RunResult, run
 from collidecli.commands.scenes import SceneCache, scene_in_motion
@@ -25,7 +25,7 @@ from collidecli.engine.runtime.deferred_builtins import owned_process
 from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.scene.tables import RIGID_CONTACTS, TABLES_BY_NAME
 from collidecli.storage.contact_sets.schema import EPISODE_GROUP
-from collidecli.storage.files import is_url
+from collidecli.storage.files import UnreachableError, is_url, local_copy
 from collidecli.system_resources import free_memory
 from collidecli.temporary_folders import TemporaryFolder
 
@@ -292,15 +292,18 @@ def work_episode(
 
     attempt: number of attempts before that were out of memory or ended in an internal error.
     """
-    made, result, failure = store.new_result(episode.key), None, None
+    made, result, failure, motion = store.new_result(episode.key), None, None, episode.motion
     try:
         while result is None and failure is None:
             try:
-                result = run(request_of(plan, episode, made, attempt), cache=_scenes)
+                motion = _local(episode.motion)
+                result = run(request_of(plan, episode, motion, made, attempt), cache=_scenes)
             except (OutputError, Interrupted):
                 raise
+            except UnreachableError:
+                raise
             except CollideError as error:
-                reason = "; ".join(line.strip() for line in str(error).splitlines())
+                reason = "; ".join(line.strip() for line in str(error).splitlines()).replace(motion, episode.motion)
                 failure = _failure(episode, reason, error.exit_code)
             except Exception as error:
                 attempt += 1
@@ -311,8 +314,11 @@ def work_episode(
         if result:
             size = os.path.getsize(made)
             with h5py.File(made) as file:
-                counts = counts_of(file)
+                counts, recording = counts_of(file), str(file.attrs["trajectory_sha256"])
+            failure = _changed(plan, episode, result.scene_sha256, recording)
+            result = replace(result, warnings=tuple(text.replace(motion, episode.motion) for text in result.warnings))
         if failure:
+            result = None
             store.fail(failure)
         elif result:
             store.keep_result(episode.key, made, result.content_sha256)
@@ -322,6 +328,29 @@ def work_episode(
     finally:
         with suppress(FileNotFoundError):
             os.unlink(made)
+
+
+_copy: dict[str, tuple[ExitStack, str]] = {}
+"""The last recording of this process, as demonstrations of one recording follow each other."""
+
+
+def _local(motion: str) -> str:
+    """The path of a recording, or of the copy of a URL, which is there until another one is asked for."""
+    if motion not in _copy:
+        for stack, _ in _copy.values():
+            stack.close()
+        _copy.clear()
+        stack = ExitStack()
+        _copy[motion] = stack, stack.enter_context(local_copy(motion))
+    return _copy[motion][1]
+
+
+def _changed(plan: Plan, episode: Episode, scene_sha256: str, motion_sha256: str) -> Failure | None:
+    """The failure of an episode that was computed of another scene or recording than those of its key."""
+    request = of_demo(plan.requests[episode.job], episode.demo)
+    if key_of(scene_sha256 if request.scenes else "", motion_sha256, request) == episode.key:
+        return None
+    return _failure(episode, "its scene or its recording has changed since the batch was planned: plan it again", 2)
 
 
 def _quarantined(store: Store, episode: Episode, before: Sequence[tuple[int, str, float]]) -> bool:
@@ -364,8 +393,8 @@ def _failure(episode: Episode, message: str, exit_code: int) -> Failure:
     )
 
 
-def request_of(plan: Plan, episode: Episode, output: str, attempt: int = 0) -> RunRequest:
-    """The run of an episode. One thread unless the job sets --threads.
+def request_of(plan: Plan, episode: Episode, motion: str, output: str, attempt: int = 0) -> RunRequest:
+    """The run of an episode, of a local recording. One thread unless the job sets --threads.
 
     attempt: number of attempts before; each halves the memory limit.
     """
@@ -374,7 +403,7 @@ def request_of(plan: Plan, episode: Episode, output: str, attempt: int = 0) -> R
     if attempt:
         limit = max((engine.memory_limit or free_memory() // 2) >> attempt, LEAST_MEMORY)
         engine = replace(engine, threads=1, memory_limit=limit)
-    return replace(request, trajectory=episode.motion or None, output=output, engine=engine, force=False)
+    return replace(request, trajectory=motion or None, output=output, engine=engine, force=False)
 
 
 def probe(job: Job) -> tuple[float, float]:
@@ -385,7 +414,8 @@ def probe(job: Job) -> tuple[float, float]:
     errors: list[InputError] = []
     for motion in job.motions[:TRIED] or ("",):
         try:
-            return _probe(job, motion)
+            with local_copy(motion) as path:
+                return _probe(job, path)
         except InputError as error:
             errors.append(error)
     raise errors[0]
@@ -414,6 +444,6 @@ def _probe(job: Job, motion_path: str) -> tuple[float, float]:
 
 def recomputed_content(store: Store, plan: Plan, episode: Episode) -> tuple[str, str]:
     """Content hashes of an episode's contact set, and of one that is computed now and removed."""
-    with TemporaryFolder("verification") as folder:
-        again = run(request_of(plan, episode, os.path.join(folder, "again.h5")))
+    with TemporaryFolder("verification") as folder, local_copy(episode.motion) as motion:
+        again = run(request_of(plan, episode, motion, os.path.join(folder, "again.h5")))
     return store.content(episode.key), again.content_sha256

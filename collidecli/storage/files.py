@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import socket
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from collidecli.errors import CollideError, OutputError, extra_module
+from collidecli.errors import CollideError, InputError, OutputError, extra_module
 from collidecli.storage.atomic_output import publish
 from collidecli.temporary_folders import TemporaryFolder
 
@@ -21,6 +22,8 @@ from collidecli.temporary_folders import TemporaryFolder
 
 
 APPEND_SECONDS = 5.0
+STATE = ("ETag", "etag", "md5Hash", "mtime", "last_modified", "created")
+"""What listings of stores have that changes with an object's content."""
 LISTED_NAMES = 1000
 """Number of names in an answer of an object store that lists them."""
 
@@ -49,6 +52,30 @@ def files_at(location: str) -> Files:
 def is_url(location: str) -> bool:
     """Whether a location is the URL of an object store."""
     return "://" in location
+
+
+def objects_of(pattern: str) -> dict[str, tuple[str, int]]:
+    """State and size [bytes] of each object of a URL with *, ? or **, by its URL; none where nothing matches.
+
+    The state is a text that changes with the content. Raises UnreachableError.
+    """
+    protocol, _, path = pattern.partition("://")
+    root, _, below = path.partition("/")
+    return ObjectFiles(f"{protocol}://{root}").matching(below)
+
+
+@contextmanager
+def local_copy(path: str) -> Iterator[str]:
+    """A path, or that of a copy of a URL in a temporary folder. Raises InputError for a URL without an object."""
+    if not is_url(path):
+        yield path
+        return
+    folder, _, name = path.rpartition("/")
+    try:
+        with files_at(folder).local(name) as copy:
+            yield copy
+    except FileNotFoundError as error:
+        raise InputError("there is no such object", path, "plan the batch again") from error
 
 
 class Files:
@@ -240,6 +267,18 @@ class ObjectFiles(Files):
         with self._errors(name):
             self._system.invalidate_cache()
             return str(self._system.ukey(self._path(name)))
+
+    def matching(self, pattern: str) -> dict[str, tuple[str, int]]:
+        """See `objects_of`."""
+        with self._errors(pattern):
+            found: Any = self._system.glob(self._path(pattern), detail=True)
+        states = {}
+        for path, info in found.items():
+            if info["type"] == "file":
+                kept = "|".join(str(info.get(key, "")) for key in STATE)
+                url = f"{self.location}/{path[len(self._root) + 1 :]}"
+                states[url] = hashlib.sha256(kept.encode()).hexdigest()[:16], int(info["size"])
+        return states
 
     def write(self, name: str, content: bytes) -> None:
         with self._errors(name, writing=True):
