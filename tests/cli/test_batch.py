@@ -134,7 +134,7 @@ def test_a_bad_recording_does_not_stop_the_others_and_is_tried_again_on_request(
     assert said["junk.h5"]["message"].count("junk.h5") == 1
     assert "frame 3" in said["nan.h5"]["message"]
     assert {failure["exit_code"] for failure in state["failures"]} == {2}
-    write_motion(jobs / "demos" / "nan.h5", 5)
+    write_motion(jobs / "demos" / "nan.h5", 13)
     assert collide("batch work B --slot 0/1").code == 1
     state = collide.result("batch run B --retry-failed --workers 1", code=1)
     assert (state["computed"], state["failed"]) == (0, 2), "its key is that of the earlier content"
@@ -147,7 +147,7 @@ def test_a_bad_recording_does_not_stop_the_others_and_is_tried_again_on_request(
     gathered = collide("batch gather B -o x.parquet")
     assert re.search(r"episodes +7\nfailed +1, without a row", gathered.out)
     assert collide.result("batch gather B -o y.parquet")["failed"] == 1
-    write_motion(jobs / "demos" / "junk.h5", 4)
+    write_motion(jobs / "demos" / "junk.h5", 14)
     plan(collide, "B", "--force")
     assert collide.result("batch work B --slot 0/1")["computed"] == 1
 

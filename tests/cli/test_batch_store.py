@@ -11,6 +11,7 @@ import urllib.request
 from pathlib import Path
 from unittest.mock import Mock
 
+import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
@@ -24,7 +25,8 @@ from collidecli.batch.store import (
 from collidecli.batch.work import work_shard
 from collidecli.errors import InputError
 from collidecli.storage.files import MOST_WAIT, UnavailableError, files_at
-from tests.cli.conftest import write_jobs
+from tests.cli.conftest import write_jobs, write_motion
+from tests.cli.test_recordings import write_demos
 from tests.support.batches import Proxy, compute, dataset, plan, start, until
 
 fsspec = pytest.importorskip("fsspec")
@@ -96,6 +98,41 @@ def test_an_object_store_has_the_data_set_of_a_folder(endpoint, jobs, collide):
     assert len(list(Store(URL).logs())) == events, "nothing is computed again"
     assert collide.result("batch verify", URL, "--sample", "100%")["checked"] == 3
     assert not list(jobs.glob("s3*/")), "a URL is not a folder"
+
+
+@pytest.mark.usefixtures("in_process")
+def test_recordings_in_an_object_store_give_the_data_set_of_their_files(endpoint, jobs, collide, requests):
+    """Also demonstrations of one file; what is unchanged is not fetched for another plan, and what changes fails."""
+    states = np.zeros((4, 27))
+    states[:, [4, 11]], states[:, 3], states[:, 8] = 1.0, 0.9, 9.0
+    write_demos(jobs / "demos" / "more.hdf5", {"demo_0": states, "demo_1": states[:3]}, {})
+    (jobs / "demos" / "junk.h5").write_bytes(b"junk")
+    local = (jobs / "jobs.toml").read_text()
+    local += local.replace('"balls"', '"more"').replace("*.h5", "more.hdf5")
+    (jobs / "jobs.toml").write_text(local)
+    assert collide("batch run jobs.toml -o A --workers 1").code == 1
+    system = fsspec.filesystem("s3")
+    system.put(str(jobs / "demos"), "bucket/", recursive=True)
+    (jobs / "jobs.toml").write_text(local.replace('"demos/', '"s3://bucket/demos/'))
+    assert collide("batch run jobs.toml -o B --workers 1").code == 1
+    assert dataset(collide, "A") == dataset(collide, "B")
+    state = collide.result("batch status B")
+    assert (state["done"], state["failed"]) == (5, 1)
+    assert state["failures"][0]["motion"] == "s3://bucket/demos/junk.h5"
+    assert state["failures"][0]["message"].startswith("s3://bucket/demos/junk.h5: ")
+    requests.clear()
+    plan(collide, "B", "--force")
+    fetched = {path for method, path in requests if method == "GET" and "demos/d" in path and "list-type" not in path}
+    assert fetched == {"/bucket/demos/d0.h5?"}, "which is timed; hashes are remembered by the state of the objects"
+    shutil.rmtree("B/results")
+    write_motion(jobs / "demos" / "d0.h5", 7)
+    system.put(str(jobs / "demos" / "d0.h5"), "bucket/demos/d0.h5")
+    assert collide("batch run B --workers 1").code == 1
+    failed = {each["motion"]: each["message"] for each in collide.result("batch status B")["failures"]}
+    assert "has changed since the batch was planned" in failed["s3://bucket/demos/d0.h5"]
+    (jobs / "jobs.toml").write_text(local.replace('"demos/', '"s3://bucket/none/'))
+    answer = collide("batch plan jobs.toml -o C")
+    assert (answer.code, "'s3://bucket/none/*" in answer.err, "matches no object" in answer.err) == (2, True, True)
 
 
 @pytest.mark.parametrize("location", [URL, "folder", "folder without links", "memory://names"])
