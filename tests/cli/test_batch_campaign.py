@@ -20,18 +20,23 @@ import pytest
 from collidecli.batch.plan import read_plan
 from collidecli.batch.store import Store
 from tests.cli.conftest import SCENE, write_motion
+from tests.cli.test_batch_slurm import SCRIPTS, ended
+from tests.cli.test_batch_slurm import slurm as slurm
+from tests.cli.test_recordings import write_demos
 from tests.support.batches import Proxy, compute, dataset, plan, start, two_mounts
 
 pytestmark = pytest.mark.slow
 SCENES, MOTIONS = 5, 200
-BROKEN = ("scene0/d003.h5", "scene1/d007.npz", "scene2/d011.h5", "scene3/d013.npz", "scene4/d017.h5")
-COPIED = ("scene0/d005.h5", "scene1/d008.npz", "scene2/d015.h5")
+SUFFIXES = (".h5", ".npz", ".npy", ".npz", ".hdf5")
+"""Of the recordings of each scene: trajectories, coordinates, states of MuJoCo, and demonstrations of robomimic."""
+BROKEN = ("scene0/d003.h5", "scene1/d007.npz", "scene2/d011.npy", "scene3/d013.npz", "scene4/d017.hdf5")
+COPIED = ("scene0/d005.h5", "scene1/d008.npz", "scene2/d015.npy")
 KILLS, KILLED, RETRIED = 25, 4, 75
 """Of each executor; exit codes of a command whose process was killed, and of one that is to be repeated later."""
 
 
 def write_recording(path: Path, frames: int, number: int) -> None:
-    """A motion of its own as a trajectory file, or as an array of joint coordinates with times."""
+    """A motion of its own in the form of SUFFIXES."""
     if path.suffix == ".h5":
         write_motion(path, frames)
         with h5py.File(path, "a") as file:
@@ -40,7 +45,14 @@ def write_recording(path: Path, frames: int, number: int) -> None:
     qpos = np.zeros((frames, 14))
     qpos[:, [3, 10]], qpos[:, 7] = 1.0, 9.0
     qpos[:, 2], qpos[:, 0] = 0.905 - 0.01 * np.arange(frames), 1e-4 * number
-    np.savez(path, qpos=qpos, time=0.01 * np.arange(frames))
+    time, velocity = 0.01 * np.arange(frames), np.zeros((frames, 12))
+    states = np.concatenate([time[:, None], qpos, velocity], axis=1)
+    if path.suffix == ".npz":
+        np.savez(path, qpos=qpos, time=time)
+    elif path.suffix == ".npy":
+        np.save(path, states)
+    else:
+        write_demos(path, {"demo_0": states}, {})
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +64,7 @@ def recordings(tmp_path_factory) -> Path:
         (folder / name).mkdir()
         (folder / f"{name}.xml").write_text(SCENE.replace("<worldbody>", f"<worldbody><!-- {scene} -->"))
         for number in range(MOTIONS):
-            suffix = ".npz" if scene % 2 else ".h5"
-            write_recording(folder / name / f"d{number:03}{suffix}", 3 + number % 5, number)
+            write_recording(folder / name / f"d{number:03}{SUFFIXES[scene]}", 3 + number % 5, number)
         jobs.append(f'[[job]]\nname = "{name}"\nscene = "{name}.xml"\nmotion = ["{name}/*"]\n')
         jobs.append('options = { gap = 0.02, device = "cpu" }\n')
     for text in COPIED:
@@ -157,6 +168,26 @@ def test_two_mounts(campaign, undisturbed, collide):
             thread.join()
         check(str(b / "B"), expected, collide)
     assert sum(killed) > KILLS // 2
+
+
+def test_slurm(campaign, slurm, undisturbed, collide):
+    """An array, of which two programs are killed and then worker processes; more follow until all is done."""
+    expected = hash_of_all(undisturbed, collide)
+    plan(collide, "B", "--shard-seconds", "0.5")
+    chance, killed = random.Random(0), 0
+    while collide.result("batch status B")["left"]:
+        job = slurm.run("sbatch", "--parsable", "--array=0-1", str(SCRIPTS / "work.sbatch"), "B")
+        while not ended(slurm, job):
+            time.sleep(chance.uniform(0.3, 1.5))
+            with suppress(psutil.NoSuchProcess, IndexError):
+                held = [each for each in psutil.process_iter(["cmdline"]) if "--slot" in (each.info["cmdline"] or ())]
+                found = [each for each in held if "python" in each.info["cmdline"][0] and each.cwd() == str(campaign)]
+                if killed < KILLS:
+                    workers = [child for each in found for child in each.children(recursive=True)]
+                    chance.choice(found if killed < 2 else workers).kill()
+                    killed += 1
+    check("B", expected, collide)
+    assert killed > KILLS // 2
 
 
 @pytest.fixture
