@@ -19,7 +19,7 @@ from collidecli.engine.joint_kinematics import begin_loading_kinematics
 from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, CollisionPipeline, build_pipeline
 from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
+from collidecli.engine.runtime.kernel import kernel_cache_notes
 from collidecli.engine.scheduler import (
     Workers,
     batch_size,

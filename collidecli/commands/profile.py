@@ -36,7 +36,7 @@ from collidecli.engine.pipeline import (
     load_ahead,
 )
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
+from collidecli.engine.runtime.kernel import kernel_cache_notes
 from collidecli.engine.scheduler import Workers, batch_size, default_memory_limit, engine_memory, worker_count
 from collidecli.engines import EngineRows, run_adapter
 from collidecli.errors import InputError

@@ -21,7 +21,7 @@ from collidecli.commands.run import RunColumns, check_no_columns
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, PoseArray, check_worlds, checked_particles
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import find_device
-from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
+from collidecli.engine.runtime.kernel import kernel_cache_notes
 from collidecli.errors import InputError
 from collidecli.scene import builder as model_builder
 from collidecli.scene.arguments import python_call, unknown_argument

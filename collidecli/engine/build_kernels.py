@@ -18,10 +18,9 @@ from itertools import combinations_with_replacement, product
 
 import warp as wp
 
-from collidecli.engine.runtime import kernel, kernel_cache
+from collidecli.engine.runtime import kernel
 from collidecli.engine.runtime.deferred_builtins import owned_process
-from collidecli.engine.runtime.kernel import load_kernels
-from collidecli.engine.runtime.kernel_cache import initialize
+from collidecli.engine.runtime.kernel import initialize, load_kernels
 from collidecli.engine.runtime.warp_internals import compiled_files, has_v3
 
 
@@ -76,7 +75,7 @@ def main() -> None:
     """Compiles in this process, as in one of the command line, so that the table of hashes is written."""
     if not has_v3():
         sys.exit("error: kernels that come with the package are for Linux on a processor of x86-64-v3")
-    path = kernel_cache.archive_path()
+    path = kernel.archive_path()
     with owned_process():
         initialize()
         count = build(path)

@@ -132,7 +132,9 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     inflation = bounds_inflation(model)
     rows.inflation = put(np.nextafter(inflation.astype(np.float32), np.float32(np.inf)), wp.float32)
     surfaces = [surface for surface in model.convex_surfaces if surface is not None]
-    rows.hull = put(_hulls_of(model), wp.int32)
+    convex = np.array([surface is not None for surface in model.convex_surfaces] + [False])
+    number = len(model.hulls) - 1 + np.cumsum(convex)
+    rows.hull = put(np.where(convex[shapes.mesh], number[shapes.mesh], shapes.hull).astype(np.int32), wp.int32)
     rows.hulls = upload_hulls(model.hulls, device, surfaces)
     rows.mesh = put(shapes.mesh, wp.int32)
     rows.heightfield = put(shapes.heightfield, wp.int32)
@@ -186,25 +188,14 @@ def kinds_of(model: Model) -> np.ndarray:
     """int32[S]: each shape's kind, see `ShapeRows`; pair colliders are selected by pairs of kinds."""
     has_field = model.shapes.sdf >= 0
     kinds = model.shapes.type + KINDS_WITH_FIELD * has_field
-    kinds[_is_convex_surface(model) & ~has_field] = CONVEX_SURFACE
+    convex = np.array([surface is not None for surface in model.convex_surfaces] + [False])
+    kinds[convex[model.shapes.mesh] & ~has_field] = CONVEX_SURFACE
     return kinds.astype(np.int32)
 
 
 def type_of_kind(kind: int) -> ShapeType:
     """The shape type of a kind."""
     return ShapeType.MESH if kind == CONVEX_SURFACE else ShapeType(kind % KINDS_WITH_FIELD)
-
-
-def _is_convex_surface(model: Model) -> np.ndarray:
-    """bool[S]: whether the shape is a convex mesh."""
-    convex = np.array([surface is not None for surface in model.convex_surfaces] + [False])
-    return convex[model.shapes.mesh]
-
-
-def _hulls_of(model: Model) -> np.ndarray:
-    """int32[S]: index of each shape's hull: `Shapes.hull`, or for a convex mesh an index after the model's hulls."""
-    number = len(model.hulls) - 1 + np.cumsum([surface is not None for surface in model.convex_surfaces] + [False])
-    return np.where(_is_convex_surface(model), number[model.shapes.mesh], model.shapes.hull).astype(np.int32)
 
 
 def bounds_inflation(model: Model) -> np.ndarray:

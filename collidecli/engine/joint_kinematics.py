@@ -33,20 +33,10 @@ _TYPES = f"""
     typedef int Short __attribute__((ext_vector_type({LANES})));
 """
 
-_SINCOS = native(
-    __file__,
-    "sincos",
-    MODERATE=MODERATE,
-    TWO_OVER_PI=TWO_OVER_PI,
-    HALF_PI_PARTS=HALF_PI_PARTS,
-    SINE=SINE,
-    COSINE=COSINE,
-)
-
+_ANGLES = {"MODERATE": MODERATE, "TWO_OVER_PI": TWO_OVER_PI, "HALF_PI_PARTS": HALF_PI_PARTS}
+_SINCOS = native(__file__, "sincos", SINE=SINE, COSINE=COSINE, **_ANGLES)
 _QUATERNIONS = native(__file__, "quaternions", UNIT=UNIT, SHORTEST=SHORTEST)
-
 _MOVE = native(__file__, "move", _NUMBERS=_NUMBERS, LANES=LANES, SLIDE=SLIDE, BALL=BALL)
-
 _BODIES = native(__file__, "bodies", _STATE=_STATE, FIXED=FIXED, LANES=LANES, FREE=FREE, JOINTED=JOINTED)
 
 
@@ -110,21 +100,12 @@ class CompiledTree:
         parents = {p for p, kind in zip(tree.body_parent, tree.body_kind, strict=True) if kind == JOINTED}
         self._bodies, self._joints = TreeBodies(), TreeJoints()
         self._width = len(tree.body_kind)
-        for name, values in (
-            ("kind", tree.body_kind),
-            ("parent", tree.body_parent),
-            ("first", tree.body_first),
-            ("count", tree.body_count),
-            ("is_parent", [int(body in parents) for body in range(self._width)]),
-            ("pose", tree.body_pose),
-        ):
-            setattr(self._bodies, name, _array(values))
-        for name, values in (
-            ("kind", tree.joint_kind),
-            ("address", tree.joint_address),
-            ("numbers", tree.joint_numbers),
-        ):
-            setattr(self._joints, name, _array(values))
+        bodies = {name: getattr(tree, f"body_{name}") for name in ("kind", "parent", "first", "count", "pose")}
+        bodies["is_parent"] = [int(body in parents) for body in range(self._width)]
+        joints = {name: getattr(tree, f"joint_{name}") for name in ("kind", "address", "numbers")}
+        for struct, arrays in ((self._bodies, bodies), (self._joints, joints)):
+            for name, values in arrays.items():
+                setattr(struct, name, _array(values))
 
     def poses(self, coordinates: np.ndarray) -> np.ndarray | None:
         """float64[n, B - 1, 7], xyzw, of contiguous coordinates float64[n, k]; None for an angle beyond MODERATE."""

@@ -37,10 +37,8 @@ from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, 
 from collidecli.engine.narrow_phase import NarrowPhase
 from collidecli.engine.narrowphase.dispatch import needed_colliders
 from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory, uploading
-from collidecli.engine.runtime.kernel import begin_loading, load_kernels
-from collidecli.engine.runtime.kernel_cache import initialize, one_at_a_time
-from collidecli.engine.runtime.launch_queue import execute_steps
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
+from collidecli.engine.runtime.kernel import begin_loading, initialize, load_kernels, one_at_a_time
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, execute_steps, parts_that_fit
 from collidecli.errors import InputError
 from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.hydroelastic import HydroShapes, hydro_shapes
@@ -63,10 +61,6 @@ if TYPE_CHECKING:
     from collidecli.engine.contacts.reduction import Reduction
     from collidecli.engine.geometry.signed_distance import FieldStore
     from collidecli.engine.hydroelastic.stage import HydroStage
-    from collidecli.scene.hydroelastic import HydroShapes
-    from collidecli.scene.model import Model
-    from collidecli.scene.options import ContactOptions
-
 
 # Warnings of options that are given and have no effect on the contacts of a scene.
 
@@ -87,21 +81,17 @@ def no_effect_notes(model: Model, options: ContactOptions, hydro: HydroShapes) -
     if not hydro.has_pairs and options.hydro != "all":
         unmarked = "the scene marks no two shapes that form a hydroelastic pair"
         why = "hydro is off" if options.hydro == "off" else unmarked
-        notes += [(name, why) for name in _given_hydro_options(options)]
+        given = {
+            "hydro_stiffness": options.hydro_stiffness != DEFAULT_STIFFNESS,
+            "hydro_resolution": options.hydro_resolution != DEFAULT_RESOLUTION,
+            "hydro_surface": options.writes_surface,
+            "hydro_reduce": options.hydro_reduce,
+        }
+        notes += [(name, why) for name, is_given in given.items() if is_given]
     particles = model.particles
     if options.self_contacts and all(kind == LOOSE for kind in particles.kind):
         notes.append(("self_contacts", "the scene has no cloth and no soft body"))
     return tuple(f"{name} has no effect: {why}" for name, why in notes)
-
-
-def _given_hydro_options(options: ContactOptions) -> list[str]:
-    given = {
-        "hydro_stiffness": options.hydro_stiffness != DEFAULT_STIFFNESS,
-        "hydro_resolution": options.hydro_resolution != DEFAULT_RESOLUTION,
-        "hydro_surface": options.writes_surface,
-        "hydro_reduce": options.hydro_reduce,
-    }
-    return [name for name, is_given in given.items() if is_given]
 
 
 ALWAYS = (count_cells, list_contacts, bound_blocks, *CANDIDATES, transform_shapes)
@@ -171,16 +161,11 @@ class ChunkReport:
 
     def plus(self, other: ChunkReport) -> ChunkReport:
         """Sum of both reports."""
+        counts = "cell_count", "candidate_count", "touching_count", "contact_count", "inexact_count", "missed_count"
         return ChunkReport(
-            cell_count=self.cell_count + other.cell_count,
-            candidate_count=self.candidate_count + other.candidate_count,
-            touching_count=self.touching_count + other.touching_count,
-            contact_count=self.contact_count + other.contact_count,
+            **{name: getattr(self, name) + getattr(other, name) for name in (*counts, "compiling")},
             seconds={stage: seconds + other.seconds[stage] for stage, seconds in self.seconds.items()},
-            inexact_count=self.inexact_count + other.inexact_count,
-            missed_count=self.missed_count + other.missed_count,
             missed_pair=min((pair for pair in (self.missed_pair, other.missed_pair) if pair), default=None),
-            compiling=self.compiling + other.compiling,
             parts=(*(self.parts or (self,)), *(other.parts or (other,))),
         )
 
@@ -626,7 +611,8 @@ def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device
         return None
     from collidecli.engine.contacts.reduction import reduction_of
 
-    return reduction_of(options, types_of(kind_pairs), device)
+    type_pairs = {(int(type_of_kind(a)), int(type_of_kind(b))) for a, b in kind_pairs}
+    return reduction_of(options, type_pairs, device)
 
 
 def _hydro_stage(hydro: HydroShapes, device_model: DeviceModel, options: ContactOptions) -> HydroStage | None:
@@ -662,11 +648,6 @@ def _broad_phase(
     plan = plan_sweep(device_model, lower, upper, world_offset(model, samples), template_pairs)
     # Worlds that stand apart have no common boxes.
     return SweepAndPrune(device_model, plan, blocks_of_motion(model, lower, upper, of_one_world=True))
-
-
-def types_of(kind_pairs: set[tuple[int, int]]) -> set[tuple[int, int]]:
-    """The pairs of shape types among pairs of kinds."""
-    return {(int(type_of_kind(a)), int(type_of_kind(b))) for a, b in kind_pairs}
 
 
 def _kind_pairs(

@@ -76,11 +76,6 @@ def worker_memory(memory_limit: int, worker_count: int) -> int:
     return memory_limit // (2 * worker_count + WAITING_BLOCKS)
 
 
-def single_cell_memory(memory_limit: int) -> int:
-    """Limit of a cell that exceeds `worker_memory`, while other workers wait [bytes]: the rest is for blocks."""
-    return memory_limit // 2
-
-
 def cells_within(limit: float, block: int) -> int:
     """Cells of a chunk for which `limit` is wanted; a whole block of cells (cell_blocks) if that is not much more."""
     if limit < block <= OVER_LIMIT * limit:
@@ -93,9 +88,7 @@ def batch_cells(
 ) -> int:
     """Cells of a batch of poses: whole frames where at least one fits, so that no frame is read twice.
 
-    Args:
-        cell_count: cells of the run. width: instances per cell. worker_count: see `ChunkSizes.chunks_per_worker`.
-        block: cells that fill a block.
+    cell_count: of the run. width: instances per cell. block: cells that fill a block.
     """
     per_worker = -(-cell_count // (sizes.chunks_per_worker * worker_count))
     cells = max(1, min(cells_within(sizes.instances / width, block), per_worker))
@@ -133,10 +126,8 @@ def chunk_cells(batch_left: int, run_left: int, max_cells: int, least: int, work
     """Cells of the next chunk.
 
     At most `max_cells`. With several workers, two thirds of a worker's fair part of the rest of the run, but at least
-    `least`. A batch is cut into equal chunks: a small rest would cost as much Python as a whole chunk.
-
-    Args:
-        batch_left, run_left: cells of the batch and of the run that are not in a chunk yet.
+    `least`. A batch is cut into equal chunks: a small rest would cost as much Python as a whole chunk. batch_left,
+    run_left: cells that are not in a chunk yet.
     """
     wanted = max_cells
     if worker_count > 1:
@@ -150,9 +141,7 @@ def chunk_cells(batch_left: int, run_left: int, max_cells: int, least: int, work
 
 def worker_count(threads: int, own_memory: bool) -> int:
     """Threads that collide chunks: on the CPU `threads`, 0 is one per processor; on a device one a chunk in flight."""
-    if own_memory:
-        return IN_FLIGHT
-    return processing_threads(threads)
+    return IN_FLIGHT if own_memory else processing_threads(threads)
 
 
 def processing_threads(threads: int) -> int:
@@ -183,19 +172,15 @@ def batch_size(pipeline: CollisionPipeline, cell_count: int, workers: int, reque
 
 
 class Workers:
-    """A pool of threads that collide chunks.
+    """A pool of `count` threads that collide chunks, with one pipeline.
 
-    Args:
-        pipeline: shared by all threads. count: number of threads.
-        memory_limit: bytes for the scratch of all workers and the blocks not yet written. A worker's scratch has the
-            limit `worker_memory`. A chunk that needs more is collided in halves, and later chunks are no larger. A
-            single cell that needs more is collided while the other workers wait, in parts of its candidates.
+    memory_limit: bytes for the scratch of all workers and the blocks not yet written. A worker's scratch has the limit
+    `worker_memory`. A chunk that needs more is collided in halves, and later chunks are no larger. A single cell that
+    needs more is collided while the other workers wait, in parts of its candidates.
     """
 
     def __init__(self, pipeline: CollisionPipeline, count: int, memory_limit: int) -> None:
-        self._pipeline = pipeline
-        self._count = count
-        self._memory_limit = memory_limit
+        self._pipeline, self._count, self._memory_limit = pipeline, count, memory_limit
         self._sizes = chunk_sizes(pipeline.device_model.device)
         self._probe = probe_cells(pipeline.cell_width, self._sizes)
         self._worker_memory = worker_memory(memory_limit, count)
@@ -257,14 +242,11 @@ class Workers:
         self._max_cells = min(most, self._max_fitting)
         return result
 
-    def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
-
     def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._pool.shutdown(cancel_futures=True)
 
     def _collide_one(self, batch: PoseBatch) -> tuple[ContactBlock, ChunkReport]:
         """Collides one chunk; in parts where its scratch exceeds the worker's limit, a single cell by itself."""
@@ -299,7 +281,7 @@ class Workers:
         """Collides one cell with the scratch of all workers, which wait meanwhile."""
         with self._turns.alone():
             self._workspaces.clear()
-            limit = single_cell_memory(self._memory_limit)
+            limit = self._memory_limit // 2  # the rest is for blocks
             try:
                 return self._pipeline.collide_in_parts(batch, limit)
             except ChunkTooLarge as too_large:

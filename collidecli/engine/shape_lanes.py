@@ -6,6 +6,8 @@ their operations in their order.
 
 from __future__ import annotations
 
+from typing import Any
+
 import warp as wp
 
 from collidecli.engine.device_model import LANES, MOVED_BY_WORLD
@@ -32,35 +34,16 @@ LOWER = wp.constant(4)
 UPPER = wp.constant(7)
 """Indices of an instance's bounds: centre and radius of its bounding ball, lower and upper corner of its AABB."""
 
-STORE = native(__file__, "store", LANE_STEP=LANE_STEP)
+_VALUES: dict[str, Any] = {"PRELUDE": PRELUDE, "LOAD": LOAD, "COMPOSITION": COMPOSITION, "EPILOGUE": EPILOGUE}
+_VALUES |= {"OUTWARD": OUTWARD, "INFINITE": INFINITE, "MOVED_BY_WORLD": MOVED_BY_WORLD, "PLANE": PLANE, "CONE": CONE}
+_VALUES |= {"LANES": LANES, "LANE_STEP": LANE_STEP, "BOUND_NUMBERS": BOUND_NUMBERS, "BOX_NUMBERS": BOX_NUMBERS}
+_VALUES |= {"CENTER": CENTER, "RADIUS": RADIUS, "LOWER": LOWER, "UPPER": UPPER}
+_VALUES["STORE"] = native(__file__, "store", LANE_STEP=LANE_STEP)
+_VALUES["EXTENTS"] = native(__file__, "extents", **{kind.name: int(kind) for kind in ShapeType})
+"""Values of the sections of C++."""
 
-EXTENTS = native(__file__, "extents", **{kind.name: int(kind) for kind in ShapeType})
 
-
-@wp.func_native(
-    native(
-        __file__,
-        "place_lanes",
-        PRELUDE=PRELUDE,
-        LOAD=LOAD,
-        STORE=STORE,
-        COMPOSITION=COMPOSITION,
-        EXTENTS=EXTENTS,
-        OUTWARD=OUTWARD,
-        INFINITE=INFINITE,
-        MOVED_BY_WORLD=MOVED_BY_WORLD,
-        LANES=LANES,
-        BOUND_NUMBERS=BOUND_NUMBERS,
-        CENTER=CENTER,
-        RADIUS=RADIUS,
-        PLANE=PLANE,
-        CONE=CONE,
-        LOWER=LOWER,
-        UPPER=UPPER,
-        LANE_STEP=LANE_STEP,
-        EPILOGUE=EPILOGUE,
-    )
-)
+@wp.func_native(native(__file__, "place_lanes", **_VALUES))
 def place_lanes(
     body_pose: wp.array[Pose],
     world_shift: wp.array[Pose],
@@ -106,29 +89,13 @@ def read_ahead(
     ...
 
 
-@wp.func_native(
-    native(
-        __file__, "place_empty", LANES=LANES, BOUND_NUMBERS=BOUND_NUMBERS, INFINITE=INFINITE, RADIUS=RADIUS, UPPER=UPPER
-    )
-)
+@wp.func_native(native(__file__, "place_empty", **_VALUES))
 def place_empty(bound: wp.array[wp.float32], first: int, count: int):
     """Sets inverted boxes, beyond a plane's bounds, for the instances of a slot that is not used."""
     ...
 
 
-@wp.func_native(
-    native(
-        __file__,
-        "bound_block",
-        PRELUDE=PRELUDE,
-        LANES=LANES,
-        BOX_NUMBERS=BOX_NUMBERS,
-        BOUND_NUMBERS=BOUND_NUMBERS,
-        LOWER=LOWER,
-        UPPER=UPPER,
-        EPILOGUE=EPILOGUE,
-    )
-)
+@wp.func_native(native(__file__, "bound_block", **_VALUES))
 def bound_block(bound: wp.array[wp.float32], slot: int, lanes: int, block_box: wp.array[wp.float32]):
     """Writes the box around the bounds of a slot in all lanes of its block. lanes: 1 or a multiple of LANES."""
     ...

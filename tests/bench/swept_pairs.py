@@ -138,7 +138,7 @@ def main() -> None:
             counts["pairs"] += len(PAIRS)
             counts["rows"] += len(rows["status"])
             counts["undecided"] += int((rows["status"] == UNDECIDED).sum())
-            counts.update(compare(model, step, rows, stage.distances))
+            counts.update(compare(model, step, rows, stage.sweeper.distances))
     for name, count in counts.items():
         print(f"{name:22}{count:10}")
     print(f"{'sweep':22}{1e6 * seconds / counts['models']:10.1f} us of processor time a pair and step")

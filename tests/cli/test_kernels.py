@@ -18,13 +18,13 @@ import pytest
 import warp as wp
 
 from collidecli.engine.joint_kinematics import MANY, pose_tree
-from collidecli.engine.runtime.kernel_cache import initialize
+from collidecli.engine.runtime.kernel import initialize
 from tests.cli.conftest import write_poses
 from tests.support.batches import environment
 
 WITHOUT_CARRIED = """
 import sys
-from collidecli.engine.runtime import kernel_cache
+from collidecli.engine.runtime import kernel as kernel_cache
 kernel_cache.FOLDER = ""
 from collidecli.cli.guard import command
 sys.exit(command())

@@ -273,7 +273,7 @@ SLEEP = f"import ctypes\n{{}}print('ready', flush=True)\n{{}}ctypes.CDLL(None).s
 """Python calls no handler during `system`, nor during a read if the signal arrives just before it."""
 STARTING = (
     "from collidecli.cli.stop import stopping_in_time\n"
-    "from collidecli.engine.runtime.kernel_cache import stderr_without\n"
+    "from collidecli.engine.runtime.kernel import stderr_without\n"
     "with stopping_in_time(), stderr_without(b'error'):\n    ",
     "    ",
 )

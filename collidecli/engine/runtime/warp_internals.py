@@ -117,19 +117,18 @@ def hashing_lock() -> threading.RLock:
 def keep_struct_dtypes() -> None:
     """Makes a known Warp build the NumPy type of a struct once, under its own lock: NumPy parses formats such as "3f8"
     as Python, in which two threads may fail (`DeferredFunction`)."""
-    if is_known_warp():
-        from warp._src.codegen import Struct
+    if not is_known_warp():
+        return
+    from warp._src.codegen import Struct
 
-        Struct.numpy_dtype = _once(Struct.numpy_dtype)
+    build: Any = Struct.numpy_dtype
 
-
-def _once(build: Callable[[Any], Any]) -> Any:
     @cache
     def numpy_dtype(struct: Any) -> np.dtype:
         with hashing_lock():
             return np.dtype(build(struct))
 
-    return numpy_dtype
+    Struct.numpy_dtype = numpy_dtype  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def share_header_folder(folder: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from collidecli.numerics.elementary import atan2, sincos
 from collidecli.numerics.matrices import compose_poses, cross, dot, norm
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType, ball_radius, half_extents, support_heights
+
+if TYPE_CHECKING:
+    from collidecli.engine.distances import PairDistanceRows, PairDistances
 
 # Motion of bodies and shapes between consecutive frames: origins in straight lines, rotations by the shortest slerp.
 #
@@ -313,7 +316,7 @@ class PairSteps(Rows):
 
     radius0, radius1: float64[n], see `turning_radius` [m]. reach0, reach1: float64[n], largest distance of a point of
     each shape from its body's origin; of a sphere that of its centre. far0, far1: float64[n], of a sphere too that of
-    its surface [m]. speed: float64[n], `largest_speed` [m]. margin: float64[n], sum of both margins [m].
+    its surface [m]. speed: float64[n], bound of `pair_steps` [m]. margin: float64[n], sum of both margins [m].
     """
 
     rows: np.ndarray
@@ -338,29 +341,22 @@ class PairSteps(Rows):
 
 
 def pair_steps(supports: Supports, rows: np.ndarray, of0: ShapeSteps, of1: ShapeSteps, margin: np.ndarray) -> PairSteps:
-    """Pairs of shapes in steps, with their bounds."""
+    """Pairs of shapes in steps, with their bounds.
+
+    The speed of any point of one shape relative to any point of the other is the least of three bounds, of which each
+    holds: that of both motions in world, and those of the motion of each shape relative to the other's body. In the
+    frame of a body that turns by w, a point at r from the origin of the other, which turns by w', moves with (u' - w x
+    u) + (w' - w) x r, where u, from one origin to the other, is linear in time: the length of the first part is largest
+    at one end of the step.
+    """
     radius0, radius1 = turning_radius(supports, rows[:, 0], of0), turning_radius(supports, rows[:, 1], of1)
     ball = np.where(supports.is_ball, 0.0, supports.radius)
     reach0, reach1 = norm(of0.arm) + ball[rows[:, 0]], norm(of1.arm) + ball[rows[:, 1]]
     far0, far1 = norm(of0.arm) + supports.radius[rows[:, 0]], norm(of1.arm) + supports.radius[rows[:, 1]]
-    speed = largest_speed(of0, of1, (radius0, radius1), (reach0, reach1))
-    return PairSteps(rows, of0, of1, radius0, radius1, reach0, reach1, far0, far1, speed, margin)
-
-
-def largest_speed(
-    of0: ShapeSteps, of1: ShapeSteps, radius: tuple[np.ndarray, np.ndarray], reach: tuple[np.ndarray, np.ndarray]
-) -> np.ndarray:
-    """float64[n]: bound of the speed of any point of one shape relative to any point of the other [m].
-
-    The least of three bounds, of which each holds: that of both motions in world, and those of the motion of each
-    shape relative to the other's body. In the frame of a body that turns by w, a point at r from the origin of the
-    other, which turns by w', moves with (u' - w x u) + (w' - w) x r, where u, from one origin to the other, is linear
-    in time: the length of the first part is largest at one end of the step. radius, reach: see `PairSteps`.
-    """
-    found = norm(of1.shift - of0.shift) + _product(norm(of0.turn), radius[0]) + _product(norm(of1.turn), radius[1])
-    for one, other, far in ((of0, of1, reach[1]), (of1, of0, reach[0])):
-        found = np.minimum(found, _speed_in_frame(one, other, far))
-    return found * UPWARDS
+    speed = norm(of1.shift - of0.shift) + _product(norm(of0.turn), radius0) + _product(norm(of1.turn), radius1)
+    for one, other, reach in ((of0, of1, reach1), (of1, of0, reach0)):
+        speed = np.minimum(speed, _speed_in_frame(one, other, reach))
+    return PairSteps(rows, of0, of1, radius0, radius1, reach0, reach1, far0, far1, speed * UPWARDS, margin)
 
 
 def speed_along(pairs: PairSteps, normal: np.ndarray) -> np.ndarray:
@@ -376,22 +372,12 @@ def speed_along(pairs: PairSteps, normal: np.ndarray) -> np.ndarray:
     return along + (UPWARDS - 1.0) * (np.abs(along) + size)
 
 
-@dataclass(frozen=True)
-class PairFrames:
-    """A frame of each pair: the world, or that of one of its bodies. turn: its rotation vector over the step [rad].
+def pair_frames(pairs: PairSteps, normal: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The frame of each pair, world or that of one of its bodies, with the least curvature; in world that along
+    `normal`, float64[n, 3], unit.
 
-    speed: bound of the time derivative of q - p in the frame, for any points p and q of both shapes [m]. along, any:
-    bounds of the second one, along the direction of the choice and along any [m]. Infinite without a bound.
-    """
-
-    turn: np.ndarray
-    speed: np.ndarray
-    along: np.ndarray
-    any: np.ndarray
-
-
-def pair_frames(pairs: PairSteps, normal: np.ndarray) -> PairFrames:
-    """The frame of each pair with the least curvature; in world that along `normal`, float64[n, 3], unit.
+    Returns its rotation vector over the step [rad]; a bound of the time derivative of q - p in the frame, for any
+    points p and q of both shapes; and bounds of the second one along the direction, and along any [m].
 
     In world the acceleration of a point at r from the axis of a rotation w is w x (w x r). In the frame of a body, p is
     at rest, and with the vector u from its origin to the other's, u' its constant velocity, and e = w' - w, that of q
@@ -399,12 +385,13 @@ def pair_frames(pairs: PairSteps, normal: np.ndarray) -> PairFrames:
     at one end.
     """
     of0, of1 = pairs.of0, pairs.of1
-    turns, speeds, curvatures = [np.zeros_like(normal), of0.turn, of1.turn], [_world_speed(pairs)], []
+    turning = _product(norm(of0.turn), pairs.radius0) + _product(norm(of1.turn), pairs.radius1)
+    turns, speeds = [np.zeros_like(normal), of0.turn, of1.turn], [norm(of1.shift - of0.shift) + turning]
     along, every = np.zeros(len(pairs)), np.zeros(len(pairs))
     for motion, radius in ((of0, pairs.radius0), (of1, pairs.radius1)):
         along = along + _product(norm(cross(normal, motion.turn)) * norm(motion.turn), radius)
         every = every + _product(dot(motion.turn, motion.turn), radius)
-    curvatures.append(np.where(np.isinf(every), np.inf, along))
+    curvatures = [np.where(np.isinf(every), np.inf, along)]
     for one, other, reach in ((of0, of1, pairs.reach1), (of1, of0, pairs.reach0)):
         shift, between, difference = other.shift - one.shift, other.origin - one.origin, other.turn - one.turn
         ends = (cross(one.turn, 2.0 * shift - cross(one.turn, at)) for at in (between, between + shift))
@@ -413,20 +400,7 @@ def pair_frames(pairs: PairSteps, normal: np.ndarray) -> PairFrames:
         speeds.append(_speed_in_frame(one, other, reach))
     chosen, rows = np.argmin(np.stack(curvatures), axis=0), np.arange(len(pairs))
     turn, speed, curvature = (np.stack(each)[chosen, rows] for each in (turns, speeds, curvatures))
-    every = np.where(chosen == 0, every, curvature)
-    return PairFrames(turn, speed * UPWARDS, curvature * UPWARDS, every * UPWARDS)
-
-
-def farthest_points(pairs: PairSteps) -> np.ndarray:
-    """float64[n]: bound of the distance of any point of one shape and any of the other over the step [m]."""
-    between = pairs.of1.origin - pairs.of0.origin
-    ends = norm(between), norm(between + pairs.of1.shift - pairs.of0.shift)
-    return np.maximum(*ends) + pairs.far0 + pairs.far1
-
-
-def _world_speed(pairs: PairSteps) -> np.ndarray:
-    turning = _product(norm(pairs.of0.turn), pairs.radius0) + _product(norm(pairs.of1.turn), pairs.radius1)
-    return norm(pairs.of1.shift - pairs.of0.shift) + turning
+    return turn, speed * UPWARDS, curvature * UPWARDS, np.where(chosen == 0, every, curvature) * UPWARDS
 
 
 def _speed_in_frame(one: ShapeSteps, other: ShapeSteps, reach: np.ndarray) -> np.ndarray:
@@ -448,7 +422,7 @@ def _product(angle: np.ndarray, radius: np.ndarray) -> np.ndarray:
 # speed at which the distance decreases. Three bounds apply, and the longest advance is taken. Along a fixed direction
 # n the separation of the two shapes, by their support heights, decreases at most by `speed_along`; and between two
 # times it is bounded from below by its values at both and its curvature (`_along_direction`). The distance itself
-# decreases at most by `largest_speed`. A shape that is not convex may touch beside n, so that for it the first two
+# decreases at most by `PairSteps.speed`. A shape that is not convex may touch beside n, so that for it the first two
 # bounds hold only for the separation along n, never for the distance.
 #
 # Source: Mirtich 1996; Zhang, Lee, Kim 2006 (directional bounds); Catto 2013 (separation along a fixed axis).
@@ -467,27 +441,6 @@ SHORTENED = 1.0 - 1e-9
 """Factor of an advance, which exceeds its rounding."""
 LEAST_ADVANCE = 1e-13
 """Of a step: shorter advances are lost in the rounding of the time."""
-
-
-class MeasuredRows(Protocol):
-    """Distances of pairs of shapes at poses; see `distances`."""
-
-    @property
-    def distance(self) -> np.ndarray: ...
-    @property
-    def error(self) -> np.ndarray: ...
-    @property
-    def normal(self) -> np.ndarray: ...
-    @property
-    def point0(self) -> np.ndarray: ...
-    @property
-    def point1(self) -> np.ndarray: ...
-
-
-class Distances(Protocol):
-    """Least distances of pairs of shapes."""
-
-    def measure(self, rows: np.ndarray, poses: np.ndarray) -> MeasuredRows: ...
 
 
 @dataclass(frozen=True)
@@ -513,7 +466,7 @@ class Query:
     margins [m]. rounding: of the poses [m].
     """
 
-    found: MeasuredRows
+    found: PairDistanceRows
     distance: np.ndarray
     error: np.ndarray
     separation: np.ndarray
@@ -525,7 +478,7 @@ class Query:
 class Sweeper:
     """Queries of pairs of shapes within their steps. tolerance: a pair touches at this distance or less [m]."""
 
-    distances: Distances
+    distances: PairDistances
     supports: Supports
     tolerance: float
 
@@ -561,11 +514,9 @@ class Sweeper:
     def advance(self, pairs: PairSteps, rounds: int = ROUNDS) -> Advance:
         """The first touch of each pair in its step. rounds: largest number of distances of a pair."""
         count = len(pairs)
-        result = Advance(
-            np.full(count, UNDECIDED, np.uint8), np.zeros(count), np.zeros(count), np.zeros(count),
-            np.zeros((count, 3)), np.zeros((count, 3)), np.zeros((count, 3)),
-        )  # fmt: skip
-        before, expected, elapsed = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros(count)
+        scalars, vectors = np.zeros((4, count)), np.zeros((5, count, 3))
+        result = Advance(np.full(count, UNDECIDED, np.uint8), *scalars[:3], *vectors[:3])
+        elapsed, before, expected = scalars[3], *vectors[3:]
         active = np.arange(count)
         for _ in range(rounds):
             if not len(active):
@@ -646,18 +597,20 @@ class MovingDirection:
         With n' = s x n, of size s at most, n.(q - p) has the second derivative n''.(q - p) + 2 n'.(q - p)' +
         n.(q - p)''. Directions that moved by more than LARGEST_TURN rest in the frame, as do those of planes.
         """
-        frames = pair_frames(pairs, direction)
-        last = rotated(rotations(frames.turn, elapsed), before)
+        turn, speed, along, every = pair_frames(pairs, direction)
+        last = rotated(rotations(turn, elapsed), before)
         axis = cross(last, direction)
         with np.errstate(invalid="ignore", divide="ignore"):
             own = axis / elapsed[:, None]
-        far = farthest_points(pairs)
+        between = pairs.of1.origin - pairs.of0.origin
+        ends = norm(between), norm(between + pairs.of1.shift - pairs.of0.shift)
+        far = np.maximum(*ends) + pairs.far0 + pairs.far1  # of any point of one shape and any of the other
         follows = (elapsed > 0.0) & (norm(axis) < LARGEST_TURN) & (dot(last, direction) > 0.0) & np.isfinite(far)
         own = np.where(follows[:, None], own, 0.0)
         rate = norm(own)
         with np.errstate(invalid="ignore"):
-            moving = frames.any + rate * (2.0 * frames.speed + rate * far)
-        return cls(frames.turn, own, np.where(rate > 0.0, moving, frames.along))
+            moving = every + rate * (2.0 * speed + rate * far)
+        return cls(turn, own, np.where(rate > 0.0, moving, along))
 
     def after(self, direction: np.ndarray, rows: np.ndarray, time: np.ndarray) -> np.ndarray:
         """float64[n, 3]: the directions of some rows a part `time` of the step later."""
@@ -701,20 +654,11 @@ QUERIES = 16
 """Largest number of distances of a pair between the ends of its touch."""
 
 
-@dataclass(frozen=True)
-class LeastDistance:
-    """Of each pair: the least distance that was found less both margins, and a lower bound of all [m]. touches:
-    bool[n], whether it is a touch for certain at a time between."""
-
-    found: np.ndarray
-    bound: np.ndarray
-    touches: np.ndarray
-
-
 def least_distance(
     sweeper: Sweeper, pairs: PairSteps, begin: np.ndarray, end: np.ndarray, known: tuple[np.ndarray, ...]
-) -> LeastDistance:
-    """The least distance of each pair from `begin` to `end`, float64[n] in [0, 1].
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The least distance of each pair, less both margins, that is found from `begin` to `end`, float64[n] in [0, 1]; a
+    lower bound of all [m]; and bool[n], whether there is a touch for certain at a time between.
 
     known: distances less margins at the begin and at the end, and their lower bounds, float64[n] each.
     """
@@ -749,4 +693,4 @@ def least_distance(
         left[active, used], right[active, used] = time, high
         at_left[active, used], at_right[active, used] = lower, of_high
         right[active, lowest], at_right[active, lowest] = time, lower
-    return LeastDistance(least, np.minimum(bounds(np.arange(count)).min(axis=1, initial=np.inf), least), touches)
+    return least, np.minimum(bounds(np.arange(count)).min(axis=1, initial=np.inf), least), touches

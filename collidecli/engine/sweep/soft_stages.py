@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -38,60 +37,37 @@ from collidecli.numerics.matrices import cross, dot, norm
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.particles import canonical_triangles
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import SOFT_SWEEP, ContactGroup, GroupRows, no_rows
+from collidecli.scene.tables import SOFT_SWEEP, GroupRows, no_rows
+
+SoftRows = tuple[np.ndarray, dict[str, np.ndarray]]
+"""Steps of rows, entries int64[n] of `BodySteps`, and their columns."""
 
 
-@dataclass(frozen=True)
-class SoftRows:
-    """Rows of steps, entries int64[n] of `BodySteps`, and their columns."""
+def soft_rows(
+    pairs: ItemPairs,
+    kind: int,
+    weights: np.ndarray,
+    found: dict[str, np.ndarray],
+    motion: ShapeSteps,
+    float_type: np.dtype,
+) -> SoftRows:
+    """The rows of touches of particles or triangles with shapes in steps.
 
-    step: np.ndarray
-    columns: dict[str, np.ndarray]
-
-
-@dataclass(frozen=True)
-class Touches:
-    """Touches of particles or triangles with shapes in steps. step: int64[n], items: int32[n, k], shape: int32[n].
-
-    kind: 0 of particles, 2 of triangles. weights: float64[n, 3], of their particles at `enter`. found: status, enter,
-    leave, least, least_bound, normal, and point from the origin of the shape's body, by name. motion: of the shapes.
+    weights: float64[n, 3], of the particles at `enter`. found: status, enter, leave, least, least_bound, normal, and
+    point from the origin of the shape's body, by name. motion: of the shapes.
     """
-
-    step: np.ndarray
-    items: np.ndarray
-    shape: np.ndarray
-    kind: int
-    weights: np.ndarray
-    found: dict[str, np.ndarray]
-    motion: ShapeSteps
-
-    def rows(self, float_type: np.dtype) -> SoftRows:
-        """The rows of the group."""
-        found, enter = self.found, self.found["enter"]
-        indices = np.full((len(self.step), 3), -1, np.int32)
-        indices[:, : self.items.shape[1]] = self.items
-        tunnel = (found["status"] == TOUCH) & (enter > 0.0) & (found["leave"] < 1.0)
-        of = {
-            **found, "kind": np.full(len(self.step), self.kind), "indices": indices, "barycentric": self.weights,
-            "shape": self.shape, "tunnel": tunnel,
-            "point_world": found["point"] + self.motion.origin + enter[:, None] * self.motion.shift,
-        }  # fmt: skip
-        columns = {
-            column.name: np.ascontiguousarray(of[column.name], column.dtype_for(float_type)) + column.dtype.type(0)
-            for column in SOFT_SWEEP.columns
-        }
-        return SoftRows(self.step, columns)
-
-
-def group_rows(parts: list[SoftRows], bodies: BodySteps, cell_count: int, float_type: np.dtype) -> GroupRows:
-    """The rows of all parts in the order of the group."""
-    if not parts:
-        return no_rows(SOFT_SWEEP, cell_count, float_type)
-    cell = np.concatenate([bodies.cell[part.step] for part in parts])
-    columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
-    order = np.lexsort((columns["shape"], *columns["indices"].T[::-1], columns["kind"], cell))
-    columns = {name: values[order] for name, values in columns.items()}
-    return GroupRows(np.bincount(cell, minlength=cell_count).astype(np.int64), columns)
+    enter = found["enter"]
+    indices = np.full((len(pairs), 3), -1, np.int32)
+    indices[:, : pairs.items.shape[1]] = pairs.items
+    of = {
+        **found, "kind": np.full(len(pairs), kind), "indices": indices, "barycentric": weights, "shape": pairs.shape,
+        "tunnel": (found["status"] == TOUCH) & (enter > 0.0) & (found["leave"] < 1.0),
+        "point_world": found["point"] + motion.origin + enter[:, None] * motion.shift,
+    }  # fmt: skip
+    return pairs.step, {
+        column.name: np.ascontiguousarray(of[column.name], column.dtype_for(float_type)) + column.dtype.type(0)
+        for column in SOFT_SWEEP.columns
+    }
 
 
 class RowKeys:
@@ -99,7 +75,7 @@ class RowKeys:
 
     def __init__(self, parts: list[SoftRows], particles: int, shapes: int) -> None:
         self._particles, self._shapes = particles, shapes
-        keys = [self._of(part.step, part.columns["indices"][:, 0], part.columns["shape"]) for part in parts]
+        keys = [self._of(step, columns["indices"][:, 0], columns["shape"]) for step, columns in parts]
         self._keys = np.unique(np.concatenate([np.zeros(0, np.int64), *keys]))
 
     def _of(self, step: np.ndarray, particle: np.ndarray, shape: np.ndarray) -> np.ndarray:
@@ -209,20 +185,15 @@ class PointCandidates:
 
     def __init__(self, model: Model, shapes: SweptCandidates, tolerance: float, triangles: bool = False) -> None:
         self._model, self._shapes = model, shapes
-        particles = model.particles
-        touched = particles.touched_shapes
-        self._touched = touched & (model.shapes.type != ShapeType.PLANE) if triangles else touched
+        particles, touched = model.particles, model.particles.touched_shapes
+        self.touched = touched & (model.shapes.type != ShapeType.PLANE) if triangles else touched
+        """bool[S]: shapes that may touch a particle, or a triangle."""
         self._inflation = model.shapes.margin + 0.5 * tolerance
         self._reach = particles.radius + 0.5 * tolerance
         templates = range(int(model.world_template.max()) + 1)
         held = canonical_triangles(particles.triangle) if triangles else None
         self._items = [active_items(particles, template, held) for template in templates]
-        self._rows = [rows[self._touched[rows]] for rows in map(model.template_shapes, templates)]
-
-    @property
-    def touched(self) -> np.ndarray:
-        """bool[S]: shapes that may touch a particle, or a triangle."""
-        return self._touched
+        self._rows = [rows[self.touched[rows]] for rows in map(model.template_shapes, templates)]
 
     def find(self, bodies: BodySteps, positions: Positions, step: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Particles int32[n, 1] or triangles int32[n, 3], and shapes int32[n], of candidates in a step, an entry of
@@ -290,10 +261,9 @@ class Positions:
 
     def of(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """float64[P, 3] twice: of a step, an entry of `bodies`."""
-        found = self._positions
-        world = int(self._world[step]) if found.shape[1] > 1 else 0
-        frame = int(self._frame[step])
-        return tuple(found[at if len(found) > 1 else 0, world] for at in (frame, frame + 1))  # pyright: ignore
+        world, frame = self._world[step] if self._positions.shape[1] > 1 else 0, self._frame[step]
+        begin, end = (frame, frame + 1) if len(self._positions) > 1 else (0, 0)
+        return self._positions[begin, world], self._positions[end, world]
 
 
 @dataclass(frozen=True)
@@ -372,18 +342,16 @@ FACE = 2
 
 @dataclass(frozen=True)
 class ElementSweep:
-    """Finds the triangles that touch shapes between frames. sweepers, point_sweepers: of triangles and of particles."""
+    """Finds the triangles that touch shapes between frames. sweepers, point_sweepers: of triangles and of particles.
+    lowest: see `lowest_distance`."""
 
     model: Model
     supports: Supports
     candidates: PointCandidates
     sweepers: Sweepers
     point_sweepers: Sweepers
+    lowest: tuple[np.ndarray, np.ndarray]
     float_type: np.dtype
-
-    @cached_property
-    def _lowest(self) -> tuple[np.ndarray, np.ndarray]:
-        return lowest_distance(self.model, self.supports)
 
     def rows(
         self, bodies: BodySteps, positions: Positions, told: RowKeys, workspace: Workspace
@@ -407,7 +375,7 @@ class ElementSweep:
         touches = of["least"] + values["rounding"] <= self.sweepers.tolerance
         of["status"] = np.where(touches, TOUCH, of["status"])
         of["least_bound"] = self._bound(pairs, found, values, of["least"])
-        return Touches(pairs.step, pairs.items, pairs.shape, FACE, found["weights"], of, motion).rows(self.float_type)
+        return soft_rows(pairs, FACE, found["weights"], of, motion, self.float_type)
 
     def _measure(
         self, pairs: ItemPairs, found: np.ndarray, motion: ShapeSteps, of: dict[str, np.ndarray], workspace: Workspace
@@ -440,7 +408,7 @@ class ElementSweep:
     def _bound(self, pairs: ItemPairs, found: np.ndarray, values: np.ndarray, least: np.ndarray) -> np.ndarray:
         """float64[n]: lower bound of the distances in the step [m]. Outside of the touch none is below half the
         tolerance; between its ends the distance falls by the speed at most, where the signed distance has no jumps."""
-        lowest, jumps = self._lowest
+        lowest, jumps = self.lowest
         radius = self.model.particles.radius[pairs.items].max(axis=1)
         floor = lowest[pairs.shape] - values["inflation"].max(axis=1) - values["rounding"]
         bound = np.where(jumps[pairs.shape], floor - radius, np.maximum(found["bound"], floor))
@@ -487,14 +455,9 @@ class PointSweepStage:
         triangles = self.elements.sweepers.kernels if self.elements else ()
         return [kernel for kernel, _ in (*self.sweepers.kernels, *triangles)]
 
-    @property
-    def group(self) -> ContactGroup:
-        return SOFT_SWEEP
-
-    @property
-    def width(self) -> int:
-        """One: the particles of a cell are found together."""
-        return 1
+    group = SOFT_SWEEP
+    width = 1
+    """The particles of a cell are found together."""
 
     def collide_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
@@ -516,7 +479,13 @@ class PointSweepStage:
             for part, candidates in self.elements.rows(bodies, positions, told, workspace):
                 count += candidates
                 parts.append(part)
-        return group_rows(parts, bodies, batch.cell_count, self.float_type), count
+        if not parts:
+            return no_rows(SOFT_SWEEP, batch.cell_count, self.float_type), count
+        cell = np.concatenate([bodies.cell[step] for step, _ in parts])
+        columns = {name: np.concatenate([part[name] for _, part in parts]) for name in parts[0][1]}
+        order = np.lexsort((columns["shape"], *columns["indices"].T[::-1], columns["kind"], cell))
+        columns = {name: values[order] for name, values in columns.items()}
+        return GroupRows(np.bincount(cell, minlength=batch.cell_count).astype(np.int64), columns), count
 
     def _touches(self, bodies: BodySteps, pairs: ItemPairs, workspace: Workspace) -> SoftRows:
         """The rows of the pairs that touch in their step or are undecided."""
@@ -527,13 +496,9 @@ class PointSweepStage:
         steps = point_steps(self.supports, pairs.shape, radius, margin, moved, motion)
         found = self.sweepers.touches(steps, workspace)
         kept = np.flatnonzero(found["status"] != CLEAR)
-        of = {name: found[name][kept] for name in (*_FOUND, "normal", "point")}
-        weights = np.tile([1.0, 0.0, 0.0], (len(kept), 1))
-        held = pairs.take(kept)
-        return Touches(held.step, held.items, held.shape, VERTEX, weights, of, motion.take(kept)).rows(self.float_type)
-
-
-_FOUND = ("status", "enter", "leave", "least", "least_bound")
+        names = "status", "enter", "leave", "least", "least_bound", "normal", "point"
+        of, weights = {name: found[name][kept] for name in names}, np.tile([1.0, 0.0, 0.0], (len(kept), 1))
+        return soft_rows(pairs.take(kept), VERTEX, weights, of, motion.take(kept), self.float_type)
 
 
 def point_sweep_stage(device_model: DeviceModel, shapes: SweepStage) -> PointSweepStage:
@@ -549,5 +514,7 @@ def point_sweep_stage(device_model: DeviceModel, shapes: SweepStage) -> PointSwe
         used = families(model.shapes.type[triangles.touched])
         own = kernels_of(swept_elements, [each if uses else None for each, uses in zip(surfaces, used, strict=True)])
         of_triangles = Sweepers(device_model, own, tolerance, ElementStep, ElementTouch)
-        elements = ElementSweep(model, supports, triangles, of_triangles, sweepers, shapes.float_type)
+        elements = ElementSweep(
+            model, supports, triangles, of_triangles, sweepers, lowest_distance(model, supports), shapes.float_type
+        )
     return PointSweepStage(device_model, supports, candidates, sweepers, elements, shapes.float_type)

@@ -33,7 +33,7 @@ from collidecli.engine.sweep.motion import (
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.filters import allowed_pairs, pair_lengths
 from collidecli.scene.model import Model
-from collidecli.scene.tables import SWEEP, ContactGroup, GroupRows, no_rows
+from collidecli.scene.tables import SWEEP, GroupRows, no_rows
 
 if TYPE_CHECKING:
     from collidecli.engine.geometry.signed_distance import FieldStore
@@ -73,8 +73,7 @@ class SweptCandidates:
             else:  # of each filter class and kind the first shape
                 used = np.stack([self._model.pair_filter.shape_class[rows], kinds[rows]], axis=1)
                 first = rows[np.sort(np.unique(used, axis=0, return_index=True)[1])]
-                held = np.stack(np.triu_indices(len(first)), axis=1)
-                held = first[held]
+                held = first[np.stack(np.triu_indices(len(first)), axis=1)]
                 held = np.concatenate([held[self._allowed(held)], self._model.pair_filter.forced])
             _, one = np.unique(np.sort(kinds[held], axis=1), axis=0, return_index=True)
             found.append(held[one])
@@ -112,9 +111,9 @@ class SweptCandidates:
         angle = norm(motion.turn)
         with np.errstate(invalid="ignore"):
             bulge = np.where(angle > 0.0, angle * angle * radius / 8.0, 0.0)
-        ends = [motion.at(np.full(len(step), time)) for time in (0.0, 1.0)]
         lower, upper = (np.full((len(step), 3), sign * np.inf) for sign in (1.0, -1.0))
-        for pose in ends:
+        for time in (0.0, 1.0):
+            pose = motion.at(np.full(len(step), time))
             half = _world_extents(pose[:, 3:], self._supports.half[row], self._supports.radius[row])
             lower, upper = np.minimum(lower, pose[:, :3] - half), np.maximum(upper, pose[:, :3] + half)
         grown = (bulge + inflation[row])[:, None]
@@ -195,27 +194,21 @@ ROWS_AT_ONCE = 1 << 15
 
 @dataclass(frozen=True)
 class SweepStage:
-    """Finds the pairs of shapes that touch between frames. tolerance: they touch at this distance or less [m]."""
+    """Finds the pairs of shapes that touch between frames. inflation: float64[S], of swept boxes [m]."""
 
     model: Model
-    distances: PairDistances
     candidates: SweptCandidates
     sweeper: Sweeper
     inflation: np.ndarray
     float_type: np.dtype
 
+    group = SWEEP
+    width = 1
+    """The pairs of a cell are found together."""
+
     def kernels(self) -> list[wp.Kernel]:
         """None: those of the distances are loaded with them."""
         return []
-
-    @property
-    def group(self) -> ContactGroup:
-        return SWEEP
-
-    @property
-    def width(self) -> int:
-        """One: the pairs of a cell are found together."""
-        return 1
 
     def collide_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
@@ -234,9 +227,8 @@ class SweepStage:
         if not parts:
             return no_rows(SWEEP, batch.cell_count, self.float_type), count
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        return GroupRows(
-            np.bincount(np.concatenate(cells), minlength=batch.cell_count).astype(np.int64), columns
-        ), count
+        counts = np.bincount(np.concatenate(cells), minlength=batch.cell_count).astype(np.int64)
+        return GroupRows(counts, columns), count
 
     def _touches(
         self, bodies: BodySteps, step: np.ndarray, rows: np.ndarray
@@ -260,17 +252,16 @@ class SweepStage:
             np.where(is_one, getattr(entered, name), getattr(left, name)) for name in ("distance", "lower")
         )
         known = entered.distance, of_leave, entered.lower, bound_of_leave
-        least = least_distance(self.sweeper, pairs, entered.time, leave, known)
-        touches = (entered.status == TOUCH) | (left.status == TOUCH) | least.touches
+        least, bound, touches = least_distance(self.sweeper, pairs, entered.time, leave, known)
+        touches |= (entered.status == TOUCH) | (left.status == TOUCH)
         entered, left = self._to_touch(pairs, entered, touches, 1), self._to_touch(pairs, left, touches, -1)
         leave = _leave(entered, left)
         # Outside of the touch no distance is below half the tolerance; of a pair at relative rest it does not change.
-        bound = np.minimum(least.bound, 0.5 * self.sweeper.tolerance)
-        bound = np.where(pairs.speed > 0.0, bound, least.found)
+        bound = np.where(pairs.speed > 0.0, np.minimum(bound, 0.5 * self.sweeper.tolerance), least)
         found = {
             "shape0": pairs.rows[:, 0], "shape1": pairs.rows[:, 1], "status": np.where(touches, TOUCH, UNDECIDED),
             "tunnel": touches & (entered.time > 0.0) & (leave < 1.0), "enter": entered.time, "leave": leave,
-            "least": least.found, "least_bound": bound, "point0": entered.point0, "point1": entered.point1,
+            "least": least, "least_bound": bound, "point0": entered.point0, "point1": entered.point1,
             "normal": entered.normal,
         }  # fmt: skip
         return {
@@ -297,23 +288,17 @@ def _leave(entered: Advance, left: Advance) -> np.ndarray:
     return np.where(left.status == CLEAR, entered.time, np.maximum(1.0 - left.time, entered.time))
 
 
-def swept_inflation(model: Model, tolerance: float) -> np.ndarray:
-    """float64[S]: inflation of swept boxes: those of shapes within their margin and the tolerance overlap [m]."""
-    found = model.shapes.margin + 0.5 * tolerance
-    own = model.forced_margin
-    if len(own):
-        forced = np.unique(model.pair_filter.forced)
-        found[forced] = np.maximum(found[forced], 0.5 * (np.nanmax(own, initial=0.0) + tolerance))
-    return found
-
-
 def sweep_stage(
     device_model: DeviceModel, tolerance: float, float_type: np.dtype, store: FieldStore | None = None
 ) -> SweepStage:
-    """The sweep of a model with its margins. tolerance: see `SweepStage`. store: cache of signed distance fields."""
+    """The sweep of a model with its margins. tolerance: see `Sweeper`. store: cache of signed distance fields."""
     model = device_model.model
     supports = Supports(model)
     candidates = SweptCandidates(model, supports)
     distances = PairDistances(model, device_model.device, candidates.pairs_of_kinds(), store)
-    sweeper, inflation = Sweeper(distances, supports, tolerance), swept_inflation(model, tolerance)
-    return SweepStage(model, distances, candidates, sweeper, inflation, np.dtype(float_type))
+    # Swept boxes of shapes within their margin and the tolerance overlap.
+    inflation = model.shapes.margin + 0.5 * tolerance
+    if len(model.forced_margin):
+        forced, margin = np.unique(model.pair_filter.forced), np.nanmax(model.forced_margin, initial=0.0)
+        inflation[forced] = np.maximum(inflation[forced], 0.5 * (margin + tolerance))
+    return SweepStage(model, candidates, Sweeper(distances, supports, tolerance), inflation, np.dtype(float_type))

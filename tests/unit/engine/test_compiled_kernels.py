@@ -16,7 +16,7 @@ from collidecli.engine import narrow_phase
 from collidecli.engine import pipeline as pipeline_builder
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import CollisionPipeline, build_pipeline, find_device
-from collidecli.engine.runtime.kernel_cache import _files, archive_path
+from collidecli.engine.runtime.kernel import _files, archive_path
 from collidecli.engine.runtime.warp_internals import has_v3
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import warp as wp
 
-from collidecli.engine import nearest_triangles
+from collidecli.engine import distances
 from collidecli.engine.broadphase import all_pairs, sweep_and_prune
 from collidecli.engine.candidates import count_lanes, hull_of, primitive_of, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
 from collidecli.engine.contacts.compaction import CONTACT_ROWS, count_cells
 from collidecli.engine.contacts.reduction import reduce_contacts
-from collidecli.engine.distances import point_kernel
+from collidecli.engine.distances import least_of_contacts, point_kernel
 from collidecli.engine.geometry.bounds import measure_grid
 from collidecli.engine.geometry.signed_distance import fill_rows_of_mesh
 from collidecli.engine.hydroelastic.pairs import prepare_pairs
@@ -32,7 +32,6 @@ from collidecli.engine.narrowphase.triangles.heightfield_solid import (
     surfaces_kernel,
 )
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
-from collidecli.engine.nearest_triangles import least_of_contacts
 from collidecli.engine.particles import self_contacts, self_sweep, soft_contacts, swept_elements, swept_points
 from collidecli.engine.particles.surfaces import fit_boxes
 from collidecli.engine.pipeline import find_device
@@ -124,10 +123,10 @@ KERNELS = {
     "sample_corners": voxel_kernels(True, True).sample_corners,
     "least_of_contacts": least_of_contacts,
     "measure_points": point_kernel(True),
-    "nearest_of_plane": nearest_triangles.nearest_of_plane,
-    "nearest_of_convex": nearest_triangles.KERNELS["convex"],
-    "nearest_of_hull": nearest_triangles.KERNELS["hull"],
-    "nearest_of_surfaces": nearest_triangles.nearest_of_surfaces,
+    "nearest_of_plane": distances.nearest_of_plane,
+    "nearest_of_convex": distances.KERNELS["convex"],
+    "nearest_of_hull": distances.KERNELS["hull"],
+    "nearest_of_surfaces": distances.nearest_of_surfaces,
 }
 
 HEAVY = {

@@ -20,9 +20,8 @@ from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import warp_internals
 from collidecli.engine.runtime.deferred_builtins import owned_process
 from collidecli.engine.runtime.kernel import kernel, load_kernels
-from collidecli.engine.runtime.launch_queue import LaunchQueue
 from collidecli.engine.runtime.warp_internals import PARSING, DeferredFunction, RecordedLaunches, defer_functions
-from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.runtime.workspace import LaunchQueue, Workspace
 
 IMPORT = """
 import sys

@@ -14,11 +14,11 @@ from warp._src import context
 from collidecli.engine.narrowphase.collider import closed_form_kernel
 from collidecli.engine.narrowphase.primitive.box_box import collide_box_box
 from collidecli.engine.narrowphase.primitive.closed_form import collide_sphere_capsule, collide_sphere_sphere
+from collidecli.engine.runtime import kernel as kernel_cache
 from collidecli.engine.runtime import kernel as kernel_hashes
-from collidecli.engine.runtime import kernel_cache, warp_internals
+from collidecli.engine.runtime import warp_internals
 from collidecli.engine.runtime.deferred_builtins import owned_process
-from collidecli.engine.runtime.kernel import kernel, load_kernels
-from collidecli.engine.runtime.kernel_cache import initialize
+from collidecli.engine.runtime.kernel import initialize, kernel, load_kernels
 from collidecli.engine.runtime.warp_internals import DeferredFunction, KernelHashes, hashes_of
 
 

@@ -27,20 +27,22 @@ from collidecli.engine.cells import transform_shapes
 from collidecli.engine.contacts.reduction import reduce_contacts
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.pipeline import ALWAYS, find_device, load_ahead
+from collidecli.engine.runtime import kernel as kernel_cache
 from collidecli.engine.runtime import kernel as kernel_module
-from collidecli.engine.runtime import kernel_cache, warp_internals
+from collidecli.engine.runtime import warp_internals
 from collidecli.engine.runtime.kernel import (
     HEADER_FLAGS,
     SEPARATE_OPERATIONS,
+    add_to_cache,
+    archive_path,
     begin_loading,
     kernel,
     load_kernels,
     reported_compilation,
     target_flags,
 )
-from collidecli.engine.runtime.kernel_cache import add_to_cache, archive_path
-from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_internals import PARSING, V3, compiled_files, has_v3, is_compiled
+from collidecli.engine.runtime.workspace import execute_steps
 from collidecli.errors import OutputError
 from collidecli.scene.shape_types import ShapeType
 from collidecli.temporary_folders import TemporaryFolder
@@ -270,7 +272,7 @@ def test_kernels_that_are_compiled_are_counted(loaded, monkeypatch):
 BODIES = "<geom type='plane' size='1 1 1'/><body pos='0 0 .4'><geom size='.5'/></body>"
 SCENE = f"<mujoco><worldbody>{BODIES}</worldbody></mujoco>"
 COMMAND = [sys.executable, "-m", "collidecli.cli.guard"]
-NOT_CARRIED = "from collidecli.engine.runtime import kernel_cache; kernel_cache.FOLDER = '/no/folder'\n"
+NOT_CARRIED = "from collidecli.engine.runtime import kernel as kernel_cache; kernel_cache.FOLDER = '/no/folder'\n"
 
 
 @kernel
@@ -377,7 +379,7 @@ def test_a_limit_of_file_sizes_is_found(tmp_path: Path, monkeypatch):
 import resource
 import warp as wp
 wp.config.kernel_cache_dir = {str(tmp_path)!r}
-from collidecli.engine.runtime.kernel_cache import full_disk
+from collidecli.engine.runtime.kernel import full_disk
 assert full_disk() is None
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 print(full_disk())

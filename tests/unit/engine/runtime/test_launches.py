@@ -21,11 +21,10 @@ from collidecli.engine.particles.self_contacts import SELF_CONTACT_ROWS
 from collidecli.engine.particles.self_sweep import SELF_SWEEP_ROWS
 from collidecli.engine.particles.soft_contacts import SOFT_ROWS
 from collidecli.engine.pipeline import find_device
-from collidecli.engine.runtime import device_stream, launch_queue, warp_internals, workspace
+from collidecli.engine.runtime import device_stream, warp_internals, workspace
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.launch_queue import MAX_STEPS
 from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
-from collidecli.engine.runtime.workspace import ALIGNMENT, ChunkTooLarge, Workspace
+from collidecli.engine.runtime.workspace import ALIGNMENT, MAX_STEPS, ChunkTooLarge, Workspace
 from collidecli.engine.scheduler import (
     IN_FLIGHT,
     ON_CPU,
@@ -378,7 +377,7 @@ def test_scans_in_place_copies_by_the_c_library_and_too_many_threads(queue_works
     queue_workspace.fill(counts, 3)
     assert queue_workspace.scan(counts, 10) == 30
     np.testing.assert_array_equal(queue_workspace.host(counts, 10), 3 * np.arange(1, 11))
-    assert launch_queue.COPY
+    assert workspace.COPY
     copy = queue_workspace.copied(queue_workspace.array("empty", 1, wp.vec3f), 0)
     assert copy.shape == (0, 3)
     arguments = [0, line_of(queue_workspace, "value", 8, 1)]
@@ -413,7 +412,7 @@ def test_an_array_that_grows_is_written_before_it_is_freed(queue_workspace):
 @pytest.mark.parametrize("clock", ["in the queue", "of Python"])
 def test_marks_are_when_the_launches_before_them_are_complete(queue_workspace, clock, monkeypatch):
     if clock == "of Python":
-        monkeypatch.setattr(launch_queue, "CLOCK", None)
+        monkeypatch.setattr(workspace, "CLOCK", None)
     count = 3_000_000
     line = line_of(queue_workspace, "long", count, 1)
     queue_workspace.launch(fill_line, 1, [0, line])
