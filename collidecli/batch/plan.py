@@ -87,7 +87,8 @@ class EpisodeTable:
     @classmethod
     def joined(cls, tables: Sequence[EpisodeTable]) -> EpisodeTable:
         """The episodes of all tables, in their order."""
-        return cls(require_pyarrow("batch").concat_tables([_schema().empty_table(), *(each.table for each in tables)]))
+        empty = cls.of(()).table  # empty_table of pyarrow would import pandas
+        return cls(require_pyarrow("batch").concat_tables([empty, *(each.table for each in tables)]))
 
     def __len__(self) -> int:
         return self.table.num_rows

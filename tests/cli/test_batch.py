@@ -40,7 +40,7 @@ from collidecli.storage import input_files
 from collidecli.storage.files import ObjectFiles, UnavailableError
 from tests.cli.conftest import refusals, write_jobs, write_motion
 from tests.cli.test_recordings import falling, write_demos
-from tests.support.batches import JOBS, KillsOn, compute, dataset, plan, result_count, start, two_mounts
+from tests.support.batches import JOBS, KillsOn, compute, dataset, environment, plan, result_count, start, two_mounts
 
 LENGTHS = (12, 5, 20, 9, 16, 7)
 
@@ -116,6 +116,17 @@ def test_the_whole_run_killed_goes_on_where_it_was(jobs, collide):
     assert collide.result("batch status B")["done"] == 6
     compute(collide, "A")
     assert dataset(collide, "A") == dataset(collide, "B")
+
+
+def test_neither_a_batch_nor_its_workers_import_pandas(jobs, collide):
+    """pyarrow imports it for some calls, which takes as long as an episode."""
+    plan(collide)
+    for code in (
+        "from collidecli.cli.main import main; main(['batch', 'run', 'B', '--workers', '1', '-q'])",
+        "from collidecli.batch.work import work_shard; work_shard('B', 0)",
+    ):
+        ending = "; import sys; sys.exit('pandas' in sys.modules)"
+        assert subprocess.run([sys.executable, "-c", code + ending], env=environment(), check=False).returncode == 0
 
 
 @pytest.mark.usefixtures("in_process")

@@ -20,8 +20,8 @@ import pytest
 from collidecli.batch.plan import read_plan
 from collidecli.batch.store import Store
 from tests.cli.conftest import SCENE, write_motion
-from tests.cli.test_batch_slurm import SCRIPTS, ended
-from tests.cli.test_batch_slurm import slurm as slurm
+from tests.cli.test_batch_clusters import SCRIPTS, ended
+from tests.cli.test_batch_clusters import slurm as slurm
 from tests.cli.test_recordings import write_demos
 from tests.support.batches import Proxy, compute, dataset, plan, start, two_mounts
 
