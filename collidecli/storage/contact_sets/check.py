@@ -81,11 +81,10 @@ def check_file(path: str | os.PathLike[str]) -> list[Finding]:
             with structure():
                 require_version(file, name)
                 refuse_large_chunks(file, name)
-                findings = []
+                faults = schema.header_faults(file)
+                findings = [Finding(f"{name}: {where}" if where else name, what) for where, what in faults]
                 if not is_complete(file):
-                    findings.append(Finding(name, "the contact set is incomplete: its writer was stopped"))
-                for where, what in schema.header_faults(file):
-                    findings.append(Finding(f"{name}: {where}" if where else name, what))
+                    findings.insert(0, Finding(name, "the contact set is incomplete: its writer was stopped"))
                 findings += _type_findings(file, name)
             if findings:
                 return findings
@@ -97,6 +96,10 @@ def check_file(path: str | os.PathLike[str]) -> list[Finding]:
         return [Finding(error.where, error.what)]
     except DAMAGE as error:
         return [Finding(name, damaged(name, error).what)]
+
+
+Expected = tuple[str, tuple[np.dtype | None, ...], tuple[int, ...], str]
+"""Path, types, row shape and name of the extent of a dataset."""
 
 
 def _type_findings(file: h5py.File, name: str) -> list[Finding]:
@@ -114,9 +117,7 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
         (schema.has_engine(file, version), schema.ENGINE_TABLES),
     ):
         tables += held if is_there else ()
-    expected: list[tuple[str, tuple[np.dtype | None, ...], tuple[int, ...], str]] = [
-        (table.path, (table.dtype,), schema.row_shape(table), table.extent) for table in tables
-    ]
+    expected: list[Expected] = [(table.path, (table.dtype,), schema.row_shape(table), table.extent) for table in tables]
     if version[0] > 1:
         expected.append((schema.BLOCK_HASHES, (np.dtype(np.uint8),), (HASH_BYTES,), "blocks"))
     expected += _contact_datasets(file, version >= GROUPS_SINCE, bool(rule))
@@ -137,16 +138,15 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
     return findings
 
 
-def _types(column: Column) -> tuple[np.dtype, ...]:
-    return (np.dtype(np.float32), np.dtype(np.float64)) if column.follows_motion else (column.dtype,)
+def _contact_datasets(file: h5py.File, with_groups: bool, optional: bool) -> list[Expected]:
+    """Each dataset of the tables of contacts that the file has."""
+    whole, points = (np.dtype(np.int64),), (np.dtype(np.float32), np.dtype(np.float64))
+    found: list[Expected] = []
 
+    def expect(path: str, column: Column, extent: str) -> None:
+        types = points if column.follows_motion else (column.dtype,)
+        found.append((path, types, schema.row_shape(column), extent))
 
-def _contact_datasets(
-    file: h5py.File, with_groups: bool, optional: bool
-) -> list[tuple[str, tuple[np.dtype | None, ...], tuple[int, ...], str]]:
-    """(path, types, row shape, name of the extent) of each dataset of the tables of contacts that the file has."""
-    whole = (np.dtype(np.int64),)
-    found: list[tuple[str, tuple[np.dtype | None, ...], tuple[int, ...], str]] = []
     for table in TABLES:
         group = file.get(f"/{table.name}")
         if table is not RIGID_CONTACTS and not (with_groups and group is not None):
@@ -154,10 +154,10 @@ def _contact_datasets(
         columns = table.having(group if optional and isinstance(group, h5py.Group) else ()).columns
         found.append((f"/{table.name}/cell_start", whole, (), "cell starts"))
         for column in columns:
-            found.append((f"/{table.name}/{column.name}", _types(column), schema.row_shape(column), table.name))
+            expect(f"/{table.name}/{column.name}", column, table.name)
         for held in table.lists:
             values = f"/{table.name}/{held.column.name}"
-            found.append((values, _types(held.column), schema.row_shape(held.column), values))
+            expect(values, held.column, values)
             found.append((f"/{table.name}/{held.start}", whole, (), f"{table.name}/{held.start}"))
     return found
 
@@ -185,10 +185,8 @@ def _block_findings(file: h5py.File, name: str, digests: list[DatasetDigest]) ->
         held = stored[first : first + len(own)]
         first += len(own)
         if held != own:
-            block = next(
-                k for k in range(0, len(own), HASH_BYTES) if held[k : k + HASH_BYTES] != own[k : k + HASH_BYTES]
-            )
-            row = block // HASH_BYTES * HASHED_ROWS
+            differ = np.frombuffer(held, np.uint8) != np.frombuffer(own, np.uint8)
+            row = int(np.argmax(differ)) // HASH_BYTES * HASHED_ROWS
             last = min(row + HASHED_ROWS, digest.row_count)
             what = "the hash of this block does not match: the data was changed after it was written"
             findings.append(Finding(f"{name}: {digest.path}, rows {row} to {last}", what))
@@ -252,15 +250,13 @@ WEIGHT_TOLERANCE = 1e-6
 def model_findings(contacts: ContactSet) -> list[Finding]:
     """The rules that the tables of the model and the frames break."""
     shapes, time = contacts.shapes, contacts.time
-    lowest_template = -1
-    highest_template = max(int(contacts.world_template.max(initial=-1)), -1)
-    forced = contacts.forced
+    highest_template, forced = max(int(contacts.world_template.max(initial=-1)), -1), contacts.forced
     rules: list[tuple[str, str, np.ndarray]] = [
         ("/time/time", "is not finite", ~np.isfinite(time)),
         ("/time/time", "is earlier than the frame before it", np.diff(time, prepend=-np.inf) < 0),
         ("/model/shape/type", "is not a shape type", ~np.isin(shapes.type, [kind.label for kind in ShapeType])),
         ("/model/shape/body", "is no row of /model/body", _outside(shapes.body, -1, len(contacts.body_path))),
-        ("/model/shape/template", "is below -1", shapes.template < lowest_template),
+        ("/model/shape/template", "is below -1", shapes.template < -1),
         ("/model/shape/template", "is the template of no world", shapes.template > highest_template),
         ("/model/shape/margin", "is not finite", ~np.isfinite(shapes.margin)),
         ("/model/shape/gap", "is not finite", ~np.isfinite(shapes.gap)),
@@ -376,30 +372,6 @@ def _row_words(contacts: ContactSet, tables: Mapping[str, GroupRows], name: str,
     return f"frame {frame}, world {world}, {item}"
 
 
-def _mixing(contacts: ContactSet) -> ContactMixing | None:
-    """The contact parameters of the file's tables; None for a file without material tables."""
-    if contacts.materials is None:
-        return None
-    shapes, forced = contacts.shapes, contacts.forced
-    pairs = np.stack([forced.shape0, forced.shape1], axis=1)
-    return ContactMixing(
-        contacts.material_rule, contacts.materials, shapes.margin, pairs, forced.margin, contacts.forced_materials
-    )
-
-
-def _mixing_rules(
-    contacts: ContactSet, columns: Mapping[str, np.ndarray], mixing: ContactMixing | None
-) -> Iterator[tuple[str, np.ndarray]]:
-    """Optional columns against the tables that determine them, to the bit: both are computed in float64."""
-    if mixing is None:
-        return
-    names = [name for name in contacts.optional_columns if name in RULE_COLUMNS[mixing.rule]]
-    wanted = [column for column in OPTIONAL_COLUMNS if column.name in names]
-    for name, expected in mixing.columns(wanted, columns["shape0"], columns["shape1"]).items():
-        broken = (columns[name] != expected).reshape(len(expected), -1).any(axis=1)
-        yield f"{name} does not follow from the pair's two surfaces", broken
-
-
 PairValue = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -433,7 +405,12 @@ class PairRules:
     """The rules of rigid contacts that follow from the two shapes of a pair."""
 
     def __init__(self, contacts: ContactSet) -> None:
-        self._contacts, self._mixing = contacts, _mixing(contacts)
+        self._mixing, shapes, forced = None, contacts.shapes, contacts.forced
+        self._optional = contacts.optional_columns
+        if contacts.materials is not None:
+            pairs, own = np.stack([forced.shape0, forced.shape1], axis=1), contacts.forced_materials
+            rule = contacts.material_rule
+            self._mixing = ContactMixing(rule, contacts.materials, shapes.margin, pairs, forced.margin, own)
         self._margin, self._gap = pair_values(contacts)
 
     def of(self, columns: Mapping[str, np.ndarray], cell: np.ndarray) -> Iterator[tuple[str, Any]]:
@@ -444,7 +421,12 @@ class PairRules:
         if FRICTION_SCALE.name in columns:
             scale = columns[FRICTION_SCALE.name]
             yield "friction_scale is negative or not finite", ~(scale >= 0.0) | np.isinf(scale)
-        yield from _mixing_rules(self._contacts, columns, self._mixing)
+        if self._mixing is not None:  # optional columns against the tables that determine them, to the bit
+            names = [name for name in self._optional if name in RULE_COLUMNS[self._mixing.rule]]
+            wanted = [column for column in OPTIONAL_COLUMNS if column.name in names]
+            for name, expected in self._mixing.columns(wanted, columns["shape0"], columns["shape1"]).items():
+                broken = (columns[name] != expected).reshape(len(expected), -1).any(axis=1)
+                yield f"{name} does not follow from the pair's two surfaces", broken
         if not all(np.isfinite(columns[column.name]).all() for column in RIGID_COLUMNS if column.dtype.kind == "f"):
             return
         shape0, shape1 = columns["shape0"], columns["shape1"]

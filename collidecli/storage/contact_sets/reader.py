@@ -99,13 +99,12 @@ class ContactTable:
         whole, reason = np.dtype(np.int64), f": {cells[0]} frames of {cells[1]} worlds, and one more"
         self._check("cell_start", whole, (self._cell_count + 1,), reason)
         self.row_count = self._extent(definition.columns[0].name)
-        for column in definition.columns:
-            self._check(column.name, column.dtype_for(float_type), (self.row_count, *schema.row_shape(column)))
         self._value_count = {held.column.name: self._extent(held.column.name) for held in definition.lists}
         for held in definition.lists:
-            extent = self._value_count[held.column.name]
-            self._check(held.column.name, held.column.dtype_for(float_type), (extent, *schema.row_shape(held.column)))
             self._check(held.start, whole, (self.row_count + 1,))
+        for column in (*definition.columns, *(held.column for held in definition.lists)):
+            extent = self._value_count.get(column.name, self.row_count)
+            self._check(column.name, column.dtype_for(float_type), (extent, *schema.row_shape(column)))
         required = (column.name for column in definition.columns if column.name not in extra)
         self.names = (*required, *extra, *self._value_count)
 
@@ -113,10 +112,7 @@ class ContactTable:
         if not self._file:
             raise InputError("the contact set is closed", self._path, "read it within its with block")
         if name not in self._held:
-            dataset = self._file.get(f"/{self.definition.name}/{name}")
-            if not isinstance(dataset, h5py.Dataset):
-                raise InputError("the dataset is missing", self.where(name), AGAIN)
-            self._held[name] = dataset
+            self._held[name] = _dataset(self._file, self._path, f"/{self.definition.name}/{name}", AGAIN)
         return self._held[name]
 
     def _extent(self, name: str) -> int:
@@ -173,11 +169,6 @@ class ContactTable:
         """int64: first rows of cells first to last. Raises InputError if they are not ascending or out of range."""
         return self._starts("cell_start", first, last, self.row_count)
 
-    def list_starts(self, name: str, first: int, last: int) -> np.ndarray:
-        """int64: first values of the lists of rows first to last. Raises InputError as `row_starts`."""
-        start = next(held.start for held in self.definition.lists if held.column.name == name)
-        return self._starts(start, first, last, self._value_count[name])
-
     def rows(self, first: int, last: int, names: Iterable[str] | None = None) -> GroupRows:
         """The rows of cells first to last - 1, with references as in the file. names: the columns; None is all."""
         start = self.row_starts(first, last)
@@ -185,10 +176,10 @@ class ContactTable:
         wanted = list(self.names if names is None else names)
         columns = {name: self.column(name, rows) for name in wanted if name not in self._value_count}
         lists = {}
-        for name in wanted:
-            if name in self._value_count:
-                values = self.list_starts(name, rows.start, rows.stop)
-                lists[name] = np.diff(values), self.column(name, slice(int(values[0]), int(values[-1])))
+        starts = {held.column.name: held.start for held in self.definition.lists}
+        for name in filter(starts.__contains__, wanted):
+            values = self._starts(starts[name], rows.start, rows.stop, self._value_count[name])
+            lists[name] = np.diff(values), self.column(name, slice(int(values[0]), int(values[-1])))
         return GroupRows(np.diff(start), columns, lists)
 
     def blocks(
@@ -199,6 +190,16 @@ class ContactTable:
         for begin, stop in spans([self.cell_start], max_rows, first, end):
             rows = self.rows(begin, stop, names)
             yield ContactBlock(begin, rows.cell_counts, rows.columns, {self.definition.name: rows})
+
+
+def _dataset(file: h5py.File, path: str, name: str, fix: str = "") -> h5py.Dataset:
+    """A dataset by its absolute name. Raises InputError for a closed file and a missing dataset."""
+    if not file:
+        raise InputError("the contact set is closed", path, "read it within its with block")
+    dataset = file.get(name)
+    if not isinstance(dataset, h5py.Dataset):
+        raise InputError("the dataset is missing", f"{path}: {name}", fix)
+    return dataset
 
 
 def tables_of_file(
@@ -244,23 +245,14 @@ def rows_of_cells(
             if column not in rows.columns:
                 continue
             begin = int(tables[target].row_starts(first, first)[0])
-            numbers = rows.columns[column].astype(np.int64) - begin
-            check_references(table, column, numbers, rows.cell_counts, found[target].cell_counts, first)
-            rows.columns[column] = numbers
+            numbers = rows.columns[column] = rows.columns[column].astype(np.int64) - begin
+            ends = np.cumsum(found[target].cell_counts)
+            cell = np.repeat(np.arange(last - first), rows.cell_counts)
+            outside = (numbers < (ends - found[target].cell_counts)[cell]) | (numbers >= ends[cell])
+            if outside.any():
+                where = f"{table.where(column)}, cell {first + int(cell[int(np.argmax(outside))])}"
+                raise InputError(f"is no row of /{target} of its cell", where, AGAIN)
     return found
-
-
-def check_references(
-    table: ContactTable, column: str, numbers: np.ndarray, counts: np.ndarray, target_counts: np.ndarray, first: int
-) -> None:
-    """Raises InputError for a row that refers to another cell than its own. numbers: int64, from the first cell on."""
-    ends = np.cumsum(target_counts)
-    cell = np.repeat(np.arange(len(counts)), counts)
-    outside = (numbers < (ends - target_counts)[cell]) | (numbers >= ends[cell])
-    if outside.any():
-        where = f"{table.where(column)}, cell {first + int(cell[int(np.argmax(outside))])}"
-        target = table.definition.references[column]
-        raise InputError(f"is no row of /{target} of its cell", where, AGAIN)
 
 
 # The material tables of a contact set: conversion from and to `Materials`.
@@ -291,7 +283,7 @@ def tables_of(rule: str, is_there: Callable[[str], bool]) -> tuple[Table, ...]:
     return tables
 
 
-def read_materials(shape_count: int, tables: dict[str, Any]) -> Materials:
+def _read_materials(shape_count: int, tables: dict[str, Any]) -> Materials:
     """The materials of a file's tables, given by path; fields outside the file's rule have the values of `Material()`.
 
     An unknown combine mode is -1.
@@ -300,20 +292,11 @@ def read_materials(shape_count: int, tables: dict[str, Any]) -> Materials:
     for path, values in tables.items():
         group, _, name = path.rpartition("/")
         if group == schema.SHAPE_GROUP and name in columns:
-            columns[name] = (
-                np.array([COMBINE_MODES.index(word) if word in COMBINE_MODES else -1 for word in values], np.int8)
-                if name in COMBINE_FIELDS
-                else values
-            )
+            if name in COMBINE_FIELDS:
+                modes = [COMBINE_MODES.index(word) if word in COMBINE_MODES else -1 for word in values]
+                values = np.array(modes, np.int8)
+            columns[name] = values
     return Materials(**columns)
-
-
-def read_pair_materials(pair_count: int, tables: dict[str, Any]) -> PairMaterials:
-    """The own parameters of forced pairs from a file's tables, given by path."""
-    columns = dict(vars(PairMaterials.of([None] * pair_count)))
-    return PairMaterials(
-        **{name: tables.get(f"{schema.PAIR_GROUP}/{name}", values) for name, values in columns.items()}
-    )
 
 
 Opened = TypeVar("Opened", bound="ContactSet")
@@ -445,14 +428,6 @@ class ContactSet:
         """Number of rows of each table beside /rigid_contacts, by name."""
         return {name: table.row_count for name, table in self.groups.items()}
 
-    def _dataset(self, path: str) -> h5py.Dataset:
-        if not self._file:
-            raise InputError("the contact set is closed", self.path, "read it within its with block")
-        dataset = self._file.get(path)
-        if not isinstance(dataset, h5py.Dataset):
-            raise InputError("the dataset is missing", f"{self.path}: {path}")
-        return dataset
-
     def _tables(self, tables: tuple[schema.Table, ...]) -> dict[str, Any]:
         """Each table by its path. Raises InputError for tables of one extent with different numbers of rows."""
         found = {table.path: self._table(table) for table in tables}
@@ -465,18 +440,20 @@ class ContactSet:
         return found
 
     def _table(self, table: schema.Table) -> Any:
-        dataset = self._dataset(table.path)
+        dataset, where = _dataset(self._file, self.path, table.path), f"{self.path}: {table.path}"
         row_shape = schema.row_shape(table)
         if not dataset.shape or dataset.shape[1:] != row_shape or not _is_kind(dataset.dtype, table.dtype):
             kind = "strings" if table.dtype is None else f"{table.dtype}"
             extent = f"of shape {('n', *row_shape)}" if row_shape else "of one extent"
-            raise InputError(f"is {dataset.dtype}{dataset.shape}, not {kind} {extent}", f"{self.path}: {table.path}")
-        if table.dtype is not None:
-            with data():
-                return self._read(dataset, slice(None)).astype(table.dtype)
-        structure_step()
-        values = self._read(dataset, slice(None))
-        return exact_texts(values, f"{self.path}: {table.path}")
+            raise InputError(f"is {dataset.dtype}{dataset.shape}, not {kind} {extent}", where)
+        try:
+            if table.dtype is not None:
+                with data():
+                    return dataset[()].astype(table.dtype)
+            structure_step()
+            return exact_texts(dataset[()], where)
+        except OSError as error:
+            raise read_error(self.path, dataset, slice(None), error) from error
 
     def _forced_pairs(self) -> ForcedPairs:
         if "/model/forced_pair" not in self._file:
@@ -489,9 +466,13 @@ class ContactSet:
         if self.version < EPISODES_SINCE or schema.EPISODE_GROUP not in self._file:
             return None
         found = Episodes(*self._tables(schema.EPISODE_TABLES).values())
-        for column, row, what in found.faults(self.frame_count, self.world_count):
-            raise InputError(what, f"{self.path}: {schema.EPISODE_GROUP}/{column}, row {row}", "make it again")
+        self._refuse(found.faults(self.frame_count, self.world_count), schema.EPISODE_GROUP)
         return found
+
+    def _refuse(self, faults: Iterable[tuple[str, int, str]], group: str) -> None:
+        """Raises InputError for the first fault: column, row, and what is wrong."""
+        for column, row, what in faults:
+            raise InputError(what, f"{self.path}: {group}/{column}, row {row}", "make it again")
 
     def _engine(self) -> schema.EngineRecord | None:
         if not schema.has_engine(self._file, self.version):
@@ -501,13 +482,13 @@ class ContactSet:
         held |= {name: bool(held[name]) for name in ("stateful", "reports_gap") if held[name] is not None}
         record = schema.EngineRecord(*held.values(), *self._tables(schema.ENGINE_TABLES).values())
         count, pairs = len(self.shapes), np.append(record.not_asked0, record.not_asked1)
-        faults = {
+        for what, is_fault in {
             f"has {len(record.treated)} rows for {count} shapes": len(record.treated) != count,
             f"is not {', '.join(schema.TREATMENTS)}": not set(record.treated) <= set(schema.TREATMENTS),
             "has a pair that is no rows of /model/shape": ((pairs < 0) | (pairs >= count)).any(),
-        }
-        for what in (what for what, found in faults.items() if found):
-            raise InputError(what, f"{self.path}: {schema.ENGINE_GROUP}", AGAIN)
+        }.items():
+            if is_fault:
+                raise InputError(what, f"{self.path}: {schema.ENGINE_GROUP}", AGAIN)
         return record
 
     def _particle_objects(self) -> ParticleObjects:
@@ -516,8 +497,7 @@ class ContactSet:
         if self.version < GROUPS_SINCE or not (are_needed or schema.PARTICLE_GROUP in self._file):
             return ParticleObjects()
         found = ParticleObjects(*self._tables(schema.PARTICLE_TABLES).values())
-        for column, row, what in found.faults(int(self.world_template.max(initial=-1)) + 1):
-            raise InputError(what, f"{self.path}: {schema.PARTICLE_GROUP}/{column}, row {row}", "make it again")
+        self._refuse(found.faults(int(self.world_template.max(initial=-1)) + 1), schema.PARTICLE_GROUP)
         return found
 
     @property
@@ -539,8 +519,9 @@ class ContactSet:
             if len(held[table.path]) != expected[table.extent]:
                 what = f"has {len(held[table.path])} rows for {expected[table.extent]} {table.extent}"
                 raise InputError(what, f"{self.path}: {table.path}")
-        pairs = read_pair_materials(len(self.forced), held)
-        return (read_materials(len(self.shapes), held) if self.material_rule else None), pairs
+        columns = vars(PairMaterials.of([None] * len(self.forced)))
+        own = {name: held.get(f"{schema.PAIR_GROUP}/{name}", values) for name, values in columns.items()}
+        return (_read_materials(len(self.shapes), held) if self.material_rule else None), PairMaterials(**own)
 
     @property
     def file(self) -> h5py.File:
@@ -587,12 +568,6 @@ class ContactSet:
         """float32 or float64, of point0 and point1."""
         return self.rigid.chunks("point0").dtype
 
-    def _read(self, dataset: h5py.Dataset, rows: slice) -> np.ndarray:
-        try:
-            return dataset[rows]
-        except OSError as error:
-            raise read_error(self.path, dataset, rows, error) from error
-
     def column(self, name: str, rows: slice = slice(None)) -> np.ndarray:
         """Rows of one column of /rigid_contacts, see `ContactTable.column`."""
         return self.rigid.column(name, rows)
@@ -604,11 +579,8 @@ class ContactSet:
     def cell(self, frame: int, world: int = 0) -> ContactBlock:
         """The contacts of one cell and the rows of its groups. Raises InputError for a frame or world out of range."""
         if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
-            raise InputError(
-                f"frame {frame}, world {world} is not there",
-                self.path,
-                f"it has {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}",
-            )
+            fix = f"it has {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}"
+            raise InputError(f"frame {frame}, world {world} is not there", self.path, fix)
         cell = frame * self.world_count + world
         return self.cells(cell, cell + 1, with_groups=True)
 
@@ -701,11 +673,9 @@ def require_version(file: h5py.File, path: str) -> tuple[int, int]:
 
 def read_error(path: str, dataset: h5py.Dataset, rows: slice, error: OSError) -> InputError:
     """The error for a failed read of `dataset`."""
-    text = str(error)
-    if "filter returned failure" in text:
+    what = f"cannot be read: {str(error).splitlines()[0]}"
+    if "filter returned failure" in str(error):
         what = "a chunk is damaged: its checksum does not match"
-    else:
-        what = f"cannot be read: {text.splitlines()[0]}"
     stop = dataset.shape[0] if rows.stop is None else rows.stop
     return InputError(what, f"{path}: {dataset.name}, rows {rows.start or 0} to {stop}", "make the file again")
 

@@ -236,8 +236,8 @@ class ContactWriter:
             raise
 
     def _begin(self) -> None:
-        if self._header is not None:
-            write, self._header = self._header, None
+        write, self._header = self._header, None
+        if write is not None:
             write()
 
     def _write_header(
@@ -252,7 +252,10 @@ class ContactWriter:
         environment: Mapping[str, object],
     ) -> None:
         engine = self._engine
-        tables = [*_header_tables(model, time, step, episodes), *_engine_tables(engine)]
+        tables = _header_tables(model, time, step, episodes)
+        if engine is not None:
+            values = (engine.treated, engine.reason, engine.not_asked0, engine.not_asked1)
+            tables += [_stored_values(*one) for one in zip(schema.ENGINE_TABLES, values, strict=True)]
         rules = {name: getattr(model, name) for name in ("gap_rule", "up_axis", "material_rule")}
         header = Header(self._version, attributes, tables, rules, contacts, float_type, environment)
         self._digests += write_header(self._objects, header)
@@ -374,17 +377,11 @@ def _header_tables(model: Model, time: np.ndarray, step: np.ndarray, episodes: E
     return [*held, *episode_tables(episodes), *(_stored_values(*one) for one in material_values(model).values())]
 
 
-def _engine_tables(engine: schema.EngineRecord | None) -> list[StoredTable]:
-    if engine is None:
-        return []
-    values = (engine.treated, engine.reason, engine.not_asked0, engine.not_asked1)
-    return [_stored_values(*one) for one in zip(schema.ENGINE_TABLES, values, strict=True)]
-
-
 def _stored_values(table: schema.Table, values: Any) -> StoredTable:
-    if table.dtype is not None:
-        values = np.asarray(values, table.dtype).reshape(len(values), *schema.row_shape(table))
-    return StoredTable(table.path, table.dtype, values if table.dtype is not None else tuple(values), table.unit)
+    if table.dtype is None:
+        return StoredTable(table.path, None, tuple(values), table.unit)
+    values = np.asarray(values, table.dtype).reshape(len(values), *schema.row_shape(table))
+    return StoredTable(table.path, table.dtype, values, table.unit)
 
 
 # Writer of a contact set with the tables of another contact set, unchanged to the bit.
@@ -453,11 +450,8 @@ def check_groups(contacts: ContactSet) -> None:
     for group, table in contacts.tables.items():
         unknown += [f"/{group}/{name}" for name in file[group] if name not in table.definition.dataset_names]
     if unknown:
-        raise InputError(
-            f"this version cannot merge {unknown[0]}, which is not part of its format",
-            contacts.path,
-            "merge with the version of collide that wrote it",
-        )
+        what = f"this version cannot merge {unknown[0]}, which is not part of its format"
+        raise InputError(what, contacts.path, "merge with the version of collide that wrote it")
 
 
 def episode_tables(episodes: Episodes | None) -> list[StoredTable]:
@@ -505,8 +499,16 @@ def write_merged(
     with AtomicOutput(path, force) as output:
         file = h5py.File(output, "w")
         try:
-            objects = NewObjects(file)
-            sha = _write(objects, output, header, blocks, compression)
+            objects, digest = NewObjects(file), digest_class(header.version)
+            contacts = TableWriter(objects, header.contacts, header.float_type, compression, digest)
+            digests = write_header(objects, header)
+            for block in blocks:
+                contacts.append(block.tables)
+                output.check()
+            digests += contacts.finish()
+            output.check()
+            sha = content_hash(digests)
+            write_content_hash(objects, header.version, digests, sha)
             objects.report("/timing", header.timing)
             objects.attribute("/", "complete", np.int32(1))
             file.close()
@@ -515,22 +517,6 @@ def write_merged(
                 file.close()
             raise
         output.commit()
-    return sha
-
-
-def _write(
-    objects: NewObjects, output: AtomicOutput, header: Header, blocks: Iterable[ContactBlock], compression: str
-) -> str:
-    digest = digest_class(header.version)
-    contacts = TableWriter(objects, header.contacts, header.float_type, compression, digest)
-    digests = write_header(objects, header)
-    for block in blocks:
-        contacts.append(block.tables)
-        output.check()
-    digests += contacts.finish()
-    output.check()
-    sha = content_hash(digests)
-    write_content_hash(objects, header.version, digests, sha)
     return sha
 
 
