@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -118,10 +118,8 @@ def is_unknown(name: str) -> bool:
     if name in ROWS or name == DEFORMABLE or name.startswith(MESH_NAMESPACES):
         return False
     namespace, _, rest = name.partition(":")
-    if namespace == "newton":
-        return ":" not in rest
-    if namespace == "collide":
-        return True
+    if namespace in ("newton", "collide"):
+        return namespace == "collide" or ":" not in rest
     return namespace.startswith("physx") and "Collision" in namespace
 
 
@@ -141,9 +139,13 @@ def read(row: Attribute, attribute: Usd.Attribute, where: str, units: tuple[floa
     value = constant(attribute, where, "give it one value")
     if value is None or (isinstance(value, float) and value == -math.inf):
         return None
-    if row.kind is bool or row.kind is str:
-        return _word(row, value, where)
-    return in_si(row, value, where, units)
+    if row.kind not in (bool, str):
+        return in_si(row, value, where, units)
+    if not isinstance(value, row.kind):
+        raise InputError(f"{row.name} is {value!r}", where, f"give a {'bool' if row.kind is bool else 'token'}")
+    if row.choices and value not in row.choices:
+        raise InputError(f"{row.name} is '{value}'", where, f"give one of {', '.join(row.choices)}")
+    return value
 
 
 def in_si(row: Attribute, value: Any, where: str, units: tuple[float, float]) -> Any:
@@ -162,14 +164,6 @@ def in_si(row: Attribute, value: Any, where: str, units: tuple[float, float]) ->
     if row.kind is int:
         return int(value)
     return value * integer_power(units[0], row.length) * integer_power(units[1], row.mass)
-
-
-def _word(row: Attribute, value: Any, where: str) -> Any:
-    if not isinstance(value, row.kind):
-        raise InputError(f"{row.name} is {value!r}", where, f"give a {'bool' if row.kind is bool else 'token'}")
-    if row.choices and value not in row.choices:
-        raise InputError(f"{row.name} is '{value}'", where, f"give one of {', '.join(row.choices)}")
-    return value
 
 
 class Notes:
@@ -192,12 +186,6 @@ MASK_DEFAULT = 1
 TRIGGER = "PhysxTriggerAPI"
 
 
-@dataclass
-class _Own:
-    values: dict[str, Any] = field(default_factory=dict)
-    unknown: tuple[str, ...] = ()
-
-
 class ColliderAttributes:
     """Reads and checks the attributes of every collider of a stage; `importers/usd/colliders.py` has the table.
 
@@ -211,7 +199,7 @@ class ColliderAttributes:
     def __init__(self, physics: Physics, owner_of: Mapping[str, str], metres_per_unit: float) -> None:
         self._physics, self._owner_of = physics, owner_of
         self._units = metres_per_unit, float(UsdPhysics.GetStageKilogramsPerUnit(physics.stage))
-        self._cache: dict[str, _Own] = {}
+        self._cache: dict[str, tuple[dict[str, Any], list[str]]] = {}
         self._noted = Notes()
         self.kept: dict[str, dict[str, Any]] = {}
         every = (*physics.shapes, *physics.deformables)
@@ -252,48 +240,43 @@ class ColliderAttributes:
         """Value by use, of the nearest prim with a value; on one prim in the table's order."""
         values: dict[str, Any] = {}
         prim, owner = self._physics.prim(path), self._owner_of.get(path, "")
-        own = self._own(prim)
-        for name in own.unknown:
+        own, unknown = self._own(prim)
+        for name in unknown:
             if name != RADIUS or path not in self._physics.deformables:
                 self._noted.add(f"{name} is unknown and has no effect", path)
-        kept = {name: value for name, value in own.values.items() if name not in ROWS or ROWS[name].use == KEPT}
+        kept = {name: value for name, value in own.items() if name not in ROWS or ROWS[name].use == KEPT}
         if kept:
             self.kept[path] = kept
-        for row in TABLE if own.values else ():
-            if row.name in own.values and row.use not in (KEPT, IGNORED):
-                values.setdefault(row.use, own.values[row.name])
+        for row in TABLE if own else ():
+            if row.name in own and row.use not in (KEPT, IGNORED):
+                values.setdefault(row.use, own[row.name])
         while owner and str(prim.GetPath()) != owner and not prim.IsPseudoRoot():
             prim = prim.GetParent()
-            above = self._own(prim).values
+            above, _ = self._own(prim)
             for row in TABLE if above else ():
                 if row.inherited and row.name in above:
                     values.setdefault(row.use, above[row.name])
         return values
 
-    def _own(self, prim: Usd.Prim) -> _Own:
-        """Attributes of a prim; those of an instance proxy are its prototype's."""
-        source = prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim
-        key = str(source.GetPath())
-        if key not in self._cache:
-            self._cache[key] = self._read(prim)
-        return self._cache[key]
-
-    def _read(self, prim: Usd.Prim) -> _Own:
+    def _own(self, prim: Usd.Prim) -> tuple[dict[str, Any], list[str]]:
+        """Attributes of a prim, and names of unknown ones; those of an instance proxy are its prototype's."""
+        key = str((prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim).GetPath())
+        if key in self._cache:
+            return self._cache[key]
         where = self._physics.where(str(prim.GetPath()))
-        own, unknown = _Own(), []
+        values, unknown = self._cache[key] = {}, []
         for name, attribute in authored(prim).items():
             row = ROWS.get(name)
             if row is None:
                 if is_unknown(name):
                     unknown.append(name)
                 elif not name.startswith("mjc:") and "Collision:" in name:
-                    own.values[name] = attribute.Get(REST_TIME)
+                    values[name] = attribute.Get(REST_TIME)
             elif row.use != IGNORED:
                 value = read(row, attribute, where, self._units)
                 if value is not None:
-                    own.values[name] = value
-        own.unknown = tuple(unknown)
-        return own
+                    values[name] = value
+        return values, unknown
 
     def _offsets_of(self, path: str) -> tuple[float | None, float | None]:
         """(margin, gap) [m], None where nothing is authored: Newton's, else PhysX's, else MuJoCo's."""
@@ -370,22 +353,14 @@ def set_gap_rule(builder: ModelBuilder, attributes: ColliderAttributes, file: st
 
 # Shape, sizes and world pose [m] of a collider prim, from its attributes and its world transform.
 
-ROUND_ATTRIBUTES = {
-    "Capsule": ("radius", "radius"),
-    "Cylinder": ("radius", "radius"),
-    "Cone": ("radius", "radius"),
-    "Capsule_1": ("radiusBottom", "radiusTop"),
-    "Cylinder_1": ("radiusBottom", "radiusTop"),
-}
-"""Names of the two radii of the rotationally symmetric types."""
-
 ROUND_TYPES = {
-    "Capsule": ShapeType.CAPSULE,
-    "Capsule_1": ShapeType.CAPSULE,
-    "Cylinder": ShapeType.CYLINDER,
-    "Cylinder_1": ShapeType.CYLINDER,
-    "Cone": ShapeType.CONE,
+    "Capsule": (ShapeType.CAPSULE, "radius", "radius"),
+    "Cylinder": (ShapeType.CYLINDER, "radius", "radius"),
+    "Cone": (ShapeType.CONE, "radius", "radius"),
+    "Capsule_1": (ShapeType.CAPSULE, "radiusBottom", "radiusTop"),
+    "Cylinder_1": (ShapeType.CYLINDER, "radiusBottom", "radiusTop"),
 }
+"""The rotationally symmetric types, and the names of their two radii."""
 
 
 POINTS = "Points"
@@ -433,9 +408,7 @@ class ShapeReader:
         type_name = str(prim.GetTypeName())
         with located_transform(f"the {type_name} collider", self._physics.where(path)):
             self._transforms.check(path)
-        axis = "Z"
-        if type_name == "Plane" or type_name in ROUND_TYPES:
-            axis = self._axis(prim)
+        axis = self._axis(prim) if type_name == "Plane" or type_name in ROUND_TYPES else "Z"
         reordered, row = self._transforms.reordered(axis), self._transforms.row(path)
         if type_name == POINTS:
             cloud = self._points(prim, reordered.scale[row], reordered.rotation[row])
@@ -464,13 +437,12 @@ class ShapeReader:
 
     def _round(self, prim: Usd.Prim, type_name: str, scale: list[float]) -> tuple[ShapeType, tuple[float, ...]]:
         where = self._where(prim)
-        radii = ROUND_ATTRIBUTES[type_name]
+        shape_type, *radii = ROUND_TYPES[type_name]
         bottom = self._length(prim, radii[0])
         top = bottom if radii[0] == radii[1] else self._length(prim, radii[1])
         if bottom != top:
             what = f"the {type_name} has unequal radii ({bottom:g} at the bottom, {top:g} at the top)"
             raise InputError(what, where, "give it one radius; tapered shapes are not handled")
-        shape_type = ROUND_TYPES[type_name]
         equal_scales = scale if shape_type == ShapeType.CAPSULE else scale[:2]
         if not _agree(equal_scales):
             shown = ", ".join(f"{s:g}" for s in scale)

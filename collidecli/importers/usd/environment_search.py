@@ -78,18 +78,13 @@ def scale_keys(scale: np.ndarray) -> list[Hashable]:
     return [(f"{size:.{DIGITS - 1}e}", matrix.tobytes()) for size, matrix in zip(largest, relative, strict=True)]
 
 
-def index_key(prim: Usd.Prim, names: dict[str, str], texts: Texts) -> Hashable:
+def _node_key(node: Pcp.NodeRef, root: str, names: dict[str, str], texts: Texts) -> Hashable:
     """Key of an environment's composition, without its root's transform.
 
     Prims with equal keys have equal content: the composition below a prim depends on the tree of arcs of its index and
     on the specs at their targets. Of a target outside, the key contains the path; of a target in the environment, its
     text. names: names that replace paths of the environment. texts: of all environments that are compared.
     """
-    index = prim.GetPrimIndex()
-    return str(prim.GetTypeName()), _node_key(index.rootNode, str(prim.GetPath()), names, texts)
-
-
-def _node_key(node: Pcp.NodeRef, root: str, names: dict[str, str], texts: Texts) -> Hashable:
     stack, path = node.layerStack, node.path
     target: Hashable
     if node.IsRootNode() or node.IsDueToAncestor():
@@ -202,10 +197,6 @@ class Links:
     def names(self, root: str) -> dict[str, str]:
         """Relative names of an environment's root and satellites."""
         return {root: OWN, **{path: f"satellite {k}" for k, path in enumerate(self.satellites_of.get(root, ()))}}
-
-    def satellites(self, roots: set[str]) -> set[str]:
-        """The satellites of some environments."""
-        return {path for path, root in self.environment_of.items() if root in roots}
 
     def without_dropped(self, stage: Usd.Stage, outside: list[str], dropped: set[str]) -> list[str]:
         """The prims outside without the dropped ones: a prim above a dropped one is replaced by its children."""
@@ -389,16 +380,23 @@ class _Search:
         transforms = _Roots(self.stage, self.roots, self.file)
         self.alone |= transforms.moving
         links = Links.read(self.stage, self.roots)
-        if links.by_expression or self._are_on_a_body():
+        above = {path for root in self.roots for path in upwards(root)} - set(self.roots)
+        # Colliders of environments below a body do not have the poses of their roots.
+        of_body = any(self.stage.GetPrimAtPath(path).HasAPI(UsdPhysics.RigidBodyAPI) for path in above)
+        if links.by_expression or of_body:
             self.alone |= set(self.roots)
         around: dict[str, Hashable] = {
             root: (root.rpartition("/")[0], transforms.scale[root], links.key(root)) for root in self.roots
         }
         texts: Texts = {}
-        keys = {root: index_key(self.stage.GetPrimAtPath(root), links.names(root), texts) for root in self.roots}
+        keys: dict[str, Hashable] = {}
+        for root in self.roots:
+            prim = self.stage.GetPrimAtPath(root)
+            node = prim.GetPrimIndex().rootNode
+            keys[root] = str(prim.GetTypeName()), _node_key(node, root, links.names(root), texts)
         kept = links.without_dropped(self.stage, outside, set())
         while True:
-            classes = self._classes({root: (keys[root], around[root]) for root in self.roots})
+            classes = self._classes({root: (keys[root], around[root]) for root in self.roots}, self.roots)
             firsts = set(classes.values())
             _set_mask(self.stage, [*kept, *(root for root in self.roots if root in firsts)])
             more = self._not_mergeable(firsts, classes) - self.alone
@@ -408,17 +406,12 @@ class _Search:
         if len(firsts) > 1:
             classes = self._merged(classes, around, links)
         left_out = {root for root in self.roots if classes[root] != root}
-        dropped = links.satellites(left_out)
+        dropped = {path for path, root in links.environment_of.items() if root in left_out}
         if dropped or firsts != set(classes.values()):
             kept = links.without_dropped(self.stage, outside, dropped)
             _set_mask(self.stage, [*kept, *(root for root in self.roots if root not in left_out)])
         found = tuple(Environment(root, transforms.pose[root], classes[root]) for root in self.roots)
         return Environments(found, frozenset(dropped))
-
-    def _are_on_a_body(self) -> bool:
-        """Whether environments are below a body: their colliders then do not have the poses of their roots."""
-        above = {path for root in self.roots for path in upwards(root)} - set(self.roots)
-        return any(self.stage.GetPrimAtPath(path).HasAPI(UsdPhysics.RigidBodyAPI) for path in above)
 
     def _outside(self) -> list[str]:
         """The topmost prims that are neither in an environment nor above one."""
@@ -432,9 +425,9 @@ class _Search:
                     found.append(child)
         return found
 
-    def _classes(self, key: dict[str, Hashable]) -> dict[str, str]:
+    def _classes(self, key: dict[str, Hashable], roots: Iterable[str]) -> dict[str, str]:
         first: dict[Hashable, str] = {}
-        return {root: root if root in self.alone else first.setdefault(key[root], root) for root in self.roots}
+        return {root: root if root in self.alone else first.setdefault(key[root], root) for root in roots}
 
     def _not_mergeable(self, firsts: set[str], classes: dict[str, str]) -> set[str]:
         """Environments to which another one refers, and those whose content does not move rigidly with their root.
@@ -459,14 +452,9 @@ class _Search:
 
     def _merged(self, classes: dict[str, str], around: dict[str, Hashable], links: Links) -> dict[str, str]:
         flat = self.stage.Flatten(addSourceFileComment=False)
-        key = {}
-        for first in dict.fromkeys(classes.values()):
-            key[first] = (text_key(flat.GetPrimAtPath(first), links.names(first)), around[first])
-        first_of: dict[Hashable, str] = {}
-        merged = {
-            first: first if first in self.alone else first_of.setdefault(key[first], first)
-            for first in dict.fromkeys(classes.values())
-        }
+        firsts = dict.fromkeys(classes.values())
+        key = {first: (text_key(flat.GetPrimAtPath(first), links.names(first)), around[first]) for first in firsts}
+        merged = self._classes(key, firsts)
         return {root: merged[first] for root, first in classes.items()}
 
 

@@ -62,9 +62,8 @@ class CollisionGroups:
             if self._physics.prim(target):
                 groups.add(target)
             else:
-                self._physics.warnings.append(
-                    f"<{path}>: physics:collisionGroup names <{target}>, which does not exist"
-                )
+                what = f"physics:collisionGroup names <{target}>, which does not exist"
+                self._physics.warnings.append(f"<{path}>: {what}")
         return frozenset(groups)
 
     def _warn_of_targets(self, prims: dict[str, Usd.Prim]) -> None:
@@ -80,7 +79,9 @@ def filtered_groups(prims: dict[str, Usd.Prim], with_ungrouped: bool) -> Iterato
 
     with_ungrouped: UNGROUPED is one of the groups.
     """
-    merged = {name: _merge_name(prim) or name for name, prim in prims.items()}
+    merge_name = {name: authored_value(prim, "physics:mergeGroup") for name, prim in prims.items()}
+    # A leading blank, so that a merge name differs from all prim paths; an empty one is none.
+    merged = {name: f" {value}" if value else name for name, value in merge_name.items()}
     filters: dict[str, list[tuple[bool, set[str]]]] = {}
     for name, prim in prims.items():
         named = {merged.get(target, target) for target in targets_of(prim, "physics:filteredGroups")}
@@ -105,12 +106,6 @@ def targets_of(prim: Usd.Prim, relationship: str) -> list[str]:
     """Paths of a relationship's target prims; of an instance proxy, in the instance."""
     found = prim.GetRelationship(relationship)
     return [str(target.GetPrimPath()) for target in found.GetForwardedTargets()] if found else []
-
-
-def _merge_name(prim: Usd.Prim) -> str:
-    """The merge name with a leading blank, so that it differs from all prim paths; "" for none or an empty one."""
-    value = authored_value(prim, "physics:mergeGroup")
-    return f" {value}" if value else ""
 
 
 def _scenes_of(physics: Physics) -> dict[str, frozenset[str]]:
@@ -180,7 +175,9 @@ def articulations_of(physics: Physics) -> Iterator[Articulation]:
     chain_of = _chains(physics)
     roots_of: dict[tuple[str, ...], list[str]] = {}
     for root, articulation in physics.articulations.items():
-        for chain in dict.fromkeys(_rooted_chains(physics, [str(p) for p in articulation.rootPrims], chain_of)):
+        held = [physics.joints.get(str(prim)) or str(prim) for prim in articulation.rootPrims]
+        bodies = [body for each in held for body in ((each,) if isinstance(each, str) else (each.body0, each.body1))]
+        for chain in dict.fromkeys(chain_of[str(body)] for body in bodies if str(body) in chain_of):
             roots_of.setdefault(chain, []).append(root)
     for chain, roots in roots_of.items():
         values = {root: [authored_value(physics.prim(root), name) for name in SELF_COLLISION] for root in roots}
@@ -194,16 +191,6 @@ def articulations_of(physics: Physics) -> Iterator[Articulation]:
             named = ", ".join(f"<{root}>" for root in roots)
             physics.warnings.append(f"{named}: several roots of one articulation; simulators require one")
         yield Articulation(chain, tuple(roots), next(iter(flags.values()), True))
-
-
-def _rooted_chains(
-    physics: Physics, roots: list[str], chain_of: dict[str, tuple[str, ...]]
-) -> Iterator[tuple[str, ...]]:
-    for root in roots:
-        joint = physics.joints.get(root)
-        for body in (root,) if joint is None else (str(joint.body0), str(joint.body1)):
-            if body in chain_of:
-                yield chain_of[body]
 
 
 def _chains(physics: Physics) -> dict[str, tuple[str, ...]]:
@@ -282,9 +269,8 @@ class PairFilters:
                 if path in articulation.roots:
                     paths += [p for body in articulation.bodies for p in self._owned.get(body, [])]
         elif not paths and path not in self._physics.bodies:
-            self._physics.warnings.append(
-                f"<{holder}>: physics:filteredPairs: <{path}> is not a collider, body or articulation"
-            )
+            what = f"<{path}> is not a collider, body or articulation"
+            self._physics.warnings.append(f"<{holder}>: physics:filteredPairs: {what}")
         return [row for p in dict.fromkeys(paths) for row in self._shapes_of.get(p, ())]
 
     def _filter(self, first: Iterable[int], second: Iterable[int], rule: str) -> None:
@@ -302,10 +288,8 @@ class PairFilters:
         for path, joint in self._physics.joints.items():
             if joint.collisionEnabled or not joint.jointEnabled:
                 continue
-            sides = [
-                self._side(path, str(body), str(rel))
-                for body, rel in ((joint.body0, joint.rel0), (joint.body1, joint.rel1))
-            ]
+            ends = ((joint.body0, joint.rel0), (joint.body1, joint.rel1))
+            sides = [self._side(path, str(body), str(rel)) for body, rel in ends]
             if self._joins_worlds(path, joint):
                 continue
             (body0, shapes0), (body1, shapes1) = sides

@@ -209,9 +209,8 @@ class _Root:
 
 def _prototype_root(prototype: Usd.Prim) -> _Root:
     """Root data of a prototype, with the material bindings of its ancestors, which an instance does not inherit."""
-    order = (
-        UsdGeom.Xformable(prototype).GetXformOpOrderAttr().Get(REST_TIME) if prototype.IsA(UsdGeom.Xformable) else ()
-    )
+    form = UsdGeom.Xformable(prototype)
+    order = form.GetXformOpOrderAttr().Get(REST_TIME) if form else ()
     bindings = {}
     for name in BINDINGS:
         above = prototype

@@ -102,16 +102,8 @@ class JointReader:
         prim = self._physics.prim(path)
         schemas = [str(name) for name in prim.GetPrimTypeInfo().GetAppliedAPISchemas()]  # also unknown ones
         mimic = next((name for name in schemas if name.split(":")[0] in MIMIC), "")
-        sides = [self._side(path, k, str(getattr(descriptor, f"rel{k}"))) for k in (0, 1)]
-        return UsdJoint(
-            path=path,
-            body0=sides[0][0],
-            body1=sides[1][0],
-            axes=self._axes(descriptor) or (),
-            frame0=sides[0][1],
-            frame1=sides[1][1],
-            mimic=mimic,
-        )
+        (body0, frame0), (body1, frame1) = (self._side(path, k, str(getattr(descriptor, f"rel{k}"))) for k in (0, 1))
+        return UsdJoint(path, body0, body1, self._axes(descriptor) or (), frame0, frame1, mimic)
 
     def _side(self, path: str, side: int, target: str) -> tuple[str, np.ndarray]:
         """The body of a joint's side, and the joint's frame in it.
@@ -123,9 +115,8 @@ class JointReader:
         position = prim.GetAttribute(f"physics:localPos{side}").Get(REST_TIME)
         rotation = prim.GetAttribute(f"physics:localRot{side}").Get(REST_TIME)
         local = np.array([0.0, 0.0, 0.0] if position is None else position, np.float64)
-        quaternion = np.array(
-            [0, 0, 0, 1.0] if rotation is None else [*rotation.GetImaginary(), rotation.GetReal()], np.float64
-        )
+        parts = [0, 0, 0, 1.0] if rotation is None else [*rotation.GetImaginary(), rotation.GetReal()]
+        quaternion = np.array(parts, np.float64)
         norm = length(quaternion)
         if not (np.all(np.isfinite(local)) and np.isfinite(norm) and norm > 0.0):
             raise InputError(f"physics:localPos{side} or localRot{side} is not a frame", where, "correct the joint")
@@ -135,9 +126,8 @@ class JointReader:
         with located_transform(f"side {side} of the joint is on <{target}>, which", where):
             check_columns(columns)
         origin = (matvec(columns, local) + matrix[3, :3]) * self._metres_per_unit
-        frame = compose(
-            column(pose_of(rotation_of(columns), origin)), column(np.concatenate([np.zeros(3), quaternion / norm]))
-        )
+        turned = column(np.concatenate([np.zeros(3), quaternion / norm]))
+        frame = compose(column(pose_of(rotation_of(columns), origin)), turned)
         body = self._body_of(target)
         if body == WORLD:
             return WORLD, frame[:, 0]
@@ -224,7 +214,7 @@ class _Link:
         members = [*self.joints, joint]
         if (joint.body0, joint.body1) != self.ends or any(len(j.axes) != 1 for j in members):
             return False
-        axes = [_axis_in_body1(j) for j in members]
+        axes = [rotate(j.frame1[3:, None], np.eye(3)["XYZ".index(j.axes[0][-1])][:, None])[:, 0] for j in members]
         same_kind = [k for k, j in enumerate(self.joints) if j.axes[0][:3] == joint.axes[0][:3]]
         return all(1.0 - abs(float(dot(axes[k], axes[-1]))) > PARALLEL for k in same_kind)
 
@@ -415,9 +405,8 @@ def _rests_at_zero(edge: _Edge) -> bool:
     for step in edge.steps:
         pose = compose(compose(pose, step.left), step.right)
     sign = np.sign(dot(pose[3:, 0], edge.rest[3:, 0]))
-    return bool(
-        np.allclose(pose[:3], edge.rest[:3], atol=1e-5) and np.allclose(sign * pose[3:], edge.rest[3:], atol=1e-5)
-    )
+    same = np.allclose(pose[:3], edge.rest[:3], atol=1e-5) and np.allclose(sign * pose[3:], edge.rest[3:], atol=1e-5)
+    return bool(same)
 
 
 def _moved(parent: np.ndarray, edge: _Edge, columns: JointColumns, coordinate: np.ndarray) -> np.ndarray:
@@ -455,12 +444,6 @@ def _motion(axes: tuple[str, ...], rows: np.ndarray, coordinate: np.ndarray) -> 
         rotation[letter], rotation[3] = sincos(0.5 * coordinate[row])
         out[3:] = multiply(out[3:], rotation)
     return out
-
-
-def _axis_in_body1(joint: UsdJoint) -> np.ndarray:
-    """float64[3]: the one axis of a joint."""
-    unit = np.eye(3)["XYZ".index(joint.axes[0][-1])]
-    return rotate(joint.frame1[3:, None], unit[:, None])[:, 0]
 
 
 def _set_aliases(articulations: list[UsdArticulation]) -> None:

@@ -127,7 +127,8 @@ def _check(point: np.ndarray, counts: np.ndarray, indices: np.ndarray, hole: np.
     bad = np.flatnonzero(~np.isfinite(point).all(axis=1))
     if len(bad):
         raise InputError(f"points[{bad[0]}] is not finite", where, "correct the mesh")
-    sound, reason = UsdGeom.Mesh.ValidateTopology(_array(indices), _array(counts), len(point))
+    arrays = (Vt.IntArray.FromNumpy(values) for values in (indices, counts))
+    sound, reason = UsdGeom.Mesh.ValidateTopology(*arrays, len(point))
     if np.any(counts < 0):
         sound, reason = False, f"faceVertexCounts has {counts.min()}."
     outside = hole[(hole < 0) | (hole >= len(counts))]
@@ -138,10 +139,6 @@ def _check(point: np.ndarray, counts: np.ndarray, indices: np.ndarray, hole: np.
     used = np.zeros(len(point), bool)
     used[indices] = True
     return int(np.count_nonzero(~used))
-
-
-def _array(values: np.ndarray) -> Vt.IntArray:
-    return Vt.IntArray.FromNumpy(values)
 
 
 def has_subset_materials(prim: Usd.Prim) -> bool:
@@ -233,18 +230,16 @@ def _of_points(point: np.ndarray, approximation: str, to_metres: np.ndarray, lim
     if made.hull is hull:
         return Fit((_convex(hull),))
     off = _length(made.outside, 2.0 * float(hull.half_extents.max()))
-    kept = (
-        f"of {len(hull.vertex)} vertices of its hull {len(made.hull.vertex)} are kept; the others are outside by {off}"
-    )
-    return Fit((_convex(made.hull),), (kept,))
+    kept = f"of {len(hull.vertex)} vertices of its hull {len(made.hull.vertex)} are kept"
+    return Fit((_convex(made.hull),), (f"{kept}; the others are outside by {off}",))
 
 
 def _of_triangles(
     content: MeshContent, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str
 ) -> Fit:
-    mesh = triangle_mesh(
-        matvec(to_metres, content.point), _outward(content.triangle, to_metres), where, limits.two_sided, limits.solid
-    )
+    is_reflected = dot(to_metres[0], cross(to_metres[1], to_metres[2])) < 0.0
+    triangles = content.triangle[:, ::-1] if is_reflected else content.triangle
+    mesh = triangle_mesh(matvec(to_metres, content.point), triangles, where, limits.two_sided, limits.solid)
     size = 2.0 * float(mesh.half_extents.max())
     notes = list(mesh.repairs.words())
     if limits.strict and notes:
@@ -276,11 +271,6 @@ def _convex(hull: ConvexHull) -> Fitted:
 
 def _length(deviation: float, size: float) -> str:
     return f"up to {deviation:.2g} m ({100.0 * deviation / size:.2g} % of its size)"
-
-
-def _outward(triangle: np.ndarray, to_metres: np.ndarray) -> np.ndarray:
-    """Triangles that are counterclockwise from outside, reversed for a reflection."""
-    return triangle[:, ::-1] if dot(to_metres[0], cross(to_metres[1], to_metres[2])) < 0.0 else triangle
 
 
 def bounding_sphere(point: np.ndarray) -> tuple[np.ndarray, float]:
@@ -492,12 +482,10 @@ class MeshReader:
         field = self._field(path, fit, where) if approximation == FIELD else None
         self._note_approximation(path, content, approximation, fit)
         position = matrix[3, :3] * self._metres_per_unit
-        shapes = [
-            WorldShape(
-                each.type, each.size, rotation, position + matvec(rotation, each.center), each.hull, each.mesh, field
-            )
-            for each in fit.shapes
-        ]
+        shapes = []
+        for each in fit.shapes:
+            center = position + matvec(rotation, each.center)
+            shapes.append(WorldShape(each.type, each.size, rotation, center, each.hull, each.mesh, field))
         return {f"{path}#{k}" if approximation == PARTS else path: shape for k, shape in enumerate(shapes)}
 
     def warnings(self) -> list[str]:

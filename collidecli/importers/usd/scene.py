@@ -144,10 +144,8 @@ class PhysicsMaterials:
         if material in self._noted or descriptor is None or material in [str(each) for each in descriptor.materials]:
             return
         self._noted.add(material)
-        self._physics.warnings.append(
-            f"<{path}>: has the material <{material}> though MaterialBindingAPI is not applied to it; "
-            "simulators that read materials by UsdPhysics' parser do not"
-        )
+        what = f"has the material <{material}> though MaterialBindingAPI is not applied to it; simulators that read"
+        self._physics.warnings.append(f"<{path}>: {what} materials by UsdPhysics' parser do not")
 
     def _values(self, prim: Usd.Prim) -> dict[str, float | str]:
         found: dict[str, float | str] = {}
@@ -259,10 +257,8 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
         scene.add_worlds()
         scene.add_bodies()
         scene.add_shapes()
-        filters = PairFilters(
-            builder, physics, scene.shapes_of, scene.body_of, scene.owner_of, scene.world_of, options.self_collisions
-        )
-        filters.add_all()
+        worlds, own = scene.world_of, options.self_collisions
+        PairFilters(builder, physics, scene.shapes_of, scene.body_of, scene.owner_of, worlds, own).add_all()
         deformables = scene.add_deformables(moving)
     builder.source.append(Path(path).name)
     builder.up_axis = str(UsdGeom.GetStageUpAxis(stage))
@@ -430,9 +426,7 @@ class _Scene:
             return np.zeros((0, 7))
         rotation = np.array([shape.rotation for _, shape in shapes])
         position = np.array([shape.position for _, shape in shapes])
-        owned = [
-            (row, self.owner_of[path]) for row, (path, _) in enumerate(shapes) if self.owner_of[path] in self.body_of
-        ]
+        owned = [(k, self.owner_of[path]) for k, (path, _) in enumerate(shapes) if self.owner_of[path] in self.body_of]
         if owned:
             rows = np.array([row for row, _ in owned])
             body = np.array([self.rest[owner].pose for _, owner in owned])
