@@ -29,7 +29,7 @@ from collidecli.scene.options import EngineOptions
 
 ENGINES = "mujoco, newton, coal, fcl, drake, bullet, dart, rapier; adapter.py; or what one wrote, rows.npz or set.h5."
 SETS = "The scene; the arguments are then contact sets of engines."
-ENGINE_OPTION = "Of an adapter: stateful=1 of bullet; detector=dart, bullet or ode of dart."
+ENGINE_OPTION = "Of an adapter: stateful=1 of bullet; detector=dart, bullet or ode of dart; multiccd=0 of mujoco."
 OUTPUT = "A page with charts, .html; or the result of --json."
 REPRO = "Write each listed answer as MJCF, and as a script for the engine alone, into this folder."
 VIEW = "Write the pairs of the listed answers in 3D, an .html file: exact contacts, and the engines' in black."

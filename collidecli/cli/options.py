@@ -89,7 +89,7 @@ DURATION = Number(
 AREA = Number(
     "area", "number of square metres", "area: it must be finite and at least 0", lambda x: 0.0 <= x < math.inf
 )
-DEGREES = Number("angle", "number of degrees", "angle: it must be at least 0", lambda x: 0.0 <= x < math.inf, "deg")
+DEGREES = Number("angle", "number of degrees", "number of degrees of at least 0", lambda x: 0.0 <= x < math.inf, "deg")
 SHARE = Number("share", "number", "fraction: it must be from 0 to 1", lambda x: 0.0 <= x <= 1.0)
 
 

@@ -242,7 +242,9 @@ def check_engines(request: EnginesRequest, with_files: bool = True) -> dict[str,
     options: dict[str, list[str]] = {}
     for each in request.engine_option:
         key, value = _named(each, "--engine-option", True)
-        name, _, key = key.rpartition(".")
+        name, dot, key = key.rpartition(".")
+        if not dot:
+            raise InputError(f"'{each}' is not NAME.KEY=VALUE", "--engine-option", f"write {request.engines[0]}.{each}")
         options.setdefault(name, []).append(f"{key}={value}")
     for each in request.engines:
         name, source = _named(each, "--engines", False)

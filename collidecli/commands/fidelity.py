@@ -118,10 +118,10 @@ AGREE = 1e-3
 class Answers:
     """An engine's answers about the pairs of `Exact`, arrays [N].
 
-    touches: asked, and the shapes overlap. missed, phantom, wrong_sign, stale, shifted, flipped: bool; stale is an
-    answer of the cell before, shifted if all are of the cell before or after. distance: the least of the pair's rows;
-    depth_error, excess, point_error [m] and angle [rad], NaN where there is none. rows, unusable, zero: number of the
-    pair's rows, and of those that cannot be used.
+    touches: asked, and the shapes overlap. missed, phantom, wrong_sign, stale, shifted, flipped: bool; missed is a pair
+    without a row of an overlap; stale is an answer of the cell before, shifted if all are of the cell before or after.
+    distance: the least of the pair's rows; depth_error, excess, point_error [m] and angle [rad], NaN where
+    there is none. rows, unusable, zero: number of the pair's rows, and of those that cannot be used.
     """
 
     asked: np.ndarray
@@ -165,14 +165,16 @@ def compared(problem: Problem, exact: Exact, rows: EngineRows, band: float, devi
     stale, shifted = _of_other_cells(exact, distance, wrong & ~wrong_sign, missed, band)
     of_others = stale | shifted
     good = ~wrong_sign & ~of_others
-    depth_error = np.where(touches & has & good, np.abs(distance - true), np.nan)
-    excess, angle, flipped = _normals(problem, exact, normal, touches & has & ~of_others, band)
+    missed = good & (missed | (touches & (true < -band) & (distance > 0.0)))  # whatever the gap of the pair is
+    seen = touches & has & ~of_others & ~missed
+    depth_error = np.where(seen & good, np.abs(distance - true), np.nan)
+    excess, angle, flipped = _normals(problem, exact, normal, seen, band)
     point = np.append(rows.point, [[np.nan] * 3], axis=0)[first]
-    outside = _outside(problem, exact.key, point, touches & has & ~of_others, device)
+    outside = _outside(problem, exact.key, point, seen, device)
     return Answers(
         asked,
         touches,
-        missed & ~of_others,
+        missed,
         asked & has & good & (true > band) & (distance <= 0.0),
         asked & wrong_sign,
         asked & stale,
@@ -299,8 +301,8 @@ class FidelityResult(ProblemResult):
     support functions. rows: of each engine and pair of types, the counts and errors; `wrong` answers are faults, and
     errors above `tolerance`, `over` is the share of values above it, of angles above 10 degrees. worst: of each engine
     the most wrong answer of each kind and pair of types. depths: of each engine [true depth, reported depth, number of
-    answers, whether the error is above the tolerance], binned; 0 is none. repros: of `worst`, not in the JSON. view: a
-    written view of `worst`.
+    answers, whether they are missed, phantom or above the tolerance], binned; 0 is none. repros: of `worst`, not in the
+    JSON. view: a written view of `worst`.
     """
 
     SCHEMA: ClassVar[str] = "collide.fidelity/1"
@@ -530,12 +532,12 @@ BINS_PER_DECADE = 24
 
 
 def _depths(exact: Exact, answers: Answers, tolerance: float) -> list[list[Any]]:
-    """True and reported depths of answers [m], binned, their number, and whether the errors are above a tolerance."""
+    """True and reported depths of answers [m], binned, their number, and whether they are wrong, as of `depths`."""
     chosen = (answers.touches & (np.isfinite(answers.distance) | answers.missed)) | answers.phantom
     depth = np.nan_to_num(np.column_stack([-exact.rows.distance, -answers.distance])[chosen]).clip(0.0)
     with np.errstate(divide="ignore"):
         bins = np.round(BINS_PER_DECADE * np.log10(depth)).clip(-9 * BINS_PER_DECADE)
-    over = np.abs(depth[:, 0] - depth[:, 1]) > tolerance
+    over = (answers.missed | answers.phantom)[chosen] | (np.abs(depth[:, 0] - depth[:, 1]) > tolerance)
     found, number = np.unique(np.column_stack([bins, over]), axis=0, return_counts=True)
     value = np.where(found[:, :2] > -9 * BINS_PER_DECADE, 10.0 ** (found[:, :2] / BINS_PER_DECADE), 0.0)
     return [

@@ -221,7 +221,8 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
     request.contact.checked()
     devices = find_devices(request.devices) if request.devices else [find_device(request.engine.device)]
     load_ahead(devices[0])
-    others = profile_engines(request) if request.engines else []
+    asked = request.engines or request.engine_python or request.engine_option
+    others = profile_engines(request) if asked else []
     scene, motion = scene_in_motion(request)
     try:
         fields = FieldCache(request.engine.cache_dir, request.engine.cache_limit)

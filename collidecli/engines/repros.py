@@ -67,7 +67,8 @@ def make_repro(arrays: Mapping[str, np.ndarray], rows: EngineRows, answer: Mappi
         texts |= {key: np.asarray(each).tolist() for key, each in of_shape.items()}
         values |= {f"{key}_{k}": text for key, text in texts.items()}
     mjcf = values["mjcf"] = _filled("mjcf", kinds, values)
-    reasons = [] if mjcf else [f"MJCF lacks {' or '.join(kinds)}"]
+    lacking = dict.fromkeys(kind for kind in kinds if kind not in _templates()["mjcf"])
+    reasons = [] if mjcf else [f"MJCF lacks {' and '.join(lacking)}"]
     options = {key: value for key, value in json.loads(rows.options).items() if re.fullmatch(r"\w+", str(value))}
     can_run = rows.engine in ADAPTERS and not rows.stateful
     body = _filled(rows.engine, kinds, options | values) if can_run else ""

@@ -266,15 +266,18 @@ KINDS = {
 
 
 LEAD = (
-    "Percentage of the touching pairs, each counted in every frame, whose answer is wrong: missed, unusable, of another"
-    " sign, frame or direction, a depth more than {} off, or a normal along which it takes {} more to separate the "
-    "shapes. – is not asked."
+    "Percentage of the pairs that touch or are reported to, each counted in every frame, whose answer is wrong: missed,"
+    " phantom, unusable, of another sign, frame or direction, a depth more than {} off, or a normal along which it "
+    "takes {} more to separate the shapes. – is not asked."
 )
 PROOF = (
     "The worst of each kind. Two numbers prove each: moving a shape by our depth along our normal separates both; "
     "along the engine's normal it takes the last length. Scripts need NumPy and the engine alone."
 )
-POINTS = "A point is a pair in a frame; on the line the depth is right. 0 below: missed; 0 at the left: apart."
+POINTS = (
+    "A point is a pair in a frame; on the line the depth is right. 0 below: no overlap is reported; 0 at the left: "
+    "phantom."
+)
 
 
 def fidelity_page(result: ResultDict, repros: Sequence[Any], view: str = "") -> str:

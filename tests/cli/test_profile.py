@@ -206,6 +206,7 @@ def test_other_engines_are_timed(here, collide):
 test_refused = refusals(
     "profile scene.xml -t motion.h5",
     ("--engines rows.npz", ("there is no adapter of 'rows.npz'", "--engines")),
+    ("--engine-option mujoco.multiccd=0", ("no engine is given", "--engines")),
     ("--devices cpu,cuda:99", ("there is no device 'cuda:99'", "--devices")),
     ("--devices cpu,cpu", ("names the device cpu twice", "--devices")),
     ("--devices cpu,,", ("has an empty name", "--devices")),
