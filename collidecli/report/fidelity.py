@@ -201,7 +201,8 @@ def wrong_chart(result: ResultDict, canvas: Canvas) -> Figure:
     figure = canvas.figure(len(kinds) * size + (80 if canvas.narrow else 50))
     axes = figure.add_subplot()
     canvas.plain(axes, grid="")
-    shares = np.array([[wrong_share(rows[kind, name]) for name in engines] for kind in kinds])
+    none = {"asked": 0, "phantom": 0}  # a pair of types that is near in the answers of other engines alone
+    shares = np.array([[wrong_share(rows.get((kind, name), none)) for name in engines] for kind in kinds])
     texts = [[share_text(each) for each in row] for row in shares]
     value_map(axes, canvas, np.where(shares > 0.0, shares, np.nan), texts, canvas.font - 1, WRONG_COLOUR)
     for row, column in np.argwhere(np.isfinite(shares)):

@@ -63,7 +63,8 @@ def table(results):
             if not any(row["wrong"] for row in rows.values()):
                 continue
             cells = []
-            for row in (rows[name] for name in NAMES):
+            nothing = dict.fromkeys(next(iter(rows.values())), 0)
+            for row in (rows.get(name, nothing) for name in NAMES):
                 words = [f"{100 * wrong_share(row):.0f} %"] if row["asked"] + row["phantom"] else ["–"]
                 words += [f"{row[each]} {each}" for each in ("missed", "phantom", "zero_normals") if row[each]]
                 for each, text in (("depth_error", "depth"), ("angle", "normal")):

@@ -294,6 +294,19 @@ def test_the_page_has_the_shares_of_wrong_answers(falling: tuple[str, str], tmp_
     assert "has files" in capsys.readouterr().err
 
 
+def test_types_that_are_near_in_the_answers_of_one_engine_alone_have_a_field_of_the_map(falling, tmp_path: Path):
+    """The capsule never touches the plane: an engine without contacts in the gap has no row of this pair of types."""
+    rows = planned(*falling, tmp_path)
+    np.savez(tmp_path / "near.npz", **rows)
+    overlaps = rows["distance"] < 0.0
+    less = {name: rows[name][overlaps] for name in ("cell", "pair", "distance", "normal", "point")}
+    np.savez(tmp_path / "plain.npz", **rows | less)
+    page, files = tmp_path / "page.html", [str(tmp_path / f"{name}.npz") for name in ("near", "plain")]
+    call = ["fidelity", falling[0], "-t", falling[1], "--engines", ",".join(files), "-q", "-o", str(page)]
+    assert main(call) == 0
+    assert "plane and capsule" in page.read_text()
+
+
 def test_the_view_has_both_contacts_of_the_worst_answers(falling: tuple[str, str], tmp_path: Path, capsys):
     """Every second depth is wrong: the page links to the pair and frame, where the view has exact and wrong contact."""
     pytest.importorskip("viser")
