@@ -15,8 +15,10 @@ import re
 import signal
 import stat
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Any
 
 from collidecli.errors import Interrupted, OutputError
 from collidecli.storage.process_activity import show_outputs
@@ -54,12 +56,13 @@ class AtomicOutput:
         self._sent = 0
         self._handlers: dict[int, object] = {}
         self._refuse_existing()
-        self._partial = self._target.with_name(owned_name(_beginning(self._target), ".partial"))
+        beginning = f".{self._target.name[:200]}."
+        self._partial = self._target.with_name(owned_name(beginning, ".partial"))
         try:
             self._fd = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
         except OSError as error:
             raise self._refused_folder(error) from error
-        _remove_abandoned(self._target, os.fstat(self._fd).st_mtime)
+        _remove_abandoned(self._target.parent, beginning, os.fstat(self._fd).st_mtime)
         _PARTIAL.add(self._partial)
         show_outputs(_PARTIAL)
 
@@ -99,7 +102,7 @@ class AtomicOutput:
 
     def commit(self) -> None:
         """Flushes to the disk and moves to the destination. Raises OutputError; then the destination is unchanged."""
-        self._attempt(lambda: os.fsync(self._fd))
+        self._attempt(os.fsync, self._fd)
         self.check()
         self._close()  # some systems do not move an open file
         try:
@@ -133,10 +136,11 @@ class AtomicOutput:
             fd, self._fd = self._fd, -1
             os.close(fd)
 
-    def _attempt(self, action) -> None:
+    def _attempt(self, action: Callable[..., object], *values: Any) -> None:
+        """Calls a function, unless an earlier one failed; stores its error."""
         if self._error is None:
             try:
-                action()
+                action(*values)
             except OSError as error:
                 self._error = error
 
@@ -151,11 +155,7 @@ class AtomicOutput:
 
     def write(self, data: bytes | memoryview) -> int:
         view = memoryview(data).cast("B")
-        if self._error is None:
-            try:
-                self._write_all(view)
-            except OSError as error:
-                self._error = error
+        self._attempt(self._write_all, view)
         if self._error is not None:
             self._unwritten.append((self._position, bytes(view)))
         self._position += len(view)
@@ -166,18 +166,13 @@ class AtomicOutput:
         done = 0
         while done < len(view):
             done += os.pwrite(self._fd, view[done:], self._position + done)
-        if self._position + done >= self._sent + _SEND_BYTES:
-            self._send(self._position + done)
-
-    def _send(self, end: int) -> None:
-        """Starts the write-back of the data so far, which shortens the wait of `commit`.
-
-        Only Linux reacts to this advice with write-back.
-        """
-        if hasattr(os, "posix_fadvise"):
-            with contextlib.suppress(OSError):  # a file system without support
-                os.posix_fadvise(self._fd, self._sent, end - self._sent, os.POSIX_FADV_DONTNEED)
-        self._sent = end
+        end = self._position + done
+        if end >= self._sent + _SEND_BYTES:
+            # Starts the write-back of the data so far, which shortens the wait of `commit`: only Linux reacts so.
+            if hasattr(os, "posix_fadvise"):
+                with contextlib.suppress(OSError):  # a file system without support
+                    os.posix_fadvise(self._fd, self._sent, end - self._sent, os.POSIX_FADV_DONTNEED)
+            self._sent = end
 
     def read(self, size: int = -1) -> bytes:
         data = bytearray(max(0, self._size - self._position) if size < 0 else size)
@@ -199,17 +194,12 @@ class AtomicOutput:
 
     def truncate(self, size: int | None = None) -> int:
         size = self._position if size is None else size
-        self._attempt(lambda: os.ftruncate(self._fd, size))
+        self._attempt(os.ftruncate, self._fd, size)
         self._size = size
         return size
 
     def flush(self) -> None:
         """Does nothing, as nothing is buffered; `commit` flushes to the disk."""
-
-
-def _beginning(target: Path) -> str:
-    """What the names of all temporary files of this destination begin with."""
-    return f".{target.name[:200]}."
 
 
 def publish(made: str | os.PathLike[str], target: str | os.PathLike[str]) -> bool:
@@ -231,12 +221,12 @@ def publish(made: str | os.PathLike[str], target: str | os.PathLike[str]) -> boo
     return True
 
 
-def _remove_abandoned(target: Path, now: float) -> None:
-    """Removes the temporary files of this destination whose processes have ended. now: by the file system's clock."""
-    names = owned_names(re.escape(_beginning(target)), r"\.partial")
+def _remove_abandoned(folder: Path, beginning: str, now: float) -> None:
+    """Removes temporary files of a destination whose processes have ended. now: by the file system's clock."""
+    names = owned_names(re.escape(beginning), r"\.partial")
     with contextlib.suppress(OSError):
-        for found in filter(None, map(names.fullmatch, os.listdir(target.parent))):
-            partial = target.with_name(found[0])
+        for found in filter(None, map(names.fullmatch, os.listdir(folder))):
+            partial = folder / found[0]
             with contextlib.suppress(OSError):  # of another user, or removed in the meantime
                 status = partial.lstat()
                 if stat.S_ISREG(status.st_mode) and is_abandoned(found[1], status.st_mtime, now):

@@ -77,12 +77,11 @@ class FieldCache:
         """The arrays of a key; None if its entry is missing, damaged or of another format."""
         if not self.limit:
             return None
-        path = self._path(key)
+        path = self.folder / f"{key}{SUFFIX}"
         try:
-            data = path.read_bytes()
+            arrays = _unpacked(path.read_bytes(), key)
         except OSError:
             return None
-        arrays = _unpacked(data, key)
         if arrays is not None:
             with contextlib.suppress(OSError):  # marks the use; a read-only folder is allowed
                 os.utime(path)
@@ -96,7 +95,7 @@ class FieldCache:
             if self.limit:
                 self.notes.append(f"{self.folder}: an entry of {size} bytes is over the cache's limit, and not kept")
             return
-        path = self._path(key)
+        path = self.folder / f"{key}{SUFFIX}"
         partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -146,9 +145,6 @@ class FieldCache:
             with contextlib.suppress(OSError):
                 if time.time() - path.stat().st_mtime > STALE_SECONDS:
                     _remove(path)
-
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}{SUFFIX}"
 
 
 def _remove(path: Path) -> bool:

@@ -136,7 +136,12 @@ def record_batch(columns: Sequence[TableColumn], block: Mapping[str, np.ndarray]
 
 
 def _schema(pa: Any, columns: Sequence[TableColumn], about: Mapping[str, str] | None = None) -> Any:
-    return pa.schema([_field(pa, column) for column in columns], dict(about or {}))
+    fields = []
+    for column in columns:
+        kind = pa.dictionary(pa.int32(), pa.string()) if column.words is not None else pa.from_numpy_dtype(column.dtype)
+        unit = {"unit": column.unit} if column.unit else None
+        fields.append(pa.field(column.name, kind, nullable=column.nan_is_none, metadata=unit))
+    return pa.schema(fields, dict(about or {}))
 
 
 def _words(pa: Any, columns: Sequence[TableColumn]) -> dict[str, Any]:
@@ -146,20 +151,14 @@ def _words(pa: Any, columns: Sequence[TableColumn]) -> dict[str, Any]:
 def _batch(
     pa: Any, columns: Sequence[TableColumn], schema: Any, words: Mapping[str, Any], block: Mapping[str, np.ndarray]
 ) -> Any:
-    arrays = [_array(pa, column, block[column.name], words.get(column.name)) for column in columns]
+    arrays = []
+    for column in columns:
+        values, of_column = block[column.name], words.get(column.name)
+        if of_column is not None:
+            arrays.append(pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32)), of_column))
+        else:
+            arrays.append(pa.array(np.ascontiguousarray(values, column.dtype), from_pandas=column.nan_is_none))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _field(pa: Any, column: TableColumn) -> Any:
-    kind = pa.dictionary(pa.int32(), pa.string()) if column.words is not None else pa.from_numpy_dtype(column.dtype)
-    unit = {"unit": column.unit} if column.unit else None
-    return pa.field(column.name, kind, nullable=column.nan_is_none, metadata=unit)
-
-
-def _array(pa: Any, column: TableColumn, values: np.ndarray, words: Any) -> Any:
-    if words is not None:
-        return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32)), words)
-    return pa.array(np.ascontiguousarray(values, column.dtype), from_pandas=column.nan_is_none)
 
 
 class _Sink:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from itertools import groupby
+from typing import Any
 
 import h5py
 import numpy as np
@@ -43,44 +44,31 @@ _WORTHWHILE = 0.75
 humanoids: 770 MB/s and a ratio of 1.51; with 0.9, 590 MB/s and 1.56; with every plane deflated, 485 MB/s and 1.57."""
 
 
-class Packer(Protocol):
-    """Filters the chunks of one column."""
+class Packer:
+    """Filters the chunks of one column; this class leaves the filters and the missing rows to HDF5."""
 
     def probe(self, rows: np.ndarray) -> Sequence[bool]:
         """Which byte planes of the next chunk, whose rows these are, are worth compressing; called in the order of
         chunks, while earlier ones are packed by other threads."""
-        ...
+        return ()
 
     def pack(self, rows: np.ndarray, row_count: int, worthwhile: Sequence[bool]) -> Encoded:
         """A chunk of `row_count` rows from contiguous ones; those that are missing are zeros beyond the extent.
 
         worthwhile: from `probe`.
         """
-        ...
+        return rows
 
 
-class PlainPacker:
+class PlainPacker(Packer):
     """Packs with fletcher32 alone."""
-
-    def probe(self, rows: np.ndarray) -> Sequence[bool]:
-        return ()
 
     def pack(self, rows: np.ndarray, row_count: int, worthwhile: Sequence[bool]) -> bytearray:
         missing = bytes((row_count - len(rows)) * rows[:1].nbytes)
         return _sealed([rows.reshape(-1).view(np.uint8).data, missing])
 
 
-class Hdf5Packer:
-    """Leaves the filters and the missing rows to HDF5."""
-
-    def probe(self, rows: np.ndarray) -> Sequence[bool]:
-        return ()
-
-    def pack(self, rows: np.ndarray, row_count: int, worthwhile: Sequence[bool]) -> np.ndarray:
-        return rows
-
-
-class GzipPacker:
+class GzipPacker(Packer):
     """Packs with shuffle, deflate and fletcher32.
 
     The low bytes of floating-point numbers are close to noise; a byte plane whose probe does not compress becomes
@@ -96,7 +84,9 @@ class GzipPacker:
             numbers = rows.reshape(-1)
             first = max(0, (len(numbers) - _PROBE_NUMBERS) // 2)
             sample = numbers[first : first + _PROBE_NUMBERS].view(np.uint8).reshape(-1, rows.itemsize)
-            self._worthwhile = [_shrinks(plane) for plane in np.ascontiguousarray(sample.T)]
+            planes = np.ascontiguousarray(sample.T)
+            sizes = [len(isal_zlib.compress(plane, DEFLATE_LEVEL)) for plane in planes]
+            self._worthwhile = [size < _WORTHWHILE * len(sample) for size in sizes]
         self._chunk_count += 1
         return self._worthwhile
 
@@ -106,14 +96,10 @@ class GzipPacker:
         loops.shuffle([(rows, planes, 0)])
         planes[:, len(rows) * width :] = 0
         parts: list[bytes | memoryview] = [_ZLIB_HEADER]
-        first = 0
-        while first < len(planes):
-            last = first + 1
-            while last < len(planes) and worthwhile[last] == worthwhile[first]:
-                last += 1
-            run = planes[first:last].reshape(-1)
-            parts.extend(_deflated(run) if worthwhile[first] else _stored(run))
-            first = last
+        for is_worthwhile, group in groupby(range(len(planes)), worthwhile.__getitem__):
+            numbers = [*group]
+            run = planes[numbers[0] : numbers[-1] + 1].reshape(-1)
+            parts.extend(_deflated(run) if is_worthwhile else _stored(run))
         parts += [_LAST_BLOCK, isal_zlib.adler32(planes.reshape(-1)).to_bytes(4, "big")]
         return _sealed(parts)
 
@@ -123,10 +109,6 @@ def _sealed(parts: list[bytes | memoryview]) -> bytearray:
     data = memoryview(chunk)[:-_CHECKSUM_BYTES]
     chunk[-_CHECKSUM_BYTES:] = loops.fletcher32([data])[0].to_bytes(_CHECKSUM_BYTES, "little")
     return chunk
-
-
-def _shrinks(plane: np.ndarray) -> bool:
-    return len(isal_zlib.compress(plane, DEFLATE_LEVEL)) < _WORTHWHILE * len(plane)
 
 
 def _deflated(data: np.ndarray) -> list[bytes]:
@@ -210,33 +192,24 @@ class ChunkedColumn:
         check_compression(compression)
         self.path = path
         self.digest = digest(path, dtype, row_shape)
-        self.packer = _PACKERS.get(compression, Hdf5Packer)()
+        self.packer = _PACKERS.get(compression, Packer)()
         self._objects, self._unit, self._compression = objects, unit, compression
         self._dtype, self._row_shape = np.dtype(dtype).newbyteorder("<"), row_shape
         self._written_rows = 0
         self._dataset: Any = None
 
-    @property
-    def is_there(self) -> bool:
-        """Whether the dataset exists in the file, with a fixed chunk shape."""
-        return self._dataset is not None
-
-    def empty_rows(self, count: int) -> np.ndarray:
-        """Rows of the dataset's type with undefined values."""
-        return np.empty((count, *self._row_shape), self._dtype)
-
     def checked(self, rows: np.ndarray) -> np.ndarray:
         """The rows [n, *row_shape], contiguous and little-endian."""
         if rows.shape[1:] != self._row_shape or rows.dtype.newbyteorder("<") != self._dtype:
-            raise ValueError(
-                f"{self.path}: rows are {rows.dtype}{rows.shape}, not {self._dtype}[n, *{self._row_shape}]"
-            )
+            wanted = f"{self._dtype}[n, *{self._row_shape}]"
+            raise ValueError(f"{self.path}: rows are {rows.dtype}{rows.shape}, not {wanted}")
         return np.ascontiguousarray(rows, self._dtype)
 
     def create(self, chunk_rows: int) -> None:
-        self._dataset = self._objects.rows(
-            self.path, self._dtype, self._row_shape, chunk_rows, self._compression, self._unit
-        )
+        """Creates the dataset, with a fixed chunk shape; does nothing if it exists."""
+        if self._dataset is None:
+            row = (self._dtype, self._row_shape, chunk_rows)
+            self._dataset = self._objects.rows(self.path, *row, self._compression, self._unit)
 
     def write(self, chunk: Encoded, row_count: int) -> None:
         """Writes a chunk with `row_count` valid rows."""
@@ -296,11 +269,13 @@ class ChunkedColumns:
         self._columns = list(columns)
         self._chunk_rows, self._held = chunk_rows, 0
         self._pending: list[np.ndarray] = []
+        self._begun = False
+        """Whether a chunk was full: the length of chunks is final."""
         self._started: deque[_Chunk] = deque()
 
     def shorten(self, chunk_rows: int) -> None:
         """Shortens the chunks, to more than the pending rows; only before the first chunk is full."""
-        if chunk_rows <= self._held or self._started or any(column.is_there for column in self._columns):
+        if chunk_rows <= self._held or self._begun:
             raise ValueError(f"chunks cannot be shortened to {chunk_rows} rows any more")
         self._chunk_rows = chunk_rows
 
@@ -322,7 +297,7 @@ class ChunkedColumns:
                 self._start(pieces, threads)
                 continue
             if not self._held:
-                self._pending = [column.empty_rows(self._chunk_rows) for column in self._columns]
+                self._pending = [np.empty((self._chunk_rows, *rows.shape[1:]), rows.dtype) for rows in arrays]
             for pending, piece in zip(self._pending, pieces, strict=True):
                 pending[self._held : self._held + taken] = piece
             self._held += taken
@@ -335,6 +310,7 @@ class ChunkedColumns:
         return rows
 
     def _start(self, rows: Sequence[np.ndarray], threads: ChunkThreads | None, is_last: bool = False) -> None:
+        self._begun = True
         self._write(IN_FLIGHT - 1)
         self._started.append(_Chunk(self._columns, rows, self._chunk_rows, threads, is_last))
         if threads is None:
@@ -343,29 +319,26 @@ class ChunkedColumns:
     def finish(self, threads: ChunkThreads | None = None) -> None:
         """Writes the last chunk, padded with zeros beyond the dataset's extent."""
         if self._held:
-            if not self._started and not any(column.is_there for column in self._columns):
+            if not self._begun:
                 self._chunk_rows = self._held
             self._start(self._taken(), threads, is_last=True)
         self._write(0)
         for column in self._columns:
-            if not column.is_there:
-                column.create(self._chunk_rows)
+            column.create(self._chunk_rows)
 
     def _write(self, most: int) -> None:
         """Writes chunks in order until at most `most` are in memory."""
         while len(self._started) > most:
             chunk = self._started.popleft()
             for column, packed in zip(self._columns, chunk.packed(), strict=True):
-                if not column.is_there:
-                    column.create(self._chunk_rows)
+                column.create(self._chunk_rows)
                 column.write(packed, chunk.row_count)
 
 
 # HDF5 chunks decoded outside HDF5: by several threads, and not at all for equal chunks of two files.
 #
-# HDF5's pipeline decodes with zlib, on one thread, under h5py's global lock. `ChunkRows` reads raw chunks and inverts
-# the filters shuffle (2), deflate (1) and fletcher32 (3), with ISA-L's inflate. HDF5 reads all other datasets and
-# damaged chunks, and reports their errors.
+# `ChunkRows` reads raw chunks and inverts shuffle (2), deflate (1) and fletcher32 (3), with the inflate of ISA-L.
+# HDF5 reads all other datasets and damaged chunks, and reports their errors.
 
 _SHUFFLE, _DEFLATE, _FLETCHER = 2, 1, 3
 _PIPELINES = {(), (_SHUFFLE,), (_DEFLATE,), (_SHUFFLE, _DEFLATE)}
@@ -396,11 +369,6 @@ class Packing:
     @property
     def chunk_bytes(self) -> int:
         return self.chunk_rows * int(np.prod(self.row_shape, dtype=np.int64)) * self.dtype.itemsize
-
-    @property
-    def most_bytes(self) -> int:
-        """Largest size of a packed chunk: deflate adds a few bytes per thousand to incompressible data."""
-        return self.chunk_bytes + self.chunk_bytes // 100 + 1024
 
     def unpacked(self, chunk: bytes) -> np.ndarray | None:
         """Decoded rows [chunk_rows, *row_shape]; None for bytes that are no such chunk."""
@@ -482,7 +450,8 @@ class ChunkRows:
         start = (number * self._packing.chunk_rows, *(0 for _ in self._packing.row_shape))
         try:
             stored = self._dataset.id.get_chunk_info_by_coord(start)
-            if stored.byte_offset is None or stored.filter_mask or stored.size > self._packing.most_bytes:
+            most = self._packing.chunk_bytes * 101 // 100 + 1024  # deflate adds some bytes per thousand to noise
+            if stored.byte_offset is None or stored.filter_mask or stored.size > most:
                 return None
             return bytes(self._dataset.id.read_direct_chunk(start)[1])
         except (OSError, RuntimeError, ValueError, KeyError):

@@ -133,7 +133,7 @@ def _checked_objects(file: h5py.File, name: str) -> dict[str, h5py.HLObject] | N
     """Every object by path, each checked once without reading data; None if soft links or rings give further paths."""
     objects: dict[str, h5py.HLObject] | None = {}
     file_size = os.path.getsize(name)
-    _list_attributes(file)
+    list(file.attrs)
     seen: set[h5py.HLObject] = set()
     pending: list[tuple[h5py.Group, str, int]] = [(file, f"{name}: ", 0)]
     while pending:
@@ -159,7 +159,7 @@ def _checked_objects(file: h5py.File, name: str) -> dict[str, h5py.HLObject] | N
             seen.add(item)
             if objects is not None:
                 objects[where.removeprefix(f"{name}: ")] = item
-            _list_attributes(item)
+            list(item.attrs)
             if isinstance(item, h5py.Dataset):
                 if item.external or item.is_virtual:
                     raise InputError("its data lies in another file", where, "copy the data into this file")
@@ -168,10 +168,6 @@ def _checked_objects(file: h5py.File, name: str) -> dict[str, h5py.HLObject] | N
             elif isinstance(item, h5py.Group):
                 pending.append((item, where, depth + 1))
     return objects
-
-
-def _list_attributes(item: h5py.HLObject) -> None:
-    list(item.attrs)
 
 
 def _check_written(dataset: h5py.Dataset, where: str, file_size: int) -> None:
@@ -188,11 +184,8 @@ def _check_written(dataset: h5py.Dataset, where: str, file_size: int) -> None:
     chunk_bytes = math.prod(dataset.chunks) * dataset.dtype.itemsize
     free = free_memory()
     if chunk_bytes > free // 2:
-        raise InputError(
-            f"has chunks of {memory(chunk_bytes)}, and {memory(free)} of memory are free",
-            where,
-            "write it in smaller chunks",
-        )
+        what = f"has chunks of {memory(chunk_bytes)}, and {memory(free)} of memory are free"
+        raise InputError(what, where, "write it in smaller chunks")
 
 
 def _load_filters(dataset: h5py.Dataset, where: str) -> None:
@@ -254,7 +247,7 @@ class NewObjects:
         self, path: str, dtype: np.dtype, row_shape: tuple[int, ...], chunk_rows: int, compression: str, unit: str = ""
     ) -> Any:
         """An empty low-level dataset, extensible by rows, with the filters of `compression`."""
-        created = _creation()
+        created = _creation(False).copy()
         created.set_chunk((chunk_rows, *row_shape))
         _set_filters(created, compression)
         space = h5s.create_simple((0, *row_shape), (h5s.UNLIMITED, *row_shape))
@@ -296,7 +289,7 @@ def _set_attribute(owner: Any, name: str, value: object) -> None:
 
 
 @cache
-def _creation_of(is_compact: bool) -> Any:
+def _creation(is_compact: bool) -> Any:
     created = h5p.create(h5p.DATASET_CREATE)
     created.set_obj_track_times(False)
     if is_compact:
@@ -304,12 +297,8 @@ def _creation_of(is_compact: bool) -> Any:
     return created
 
 
-def _creation() -> Any:
-    return _creation_of(False).copy()
-
-
 def _layout(size: int) -> Any:
-    return _creation_of(0 < size <= _COMPACT_BYTES)
+    return _creation(0 < size <= _COMPACT_BYTES)
 
 
 @cache
@@ -317,20 +306,14 @@ def _number_type(dtype: np.dtype) -> Any:
     return h5t.py_create(dtype.newbyteorder("<"), logical=True)
 
 
-@cache
-def _scalar() -> Any:
-    return h5s.create(h5s.SCALAR)
-
-
 def _space(shape: tuple[int, ...]) -> Any:
-    return h5s.create_simple(shape) if shape else _scalar()
+    return h5s.create_simple(shape) if shape else h5s.create(h5s.SCALAR)
 
 
 def check_compression(compression: str) -> None:
     """Raises InputError for an unknown compression, or one whose package is not installed."""
     if compression not in COMPRESSIONS:
-        known = ", ".join(COMPRESSIONS)
-        raise InputError(f"unknown compression {compression!r}", "--compression", f"choose {known}")
+        raise InputError(f"unknown compression {compression!r}", "--compression", f"choose {', '.join(COMPRESSIONS)}")
     if compression == "zstd":
         _zstd()
 
@@ -339,11 +322,8 @@ def _zstd() -> Any:
     try:
         return import_module("hdf5plugin").Zstd(clevel=1)
     except ImportError as error:
-        raise InputError(
-            "zstd needs hdf5plugin, which is not installed",
-            "--compression",
-            "pip install 'collidecli[zstd]', or choose gzip, lzf or none",
-        ) from error
+        fix = "pip install 'collidecli[zstd]', or choose gzip, lzf or none"
+        raise InputError("zstd needs hdf5plugin, which is not installed", "--compression", fix) from error
 
 
 def _set_filters(created: Any, compression: str) -> None:

@@ -100,13 +100,11 @@ def arrays_h5(
 
 PROFILE_FORMAT, SCHEMA = "collide-profile", "collide.profile/1"
 FIX = "give a file of collide profile"
+TIMES = ("compute_seconds", "wall_seconds", "stage_seconds")
 ATTRIBUTE_RULES = (
     AttributeRule("", "format_version", version(VERSION[0])),
     AttributeRule("", "creator", text),
-    *(
-        AttributeRule(f"/{name}", "unit", one_of(("s",)), required=False)
-        for name in ("compute_seconds", "wall_seconds", "stage_seconds")
-    ),
+    *(AttributeRule(f"/{name}", "unit", one_of(("s",)), required=False) for name in TIMES),
     *(AttributeRule("", name, json_object, required=False) for name in ("versions", "auto")),
 )
 """Of the HDF5 file alone."""
@@ -126,15 +124,17 @@ def write_profile_h5(path: str | os.PathLike[str], profile: Mapping[str, Any], f
         "skipped": np.array([phase["skipped"] or "" for phase in phases], object),
         "stage": np.array(stages, object),
         "contacts_sha256": np.array([phase.get("contacts_sha256", "") for phase in phases], object),
-        "stage_seconds": _filled(
-            (*shape, len(stages)), phases, lambda phase: np.transpose([phase["stages"][s]["repeats"] for s in stages])
-        ),
+        "stage_seconds": np.full((*shape, len(stages)), np.nan),
         **{name: np.array([phase.get(name, -1) for phase in phases], np.int64) for name in COUNTS},
+        **{name: np.full(shape, np.nan) for name in ("compute_seconds", "wall_seconds")},
     }
-    for name in ("compute_seconds", "wall_seconds"):
-        tables[name] = _filled(shape, phases, lambda phase, name=name: phase[name]["repeats"])
+    for row, phase in enumerate(phases):
+        if not phase["skipped"]:
+            tables["stage_seconds"][row] = np.transpose([phase["stages"][stage]["repeats"] for stage in stages])
+            for name in ("compute_seconds", "wall_seconds"):
+                tables[name][row] = phase[name]["repeats"]
     about = {n: value for n, value in profile.items() if n not in ("phases", "schema") and value is not None}
-    units: dict[str, str] = dict.fromkeys(("compute_seconds", "wall_seconds", "stage_seconds"), "s")
+    units: dict[str, str] = dict.fromkeys(TIMES, "s")
     with AtomicOutput(path, force) as output:
         with arrays_h5(output, PROFILE_FORMAT, about, tables, units):
             pass
@@ -193,14 +193,6 @@ def _values(file: h5py.File, name: str, text: bool = False) -> np.ndarray:
     if not isinstance(dataset, h5py.Dataset):
         raise TypeError(f"{name} is no dataset")
     return np.asarray((dataset.asstr() if text else dataset)[()])
-
-
-def _filled(shape: tuple[int, ...], phases: list[Mapping[str, Any]], values) -> np.ndarray:
-    table = np.full(shape, np.nan)
-    for row, phase in enumerate(phases):
-        if not phase["skipped"]:
-            table[row] = values(phase)
-    return table
 
 
 PAIR = {"shape0": str, "shape1": str}
