@@ -295,6 +295,7 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
                 model, colours, notes = with_visuals(sources.scene.model, sources.scene.imports, options)
             second = None
             if request.against:
+                stack.enter_context(reading("contact set", request.against))
                 second = stack.enter_context(ContactSet.open(request.against))
                 check_same_cells(contacts, second)
             name = Path(request.against).name

@@ -113,5 +113,3 @@ def python_call(function: Callable[Arguments, Returned]) -> Callable[Arguments, 
 def unknown_argument(name: str, function: str, known: Iterable[str]) -> InputError:
     """The error of a keyword argument that a function does not have."""
     return InputError(f"there is no argument '{name}'", function, did_you_mean(name, known))
-
-    return InputError(f"there is no argument '{name}'", function, did_you_mean(name, known))
