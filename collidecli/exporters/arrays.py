@@ -24,6 +24,8 @@ POINTS = ("point0", "point1")
 
 Rows = Callable[[Mapping[str, np.ndarray]], np.ndarray]
 """Rows of an array from columns of as many contacts."""
+Counts = Callable[[ContactBlock], np.ndarray]
+"""Sizes of groups of a block's contacts, such as its cells."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,7 @@ def per_contact(
     return Array(name, kind, (selected.contact_count, *row_shape), pieces)
 
 
-def per_cell(
-    selected: SelectedContacts, name: str, columns: Sequence[str], counts: Callable[[ContactBlock], np.ndarray]
-) -> Array:
+def per_cell(selected: SelectedContacts, name: str, columns: Sequence[str], counts: Counts) -> Array:
     """int32[F, W]: a count for each cell."""
 
     def pieces() -> Iterator[np.ndarray]:
@@ -88,13 +88,7 @@ def per_cell(
     return Array(name, np.dtype(np.int32), (selected.frame_count, selected.world_count), pieces)
 
 
-def starts(
-    name: str,
-    count: int,
-    columns: Sequence[str],
-    selected: SelectedContacts,
-    counts: Callable[[ContactBlock], np.ndarray],
-) -> Array:
+def starts(name: str, count: int, columns: Sequence[str], selected: SelectedContacts, counts: Counts) -> Array:
     """int64[count + 1]: first row of each of `count` groups, from their sizes `counts` of each block."""
 
     def pieces() -> Iterator[np.ndarray]:
@@ -191,16 +185,13 @@ class ContactRows:
         self._kinds = (*selected.group.kinds, *(("unknown",) if selected.contacts.engine is not None else ()))
         shapes, contacts = selected.contacts.shapes, selected.contacts
         self._episodes = contacts.episodes
-        bodies = ("", *contacts.body_path)
+        bodies, objects = ("", *contacts.body_path), contacts.particle_objects.path
         check_body_rows(contacts)
         columns = [
             *cell_columns(self._episodes),
             *(TableColumn(name, np.dtype(np.int32), words=shapes.path) for name in selected.shape_columns),
             *(TableColumn(_body(name), np.dtype(np.int32), words=bodies) for name in selected.shape_columns),
-            *(
-                TableColumn(name, np.dtype(np.int64), words=contacts.particle_objects.path)
-                for name in selected.group.objects
-            ),
+            *(TableColumn(name, np.dtype(np.int64), words=objects) for name in selected.group.objects),
         ]
         for column in self._stored:
             if column.name not in selected.shape_columns:

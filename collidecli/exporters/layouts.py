@@ -185,24 +185,20 @@ def genesis_layout(selected: SelectedContacts) -> Layout:
     ]
     left_out = []
     if "friction" in surfaces.names:
-        arrays.append(per_contact(selected, "friction", "float32", (), PAIR, lambda c: _of(surfaces, "friction", c)))
+        of_pair = per_contact(selected, "friction", "float32", (), PAIR, lambda c: surfaces.of("friction", *_pair(c)))
+        arrays.append(of_pair)
     else:
         left_out.append(surfaces.absent("friction"))
+
+    def solver_parameters(c: Mapping[str, np.ndarray]) -> np.ndarray:
+        return np.concatenate([surfaces.of(name, *_pair(c)) for name in ("solref", "solimp")], axis=1)
+
     if {"solref", "solimp"} <= set(surfaces.names):
-        arrays.append(
-            per_contact(
-                selected, "sol_params", "float32", (7,), PAIR,
-                lambda c: np.concatenate([_of(surfaces, name, c) for name in ("solref", "solimp")], axis=1),
-            )
-        )  # fmt: skip
+        arrays.append(per_contact(selected, "sol_params", "float32", (7,), PAIR, solver_parameters))
     else:
         left_out.append(surfaces.absent("sol_params"))
     arrays += [texts("geom_name", contacts.shapes.path), texts("link_name", contacts.body_path)]
     return Layout(tuple(arrays), (*left_out, "force: a contact set has no forces"))
-
-
-def _of(surfaces: Surfaces, name: str, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-    return surfaces.of(name, columns["shape0"], columns["shape1"])
 
 
 # Jacobian of the contacts' distances over joint velocities, as a sparse matrix that SciPy reads.
@@ -370,9 +366,8 @@ class _Sides:
         paths = selected.contacts.shapes.path
         missing = next((path for path in paths if path not in geoms.of_path), None)
         if missing is not None:
-            raise InputError(
-                f"'{missing}' is no geom of the scene", selected.contacts.path, "give the scene of the run"
-            )
+            what = f"'{missing}' is no geom of the scene"
+            raise InputError(what, selected.contacts.path, "give the scene of the run")
         self._id = np.array([geoms.of_path[path] for path in paths], np.int32)
         self._order = geoms.type[self._id].astype(np.int64) * len(geoms.type) + self._id
 
@@ -420,12 +415,7 @@ def newton_layout(selected: SelectedContacts) -> Layout:
 
     def margin(name: str) -> Array:
         return per_contact(
-            selected,
-            f"rigid_contact_{name}",
-            "float32",
-            (),
-            PAIR,
-            lambda c: surfaces.of(name, c["shape0"], c["shape1"]),
+            selected, f"rigid_contact_{name}", "float32", (), PAIR, lambda c: surfaces.of(name, *_pair(c))
         )
 
     def column(field: str, source: str, dtype: str, row: tuple[int, ...]) -> Array:
@@ -444,14 +434,12 @@ def newton_layout(selected: SelectedContacts) -> Layout:
     ]
     left_out = []
     margins = (contacts.shapes.margin, np.nan_to_num(contacts.forced.margin))
+    offsets = ("rigid_contact_offset0", "rigid_contact_offset1")
     if any((each != 0.0).any() for each in margins):
-        left_out.append(
-            "rigid_contact_offset0, rigid_contact_offset1: margins in body frames, which require the bodies' poses"
-        )
+        left_out.append(f"{', '.join(offsets)}: margins in body frames, which require the bodies' poses")
     else:
-        arrays += [
-            per_contact(selected, f"rigid_contact_offset{k}", "float32", (3,), ("shape0",), _zeros) for k in (0, 1)
-        ]
+        zeros = (lambda c: np.zeros((len(c["shape0"]), 3), np.float32),)
+        arrays += [per_contact(selected, name, "float32", (3,), ("shape0",), *zeros) for name in offsets]
     if "soft_contacts" in contacts.groups:
         soft, without = _soft_arrays(selected)
         arrays += soft
@@ -482,15 +470,10 @@ def _soft_arrays(selected: SelectedContacts) -> tuple[list[Array], list[str]]:
     left_out = [
         "soft_contact_body_vel, soft_contact_tids: velocities and threads, which a contact set does not contain"
     ]
-    if every.contact_count > rows.contact_count:
-        left_out.append(
-            f"{every.contact_count - rows.contact_count} soft contacts of edges and faces, which have no particle"
-        )
+    unhandled = every.contact_count - rows.contact_count
+    if unhandled:
+        left_out.append(f"{unhandled} soft contacts of edges and faces, which have no particle")
     return arrays, left_out
-
-
-def _zeros(columns) -> np.ndarray:
-    return np.zeros((len(columns["shape0"]), 3), np.float32)
 
 
 # RaiSim's contacts: a frame at each contact; its z axis is the normal from object B to object A.
@@ -617,9 +600,8 @@ class LeRobotWriter:
             self._statistics[name] = joined_statistics(self._statistics[name], new) if name in self._statistics else new
         self._features = self._features or described
         if described != self._features:
-            names = [
-                name for name in {**described, **self._features} if described.get(name) != self._features.get(name)
-            ]
+            every = {**described, **self._features}
+            names = [name for name in every if described.get(name) != self._features.get(name)]
             raise InputError(f"differs from {self._first} in the columns {', '.join(names)}", label, ONE_JOB)
         self._parts.append(self._pa.RecordBatch.from_pydict(columns))
 

@@ -201,10 +201,10 @@ def rows_of_block(block: ContactBlock, rows: np.ndarray) -> ContactBlock:
     cell = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)[rows]
     counts = np.bincount(cell, minlength=len(block.cell_counts)).astype(np.int64)
     columns = {name: values[rows] for name, values in block.columns.items()}
-    lists = {
-        name: GroupRows(counts, {}, {n: _entries(held, rows) for n, held in each.lists.items()})
-        for name, each in block.groups.items()
-    }
+    lists = {}
+    for group, each in block.groups.items():
+        held = {n: (lengths[rows], values[entries_of(lengths, rows)]) for n, (lengths, values) in each.lists.items()}
+        lists[group] = GroupRows(counts, {}, held)
     return ContactBlock(block.first_cell, counts, columns, lists)
 
 
@@ -214,11 +214,6 @@ def _joined(first: int, blocks: Sequence[ContactBlock]) -> ContactBlock:
     groups = consecutive_groups([block.groups for block in blocks])
     columns = {name: np.concatenate([block.columns[name] for block in blocks]) for name in blocks[0].columns}
     return ContactBlock(first, np.concatenate([block.cell_counts for block in blocks]), columns, groups)
-
-
-def _entries(held: tuple[np.ndarray, np.ndarray], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    lengths, values = held
-    return lengths[rows], values[entries_of(lengths, rows)]
 
 
 def chosen_worlds(worlds: Sequence[int], contacts: ContactSet) -> np.ndarray:
@@ -271,14 +266,8 @@ class Surfaces:
         rule = self._rule = contacts.material_rule
         materials = contacts.materials or Materials.of([Material()] * len(shapes))
         self.names: tuple[str, ...] = RULE_COLUMNS[rule] if rule else MARGINS
-        self._mixing = ContactMixing(
-            rule or "combine",
-            materials,
-            shapes.margin,
-            np.stack([forced.shape0, forced.shape1], axis=1),
-            forced.margin,
-            contacts.forced_materials,
-        )
+        pairs, of_pairs = np.stack([forced.shape0, forced.shape1], axis=1), contacts.forced_materials
+        self._mixing = ContactMixing(rule or "combine", materials, shapes.margin, pairs, forced.margin, of_pairs)
         self._columns = {column.name: column for column in OPTIONAL_COLUMNS}
 
     def of(self, name: str, shape0: np.ndarray, shape1: np.ndarray, dtype: str = "") -> np.ndarray:

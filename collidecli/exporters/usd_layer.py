@@ -103,10 +103,8 @@ def write_surfaces(
     """
     for name in _groups(selected):
         rows = rows_of(selected, name)
-        drawn = [
-            (_Faces if name == "hydro_faces" else _Patches)(stage, f"{root}/world_{world}/{name}", metres_per_unit)
-            for world in selected.worlds
-        ]
+        kind = _Faces if name == "hydro_faces" else _Patches
+        drawn = [kind(stage, f"{root}/world_{world}/{name}", metres_per_unit) for world in selected.worlds]
         names = (*_SHAPES, *((*_FACES, "vertices") if name == "hydro_faces" else _PATCHES))
         for frame, world, columns in cells_of(rows, names):
             drawn[world].add(float(codes[frame]), columns)
@@ -295,10 +293,8 @@ class _Drawn:
         path = f"{ROOT}/world_{world}"
         UsdGeom.Scope.Define(stage, path)
         self._length = normal_length
-        points, normals = (
-            UsdGeom.Points.Define(stage, f"{path}/points"),
-            UsdGeom.BasisCurves.Define(stage, f"{path}/normals"),
-        )
+        points = UsdGeom.Points.Define(stage, f"{path}/points")
+        normals = UsdGeom.BasisCurves.Define(stage, f"{path}/normals")
         normals.CreateTypeAttr(UsdGeom.Tokens.linear)
         for prim, width in ((points, normal_length / 5.0), (normals, normal_length / 25.0)):
             prim.CreateWidthsAttr(Vt.FloatArray([width]))

@@ -213,30 +213,18 @@ def _deviations(mesh: TriangleMesh, parts: list[ConvexHull], size: float) -> tup
         outlying = height > 0.0
         inner = np.where(outlying, 0.0, height)
         if outlying.any():
-            triangles = np.array([(o[0], o[k], o[k + 1]) for o in part.face for k in range(1, len(o) - 1)])
-            inner[outlying] = surface_distance(samples[outlying], _with_area(vertex[triangles]))
+            facets = vertex[part.triangles]
+            across = np.cross(facets[:, 1] - facets[:, 0], facets[:, 2] - facets[:, 0])
+            inner[outlying] = surface_distance(samples[outlying], facets[norm(across) > 0.0])
         beyond = np.minimum(beyond, inner)
     return float(off[far].max(initial=0.0)), float(max(0.0, beyond.max()))
-
-
-def _with_area(corners: np.ndarray) -> np.ndarray:
-    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    return corners[norm(across) > 0.0]
 
 
 # Simplification of a triangle mesh, with the deviation of its surface.
 
 
-@dataclass(frozen=True)
-class Simplified:
-    """mesh: in the frame of the original's points. deviation: between the two surfaces [m], see `simplified`."""
-
-    mesh: TriangleMesh
-    deviation: float
-
-
-def simplified(mesh: TriangleMesh, fraction: float, where: str) -> Simplified:
-    """A mesh with about `fraction` of its triangles, at least one.
+def simplified(mesh: TriangleMesh, fraction: float, where: str) -> tuple[TriangleMesh, float]:
+    """A mesh with about `fraction` of its triangles, at least one; and the deviation of its surface [m].
 
     The deviation is the largest distance of a vertex, an edge midpoint or a triangle centre of either mesh from the
     other's surface. A mesh with that number of triangles or fewer is returned unchanged. Raises InputError at `where`:
@@ -245,7 +233,7 @@ def simplified(mesh: TriangleMesh, fraction: float, where: str) -> Simplified:
     """
     target = max(1, round(fraction * len(mesh.face)))
     if target >= len(mesh.face):
-        return Simplified(mesh, 0.0)
+        return mesh, 0.0
     fast = library("fast_simplification", "fast-simplification", "the approximation meshSimplification", where)
     size = float(mesh.half_extents.max())
     vertex, face = fast.simplify(mesh.vertex / size, mesh.face, target_count=target)
@@ -255,7 +243,7 @@ def simplified(mesh: TriangleMesh, fraction: float, where: str) -> Simplified:
     original, reduced = (each.vertex[each.face] + each.center for each in (mesh, result))
     forward = surface_distance(_samples(original), reduced).max()
     backward = surface_distance(_samples(reduced), original).max()
-    return Simplified(result, float(max(forward, backward)))
+    return result, float(max(forward, backward))
 
 
 def _samples(corners: np.ndarray) -> np.ndarray:
@@ -283,9 +271,8 @@ def read_mesh(path: str | os.PathLike[str], scale: float = 1.0) -> tuple[np.ndar
     where = str(path)
     ending = file.suffix.lower()
     if ending not in (*ENDINGS, ".msh"):
-        raise InputError(
-            f"'{file.suffix}' is not the ending of a mesh file", where, f"give {', '.join((*ENDINGS, '.msh'))}"
-        )
+        what = f"'{file.suffix}' is not the ending of a mesh file"
+        raise InputError(what, where, f"give {', '.join((*ENDINGS, '.msh'))}")
     if not file.is_file():
         raise InputError("there is no such file", where, "give the path of a mesh")
     if not np.isfinite(scale) or scale <= 0.0:
@@ -394,39 +381,31 @@ def _unpacked_hull(arrays: dict[str, np.ndarray] | None) -> ConvexHull | None:
 FEWEST = 4
 
 
-@dataclass(frozen=True)
-class LimitedHull:
-    """hull: of the kept vertices. outside: maximum distance of the other vertices from it [m]."""
-
-    hull: ConvexHull
-    outside: float
-
-
-def limited_hull(points: np.ndarray, exact: ConvexHull, limit: int, of_mujoco: bool, where: str) -> LimitedHull:
-    """A hull of at most `limit` vertices of the exact hull; it is inside the exact hull.
+def limited_hull(
+    points: np.ndarray, exact: ConvexHull, limit: int, of_mujoco: bool, where: str
+) -> tuple[ConvexHull, float]:
+    """A hull of at most `limit` vertices of the exact hull, inside it; and the others' maximum distance from it [m].
 
     points: float64[n, 3] [m], the points of the exact hull. of_mujoco: use the vertices that MuJoCo keeps for a mesh of
-    these points (all of fewer than ten), else those of SciPy's Qhull. Both begin with a tetrahedron and repeatedly add
-    the point farthest from a face; they differ in the order of the faces.
+    these points (all of fewer than ten), else those of SciPy's Qhull, as Newton. Both begin with a tetrahedron and
+    repeatedly add the point farthest from a face; they differ in the order of the faces.
     Raises InputError at `where` for a limit below 4, and for a result without volume.
     """
     if limit < FEWEST:
         raise InputError(f"the limit of a hull is {limit} vertices", where, f"give at least {FEWEST}")
     if len(exact.vertex) <= limit:
-        return LimitedHull(exact, 0.0)
-    kept = _kept_by_mujoco(points, limit, where) if of_mujoco else _kept_by_qhull(points, limit)
+        return exact, 0.0
+    if of_mujoco:
+        kept = _kept_by_mujoco(points, limit, where)
+    else:  # Qhull stops `limit` - 4 points after its first tetrahedron
+        from scipy.spatial import ConvexHull as Qhull
+
+        kept = np.unique(Qhull(points, qhull_options=f"Qt TA{limit - FEWEST}").simplices)
     if len(kept) == len(points):
-        return LimitedHull(exact, 0.0)
+        return exact, 0.0
     hull = cached_hull(points[kept], f"{where}, at most {limit} vertices of it")
     off = surface_distance(exact.vertex + exact.center, hull.vertex[hull.triangles] + hull.center)
-    return LimitedHull(hull, float(off.max()))
-
-
-def _kept_by_qhull(points: np.ndarray, limit: int) -> np.ndarray:
-    """Indices of the points that Newton keeps: Qhull stops `limit` - 4 points after its first tetrahedron."""
-    from scipy.spatial import ConvexHull as Qhull
-
-    return np.unique(Qhull(points, qhull_options=f"Qt TA{limit - FEWEST}").simplices)
+    return hull, float(off.max())
 
 
 def _kept_by_mujoco(points: np.ndarray, limit: int, where: str) -> np.ndarray:

@@ -695,9 +695,8 @@ class ModelBuilder:
         if other is self or other.world_count:
             raise InputError("the added builder has worlds of its own", "add_world", "add a builder of one world")
         if not np.array_equal(checked_pose(xform, "add_world"), checked_pose(None, "")):
-            raise InputError(
-                "xform moves the world", "add_world", "leave it out: worlds never collide and need no spacing"
-            )
+            what = "xform moves the world"
+            raise InputError(what, "add_world", "leave it out: worlds never collide and need no spacing")
         for name in ("gap_rule", "material_rule", "up_axis"):
             ours, theirs = getattr(self, name), getattr(other, name)
             if ours != theirs:

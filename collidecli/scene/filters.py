@@ -133,9 +133,8 @@ def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tup
     classes, shape_class = _numbered(given)
     if len(classes) > MAX_CLASSES:
         what = f"the scene has {len(classes)} different combinations of filter attributes, more than {MAX_CLASSES}"
-        raise InputError(
-            what, fix="give shapes with equal filters equal groups and masks, or split the scene into worlds"
-        )
+        fix = "give shapes with equal filters equal groups and masks, or split the scene into worlds"
+        raise InputError(what, fix=fix)
     return classes, shape_class
 
 

@@ -261,9 +261,8 @@ class ContactOptions:
 
     def _check_particles(self) -> None:
         if self.self_contact_rings > MOST_RINGS:
-            raise InputError(
-                f"self_contact_rings is {self.self_contact_rings}", "options", f"give {MOST_RINGS} at most"
-            )
+            what = f"self_contact_rings is {self.self_contact_rings}"
+            raise InputError(what, "options", f"give {MOST_RINGS} at most")
         if not self.self_contacts and (self.self_contact_rings != DEFAULT_RINGS or self.self_contact_rest is not None):
             name = "self_contact_rest" if self.self_contact_rest is not None else "self_contact_rings"
             fix = "give --self-contacts METRES (in Python self_contacts=METRES) too"

@@ -152,9 +152,8 @@ def checked_corners(name: str, corners: object, width: int, count: int, where: s
     if bad.any():
         row = int(np.argmax(bad))
         shown = ", ".join(f"{x:g}" for x in rows[row])
-        raise InputError(
-            f"element {row} of the {name} is ({shown})", where, f"number the particles from 0 to {count - 1}"
-        )
+        what = f"element {row} of the {name} is ({shown})"
+        raise InputError(what, where, f"number the particles from 0 to {count - 1}")
     ordered = np.sort(rows, axis=1)
     repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if repeated.any():

@@ -7,7 +7,7 @@ import os
 import re
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -180,7 +180,15 @@ def refuse_excessive_scene(text: bytes, location: str) -> None:
             if attributes > MOST_ATTRIBUTES:
                 name = part.split()[0][:60].decode("utf-8", "replace")
                 raise InputError(f"<{name}> has {attributes} attributes", location, f"at most {MOST_ATTRIBUTES:,}")
-    _refuse_excessive_sizes(text, location)
+    for element, attributes in _SIZED.findall(text):
+        sizes = {name.decode(): int(number) for name, number in _SIZE.findall(attributes)}
+        if element == b"size":
+            for name, number in sizes.items():
+                if number > MOST_VALUES:
+                    raise InputError(f"<size> has {name}={number}", location, f"at most {MOST_VALUES:,}")
+        elif math.prod(sizes.values()) > MOST_PIXELS:
+            shown = " ".join(f"{name}={number}" for name, number in sizes.items())
+            raise InputError(f"<{element.decode()}> has {shown}", location, f"at most {MOST_PIXELS:,} in all")
     open_counts: list[int] = []
     for close, name, attributes in _COUNTED.findall(text):
         if close:
@@ -193,18 +201,6 @@ def refuse_excessive_scene(text: bytes, location: str) -> None:
             raise InputError(f"<{name.decode()}> stands for {copies:.3g} copies", location, f"at most {MOST_COPIES:,}")
         if name == b"replicate" and not attributes.endswith(b"/"):
             open_counts.append(count)
-
-
-def _refuse_excessive_sizes(text: bytes, location: str) -> None:
-    for element, attributes in _SIZED.findall(text):
-        sizes = {name.decode(): int(number) for name, number in _SIZE.findall(attributes)}
-        if element == b"size":
-            for name, number in sizes.items():
-                if number > MOST_VALUES:
-                    raise InputError(f"<size> has {name}={number}", location, f"at most {MOST_VALUES:,}")
-        elif math.prod(sizes.values()) > MOST_PIXELS:
-            shown = " ".join(f"{name}={number}" for name, number in sizes.items())
-            raise InputError(f"<{element.decode()}> has {shown}", location, f"at most {MOST_PIXELS:,} in all")
 
 
 def _count(attributes: bytes) -> int:
@@ -229,9 +225,8 @@ def restore_urdf_origins(spec: mujoco.MjSpec, text: bytes) -> None:
     angles = [_numbers(origin.get("rpy", ""), 3) for root in _roots([text]) for origin in root.iter("origin")]
     found = np.unique([a for a in angles if a is not None], axis=0).reshape(-1, 3)
     elements = [*spec.bodies, *spec.geoms]
-    for element, quaternion in _matches(
-        elements, [e.quat for e in elements], euler_quaternions(found, ["XYZ"] * len(found))
-    ):
+    computed = euler_quaternions(found, ["XYZ"] * len(found))
+    for element, quaternion in _matches(elements, [e.quat for e in elements], computed):
         element.quat = quaternion
 
 
@@ -345,36 +340,37 @@ def compile_mjcf(
 ) -> CompiledScene:
     """Compiles an MJCF or URDF scene. Links of a URDF stay separate bodies (MuJoCo would fuse static links).
 
-    Of a scene that MuJoCo does not compile, elements that affect no contact (`strip.FAMILIES`) are removed, as few
-    families as necessary; one warning names them, with MuJoCo's reasons.
-
-    Args:
-        path: the scene's file. With `xml`, the name in errors.
-        xml: the scene as text, instead of a file. folder: base of the relative paths of its assets.
-        options: provides the asset map, the floating base and the ground.
-        strict: refuse a scene that does not compile completely, for simulation.
-    Raises:
-        InputError: no such file, or MuJoCo cannot compile the scene, with its message; a file of a mesh that collides
-            is missing; a scene given as text includes another file.
+    Of a scene that MuJoCo does not compile, elements that affect no contact (`urdf.FAMILIES`) are removed, as few
+    families as necessary; one warning names them, with MuJoCo's reasons. path: the scene's file. With `xml`, the scene
+    as text, the name in errors. folder: base of the relative paths of its assets. options: has the asset map, the
+    floating base and the ground. strict: refuse a scene that does not compile completely, for simulation. Raises
+    InputError: no such file, or MuJoCo cannot compile the scene, with its message; a file of a mesh that collides is
+    missing; a scene given as text includes another file.
     """
     location = os.fspath(path)
     if xml is None and not os.path.isfile(location):
         raise InputError("there is no such file", location, "give the path of an MJCF or URDF file")
     if xml is not None and names_other_files(xml.encode()):
-        raise InputError(
-            "the embedded scene includes or attaches other files", location, "give the scene and its files separately"
-        )
-    _refuse_excessive_size(location, xml)
+        what = "the embedded scene includes or attaches other files"
+        raise InputError(what, location, "give the scene and its files separately")
+    if xml is not None:
+        refuse_excessive_scene(xml.encode(), location)
+    for file in included_files(location) if xml is None else ():
+        refuse_excessive_scene(_content(file), location if os.path.samefile(file, location) else file)
     attempts = _Attempts(location, xml, folder, options or SceneOptions())
     try:
-        mj_model = _compiled(attempts, strict)
+        try:
+            mj_model = attempts.compile(())
+        except _COMPILER_ERRORS as error:
+            if strict:
+                raise _refusal(attempts, error) from error
+            mj_model = _stripped(attempts, error)
         bytes(mj_model.names).decode()
     except UnicodeDecodeError as error:
         # MuJoCo stores names consecutively, each with a zero at its end.
         shown = error.object[: error.start].rpartition(b"\0")[2] + error.object[error.start :].partition(b"\0")[0]
-        raise InputError(
-            f"a name or path in the scene is not UTF-8: {shown!r}", location, "save it as UTF-8"
-        ) from error
+        what = f"a name or path in the scene is not UTF-8: {shown!r}"
+        raise InputError(what, location, "save it as UTF-8") from error
     files = (*attempts.included, *attempts.shape_files)
     warnings = (*attempts.notes, *attempts.messages)
     return CompiledScene(mj_model, location, files, xml or "", attempts.urdf, warnings)
@@ -414,24 +410,6 @@ def is_urdf(text: bytes) -> bool:
     return start is not None and re.match(rb"<robot[\s>/]", text[start.end() :]) is not None
 
 
-def _refuse_excessive_size(location: str, xml: str | None) -> None:
-    if xml is not None:
-        refuse_excessive_scene(xml.encode(), location)
-        return
-    for path in included_files(location):
-        with open(path, "rb") as file:
-            refuse_excessive_scene(file.read(), location if os.path.samefile(path, location) else path)
-
-
-def _compiled(attempts: _Attempts, strict: bool) -> mujoco.MjModel:
-    try:
-        return attempts.compile(())
-    except _COMPILER_ERRORS as error:
-        if strict:
-            raise _refusal(attempts, error) from error
-        return _stripped(attempts, error)
-
-
 class _Attempts:
     """Parses and compiles one scene repeatedly, without different families of elements.
 
@@ -441,7 +419,7 @@ class _Attempts:
 
     def __init__(self, location: str, xml: str | None, folder: str, options: SceneOptions) -> None:
         self.location = location
-        self.urdf = is_urdf(_head(location) if xml is None else xml.encode())
+        self.urdf = is_urdf(_content(location, _HEAD_BYTES) if xml is None else xml.encode())
         self.notes: list[str] = []
         self.messages: list[str] = []
         self.included: list[str] = []
@@ -458,7 +436,13 @@ class _Attempts:
             what = f"MuJoCo cannot compile the scene: {_message(error)}"
             raise InputError(what, self.location, "correct the file") from error
         self.notes[:] = relocate_assets(spec, self._options, self._folder, self.location)
-        self._restore(spec)
+        # The rotations are replaced by ones that are bit-identical on every processor.
+        resolve_orientations(spec)
+        if self.urdf:
+            restore_urdf_origins(spec, _content(self.location) if self._xml is None else self._xml.encode())
+        elif len(spec.frames):
+            texts = map(_content, included_files(self.location)) if self._xml is None else [self._xml.encode()]
+            restore_replicates(spec, texts)
         shrink_textures(spec)
         if self.urdf:
             spec.compiler.fusestatic = False
@@ -467,15 +451,6 @@ class _Attempts:
         if self._options.ground:
             add_ground(spec, self.location)
         return spec
-
-    def _restore(self, spec: mujoco.MjSpec) -> None:
-        """Replaces the spec's rotations by ones that are bit-identical on every processor."""
-        resolve_orientations(spec)
-        if self.urdf:
-            restore_urdf_origins(spec, _content(self.location) if self._xml is None else self._xml.encode())
-        elif len(spec.frames):
-            texts = map(_content, included_files(self.location)) if self._xml is None else [self._xml.encode()]
-            restore_replicates(spec, texts)
 
     def compile(self, without: Collection[Family], drop_keys_of: mujoco.MjModel | None = None) -> mujoco.MjModel:
         """The model of the scene without some families, and without keyframes whose sizes do not fit `drop_keys_of`."""
@@ -516,29 +491,14 @@ def _stripped(attempts: _Attempts, error: Exception) -> mujoco.MjModel:
         except _COMPILER_ERRORS as reason:
             number = count[family.name]
             if family.name == KEYFRAMES:
-                mj_model, number = _with_fitting_keys(attempts, others, mj_model, number)
+                with suppress(*_COMPILER_ERRORS):  # with the keyframes whose sizes fit the model
+                    mj_model = attempts.compile(others, drop_keys_of=mj_model)
+                    number -= int(mj_model.nkey)
             lost.append(f"{family.name} ({number}; MuJoCo: {_message(reason)})")
         else:
             without = others
     attempts.notes.append("removed, as it does not compile and affects no contact: " + "; ".join(lost))
     return mj_model
-
-
-def _with_fitting_keys(
-    attempts: _Attempts, without: Collection[Family], mj_model: mujoco.MjModel, number: int
-) -> tuple[mujoco.MjModel, int]:
-    """The model with the keyframes whose sizes fit it, if they compile, and the number of removed keyframes."""
-    try:
-        kept = attempts.compile(without, drop_keys_of=mj_model)
-    except _COMPILER_ERRORS:
-        return mj_model, number
-    return kept, number - int(kept.nkey)
-
-
-def _asset_root(file: str) -> str:
-    """An --asset-map entry for a file, for messages: of a ROS path its package."""
-    package = re.match(r"package://[^/]+", file)
-    return f"{package[0]}=FOLDER" if package else "OLD=NEW"
 
 
 def _refusal(attempts: _Attempts, error: Exception) -> InputError:
@@ -554,7 +514,9 @@ def _refusal(attempts: _Attempts, error: Exception) -> InputError:
         if file and os.path.basename(file) in message:
             fix = "give a mesh that MuJoCo reads (STL, OBJ, MSH), or replace the geom by a primitive"
             if "opening" in message:
-                fix = f"put the file there, or give the assets' folder with --asset-map {_asset_root(file)}"
+                package = re.match(r"package://[^/]+", file)
+                entry = f"{package[0]}=FOLDER" if package else "OLD=NEW"
+                fix = f"put the file there, or give the assets' folder with --asset-map {entry}"
                 fix += ", or that of its packages with --package-path" if file.startswith("package:") else ""
             what = f"{shown} collides, and its file '{file}' cannot be used: {message}"
             return InputError(what, attempts.location, fix)
@@ -574,14 +536,9 @@ def _read(path: str) -> mujoco.MjSpec:
         return mujoco.MjSpec.from_file(f"{path}.xml", vfs=files)
 
 
-def _head(path: str) -> bytes:
+def _content(path: str, size: int = -1) -> bytes:
     with open(path, "rb") as file:
-        return file.read(_HEAD_BYTES)
-
-
-def _content(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+        return file.read(size)
 
 
 def _message(error: Exception) -> str:

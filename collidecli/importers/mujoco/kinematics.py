@@ -14,19 +14,7 @@ import numpy as np
 from collidecli.numerics.elementary import sincos
 from collidecli.numerics.matrices import WXYZ_TO_XYZW, XYZW_TO_WXYZ, column, compose, inverse, multiply, norm, rotate
 from collidecli.scene import kinematics as joint_tree
-from collidecli.scene.kinematics import (
-    QUATERNION_AXES,
-    SHORTEST,
-    UNIT,
-    BadRow,
-    CompiledTree,
-    JointColumns,
-    JointTree,
-    Kinematics,
-    NamedJoint,
-    TreeCompiler,
-    last_element,
-)
+from collidecli.scene.kinematics import QUATERNION_AXES, JointColumns, Kinematics, NamedJoint, last_element
 from collidecli.scene.shape_types import QUATERNION_TOLERANCE
 from collidecli.storage.trajectory_files import bad_poses, pose_fault
 
@@ -164,11 +152,9 @@ class ForwardKinematics:
         self._zero = np.array(mj_model.qpos0)
 
     def poses(self, qpos: np.ndarray, mocap: np.ndarray | None) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Positions [3, n] and quaternions [4, n] of all bodies but the world.
+        """Positions [3, n] and quaternions [4, n] of all bodies but the world. qpos: float64[nq, n], contiguous.
 
-        Args:
-            qpos: float64[nq, n], contiguous.
-            mocap: float64[nmocap, 7, n], position and quaternion wxyz; None leaves mocap bodies as in the scene.
+        mocap: float64[nmocap, 7, n], position and quaternion wxyz; None leaves mocap bodies as in the scene.
         """
         positions = [np.zeros((3, 1))]
         quaternions = [_IDENTITY]
@@ -182,7 +168,7 @@ class ForwardKinematics:
                 rotations[body] = _matrix(quaternion)
         return positions[1:], quaternions[1:]
 
-    def tree(self, has_mocap: bool) -> JointTree:
+    def tree(self, has_mocap: bool) -> joint_tree.JointTree:
         """The tree for compiled code; with `has_mocap` each mocap body has 7 coordinates behind those of the joints."""
         rest = np.repeat(self._zero[:, None], 2, axis=1)
         found = zip(*self.poses(rest, None), strict=True)
@@ -200,7 +186,7 @@ class ForwardKinematics:
             else:
                 body_pose[body] = np.concatenate([position[:, 0], quaternion[:, 0]])
         reference = self._zero[self._address] if self._address else np.zeros(0)
-        return JointTree(
+        return joint_tree.JointTree(
             kind, self._parent, first, self._count, body_pose,
             [_COMPILED.get(each, joint_tree.HINGE) for each in self._kind], self._address,
             np.column_stack([self._axis, self._anchor, reference]),
@@ -251,11 +237,11 @@ class ForwardKinematics:
 
 def _normalized(q: np.ndarray) -> np.ndarray:
     length = np.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
-    if not (np.abs(length - 1.0) > UNIT).any():
+    if not (np.abs(length - 1.0) > joint_tree.UNIT).any():
         return q
     with np.errstate(all="ignore"):
-        divided = np.where(np.abs(length - 1.0) > UNIT, q * (1.0 / length), q)
-    return np.where(length < SHORTEST, _IDENTITY, divided)
+        divided = np.where(np.abs(length - 1.0) > joint_tree.UNIT, q * (1.0 / length), q)
+    return np.where(length < joint_tree.SHORTEST, _IDENTITY, divided)
 
 
 def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -309,42 +295,35 @@ class MujocoKinematics:
         self.mocap_count = int(mj_model.nmocap)
         self._model = mj_model
         self._forward = ForwardKinematics(mj_model)
-        self._trees: dict[bool, CompiledTree] = {}
+        self._trees: dict[bool, joint_tree.CompiledTree] = {}
         self._quaternions = _quaternion_joints(mj_model)
         self.articulated = MujocoArticulations(mj_model, self)
 
     def poses(self, qpos: np.ndarray, mocap: np.ndarray | None = None) -> np.ndarray:
-        """World pose of every body in every frame, each frame on its own.
+        """float64[n, B, 7] xyzw: world pose of every body in every frame, each frame on its own.
 
-        Args:
-            qpos: float64[n, nq], MuJoCo's layout (quaternions wxyz); they need not be normalized.
-            mocap: float64[n, nmocap, 7], xyzw; None leaves mocap bodies at their poses in the scene.
-        Returns:
-            float64[n, B, 7], xyzw.
+        qpos: float64[n, nq], MuJoCo's layout (quaternions wxyz); they need not be normalized. mocap: float64[n, nmocap,
+        7], xyzw; None leaves mocap bodies at their poses in the scene.
         """
         compiler = joint_tree.ready_compiler()
         if compiler is not None:
-            found = self._compiled(compiler, mocap is not None).poses(_joined(qpos, mocap))
+            has_mocap = mocap is not None
+            if has_mocap not in self._trees:
+                self._trees[has_mocap] = compiler.compiled(self._forward.tree(has_mocap))
+            found = self._trees[has_mocap].poses(_joined(qpos, mocap))
             if found is not None:
                 return found
         out = np.empty((len(qpos), len(self.body_path), 7))
         for start in range(0, len(qpos), _BLOCK):
             rows = slice(start, start + _BLOCK)
             coordinates = np.ascontiguousarray(np.asarray(qpos[rows], np.float64).T)
-            moved = None
-            if mocap is not None:
-                moved = np.moveaxis(mocap[rows][..., _POSE_WXYZ], 0, -1)
+            moved = None if mocap is None else np.moveaxis(mocap[rows][..., _POSE_WXYZ], 0, -1)
             for body, (position, rotation) in enumerate(zip(*self._forward.poses(coordinates, moved), strict=True)):
                 out[rows, body, :3] = position.T
                 out[rows, body, 3:] = rotation[WXYZ_TO_XYZW].T
         return out
 
-    def _compiled(self, compiler: TreeCompiler, has_mocap: bool) -> CompiledTree:
-        if has_mocap not in self._trees:
-            self._trees[has_mocap] = compiler.compiled(self._forward.tree(has_mocap))
-        return self._trees[has_mocap]
-
-    def first_bad_coordinate(self, qpos: np.ndarray) -> BadRow | None:
+    def first_bad_coordinate(self, qpos: np.ndarray) -> joint_tree.BadRow | None:
         """Row of qpos[n, nq], body, and what is wrong, for the first invalid configuration; else None."""
         finite = np.isfinite(qpos)
         bad = ~finite.all(axis=1)
@@ -365,7 +344,7 @@ class MujocoKinematics:
                 return row, body, f"the joint's quaternion has norm {each:.6g}"
         raise AssertionError("a bad row has a bad coordinate")
 
-    def first_bad_mocap(self, mocap: np.ndarray) -> BadRow | None:
+    def first_bad_mocap(self, mocap: np.ndarray) -> joint_tree.BadRow | None:
         """Row of mocap[n, nmocap, 7], body, and what is wrong, for the first row with an invalid pose; else None."""
         bad = bad_poses(mocap)
         if not bad.any():

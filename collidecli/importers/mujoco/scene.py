@@ -75,9 +75,8 @@ def geom_material(mj_model: mujoco.MjModel, geom: int) -> Material:
 
 def pair_material(mj_model: mujoco.MjModel, pair: int) -> PairMaterial:
     """The parameters of a `<pair>`, which replace those of its two geoms; the compiler has set all of them."""
-    friction, solref, solimp = (
-        mj_model.pair_friction[pair], mj_model.pair_solref[pair], mj_model.pair_solimp[pair],
-    )  # fmt: skip
+    of_pairs = mj_model.pair_friction, mj_model.pair_solref, mj_model.pair_solimp
+    friction, solref, solimp = (values[pair] for values in of_pairs)
     if _is_overridden(mj_model):
         friction, solref, solimp = mj_model.opt.o_friction, mj_model.opt.o_solref, mj_model.opt.o_solimp
     return PairMaterial(
@@ -159,7 +158,7 @@ def _option_warnings(mj_model: mujoco.MjModel) -> list[str]:
 
 def _ruled_groups(mj_model: mujoco.MjModel) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
     """Two groups of geoms that do not collide, and the rule: excludes, welds, parents, bodies without freedom."""
-    name = [mj_model.body(b).name or f"body#{b}" for b in range(mj_model.nbody)]
+    name = [body_name(mj_model, body) for body in range(mj_model.nbody)]
     of_body = _groups(mj_model.geom_bodyid, mj_model.nbody)
     for row, signature in enumerate(mj_model.exclude_signature):
         a, b = int(signature) >> 16, int(signature) & 0xFFFF
@@ -415,11 +414,8 @@ def add_flexes(
             raise InputError(what, location, 'give it dof="full", or contype="0" conaffinity="0" selfcollide="none"')
         first, count = int(mj_model.flex_vertadr[flex]), int(mj_model.flex_vertnum[flex])
         position = _positions(mj_model, data, flex, slice(first, first + count))
-        place = {
-            "cfg": ShapeConfig(mask_either=masks),
-            "key": name,
-            "bodies": body_row[mj_model.flex_vertbodyid[first : first + count]],
-        }
+        bodies = body_row[mj_model.flex_vertbodyid[first : first + count]]
+        place = {"cfg": ShapeConfig(mask_either=masks), "key": name, "bodies": bodies}
         radius, dimension = float(mj_model.flex_radius[flex]), int(mj_model.flex_dim[flex])
         if dimension in (TRIANGLES, TETRAHEDRA):
             add = builder.add_cloth_mesh if dimension == TRIANGLES else builder.add_soft_mesh
@@ -525,8 +521,10 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
     mj_model, location = compiled.mj_model, compiled.location
     rules = read_srdf(options.disabled_pairs) if options.disabled_pairs else None
     names = urdf_shape_names(mj_model) if compiled.urdf else None
-    _set_gap_rule(builder, location)
-
+    if builder.gap_rule != "sum" and builder.shape_count:
+        what = "this scene adds the gaps of a pair, and the scenes before it use the larger gap"
+        raise InputError(what, location, "load the MJCF scene alone, or give --gap and --gap-rule for all scenes")
+    builder.gap_rule, builder.material_rule = "sum", "mujoco"
     data = mujoco.MjData(mj_model)
     mujoco.mj_kinematics(mj_model, data)
     static = static_bodies(mj_model)
@@ -546,9 +544,8 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
             *disabled.warnings,
             *material_warnings(mj_model),
         ]
-    kinematics = MujocoKinematics(
-        mj_model, tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody)), static[1:]
-    )
+    paths = tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody))
+    kinematics = MujocoKinematics(mj_model, paths, static[1:])
     return MjcfImport(
         location,
         mj_model,
@@ -572,13 +569,6 @@ def _shapes_of_links(mj_model: mujoco.MjModel, shape_row: np.ndarray) -> dict[st
     for geom in np.flatnonzero(shape_row != LEFT_OUT):
         shapes[body_name(mj_model, int(mj_model.geom_bodyid[geom]))].append(int(shape_row[geom]))
     return shapes
-
-
-def _set_gap_rule(builder: ModelBuilder, location: str) -> None:
-    if builder.gap_rule != "sum" and builder.shape_count:
-        what = "this scene adds the gaps of a pair, and the scenes before it use the larger gap"
-        raise InputError(what, location, "load the MJCF scene alone, or give --gap and --gap-rule for all scenes")
-    builder.gap_rule, builder.material_rule = "sum", "mujoco"
 
 
 def static_bodies(mj_model: mujoco.MjModel) -> np.ndarray:
@@ -615,13 +605,9 @@ class KeyframeMotion(TimedMotion):
         if bad is not None:
             key, body, what = bad
             raise InputError(what, f"{scene.path}: keyframe {key} ('{mj_model.key(key).name}'), body '{body}'")
-        mocap = np.concatenate(
-            [
-                np.reshape(mj_model.key_mpos, (count, mj_model.nmocap, 3)),
-                np.reshape(mj_model.key_mquat, (count, mj_model.nmocap, 4))[..., WXYZ_TO_XYZW],
-            ],
-            axis=-1,
-        )
+        position = np.reshape(mj_model.key_mpos, (count, mj_model.nmocap, 3))
+        rotation = np.reshape(mj_model.key_mquat, (count, mj_model.nmocap, 4))[..., WXYZ_TO_XYZW]
+        mocap = np.concatenate([position, rotation], axis=-1)
         self._coordinates = qpos[:, None], mocap[:, None]
         poses = scene.kinematics.poses(qpos, mocap)
         match = BodyMatch(list(scene.kinematics.body_path), model, scene.path)

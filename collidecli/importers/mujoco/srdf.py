@@ -53,9 +53,8 @@ def read_srdf(path: str | os.PathLike[str]) -> LinkRules:
     def start(name: str, attributes: dict[str, str]) -> None:
         where = f"{location}: line {parser.CurrentLineNumber}, <{name}>"
         if not rules_seen and name != "robot":
-            raise InputError(
-                f"is not SRDF: its root element is <{name}>", location, "give a file with the root <robot>"
-            )
+            what = f"is not SRDF: its root element is <{name}>"
+            raise InputError(what, location, "give a file with the root <robot>")
         rules_seen.append(name)
         if name == "disable_default_collisions":
             rules.silent[_attribute(attributes, "link", where)] = None
@@ -77,9 +76,8 @@ def read_srdf(path: str | os.PathLike[str]) -> LinkRules:
         with open(location, "rb") as file:
             parser.ParseFile(file)
     except OSError as error:
-        raise InputError(
-            f"the SRDF file cannot be read: {(error.strerror or str(error)).lower()}", location, "see --disabled-pairs"
-        ) from error
+        what = f"the SRDF file cannot be read: {(error.strerror or str(error)).lower()}"
+        raise InputError(what, location, "see --disabled-pairs") from error
     except (expat.ExpatError, LookupError, ValueError) as error:
         # The last two: the declared encoding is unknown to Python, or the text is not in it.
         raise InputError(f"is not XML: {error}", location, "give an SRDF file") from error

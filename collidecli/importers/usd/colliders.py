@@ -461,9 +461,8 @@ class ShapeReader:
         if not len(point):
             raise InputError("there are no points", where, "author them, or remove the collider")
         if len(width) not in (1, len(point)):
-            raise InputError(
-                f"there are {len(width)} widths for {len(point)} points", where, "give one for each, or one"
-            )
+            what = f"there are {len(width)} widths for {len(point)} points"
+            raise InputError(what, where, "give one for each, or one")
         wrong = np.flatnonzero(~(np.abs(point) <= POSITION_LIMIT).all(axis=1))
         if len(wrong):
             raise InputError(f"point {wrong[0]} is not finite, or beyond {POSITION_LIMIT:g}", where, "correct it")

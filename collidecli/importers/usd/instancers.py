@@ -286,9 +286,8 @@ def _placing(schema: UsdGeom.PointInstancer, count: int, where: str) -> list[tup
 
 def _check_length(name: str, length: int, count: int, where: str) -> None:
     if length != count:
-        raise InputError(
-            f"{name} has {length} elements, and protoIndices {count}", where, "give each instance one element"
-        )
+        what = f"{name} has {length} elements, and protoIndices {count}"
+        raise InputError(what, where, "give each instance one element")
 
 
 def _check_rotations(quaternions: np.ndarray, name: str, where: str) -> None:

@@ -226,12 +226,12 @@ def _of_points(point: np.ndarray, approximation: str, to_metres: np.ndarray, lim
     hull = cached_hull(points, where)
     if limits.vertices is None:
         return Fit((_convex(hull),))
-    made = limited_hull(points, hull, limits.vertices, limits.vertices_of_mujoco, where)
-    if made.hull is hull:
+    limited, outside = limited_hull(points, hull, limits.vertices, limits.vertices_of_mujoco, where)
+    if limited is hull:
         return Fit((_convex(hull),))
-    off = _length(made.outside, 2.0 * float(hull.half_extents.max()))
-    kept = f"of {len(hull.vertex)} vertices of its hull {len(made.hull.vertex)} are kept"
-    return Fit((_convex(made.hull),), (f"{kept}; the others are outside by {off}",))
+    off = _length(outside, 2.0 * float(hull.half_extents.max()))
+    kept = f"of {len(hull.vertex)} vertices of its hull {len(limited.vertex)} are kept"
+    return Fit((_convex(limited),), (f"{kept}; the others are outside by {off}",))
 
 
 def _of_triangles(
@@ -257,11 +257,11 @@ def _of_triangles(
         )
         return Fit(tuple(_convex(part) for part in found.parts), tuple(notes))
     if approximation == FEWER:
-        made = simplified(mesh, limits.fraction, where)
-        counts = f"{len(made.mesh.face)} of {len(mesh.face)} triangles"
-        notes.append(f"simplified to {counts}, which moves its surface by {_length(made.deviation, size)}")
-        notes += [f"simplified: {what}" for what in replace(made.mesh.repairs, degenerate=0).words()]
-        mesh = replace(made.mesh, repairs=mesh.repairs, two_sided=limits.two_sided, is_solid=limits.solid)
+        fewer, deviation = simplified(mesh, limits.fraction, where)
+        counts = f"{len(fewer.face)} of {len(mesh.face)} triangles"
+        notes.append(f"simplified to {counts}, which moves its surface by {_length(deviation, size)}")
+        notes += [f"simplified: {what}" for what in replace(fewer.repairs, degenerate=0).words()]
+        mesh = replace(fewer, repairs=mesh.repairs, two_sided=limits.two_sided, is_solid=limits.solid)
     return Fit((Fitted(ShapeType.MESH, tuple(mesh.half_extents.tolist()), np.zeros(3), mesh=mesh),), tuple(notes))
 
 
@@ -395,9 +395,8 @@ class Cooking:
         if approximation == FEWER and FRACTION_OF_TRIANGLES in held:
             fraction = held.pop(FRACTION_OF_TRIANGLES)
             if not (isinstance(fraction, float) and 0.0 < fraction <= 1.0):
-                raise InputError(
-                    f"{FRACTION_OF_TRIANGLES} is {fraction!r}", where, "give a fraction of the triangles, up to 1"
-                )
+                what = f"{FRACTION_OF_TRIANGLES} is {fraction!r}"
+                raise InputError(what, where, "give a fraction of the triangles, up to 1")
             limits = MeshLimits(fraction=fraction)
         if approximation == PARTS:
             parts = _count(held, MOST_PARTS, 1, where)

@@ -132,9 +132,8 @@ def _check_points(point: np.ndarray, where: str) -> None:
     if not good.all():
         row = int(np.argmin(good))
         shown = ", ".join(f"{x:g}" for x in point[row])
-        raise InputError(
-            f"point {row} is at ({shown})", where, f"give finite positions of at most {POSITION_LIMIT:g} m"
-        )
+        what = f"point {row} is at ({shown})"
+        raise InputError(what, where, f"give finite positions of at most {POSITION_LIMIT:g} m")
 
 
 def _check_indices(indices: np.ndarray, count: int, where: str) -> None:

@@ -158,9 +158,8 @@ class PhysicsMaterials:
             mode = self._value(prim, name)
             if mode is not None:
                 if mode not in COMBINE_MODES:
-                    raise InputError(
-                        f"{name} is {mode!r}", self._where(prim), f"give one of: {', '.join(COMBINE_MODES)}"
-                    )
+                    what = f"{name} is {mode!r}"
+                    raise InputError(what, self._where(prim), f"give one of: {', '.join(COMBINE_MODES)}")
                 found[attribute] = str(mode)
         return found
 

@@ -219,9 +219,8 @@ def select_variants(stage: Usd.Stage, variants: Iterable[str], file: str) -> Non
         values = sets.GetVariantSet(name).GetVariantNames()
         if value not in values:
             known = ", ".join(values) or "none"
-            raise InputError(
-                f"the variant set '{name}' has no variant '{value}'", f"{file} <{path}>", f"its variants: {known}"
-            )
+            what = f"the variant set '{name}' has no variant '{value}'"
+            raise InputError(what, f"{file} <{path}>", f"its variants: {known}")
         Sdf.CreatePrimInLayer(stage.GetSessionLayer(), path).variantSelections[name] = value
 
 
@@ -329,15 +328,13 @@ def lay_over(stage: Usd.Stage, path: str, scene: str) -> None:
     if undefined:
         shown = ", ".join(f"<{prim}>" for prim in undefined[:_NAMED])
         more = f" and {len(undefined) - _NAMED} more" if len(undefined) > _NAMED else ""
-        raise InputError(
-            f"the layer animates {shown}{more}, not in the scene {scene}", path, "correct the paths in the layer"
-        )
+        what = f"the layer animates {shown}{more}, not in the scene {scene}"
+        raise InputError(what, path, "correct the paths in the layer")
     moved = [name for name, names in motion.animated.items() if _check_used(stage.GetPrimAtPath(name), names, path)]
     if not any(_collides(stage.GetPrimAtPath(prim), set()) for prim in moved):
         shown = ", ".join(f"<{prim}>" for prim in list(motion.animated)[:_NAMED])
-        raise InputError(
-            f"the layer moves nothing that collides in {scene}: it animates {shown}", path, "animate a body's prim"
-        )
+        what = f"the layer moves nothing that collides in {scene}: it animates {shown}"
+        raise InputError(what, path, "animate a body's prim")
 
 
 def _check_units(stage: Usd.Stage, layer: Sdf.Layer, path: str) -> None:
@@ -346,14 +343,12 @@ def _check_units(stage: Usd.Stage, layer: Sdf.Layer, path: str) -> None:
     unit = root.GetInfo("metersPerUnit") if root.HasInfo("metersPerUnit") else None
     scene_unit = UsdGeom.GetStageMetersPerUnit(stage)
     if unit is not None and not math.isclose(unit, scene_unit, rel_tol=1e-9):
-        raise InputError(
-            f"the layer's metersPerUnit is {unit:g}, the scene's {scene_unit:g}", path, "export it in the scene's units"
-        )
+        what = f"the layer's metersPerUnit is {unit:g}, the scene's {scene_unit:g}"
+        raise InputError(what, path, "export it in the scene's units")
     axis = root.GetInfo("upAxis") if root.HasInfo("upAxis") else None
     if axis is not None and axis != UsdGeom.GetStageUpAxis(stage):
-        raise InputError(
-            f"the layer's upAxis is {axis}, the scene's {UsdGeom.GetStageUpAxis(stage)}", path, "export it in its axes"
-        )
+        what = f"the layer's upAxis is {axis}, the scene's {UsdGeom.GetStageUpAxis(stage)}"
+        raise InputError(what, path, "export it in its axes")
 
 
 def _check_used(prim: Usd.Prim, names: tuple[str, ...], path: str) -> bool:
@@ -656,36 +651,27 @@ def parse_physics(
     Raises InputError for a stage without a collider, and for a collider that the parser ignores.
     """
     with diagnostics(file) as parser_warnings:
-        found = _parse(stage)
+        # The second one before OpenUSD 26.08.
+        parse = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
+        found = parse(stage, ["/"])
     physics = Physics(
         stage, file, warnings=warnings, instances=instances or Instances(), deformables=tuple(deformables)
     )
     physics.environments = environments or Environments()
+    kinds = (
+        (UsdPhysics.ShapeDesc, physics.shapes),
+        (UsdPhysics.RigidBodyDesc, physics.bodies),
+        (UsdPhysics.JointDesc, physics.joints),
+        (UsdPhysics.ArticulationDesc, physics.articulations),
+    )
     for paths, descriptors in found.values():
-        for path, descriptor in zip(paths, descriptors, strict=True):
-            if str(path) not in deformables:
-                _add_descriptor(physics, str(path), descriptor)
+        for path, descriptor in zip(map(str, paths), descriptors, strict=True):
+            for kind, of_kind in kinds:
+                if isinstance(descriptor, kind) and path not in deformables:
+                    of_kind[path] = descriptor
     _check_colliders(physics, deformables)
     physics.warnings += [w for w in parser_warnings if "CollisionAPI applied to an unknown" not in w]
     return physics
-
-
-def _parse(stage: Usd.Stage) -> dict:
-    parse = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None)
-    if parse is None:  # before OpenUSD 26.08
-        parse = UsdPhysics.LoadUsdPhysicsFromRange
-    return parse(stage, ["/"])
-
-
-def _add_descriptor(physics: Physics, path: str, descriptor: Any) -> None:
-    if isinstance(descriptor, UsdPhysics.ShapeDesc):
-        physics.shapes[path] = descriptor
-    elif isinstance(descriptor, UsdPhysics.RigidBodyDesc):
-        physics.bodies[path] = descriptor
-    elif isinstance(descriptor, UsdPhysics.JointDesc):
-        physics.joints[path] = descriptor
-    elif isinstance(descriptor, UsdPhysics.ArticulationDesc):
-        physics.articulations[path] = descriptor
 
 
 def _check_colliders(physics: Physics, deformables: Collection[str]) -> None:
@@ -696,9 +682,8 @@ def _check_colliders(physics: Physics, deformables: Collection[str]) -> None:
         if path not in physics.shapes and path not in deformables and prim.HasAPI(UsdPhysics.CollisionAPI):
             _refuse_or_warn(physics, prim)
     if not physics.shapes and not deformables:
-        raise InputError(
-            "the stage has no collider", physics.file, "apply PhysicsCollisionAPI to the prims that should collide"
-        )
+        what = "the stage has no collider"
+        raise InputError(what, physics.file, "apply PhysicsCollisionAPI to the prims that should collide")
     physics.shapes = {path: physics.shapes[path] for path in order if path in physics.shapes}
     physics.bodies = {path: physics.bodies[path] for path in order if path in physics.bodies}
 
@@ -733,9 +718,8 @@ def diagnostics(file: str) -> Iterator[list[str]]:
         yield warnings
     except Tf.ErrorException as error:
         reasons = [_first_line(e.commentary) for e in error.args if hasattr(e, "commentary")]
-        raise InputError(
-            f"the USD scene cannot be read ({reasons[0] if reasons else _first_line(str(error))})", file, EXPORT_AGAIN
-        ) from None
+        what = f"the USD scene cannot be read ({reasons[0] if reasons else _first_line(str(error))})"
+        raise InputError(what, file, EXPORT_AGAIN) from None
     finally:
         warnings += [_first_line(report.commentary) for report in delegate.TakeUncoalescedDiagnostics()]
         del delegate  # it receives reports until it is deleted

@@ -225,7 +225,7 @@ def _axis_and_angle(quaternion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _of_axis(axis: np.ndarray, angle: np.ndarray, inverse: bool) -> np.ndarray:
     """float64[n, 3, 3]: rotations about an axis by angles [degree]."""
-    sine, cosine = elementary.sincos(_radians(-angle if inverse else angle) / 2.0)
+    sine, cosine = elementary.sincos((-angle if inverse else angle) * (np.pi / 180.0) / 2.0)
     x, y, z = np.moveaxis(axis * sine[:, None], -1, 0)
     length = np.sqrt(cosine * cosine + ((x * x + y * y) + z * z))
     factor = 1.0 / length
@@ -245,10 +245,6 @@ def _matrices4(rotation: np.ndarray) -> np.ndarray:
 
 def _identities(count: int) -> np.ndarray:
     return np.broadcast_to(np.eye(4), (count, 4, 4)).copy()
-
-
-def _radians(degrees: np.ndarray) -> np.ndarray:
-    return degrees * (np.pi / 180.0)
 
 
 _ARRAY_OF = {
