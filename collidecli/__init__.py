@@ -46,9 +46,8 @@ if TYPE_CHECKING:
     from collidecli.commands.python_verbs import RecordingFile, audit, label, open_recording, problem, run
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.importers.mesh_files import read_mesh
-    from collidecli.scene.material import Material, PairMaterial
     from collidecli.scene.model import Model
-    from collidecli.scene.shape_config import ShapeConfig
+    from collidecli.scene.shape_config import Material, PairMaterial, ShapeConfig
     from collidecli.scene.shape_types import ShapeType
 
 _HOME = {
@@ -64,9 +63,8 @@ _HOME = {
         "commands.python_verbs": "RecordingFile audit label open_recording problem run",
         "errors": "CollideError InputError OutputError",
         "importers.mesh_files": "read_mesh",
-        "scene.material": "Material PairMaterial",
         "scene.model": "Model",
-        "scene.shape_config": "ShapeConfig",
+        "scene.shape_config": "Material PairMaterial ShapeConfig",
         "scene.shape_types": "ShapeType",
     }.items()
     for name in names.split()

@@ -26,8 +26,8 @@ from collidecli.analysis.alignment import (
 from collidecli.analysis.differences import GAP, FieldTally, TableDifferences, Tolerances, deviations, pairs_alone
 from collidecli.analysis.patterns import NamedItems
 from collidecli.errors import InputError
-from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.options import recorded_number, recorded_option
+from collidecli.scene.shape_config import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.tables import (
     GROUPS,
     RIGID_CONTACTS,

@@ -24,10 +24,10 @@ from collidecli.importers.recordings.content import BAG, CSV, JSON, NPY, NPZ, US
 from collidecli.importers.recordings.recording import open_recording
 from collidecli.scene.filter_rules import FilterClass
 from collidecli.scene.filters import allowed_pairs, excluded_counts, explain, pair_lengths
-from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model, may_share_world
 from collidecli.scene.options import GROUND, SceneOptions
 from collidecli.scene.particles import Particles
+from collidecli.scene.shape_config import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.scene.text_format import did_you_mean, some_names
 from collidecli.storage.contact_sets.check import check_shape_rows

@@ -709,7 +709,7 @@ def _refuse_option(name: str, value: Sequence[str] | str | bool, formats: str, p
 
 
 def _without_disabled_pairs(builder: ModelBuilder, imported: UsdImport, options: SceneOptions) -> UsdImport:
-    from collidecli.importers.mujoco.srdf import disabled_pairs, read_srdf, shapes_of_prims
+    from collidecli.importers.scene_import import disabled_pairs, read_srdf, shapes_of_prims
 
     disabled = disabled_pairs(read_srdf(options.disabled_pairs), shapes_of_prims(imported.body_of, imported.shape_of))
     for pair, rule in disabled.rule.items():

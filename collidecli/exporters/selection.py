@@ -10,9 +10,9 @@ import numpy as np
 
 from collidecli.analysis.patterns import NamedItems, chosen_rows
 from collidecli.errors import InputError
-from collidecli.scene.material import Material, Materials
 from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing
 from collidecli.scene.motion import Episodes
+from collidecli.scene.shape_config import Material, Materials
 from collidecli.scene.tables import (
     OPTIONAL_COLUMNS,
     RIGID_COLUMNS,

@@ -26,7 +26,6 @@ from collidecli.scene.arguments import (
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
 from collidecli.scene.finalize import build_model, rows_by_template
 from collidecli.scene.heightfield import Heightfield, heightfield
-from collidecli.scene.material import Material, PairMaterial, check_pair_material
 from collidecli.scene.model import (
     GLOBAL_TEMPLATE,
     STATIC_BODY,
@@ -51,7 +50,15 @@ from collidecli.scene.particles import (
     checked_radii,
     surface_triangles,
 )
-from collidecli.scene.shape_config import ShapeConfig, check_config, check_length, sdf_options
+from collidecli.scene.shape_config import (
+    Material,
+    PairMaterial,
+    ShapeConfig,
+    check_config,
+    check_length,
+    check_pair_material,
+    sdf_options,
+)
 from collidecli.scene.shape_types import LENGTH_LIMIT, SIZE_COUNT, ShapeType, checked_pose, checked_size
 from collidecli.scene.signed_distance import sdf_shape
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh

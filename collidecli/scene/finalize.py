@@ -14,7 +14,6 @@ from collidecli.numerics.matrices import inverse_poses, moved_points
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.filters import lower_filter, particle_filter
 from collidecli.scene.heightfield import Heightfield
-from collidecli.scene.material import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.scene.model import (
     GLOBAL_TEMPLATE,
     STATIC_BODY,
@@ -30,7 +29,7 @@ from collidecli.scene.model import (
 )
 from collidecli.scene.options import GAP_RULES
 from collidecli.scene.particles import DeformableRecord, Particles, particles_of
-from collidecli.scene.shape_config import check_length, resolved_material
+from collidecli.scene.shape_config import MATERIAL_RULES, Materials, PairMaterials, check_length, resolved_material
 from collidecli.scene.shape_types import origins
 from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import TriangleMesh

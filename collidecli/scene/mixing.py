@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.material import Materials, PairMaterials
 from collidecli.scene.model import Model
+from collidecli.scene.shape_config import Materials, PairMaterials
 from collidecli.scene.tables import MOTION_COLUMNS, OPTIONAL_COLUMNS, Column, ContactBlock
 from collidecli.scene.text_format import did_you_mean
 

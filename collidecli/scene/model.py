@@ -12,9 +12,8 @@ from collidecli.numerics.matrices import compose_poses, moved_points
 from collidecli.scene.convex_hull import ConvexHull, ConvexSurface, convex_surface
 from collidecli.scene.filter_rules import FilterClass, RuleContext, UsdGroup
 from collidecli.scene.heightfield import Heightfield
-from collidecli.scene.material import Materials, PairMaterial, PairMaterials
 from collidecli.scene.particles import DeformableRecord, Particles
-from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_config import Materials, PairMaterial, PairMaterials, ShapeConfig
 from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType, first_worlds, is_identity, shift_between
 from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import TriangleMesh

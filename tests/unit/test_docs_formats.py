@@ -25,8 +25,8 @@ from collidecli.commands.audit import audit as run_audit
 from collidecli.commands.clearance import ClearanceRequest, clearance
 from collidecli.commands.label import LabelOptions, LabelRequest, label
 from collidecli.commands.timing import TimingReport
-from collidecli.scene.material import Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.motion import Episodes
+from collidecli.scene.shape_config import Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.storage.contact_sets.schema import EngineRecord
 from collidecli.storage.contact_sets.writer import ContactWriter

@@ -30,16 +30,15 @@ from collidecli.errors import InputError, located_errors
 from collidecli.importers.mesh_files import cached_hull, hull_vertices
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
 from collidecli.importers.mujoco.kinematics import MujocoArticulations, MujocoKinematics
-from collidecli.importers.mujoco.srdf import NOTHING, disabled_pairs, read_srdf
+from collidecli.importers.scene_import import NOTHING, disabled_pairs, read_srdf
 from collidecli.numerics.matrices import WXYZ_TO_XYZW, moved_points
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.heightfield import Heightfield, heightfield
-from collidecli.scene.material import Material, PairMaterial
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import TimedMotion
 from collidecli.scene.options import SceneOptions
-from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_config import Material, PairMaterial, ShapeConfig
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.storage.trajectory_motion import BodyMatch
 

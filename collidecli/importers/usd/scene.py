@@ -64,10 +64,9 @@ from collidecli.importers.usd.transforms import PrimTransforms, pose_of
 from collidecli.numerics.matrices import matmul, matvec
 from collidecli.scene.builder import ModelBuilder, ShapeConfig
 from collidecli.scene.finalize import UP_AXES
-from collidecli.scene.material import COMBINE_MODES, MATERIAL_LIMIT, Material
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.options import SceneOptions
-from collidecli.scene.shape_config import resolved_material
+from collidecli.scene.shape_config import COMBINE_MODES, MATERIAL_LIMIT, Material, resolved_material
 
 # Physics materials that are bound to USD colliders, as surface parameters.
 

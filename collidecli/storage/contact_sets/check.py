@@ -14,8 +14,8 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene import filters
-from collidecli.scene.material import CONTACT_DIMENSIONS, Materials, PairMaterials
 from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing, pair_rows
+from collidecli.scene.shape_config import CONTACT_DIMENSIONS, Materials, PairMaterials
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import (
     CONTACT_ID,

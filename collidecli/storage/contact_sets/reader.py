@@ -16,7 +16,10 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.material import (
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Episodes
+from collidecli.scene.particles import ParticleObjects
+from collidecli.scene.shape_config import (
     COMBINE_FIELDS,
     COMBINE_MODES,
     MATERIAL_RULES,
@@ -25,9 +28,6 @@ from collidecli.scene.material import (
     Materials,
     PairMaterials,
 )
-from collidecli.scene.model import Model
-from collidecli.scene.motion import Episodes
-from collidecli.scene.particles import ParticleObjects
 from collidecli.scene.tables import (
     RIGID_COLUMNS,
     RIGID_CONTACTS,

@@ -14,7 +14,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from collidecli.scene.material import (
+from collidecli.scene.shape_config import (
     COMBINE_FIELDS,
     MATERIAL_RULES,
     PAIR_WIDTHS,

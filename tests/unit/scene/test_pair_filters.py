@@ -17,9 +17,8 @@ from collidecli.errors import InputError
 from collidecli.scene import filters
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import allowed_pairs, excluded_counts, explain
-from collidecli.scene.material import COMBINE_MODES, Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.mixing import BROUGHT_BY, RULE_COLUMNS, ContactMixing, chosen_columns
-from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_config import COMBINE_MODES, Material, Materials, PairMaterial, PairMaterials, ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import MOTION_COLUMNS, OPTIONAL_COLUMNS
 

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.scene.material import Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.mixing import RULE_COLUMNS, OptionalColumns
 from collidecli.scene.model import Model
 from collidecli.scene.particles import ParticleObjects, Particles
+from collidecli.scene.shape_config import Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, shapes_of
 from collidecli.storage.contact_sets.check import check_file, pair_values
 from collidecli.storage.contact_sets.reader import ContactSet
