@@ -651,9 +651,7 @@ def parse_physics(
     Raises InputError for a stage without a collider, and for a collider that the parser ignores.
     """
     with diagnostics(file) as parser_warnings:
-        # The second one before OpenUSD 26.08.
-        parse = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
-        found = parse(stage, ["/"])
+        found = _parse(stage)
     physics = Physics(
         stage, file, warnings=warnings, instances=instances or Instances(), deformables=tuple(deformables)
     )
@@ -672,6 +670,12 @@ def parse_physics(
     _check_colliders(physics, deformables)
     physics.warnings += [w for w in parser_warnings if "CollisionAPI applied to an unknown" not in w]
     return physics
+
+
+def _parse(stage: Usd.Stage) -> dict:
+    # The second one before OpenUSD 26.08.
+    parse = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
+    return parse(stage, ["/"])
 
 
 def _check_colliders(physics: Physics, deformables: Collection[str]) -> None:
