@@ -80,7 +80,7 @@ class PoseArray:
         return poses
 
     def read_particles(self, frames: range) -> np.ndarray | None:
-        """float64[len(frames), worlds or 1, particles, 3], see `RecordsParticles`; None if they rest."""
+        """float64[len(frames), worlds or 1, particles, 3], see `recorded_particles`; None if they rest."""
         return None if self._particles is None else self._particles[frames.start : frames.stop]
 
     def close(self) -> None:

@@ -57,9 +57,13 @@ def is_balanced(face: np.ndarray, edges: Edges) -> bool:
     The winding number is then an integer everywhere off the surface. A mesh in which every triangle has an opposite
     twin, such as a sheet with both sides, bounds nothing.
     """
-    if edges.is_manifold:
-        return True
-    return bool((edges.balance == 0).all()) and bool(_net(face).any())
+    if edges.is_manifold or (edges.balance != 0).any():
+        return edges.is_manifold
+    # For each set of three vertices, the number of its triangles minus that of opposite triangles.
+    _, index = numbered(np.sort(face, axis=1, kind="stable"), axis=0)
+    a, b, c = face.T
+    parity = np.where((a < b) ^ (b < c) ^ (c < a), -1, 1)  # of the permutation from ascending vertices
+    return bool(np.bincount(index, weights=parity).astype(np.int64).any())
 
 
 def joined_faces(face: np.ndarray, edges: Edges, joins: np.ndarray, pairs: np.ndarray | None = None) -> np.ndarray:
@@ -86,14 +90,6 @@ def in_order(label: np.ndarray) -> np.ndarray:
     number = np.empty(len(first), np.int64)
     number[np.argsort(first, kind="stable")] = np.arange(len(first))
     return number[inverse.reshape(-1)]
-
-
-def _net(face: np.ndarray) -> np.ndarray:
-    """int64[n]: for each set of three vertices, the number of its triangles minus that of opposite triangles."""
-    _, index = numbered(np.sort(face, axis=1, kind="stable"), axis=0)
-    a, b, c = face.T
-    parity = np.where((a < b) ^ (b < c) ^ (c < a), -1, 1)  # of the permutation from ascending vertices
-    return np.bincount(index, weights=parity).astype(np.int64)
 
 
 def bodies_of(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> np.ndarray:

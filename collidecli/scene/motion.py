@@ -55,10 +55,8 @@ class Episodes:
 
     def sliced(self, frames: range) -> Episodes:
         """The episodes in a selection of frames, which are numbered in the selection."""
-        first, end = (
-            np.clip(-(-(frame - frames.start) // frames.step), 0, len(frames))
-            for frame in (self.first_frame, self.end_frame)
-        )
+        starts = (frame - frames.start for frame in (self.first_frame, self.end_frame))
+        first, end = (np.clip(-(-frame // frames.step), 0, len(frames)) for frame in starts)
         return Episodes(self.name, self.world, first, end - first)
 
     def seconds(self, time: np.ndarray) -> np.ndarray:
@@ -127,26 +125,20 @@ class Episodes:
         """Rules that the table breaks: (column, row, what)."""
         first: dict[str, int] = {}
         repeated = [row for row, name in enumerate(self.name) if first.setdefault(name, row) != row]
+        beyond = (self.frame_count < 0) | (self.frame_count > frame_count - self.first_frame)
         rules: list[tuple[str, Sequence[int] | np.ndarray, str]] = [
             ("name", repeated, "is the name of an earlier episode"),
             ("world", np.flatnonzero((self.world < 0) | (self.world >= world_count)), "is no world"),
             ("first_frame", np.flatnonzero((self.first_frame < 0) | (self.first_frame > frame_count)), "is no frame"),
-            (
-                "frame_count",
-                np.flatnonzero((self.frame_count < 0) | (self.frame_count > frame_count - self.first_frame)),
-                "exceeds the frames of the file",
-            ),
+            ("frame_count", np.flatnonzero(beyond), "exceeds the frames of the file"),
         ]
         found = [(column, int(rows[0]), what) for column, rows, what in rules if len(rows)]
         if not found:
             rows, _ = self._ordered
-            overlap = (self.world[rows[1:]] == self.world[rows[:-1]]) & (
-                self.first_frame[rows[1:]] < self.end_frame[rows[:-1]]
-            )
-            found += [
-                ("first_frame", int(rows[k + 1]), "is before the end of another episode of its world")
-                for k in np.flatnonzero(overlap)[:1]
-            ]
+            overlap = self.first_frame[rows[1:]] < self.end_frame[rows[:-1]]
+            overlap &= self.world[rows[1:]] == self.world[rows[:-1]]
+            what = "is before the end of another episode of its world"
+            found += [("first_frame", int(rows[k + 1]), what) for k in np.flatnonzero(overlap)[:1]]
         return found
 
 
@@ -192,18 +184,6 @@ class Motion(Protocol):
 
 
 @runtime_checkable
-class RecordsParticles(Protocol):
-    """A motion of particles too."""
-
-    def read_particles(self, frames: range) -> np.ndarray | None:
-        """float64[len(frames), world_count, P, 3]: world positions of the model's particles; None if they rest.
-
-        Raises InputError with dataset, frame, world and particle of a position that is not finite.
-        """
-        ...
-
-
-@runtime_checkable
 class RecordsCoordinates(Protocol):
     """A motion of generalized coordinates of one MuJoCo scene."""
 
@@ -214,22 +194,19 @@ class RecordsCoordinates(Protocol):
         ...
 
 
-@runtime_checkable
-class MovesJoints(Protocol):
-    """A motion that may compute poses by a tree of joints (`scene.kinematics`), and whether it does."""
-
-    @property
-    def has_joint_tree(self) -> bool: ...
-
-
 def has_joint_tree(motion: Motion) -> bool:
-    """Whether a motion computes its poses by a tree of joints."""
-    return isinstance(motion, MovesJoints) and motion.has_joint_tree
+    """Whether a motion computes its poses by a tree of joints (`scene.kinematics`): its attribute of this name."""
+    return bool(getattr(motion, "has_joint_tree", False))
 
 
 def recorded_particles(motion: Motion, frames: range) -> np.ndarray | None:
-    """Positions of the particles in some frames, see `RecordsParticles`; None if they rest."""
-    return motion.read_particles(frames) if isinstance(motion, RecordsParticles) else None
+    """float64[len(frames), world_count, P, 3]: world positions of a model's particles; None if they rest.
+
+    Of a motion with the method `read_particles`, which raises InputError with dataset, frame, world and particle of a
+    position that is not finite.
+    """
+    read = getattr(motion, "read_particles", None)
+    return None if read is None else read(frames)
 
 
 def episodes_in(motion: Motion, world_count: int) -> Episodes | None:

@@ -132,13 +132,11 @@ def _check_declared(options: ContactOptions | EngineOptions) -> None:
                 raise InputError(f"{name} is {value!r}", "options", f"give one of: {', '.join(option.choices)}")
         elif option.kind == "length" and value is not None:
             _check_length(name, value)
-        elif option.kind in ("count", "whole", "size", "limit"):
-            _check_count(name, value)
-
-
-def _check_count(name: str, value: Any) -> None:
-    if not hasattr(value, "__index__") or isinstance(value, bool) or value < 0:
-        raise InputError(f"{name} is {value!r}", "options", "give an integer of at least zero; zero sets no limit")
+        elif option.kind not in ("count", "whole", "size", "limit"):
+            continue
+        elif not hasattr(value, "__index__") or isinstance(value, bool) or value < 0:
+            fix = "give an integer of at least zero; zero sets no limit"
+            raise InputError(f"{name} is {value!r}", "options", fix)
 
 
 @dataclass(frozen=True)

@@ -191,10 +191,6 @@ def surface_triangles(tetrahedron: np.ndarray) -> np.ndarray:
     return faces[np.sort(first[count == 1])].astype(np.int32)
 
 
-def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.zeros(0), *parts]).astype(np.int32)
-
-
 def particles_of(records: Sequence[DeformableRecord]) -> Particles:
     """The particles of named records in row order, without filter classes."""
     first = np.cumsum([0, *(record.count for record in records)], dtype=np.int64)
@@ -206,6 +202,7 @@ def particles_of(records: Sequence[DeformableRecord]) -> Particles:
         return np.concatenate([np.zeros((0, width)), *parts]).astype(np.int32)
 
     parts = [part for record in records for part in record.parts]
+    bodies = [np.full(record.count, -1) if record.body is None else record.body for record in records]
     return Particles(
         path=tuple(str(record.key) for record in records),
         kind=tuple(record.kind for record in records),
@@ -214,7 +211,7 @@ def particles_of(records: Sequence[DeformableRecord]) -> Particles:
         position=np.concatenate([np.zeros((0, 3)), *(part[0] for part in parts)]),
         radius=np.concatenate([np.zeros(0), *(part[1] for part in parts)]),
         active=np.concatenate([np.zeros(0, bool), *(part[2] for part in parts)]),
-        body=_joined([np.full(record.count, -1) if record.body is None else record.body for record in records]),
+        body=np.concatenate([np.zeros(0), *bodies]).astype(np.int32),
         local=np.zeros((int(first[-1]), 3)),
         triangle=elements("triangle", 3),
         tetrahedron=elements("tetrahedron", 4),

@@ -90,12 +90,7 @@ def _ball(half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return vertex * half, np.array(face)
 
 
-FACETS = {
-    ShapeType.BOX: _box,
-    ShapeType.CYLINDER: _prism,
-    ShapeType.CONE: _pyramid,
-    ShapeType.ELLIPSOID: _ball,
-}
+FACETS = {ShapeType.BOX: _box, ShapeType.CYLINDER: _prism, ShapeType.CONE: _pyramid, ShapeType.ELLIPSOID: _ball}
 """Vertices and triangles of the types that are tested against fields by their triangles."""
 
 DEFAULT_BAND = (-0.1, 0.1)
@@ -161,20 +156,15 @@ class SdfShape:
 def checked_options(options: SdfOptions, where: str) -> SdfOptions:
     """These options. Raises InputError, with `where`, for a value of a wrong type or out of range."""
     resolution, voxel = options.max_resolution, options.target_voxel_size
-    if resolution is not None and not (
-        is_integer(resolution) and 0 < resolution <= MOST_RESOLUTION and resolution % RESOLUTION_STEP == 0
-    ):
+    known = range(RESOLUTION_STEP, MOST_RESOLUTION + 1, RESOLUTION_STEP)
+    if resolution is not None and not (is_integer(resolution) and resolution in known):
         fix = f"give a multiple of {RESOLUTION_STEP}, at most {MOST_RESOLUTION}"
         raise InputError(f"sdf_max_resolution is {resolution!r}", where, fix)
     if voxel is not None and not (is_number(voxel) and 0.0 < voxel <= LENGTH_LIMIT):
         raise InputError(f"sdf_target_voxel_size is {voxel!r}", where, "give a length above zero, in metres")
     band: Any = options.narrow_band_range
-    if not (
-        isinstance(band, tuple | list)
-        and len(band) == 2
-        and all(is_number(x) and abs(x) <= LENGTH_LIMIT for x in band)
-        and band[0] < 0.0 < band[1]
-    ):
+    is_pair = isinstance(band, tuple | list) and len(band) == 2
+    if not (is_pair and all(is_number(x) and abs(x) <= LENGTH_LIMIT for x in band) and band[0] < 0.0 < band[1]):
         raise InputError(f"sdf_narrow_band_range is {band!r}", where, "give (inner, outer) [m], inner < 0 < outer")
     steps = options.edge_iterations
     if not (is_integer(steps) and 0 <= steps <= MOST_ITERATIONS):

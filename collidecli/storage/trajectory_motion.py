@@ -248,7 +248,7 @@ class TrajectoryMotion(RecordedInFile):
         return out
 
     def read_particles(self, frames: range) -> np.ndarray | None:
-        """float64[len(frames), W, P, 3], see `RecordsParticles`; None for a recording without particles."""
+        """float64[len(frames), W, P, 3], see `recorded_particles`; None for a recording without particles."""
         if self._particles is None:
             return None
         positions = self._rows(self._particles, frames).astype(np.float64)

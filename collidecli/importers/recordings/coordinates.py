@@ -318,7 +318,7 @@ class ArticulationMotion(RecordedInFile):
         return self._match.checked(recorded, frames, self._path, "articulations")
 
     def read_particles(self, frames: range) -> np.ndarray | None:
-        """float64[len(frames), W, P, 3], see `RecordsParticles`; None for a scene without particles."""
+        """float64[len(frames), W, P, 3], see `recorded_particles`; None for a scene without particles."""
         return None if self._particles is None else self._particles.read(frames)
 
     def _poses(self, index: int, group: list[int], frames: range) -> np.ndarray:

@@ -187,9 +187,8 @@ class DeformableMotion:
             if len(point) != held.count:
                 fix = "keep the number of points over time"
                 raise InputError(f"there are {len(point)} points, and {held.count} at rest", where, fix)
-            point = point[:, :1] * matrix[frame, 0, :3] + point[:, 1:2] * matrix[frame, 1, :3] + (
-                point[:, 2:] * matrix[frame, 2, :3] + matrix[frame, 3, :3]
-            )  # fmt: skip
+            x, y, z, origin = matrix[frame, :, :3]
+            point = point[:, :1] * x + point[:, 1:2] * y + (point[:, 2:] * z + origin)
             point *= self._metres_per_unit
             _check_points(point, where)
             found[frame] = point
@@ -348,7 +347,7 @@ class UsdMotion(TimedMotion):
         return poses
 
     def read_particles(self, frames: range) -> np.ndarray | None:
-        """float64[len(frames), 1, P, 3], see `scene.motion.RecordsParticles`; None without deformable prims."""
+        """float64[len(frames), 1, P, 3], see `scene.motion.recorded_particles`; None without deformable prims."""
         if self._particles is None:
             return None
         return self._particles.positions(self._particle_path, self._codes[np.asarray(frames, np.intp)])[:, None]
