@@ -95,7 +95,7 @@ class SweepCounts:
 class Tally:
     """Counts of contacts and touching contacts of pairs of shapes by name, and the deepest contact, block by block.
 
-    deepest: (distance, shape0, shape1, cell), or None without a contact.
+    deepest: (distance, shape0, shape1, cell), or None without a contact of a finite distance.
     """
 
     def __init__(self, names: Names) -> None:
@@ -145,8 +145,10 @@ class Tally:
             counts = np.diff(begins, append=len(keys))
             self._append(keys[begins], counts, np.add.reduceat(touching, begins, dtype=np.int64))
         row = int(np.argmin(columns["distance"]))
+        if not np.isfinite(columns["distance"][row]):  # of another engine
+            row = int(np.argmin(np.nan_to_num(columns["distance"], nan=np.inf, neginf=np.inf)))
         distance = float(columns["distance"][row])
-        if self.deepest is None or distance < self.deepest[0]:
+        if np.isfinite(distance) and (self.deepest is None or distance < self.deepest[0]):
             cell = block.first_cell + int(np.searchsorted(np.cumsum(block.cell_counts), row, side="right"))
             self.deepest = (distance, int(columns["shape0"][row]), int(columns["shape1"][row]), cell)
 

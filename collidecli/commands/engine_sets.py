@@ -537,6 +537,7 @@ def write_rows(problem: Problem, rows: EngineRows, path: str, force: bool, **opt
         return tally.counts(model.world_count, episodes), writer.content_sha256
 
 
+@np.errstate(invalid="ignore", over="ignore")
 def contact_block(problem: Problem, rows: EngineRows) -> ContactBlock:
     """The rows as contacts of all cells, in the order of a contact set. Nothing is corrected."""
     shapes = problem.arrays["pair"][rows.pair].astype(np.int64) if rows.shapes is None else rows.shapes

@@ -355,6 +355,7 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
         name: compared(problem, exact, rows, request.band, request.engine.device) for name, rows in found.items()
     }
     own = separations(problem, exact, exact.rows.normal) + exact.rows.distance
+    idle = [f"{name}: no pair that overlaps is asked" for name, each in answers.items() if not each.touches.any()]
     limits = {name: getattr(request, name) for name in LIMITS}
     tolerance = {
         name: TOLERANCE if limits[f"max_{limit}"] is None else limits[f"max_{limit}"]
@@ -373,7 +374,7 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
         del one["cell"], one["row"]
         one["repro"], one["no_repro"] = repro.name, repro.reason
     return FidelityResult(
-        **about(problem, [text for each in found.values() for text in each.warnings]),
+        **about(problem, [*(text for each in found.values() for text in each.warnings), *idle]),
         band=request.band,
         limits=limits,
         tolerance=tolerance,

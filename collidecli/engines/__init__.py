@@ -139,6 +139,7 @@ PARTS = {"midpoint": (-0.5, 0.5), "on0": (0.0, 1.0), "on1": (-1.0, 0.0)}
 """Parts of the distance from an engine's point to both surfaces."""
 
 
+@np.errstate(invalid="ignore")
 def witness_points(
     rule: str, point: np.ndarray, normal: np.ndarray, distance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -184,6 +185,8 @@ def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
             raise InputError(f"an index is not from 0 to {limit - 1}", f"{path}: {name}", "write rows of this problem")
     if not found["pair_asked"][found["pair"]].all():
         raise InputError("has rows of a pair that is not asked", f"{path}: pair_asked", "leave out such rows")
+    if np.any((found["seconds"] < 0.0) | np.isinf(found["seconds"])):
+        raise InputError("has no durations", f"{path}: seconds", "write two times of at least 0; NaN is unknown")
     unknown = set(found["shape_treated"].tolist()) - set(TREATMENTS)
     if unknown or about["point_rule"] not in POINT_RULES:
         what = f"unknown: {', '.join(sorted(unknown)) or about['point_rule']}"
@@ -227,6 +230,7 @@ def unusable_rows(rows: EngineRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     return bad, bad | ~finite, zero
 
 
+@np.errstate(over="ignore")
 def unusable_normals(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """bool[n] each: vectors [n, 3] that are not of unit length, and those of them that have no direction."""
     size = np.linalg.norm(normal, axis=1)

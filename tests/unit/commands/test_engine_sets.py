@@ -110,6 +110,21 @@ def test_rows_of_an_engine_are_kept_as_they_are(falling: tuple[str, str], tmp_pa
     assert any("out of order" in finding.what for finding in check(path).findings)
 
 
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_the_deepest_contact_has_a_finite_distance(value: float, falling: tuple[str, str], tmp_path: Path, capsys):
+    """Of rows of which some, and then all, have distances that are not finite numbers."""
+    rows = planned(*falling, tmp_path)
+    deepest = rows["distance"].argmin()
+    rows["distance"][deepest] = value
+    words = ["import", "--scene", falling[0], "-t", falling[1], "-o", str(tmp_path / "set.h5"), "--force"]
+    for expected in (rows["distance"][np.isfinite(rows["distance"])].min(), None):
+        assert main([*words, str(written(tmp_path, rows))]) == 0
+        assert main([*words, str(written(tmp_path, rows)), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out.splitlines()[-1])["deepest"]
+        assert found is None if expected is None else found["distance"] == pytest.approx(expected, abs=1e-7)
+        rows["distance"][:] = value
+
+
 def replaced(file: h5py.File, name: str, values: object) -> None:
     del file[name]
     file[name] = values

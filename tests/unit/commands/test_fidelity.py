@@ -348,6 +348,10 @@ def test_limits_decide_the_exit_code_and_the_junit_file(falling: tuple[str, str]
     result = fidelity(FidelityRequest(**request, max_missed=0))
     assert result.passed
     assert sum(one["not_asked"] for one in result.rows) > 0 == sum(one["missed"] for one in result.rows)
+    assert not result.warnings
+    nothing = {name: rows[name][:0] for name in without} | {"pair_asked": np.zeros(len(rows["pair_asked"]), bool)}
+    np.savez(tmp_path / "rows.npz", **rows | nothing)
+    assert fidelity(FidelityRequest(**request)).warnings == ("rows: no pair that overlaps is asked",)
     deep = rows["distance"] < -1e-3
     rows["distance"][deep] -= 1e-3
     np.savez(tmp_path / "deep.npz", **rows)
@@ -374,6 +378,7 @@ def test_limits_decide_the_exit_code_and_the_junit_file(falling: tuple[str, str]
         ("format", "other/1", "the format is not"),
         ("point_rule", "middle", "unknown: middle"),
         ("seconds", [1.0], "is float64"),
+        ("seconds", [0.0, np.inf], "has no durations"),
         ("shape_treated", ["guessed"] * 4, "unknown: guessed"),
         ("cell", None, "an index is not from 0 to 4"),
         ("pair_asked", None, "has rows of a pair that is not asked"),
