@@ -183,8 +183,9 @@ def test_slurm(campaign, slurm, undisturbed, collide):
                 held = [each for each in psutil.process_iter(["cmdline"]) if "--slot" in (each.info["cmdline"] or ())]
                 found = [each for each in held if "python" in each.info["cmdline"][0] and each.cwd() == str(campaign)]
                 if killed < KILLS:
-                    workers = [child for each in found for child in each.children(recursive=True)]
-                    chance.choice(found if killed < 2 else workers).kill()
+                    below = [child for each in found for child in each.children(recursive=True)]
+                    workers = [child for child in below if "spawn_main" in " ".join(child.cmdline())]
+                    chance.choice(found if killed in (5, 15) else workers).kill()
                     killed += 1
     check("B", expected, collide)
     assert killed > KILLS // 2
