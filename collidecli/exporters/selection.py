@@ -38,8 +38,8 @@ class SelectedContacts:
 
     frames: range of the set's frames. worlds: intp[W], ascending, of its worlds. kept: bool[S + O, 2] of shapes and
     particle objects: a row has at least one of the first column, and only those of the second; None is all rows.
-    group: the table. Rows that refer to a row with shapes have these in shape0 and shape1, and the number of that row
-    in the file. Lists are in the blocks' groups, if named.
+    time: float64[F] [s]. step: int64[F]. group: the table. Rows that refer to a row with shapes have these in shape0
+    and shape1, and the number of that row in the file. Lists are in the blocks' groups, if named.
     """
 
     def __init__(
@@ -56,7 +56,9 @@ class SelectedContacts:
         if table not in contacts.tables:
             held = f"it has {', '.join(contacts.groups)}" if contacts.groups else "it has none"
             raise InputError(f"there is no group '{table}'", contacts.path, held)
-        self.group, self._kind = contacts.tables[table].definition, kind
+        self.group, self._kind, rows = contacts.tables[table].definition, kind, np.asarray(frames, np.intp)
+        self.frame_count, self.world_count, self.cell_count = len(frames), len(worlds), len(frames) * len(worlds)
+        self.time, self.step = contacts.time[rows], contacts.step[rows]
         self._needed = {name: contacts.tables[name] for name in (*self.group.references.values(), table)}
 
     @property
@@ -70,28 +72,6 @@ class SelectedContacts:
     def shape_columns(self) -> tuple[str, ...]:
         """The columns that number shapes."""
         return next((TABLES_BY_NAME[name].shapes for name in self.group.references.values()), self.group.shapes)
-
-    @property
-    def frame_count(self) -> int:
-        return len(self.frames)
-
-    @property
-    def world_count(self) -> int:
-        return len(self.worlds)
-
-    @property
-    def cell_count(self) -> int:
-        return self.frame_count * self.world_count
-
-    @property
-    def time(self) -> np.ndarray:
-        """float64[F] [s]."""
-        return self.contacts.time[np.asarray(self.frames, np.intp)]
-
-    @property
-    def step(self) -> np.ndarray:
-        """int64[F]."""
-        return self.contacts.step[np.asarray(self.frames, np.intp)]
 
     @cached_property
     def episodes(self) -> Episodes | None:

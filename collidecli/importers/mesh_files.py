@@ -65,11 +65,6 @@ def parts_kept_in(folder: str, limit: int) -> Iterator[None]:
         _location.reset(token)
 
 
-def kept_location() -> tuple[str, int]:
-    """Folder and limit [bytes] of the cache, as arguments of `FieldCache`."""
-    return _location.get()
-
-
 def parts_of(
     vertex: np.ndarray, face: np.ndarray, settings: str, make: Callable[[], RawParts]
 ) -> tuple[RawParts, list[str]]:
@@ -77,7 +72,7 @@ def parts_of(
 
     settings: all other inputs of the parts, with the library's version.
     """
-    cache = FieldCache(*kept_location())
+    cache = FieldCache(*_location.get())
     digest = hashlib.sha256(f"{VERSION} {settings} {vertex.shape} {face.shape}".encode())
     digest.update(np.ascontiguousarray(vertex, np.float64).tobytes())
     digest.update(np.ascontiguousarray(face, np.int64).tobytes())
@@ -343,7 +338,7 @@ def cached_hull(points: np.ndarray, where: str) -> ConvexHull:
         return convex_hull(points, where)
     import scipy
 
-    cache = FieldCache(*kept_location())
+    cache = FieldCache(*_location.get())
     digest = hashlib.sha256(f"{VERSION} {scipy.__version__} {np.__version__} {points.shape}".encode())
     digest.update(np.ascontiguousarray(points, np.float64).tobytes())
     key = f"{HULL_PREFIX}{digest.hexdigest()}"

@@ -545,22 +545,13 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
         ]
     paths = tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody))
     kinematics = MujocoKinematics(mj_model, paths, static[1:])
-    return MjcfImport(
-        location,
-        mj_model,
-        kinematics,
-        body_row,
-        shape_row,
-        left_out,
-        tuple(dict.fromkeys(warnings)),
-        files=compiled.files,
-        text=compiled.text,
-        fixed_links={
-            names[geom] if names is not None else geom_name(mj_model, geom): body_name(mj_model, body)
-            for geom, body in enumerate(mj_model.geom_bodyid.tolist())
-            if body and static[body]
-        },
-    )
+    fixed_links = {
+        names[geom] if names is not None else geom_name(mj_model, geom): body_name(mj_model, body)
+        for geom, body in enumerate(mj_model.geom_bodyid.tolist())
+        if body and static[body]
+    }
+    about = tuple(dict.fromkeys(warnings)), compiled.files, compiled.text
+    return MjcfImport(location, mj_model, kinematics, body_row, shape_row, left_out, *about, fixed_links=fixed_links)
 
 
 def _shapes_of_links(mj_model: mujoco.MjModel, shape_row: np.ndarray) -> dict[str, list[int]]:

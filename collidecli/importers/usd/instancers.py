@@ -7,7 +7,6 @@ prim; targets in the prototype are resolved in the instance, targets outside are
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
@@ -58,7 +57,7 @@ def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Insta
         count = len(schema.GetProtoIndicesAttr().Get(REST_TIME) or ())
         if len(instances.prototype_of) + count > INSTANCE_LIMIT:
             raise InputError(f"more than {INSTANCE_LIMIT} instances", where, "give the scene fewer")
-        instancer = _Instancer.read(schema, where, warnings)
+        instancer = _Instancer(schema, where, warnings)
         _set_session_rate(stage, file)
         folder = instancer.write(stage, instances)
         waiting += [(prim.GetPath(), depth + 1) for prim in _instancers(stage.GetPrimAtPath(folder))]
@@ -111,7 +110,6 @@ def _holds_physics(instancer: Usd.Prim, seen: set[Sdf.Path]) -> bool:
     return False
 
 
-@dataclass
 class _Instancer:
     """A checked point instancer.
 
@@ -119,15 +117,7 @@ class _Instancer:
     rows: the instances to create. placing: the transform operations of an instance, with their attributes.
     """
 
-    schema: UsdGeom.PointInstancer
-    prototypes: list[Usd.Prim | None]
-    index: np.ndarray
-    names: list[str]
-    rows: list[int]
-    placing: list[tuple[str, Usd.Attribute]]
-
-    @classmethod
-    def read(cls, schema: UsdGeom.PointInstancer, where: str, warnings: list[str]) -> _Instancer:
+    def __init__(self, schema: UsdGeom.PointInstancer, where: str, warnings: list[str]) -> None:
         prototypes = _prototypes(schema, where)
         index = _constant(schema.GetProtoIndicesAttr(), where)
         if np.any((index < 0) | (index >= len(prototypes))):
@@ -139,26 +129,20 @@ class _Instancer:
         values, counts = np.unique(ids, return_counts=True)
         if np.any(counts > 1):
             raise InputError(f"two instances have the id {values[counts > 1][0]}", where, "give each a unique id")
-        placing = _placing(schema, len(index), where)
+        self.placing = _placing(schema, len(index), where)
         path = schema.GetPath()
         inactive = schema.GetPrim().GetMetadata("inactiveIds")
         off = set(inactive.GetAppliedItems()) if inactive else set()
         hidden = set(schema.GetInvisibleIdsAttr().Get(REST_TIME) or ()) & set(ids.tolist()) - off
         if hidden:
-            warnings.append(
-                f"<{path}>: {len(hidden)} instances in invisibleIds collide: visibility does not affect collision"
-            )
+            what = f"{len(hidden)} instances in invisibleIds collide"
+            warnings.append(f"<{path}>: {what}: visibility does not affect collision")
         if any(schema.GetPrim().GetAttribute(name).HasAuthoredValue() for name in MOTION_HINTS):
             warnings.append(f"<{path}>: velocities are not used: between time samples instances are interpolated")
         _warn_of_left_out(schema, prototypes, warnings)
-        return cls(
-            schema=schema,
-            prototypes=prototypes,
-            index=index,
-            names=[str(i) if i >= 0 else f"minus{-i}" for i in ids.tolist()],
-            rows=[k for k, i in enumerate(ids.tolist()) if i not in off and prototypes[index[k]] is not None],
-            placing=placing,
-        )
+        self.schema, self.prototypes, self.index = schema, prototypes, index
+        self.names = [str(i) if i >= 0 else f"minus{-i}" for i in ids.tolist()]
+        self.rows = [k for k, i in enumerate(ids.tolist()) if i not in off and prototypes[index[k]] is not None]
 
     def write(self, stage: Usd.Stage, instances: Instances) -> Sdf.Path:
         """Creates the instances, adds them to `instances`, and returns the path of their parent."""
@@ -168,7 +152,7 @@ class _Instancer:
         while name in children:
             name += "_"
         samples = [(operation, _samples(operation, attribute)) for operation, attribute in self.placing]
-        roots = [_prototype_root(prototype) if prototype else None for prototype in self.prototypes]
+        roots = [_Root(prototype) if prototype else None for prototype in self.prototypes]
         session = stage.GetSessionLayer()
         with Sdf.ChangeBlock():
             spec = Sdf.CreatePrimInLayer(session, path)
@@ -186,13 +170,22 @@ class _Instancer:
         return folder.path
 
 
-@dataclass(frozen=True)
 class _Root:
-    """Data of a prototype's root for its instances: its own operations, and inherited material bindings."""
+    """A prototype's root: its operations, and the material bindings of its ancestors, which no instance inherits."""
 
-    path: Sdf.Path
-    operations: list[str]
-    bindings: dict[str, tuple[list[Sdf.Path], str]]
+    def __init__(self, prototype: Usd.Prim) -> None:
+        form = UsdGeom.Xformable(prototype)
+        order = form.GetXformOpOrderAttr().Get(REST_TIME) if form else ()
+        self.bindings: dict[str, tuple[list[Sdf.Path], str]] = {}
+        for name in BINDINGS:
+            above = prototype
+            while above and not above.HasRelationship(name):
+                above = above.GetParent()
+            if above and above != prototype:
+                relationship = above.GetRelationship(name)
+                strength = relationship.GetMetadata("bindMaterialAs")
+                self.bindings[name] = (relationship.GetForwardedTargets(), strength or "")
+        self.path, self.operations = prototype.GetPath(), [op for op in order or () if op != "!resetXformStack!"]
 
     def write(self, spec: Sdf.PrimSpec) -> None:
         spec.inheritPathList.Prepend(self.path)
@@ -205,22 +198,6 @@ class _Root:
                 binding.SetInfo("bindMaterialAs", strength)
         if self.bindings:
             spec.SetInfo("apiSchemas", Sdf.TokenListOp.Create(prependedItems=["MaterialBindingAPI"]))
-
-
-def _prototype_root(prototype: Usd.Prim) -> _Root:
-    """Root data of a prototype, with the material bindings of its ancestors, which an instance does not inherit."""
-    form = UsdGeom.Xformable(prototype)
-    order = form.GetXformOpOrderAttr().Get(REST_TIME) if form else ()
-    bindings = {}
-    for name in BINDINGS:
-        above = prototype
-        while above and not above.HasRelationship(name):
-            above = above.GetParent()
-        if above and above != prototype:
-            relationship = above.GetRelationship(name)
-            strength = relationship.GetMetadata("bindMaterialAs")
-            bindings[name] = (relationship.GetForwardedTargets(), strength or "")
-    return _Root(prototype.GetPath(), [op for op in order or () if op != "!resetXformStack!"], bindings)
 
 
 def _place(spec: Sdf.PrimSpec, row: int, samples: list[tuple[str, dict]], of_prototype: list[str]) -> None:

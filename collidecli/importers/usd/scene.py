@@ -229,14 +229,7 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
     Raises InputError for a file that is not a readable stage, and with the prim for content that is not handled.
     """
     options = options or SceneOptions()
-    stage, warnings = open_stage(
-        path,
-        options.variants,
-        masked=True,
-        motion_layer=options.motion_layer,
-        ignore_missing=options.ignore_missing,
-        asset_map=options.asset_map,
-    )
+    stage, warnings = open_stage(path, options, masked=True)
     with diagnostics(str(path)) as composing_warnings:
         environments = populate(stage, options.environments, str(path))
     end_mapping()

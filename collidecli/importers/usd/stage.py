@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -18,6 +18,7 @@ from pxr import Ar, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdUtils
 
 from collidecli.errors import InputError
 from collidecli.importers.scene_import import AssetMap
+from collidecli.scene.options import SceneOptions
 
 # Environments of a USD stage: root prims of worlds, and their equality.
 
@@ -557,18 +558,11 @@ def constant(attribute: Usd.Attribute, where: str, fix: str) -> Any:
 
 
 def open_stage(
-    path: str | os.PathLike[str],
-    variants: Iterable[str] = (),
-    masked: bool = False,
-    motion_layer: str = "",
-    ignore_missing: bool = False,
-    asset_map: Sequence[str] = (),
+    path: str | os.PathLike[str], options: SceneOptions, masked: bool = False
 ) -> tuple[Usd.Stage, list[str]]:
     """The composed stage of a file with selected variants and loaded payloads, and pxr's warnings.
 
-    variants: each `prim:set=value`. masked: without variants nothing is composed before the caller sets a mask.
-    motion_layer: a layer of time samples over the scene; the stage is then not masked. ignore_missing: leave out
-    references to what does not exist, with a warning each. asset_map: each `OLD=NEW`, of asset paths as written.
+    masked: without variants and a motion layer nothing is composed before the caller sets a mask.
     Raises InputError for a file that is missing, empty, broken or not USD, for variants that do not exist, and for
     broken references.
     """
@@ -577,19 +571,19 @@ def open_stage(
         raise InputError("there is no such file", str(path), "give the path of a .usd, .usda, .usdc or .usdz file")
     if file.stat().st_size == 0:
         raise InputError("the file is empty", str(path), "give a USD scene")
-    assets = AssetMap(asset_map, str(path))
+    assets = AssetMap(options.asset_map, str(path))
     with diagnostics(str(path)) as warnings:
-        whole = not masked or variants or motion_layer
+        whole = not masked or options.variants or options.motion_layer
         mask = Usd.StagePopulationMask.All() if whole else Usd.StagePopulationMask()
         # pxr keeps layers by path while another stage refers to them.
         Sdf.Layer.ReloadLayers({layer for layer in Sdf.Layer.GetLoadedLayers() if _is_unchanged_file(layer)})
         stage = Usd.Stage.OpenMasked(str(file), mask)
         stage.Reload()  # the scene's own layer may have been edited in memory
         map_assets(stage, assets)
-        select_variants(stage, variants, str(path))
-        if motion_layer:
-            lay_over(stage, motion_layer, str(path))
-    left_out = check_composition(stage, str(path), ignore_missing)
+        select_variants(stage, options.variants, str(path))
+        if options.motion_layer:
+            lay_over(stage, options.motion_layer, str(path))
+    left_out = check_composition(stage, str(path), options.ignore_missing)
     return stage, assets.warnings() + left_out + [warning for warning in warnings if not is_report_of_missing(warning)]
 
 

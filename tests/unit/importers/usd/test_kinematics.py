@@ -18,6 +18,7 @@ from collidecli.importers.usd.scene import add_usd
 from collidecli.importers.usd.stage import open_stage, parse_physics
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.kinematics import JointColumns, coordinate_names, find_articulation, last_element
+from collidecli.scene.options import SceneOptions
 from tests.support.twin_robots import ARM, CART, HUMANOID, QUATERNION, Link, write_twins
 from tests.support.usd_scenes import at, sphere, write_usda
 
@@ -104,7 +105,7 @@ def test_any_tree(tmp_path, seed):
 def test_frames_are_those_of_pxr(tmp_path, seed):
     """pxr's descriptors have them in float32 and in stage units, the bodies' scales applied."""
     twins = write_twins(tmp_path, HUMANOID, seed, 0.01)
-    stage, warnings = open_stage(twins.usd)
+    stage, warnings = open_stage(twins.usd, SceneOptions())
     physics = parse_physics(stage, str(twins.usd), warnings)
     imported = add_usd(ModelBuilder(), twins.usd)
     joints = list(JointReader(physics, {path: rest.pose for path, rest in imported.rest.items()}, 0.01).read())
