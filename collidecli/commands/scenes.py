@@ -711,10 +711,11 @@ def _refuse_option(name: str, value: Sequence[str] | str | bool, formats: str, p
 def _without_disabled_pairs(builder: ModelBuilder, imported: UsdImport, options: SceneOptions) -> UsdImport:
     from collidecli.importers.scene_import import disabled_pairs, read_srdf, shapes_of_prims
 
-    disabled = disabled_pairs(read_srdf(options.disabled_pairs), shapes_of_prims(imported.body_of, imported.shape_of))
-    for pair, rule in disabled.rule.items():
+    shapes = shapes_of_prims(imported.body_of, imported.shape_of)
+    disabled, unknown = disabled_pairs(read_srdf(options.disabled_pairs), shapes)
+    for pair, rule in disabled.items():
         builder.add_shape_collision_filter_pair(*pair, rule=rule)
-    return replace(imported, warnings=(*imported.warnings, *disabled.warnings))
+    return replace(imported, warnings=(*imported.warnings, *unknown))
 
 
 def scene_hash(imports: Sequence[SceneImport], options: SceneOptions) -> str:

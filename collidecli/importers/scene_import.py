@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Protocol
@@ -119,17 +119,6 @@ class LinkRules:
     disabled: dict[LinkPair, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class DisabledPairs:
-    """Excluded pairs of shapes, lower row first, each with its rule; warnings name unknown links."""
-
-    rule: dict[tuple[int, int], str]
-    warnings: tuple[str, ...]
-
-
-NOTHING = DisabledPairs({}, ())
-
-
 def read_srdf(path: str | os.PathLike[str]) -> LinkRules:
     """The rules of an SRDF file. Raises InputError with the line for a file that is not SRDF."""
     location = os.fspath(path)
@@ -176,10 +165,12 @@ def _attribute(attributes: Mapping[str, str], name: str, where: str) -> str:
     return attributes[name]
 
 
-def disabled_pairs(rules: LinkRules, shapes_of_link: Mapping[str, Sequence[int]]) -> DisabledPairs:
-    """The rules for the shapes of a scene's links; of two rules for a pair, the one that names both links is used.
+def disabled_pairs(
+    rules: LinkRules, shapes_of_link: Mapping[str, Sequence[int]]
+) -> tuple[dict[tuple[int, int], str], list[str]]:
+    """Excluded pairs of shapes, lower row first, each with its rule, and warnings of unknown links.
 
-    shapes_of_link: rows of the shapes of each link, by name.
+    Of two rules for a pair, the one that names both links is used. shapes_of_link: rows of shapes by link.
     """
     named = [*rules.silent, *(link for pair in (*sorted(rules.enabled), *rules.disabled) for link in pair)]
     unknown = [link for link in dict.fromkeys(named) if link not in shapes_of_link]
@@ -197,7 +188,9 @@ def disabled_pairs(rules: LinkRules, shapes_of_link: Mapping[str, Sequence[int]]
             pair = (min(link, other), max(link, other))
             if other != link and pair not in rules.enabled:
                 disable(link, other, f"<disable_default_collisions> of '{link}'")
-    return DisabledPairs(found, tuple(_unknown_links(rules.path, unknown, shapes_of_link)))
+    hints = {link: did_you_mean(link, shapes_of_link, "") for link in unknown}
+    shown = [f"'{link}'" + (f"; {hint}" if hint else "") for link, hint in hints.items()]
+    return found, [f"{rules.path}: the scene has no link {text}" for text in shown]
 
 
 def shapes_of_prims(body_of: Mapping[str, int], shape_of: Mapping[str, int]) -> dict[str, list[int]]:
@@ -215,9 +208,3 @@ def shapes_of_prims(body_of: Mapping[str, int], shape_of: Mapping[str, int]) -> 
         if owner:
             shapes[name_of[owner]].append(row)
     return shapes
-
-
-def _unknown_links(path: str, unknown: Sequence[str], known: Mapping[str, Sequence[int]]) -> Iterator[str]:
-    for link in unknown:
-        hint = did_you_mean(link, known, "")
-        yield f"{path}: the scene has no link '{link}'" + (f"; {hint}" if hint else "")

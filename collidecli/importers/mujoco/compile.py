@@ -18,7 +18,6 @@ from collidecli.errors import InputError
 from collidecli.importers.mujoco.urdf import (
     FAMILIES,
     KEYFRAMES,
-    Family,
     add_floating_base,
     add_ground,
     drop_wrong_keys,
@@ -452,13 +451,13 @@ class _Attempts:
             add_ground(spec, self.location)
         return spec
 
-    def compile(self, without: Collection[Family], drop_keys_of: mujoco.MjModel | None = None) -> mujoco.MjModel:
+    def compile(self, without: Collection[str], drop_keys_of: mujoco.MjModel | None = None) -> mujoco.MjModel:
         """The model of the scene without some families, and without keyframes whose sizes do not fit `drop_keys_of`."""
         with collected_messages() as messages:
             spec = self.parse()
-            for family in reversed(FAMILIES):
+            for family, strip in reversed(FAMILIES.items()):
                 if family in without:
-                    family.strip(spec)
+                    strip(spec)
             if drop_keys_of is not None:
                 drop_wrong_keys(spec, drop_keys_of)
             mj_model = spec.compile()
@@ -472,29 +471,29 @@ class _Attempts:
         """Number of elements of each family in the scene."""
         with collected_messages():
             spec = self.parse()
-            return {family.name: family.strip(spec) for family in reversed(FAMILIES)}
+            return {family: strip(spec) for family, strip in reversed(FAMILIES.items())}
 
 
 def _stripped(attempts: _Attempts, error: Exception) -> mujoco.MjModel:
     """Compiles without all families, then restores each family with which the scene still compiles."""
     count = attempts.counts()
-    without = [family for family in FAMILIES if count[family.name]]
+    without = [family for family in FAMILIES if count[family]]
     try:
         mj_model = attempts.compile(without)
     except _COMPILER_ERRORS as essential:
         raise _refusal(attempts, essential) from error
     lost: list[str] = []
     for family in tuple(without):
-        others = [other for other in without if other is not family]
+        others = [other for other in without if other != family]
         try:
             mj_model = attempts.compile(others)
         except _COMPILER_ERRORS as reason:
-            number = count[family.name]
-            if family.name == KEYFRAMES:
+            number = count[family]
+            if family == KEYFRAMES:
                 with suppress(*_COMPILER_ERRORS):  # with the keyframes whose sizes fit the model
                     mj_model = attempts.compile(others, drop_keys_of=mj_model)
                     number -= int(mj_model.nkey)
-            lost.append(f"{family.name} ({number}; MuJoCo: {_message(reason)})")
+            lost.append(f"{family} ({number}; MuJoCo: {_message(reason)})")
         else:
             without = others
     attempts.notes.append("removed, as it does not compile and affects no contact: " + "; ".join(lost))

@@ -30,7 +30,7 @@ from collidecli.errors import InputError, located_errors
 from collidecli.importers.mesh_files import cached_hull, hull_vertices
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
 from collidecli.importers.mujoco.kinematics import MujocoArticulations, MujocoKinematics
-from collidecli.importers.scene_import import NOTHING, disabled_pairs, read_srdf
+from collidecli.importers.scene_import import disabled_pairs, read_srdf
 from collidecli.numerics.matrices import WXYZ_TO_XYZW, moved_points
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.convex_hull import ConvexHull
@@ -536,11 +536,11 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
         if options.self_collisions == "off":
             filter_self_collisions(builder, mj_model, static, body_row, shape_row, compiled.urdf)
         add_flexes(builder, mj_model, data, body_row, location)
-        disabled = disabled_pairs(rules, _shapes_of_links(mj_model, shape_row)) if rules else NOTHING
+        disabled, unknown = disabled_pairs(rules, _shapes_of_links(mj_model, shape_row)) if rules else ({}, [])
         warnings = [
             *compiled.warnings,
-            *add_pair_rules(builder, mj_model, shape_row, disabled.rule),
-            *disabled.warnings,
+            *add_pair_rules(builder, mj_model, shape_row, disabled),
+            *unknown,
             *material_warnings(mj_model),
         ]
     paths = tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody))

@@ -6,7 +6,6 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import mujoco
@@ -57,17 +56,6 @@ _GEOM = mujoco.mjtGeom
 _REPLACEMENT_RADIUS = 0.01
 _SIZES = ("memory", "nstack", "njmax", "nconmax")
 _FILE_TYPES = (_GEOM.mjGEOM_MESH, _GEOM.mjGEOM_HFIELD, _GEOM.mjGEOM_SDF)
-
-
-@dataclass(frozen=True)
-class Family:
-    """A family of elements that affect no contact.
-
-    strip: removes them from a spec and returns their number.
-    """
-
-    name: str
-    strip: Callable[[mujoco.MjSpec], int]
 
 
 def shrink_textures(spec: mujoco.MjSpec) -> None:
@@ -197,23 +185,24 @@ def _frames_follow_inertia(spec: mujoco.MjSpec) -> bool:
 
 KEYFRAMES = "keyframes"
 
-FAMILIES = (
-    Family("textures and materials", _strip_appearance),
-    Family("skins", _delete("skins")),
-    Family("visual meshes", _replace_visual_meshes),
-    Family("inertias", _replace_inertias),
-    Family("joint limits", _free_joints),
-    Family("lights and cameras", _delete("lights", "cameras")),
-    Family("sizes of memory", _free_sizes),
-    Family("custom numbers and texts", _delete("numerics", "texts")),
-    Family("tendons", _delete("tendons")),
-    Family("equalities", _delete("equalities")),
-    Family("actuators", _strip_actuators),
-    Family("sensors", _delete("sensors")),
-    Family("tuples", _delete("tuples")),
-    Family(KEYFRAMES, _delete("keys")),
-)
-"""In the order in which they are restored: each depends only on the families before it."""
+FAMILIES: dict[str, Callable[[mujoco.MjSpec], int]] = {
+    "textures and materials": _strip_appearance,
+    "skins": _delete("skins"),
+    "visual meshes": _replace_visual_meshes,
+    "inertias": _replace_inertias,
+    "joint limits": _free_joints,
+    "lights and cameras": _delete("lights", "cameras"),
+    "sizes of memory": _free_sizes,
+    "custom numbers and texts": _delete("numerics", "texts"),
+    "tendons": _delete("tendons"),
+    "equalities": _delete("equalities"),
+    "actuators": _strip_actuators,
+    "sensors": _delete("sensors"),
+    "tuples": _delete("tuples"),
+    KEYFRAMES: _delete("keys"),
+}
+"""Families of elements that affect no contact, in the order in which they are restored: each depends on those before it
+alone. A family's function removes its elements from a spec, and returns their number."""
 
 
 # Files of an MJCF or URDF scene: relocation of assets, and the files that its hash covers.

@@ -425,7 +425,7 @@ class _Search:
                     found.append(child)
         return found
 
-    def _classes(self, key: dict[str, Hashable], roots: Iterable[str]) -> dict[str, str]:
+    def _classes(self, key: Mapping[str, Hashable], roots: Iterable[str]) -> dict[str, str]:
         first: dict[Hashable, str] = {}
         return {root: root if root in self.alone else first.setdefault(key[root], root) for root in roots}
 
