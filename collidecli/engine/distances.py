@@ -777,9 +777,7 @@ def point_kernel(with_meshes: bool) -> wp.Kernel:
 @one_at_a_time
 def point_distances(model: Model, row: int, points: np.ndarray, device: wp.Device) -> np.ndarray:
     """float64[n]: signed distances of points [n, 3], in a shape's frame, from its surface [m]; negative inside.
-
-    row: of a shape of any type but heightfield. Not negative for an open mesh, which has no inside.
-    """
+    row: of a shape of any type but heightfield. Not negative for an open mesh, which has no inside."""
     shape_type = model.shapes.type[row]
     with_meshes = shape_type in (ShapeType.MESH, ShapeType.CONVEX_MESH)
     has_inside = int(shape_type != ShapeType.MESH or model.meshes[model.shapes.mesh[row]].is_closed)

@@ -200,10 +200,8 @@ class StageClock:
 
 
 def joining_bytes(result_bytes: int, with_groups: bool = False) -> int:
-    """Memory of parts with `result_bytes` while they are joined: one column is doubled.
-
-    Of rigid contacts it is under a quarter; of a group, such as the corners of faces, under three quarters.
-    """
+    """Memory of parts with `result_bytes` while they are joined: one column is doubled, of rigid contacts under a
+    quarter; of a group, such as the corners of faces, under three quarters."""
     return result_bytes * (7 if with_groups else 5) // 4
 
 
@@ -505,8 +503,7 @@ def build_pipeline(
     """A pipeline for `model`, with kernels compiled and loaded, and the choice of its broad phase.
 
     Args:
-        sample_poses: returns float64[samples, recorded worlds, B, 7], pairs of consecutive frames of the motion; called
-            for the parameters of broad phases alone.
+        sample_poses: returns float64[samples, recorded worlds, B, 7], pairs of consecutive frames of the motion.
         float_type: of the witness points, float32 or float64.
         store: cache of signed distance fields between runs.
         on_demand: kernels of single colliders are compiled when the pipeline first needs them; on the CPU only.

@@ -257,7 +257,7 @@ class Workers:
         """Collides the cells `begin` to `end` of a batch. Raises ChunkTooLarge for several that do not fit."""
         cells = replace(batch, first_cell=batch.first_cell + begin, cell_count=end - begin)
         thread = threading.get_ident()
-        with self._turns.shared():
+        with self._turns.turn(alone=False):
             reused = thread in self._workspaces
             workspace = self._workspaces.pop(thread, None) or Workspace(
                 self._pipeline.device_model.device, self._worker_memory
@@ -279,7 +279,7 @@ class Workers:
 
     def _collide_alone(self, batch: PoseBatch) -> tuple[ContactBlock, ChunkReport]:
         """Collides one cell with the scratch of all workers, which wait meanwhile."""
-        with self._turns.alone():
+        with self._turns.turn(alone=True):
             self._workspaces.clear()
             limit = self._memory_limit // 2  # the rest is for blocks
             try:
@@ -303,31 +303,18 @@ class Turns:
         self._wanted_alone = 0
 
     @contextmanager
-    def shared(self) -> Iterator[None]:
-        """Work beside others; begins when no thread works alone or waits to."""
+    def turn(self, alone: bool) -> Iterator[None]:
+        """Work while no thread works alone or waits to; with `alone` while no other works."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._wanted_alone)
+            self._wanted_alone += alone
+            self._changed.wait_for(lambda: not (self._active if alone else self._wanted_alone))
             self._active += 1
         try:
             yield
         finally:
             with self._changed:
                 self._active -= 1
-                self._changed.notify_all()
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Work while no other thread works."""
-        with self._changed:
-            self._wanted_alone += 1
-            self._changed.wait_for(lambda: not self._active)
-            self._active += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._active -= 1
-                self._wanted_alone -= 1
+                self._wanted_alone -= alone
                 self._changed.notify_all()
 
 

@@ -33,9 +33,7 @@ IN_PLANE = wp.constant(Real(1.0e-12))
 @wp.struct
 class Clipped:
     """A polygon's corner count after clipping; in_plane: 1 where all of it is in the clipping plane, and unchanged.
-
-    source, target: start of its corners and of the free buffer in the scratch array.
-    """
+    source, target: start of its corners and of the free buffer in the scratch array."""
 
     count: int
     in_plane: int
@@ -181,9 +179,7 @@ def effective_gradient(gradient0: Real, gradient1: Real, rigid: int) -> Real:
 @wp.struct
 class PatchSums:
     """Sums over faces of one pair, in its reference frame: see `HydroFace`.
-
-    force: of the pressure along the normals. torque: of this force about the origin.
-    """
+    force: of the pressure along the normals. torque: of this force about the origin."""
 
     pair: int
     face_count: int
@@ -349,9 +345,7 @@ PARALLEL = wp.constant(Real(1.0e-12))
 @wp.struct
 class CellBox:
     """A face whose cell may contain some of a pair's surface, and the box of that part in the reference frame.
-
-    face: counted through all polytopes. side: 0 or 1, its shape in the pair.
-    """
+    face: counted through all polytopes. side: 0 or 1, its shape in the pair."""
 
     face: int
     pair: int

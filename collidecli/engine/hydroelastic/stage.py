@@ -229,9 +229,7 @@ def patch_rows(
     torque_error: np.ndarray | None,
 ) -> GroupRows:
     """The rows of /hydro_patches. patch: `HydroPatch` of every pair. cell: of every pair, within the block.
-
-    torque_error: of the reduced contacts of every pair [N m]; None without them.
-    """
+    torque_error: of the reduced contacts of every pair [N m]; None without them."""
     kept = np.flatnonzero(patch["face_count"] > 0)
     held = patch[kept]
     columns = {name: held[name] + 0.0 for name in ("area", "force", "torque", "depth")}

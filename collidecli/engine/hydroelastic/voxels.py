@@ -425,9 +425,7 @@ LOCAL_CORNERS = 16
 @wp.struct
 class Tetrahedron:
     """Corners of a tetrahedron, both distances there, and their `pressure_difference`.
-
-    step: of each axis the number of the step along it, from corner `step` to the next. side: of the voxel [m].
-    """
+    step: of each axis the number of the step along it, from corner `step` to the next. side: of the voxel [m]."""
 
     first: Vec4
     second: Vec4

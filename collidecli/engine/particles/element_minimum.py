@@ -111,9 +111,7 @@ class DeformableElement:
 @wp.struct
 class Minimum:
     """Least value of a function on an element. weights: of its corners. slope: of the distance there.
-
-    interior: 1 where the interior of the element is lower than its boundary. boundary: least value there.
-    """
+    interior: 1 where the interior of the element is lower than its boundary. boundary: least value there."""
 
     interior: int
     value: Real
@@ -257,9 +255,7 @@ def center_of_polygon(polygon: wp.array[Vec2], count: int) -> Vec2:
 @wp.func
 def cut_polygon(polygon: wp.array[Vec2], count: int, center: Vec2, rate: Vec2, above: Real, cut: wp.array[Vec2]) -> int:
     """Number of corners of the part of a convex polygon where above + rate . (x - center) is at most 0, in `polygon`.
-
-    cut: scratch of the same length.
-    """
+    cut: scratch of the same length."""
     written = int(0)
     for k in range(count):
         here = polygon[k]
@@ -501,9 +497,7 @@ def minimum_at_triangle(query: TriangleQuery, element: DeformableElement) -> Min
 @wp.func
 def outer_minimum(surfaces: Any, row: int, element: DeformableElement, at_corners: Real) -> Minimum:
     """Least distance without sign from a surface, less the radius, if it is below the element's limit.
-
-    at_corners: least value of the corners [m].
-    """
+    at_corners: least value of the corners [m]."""
     best = Minimum()
     best.value = Real(wp.inf)
     best.boundary = at_corners
@@ -531,9 +525,7 @@ def outer_minimum(surfaces: Any, row: int, element: DeformableElement, at_corner
 @wp.struct
 class Part:
     """A part of an element. a, b, c: weights of its corners, b and c equal on an edge. halvings: of the element.
-
-    faces: triangles of the surface that bound its depth, -1 for none. bound: lower bound of its values [m].
-    """
+    faces: triangles of the surface that bound its depth, -1 for none. bound: lower bound of its values [m]."""
 
     a: Vec3
     b: Vec3
@@ -567,9 +559,7 @@ def with_face(part: Part, face: int) -> Part:
 @wp.func
 def bound_of_part(surfaces: Any, row: int, element: DeformableElement, part: Part) -> PartBound:
     """Greatest lower bound of the values on a part by two of its triangles.
-
-    The least value of the greater of two linear functions is at a corner or where they are equal on a side.
-    """
+    The least value of the greater of two linear functions is at a corner or where they are equal on a side."""
     result = PartBound(-Real(wp.inf), Vec3())
     point_a = point_of(element, part.a)
     point_b = point_of(element, part.b)
@@ -720,9 +710,7 @@ def deepest(
     surfaces: Any, row: int, half: Vec3, element: DeformableElement, threshold: Real, precision: Real
 ) -> Minimum:
     """Least value on an element, if it is below `threshold`; else any value. Its corners are sampled too.
-
-    The part of the lowest bound is divided first; with many parts the last one, so that no capacity ends the search.
-    """
+    The part of the lowest bound is divided first; with many parts the last one, so that no capacity ends the search."""
     waiting = wp.zeros(shape=wp.static(MOST_WAITING), dtype=Part)
     search = begin_search(surfaces, row, half, element)
     waiting[0] = search.part

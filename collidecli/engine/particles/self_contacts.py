@@ -101,9 +101,7 @@ def _rings(particles: Particles, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def upload_elements(device_model: DeviceModel, rings: int) -> tuple[Elements, int, int]:
     """The elements of a model's templates on its device; vertices and edges, and nodes, of the template with most.
-
-    rings: of neighbours, in edges; 0 for none.
-    """
+    rings: of neighbours, in edges; 0 for none."""
     particles, device = device_model.model.particles, device_model.device
     template_of = particles.template[particles.owner]
     triangles, edges = canonical_triangles(particles.triangle), particles.edge
@@ -155,9 +153,7 @@ EDGE_EDGE = wp.constant(1)
 @wp.struct
 class SelfScene:
     """Particles and elements of a model. distance: limit of a contact; rest_distance: see the module [m].
-
-    node_width: nodes of the template with most.
-    """
+    node_width: nodes of the template with most."""
 
     cloud: Cloud
     elements: Elements

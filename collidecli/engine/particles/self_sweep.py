@@ -115,9 +115,7 @@ class SelfTouch:
 @wp.func
 def difference_of(kind: int, index: int, p: Vec3, q: Vec3, r: Vec3) -> Vec3:
     """A difference of a corner of the second element and one of the first, of DIFFERENCES.
-
-    p, q, r: the second to fourth particle, from the first one.
-    """
+    p, q, r: the second to fourth particle, from the first one."""
     if kind == VERTEX_FACE:
         if index == 0:
             return p
@@ -132,30 +130,6 @@ def difference_at(step: ElementStep, index: int, time: Real) -> Vec3:
     return difference_of(step.kind, index, step.begin1, step.begin2, step.begin3) + time * difference_of(
         step.kind, index, step.shift1, step.shift2, step.shift3
     )
-
-
-@wp.func
-def element_step(
-    kind: int, p0: Vec3, q0: Vec3, r0: Vec3, s0: Vec3, p1: Vec3, q1: Vec3, r1: Vec3, s1: Vec3
-) -> ElementStep:
-    """The step of four particles with these positions at its begin and its end."""
-    step = ElementStep()
-    step.kind = kind
-    step.begin1 = q0 - p0
-    step.begin2 = r0 - p0
-    step.begin3 = s0 - p0
-    step.shift1 = (q1 - p1) - step.begin1
-    step.shift2 = (r1 - p1) - step.begin2
-    step.shift3 = (s1 - p1) - step.begin3
-    size = Real(0.0)
-    for index in range(wp.static(DIFFERENCES)):
-        shift = difference_of(kind, index, step.shift1, step.shift2, step.shift3)
-        step.speed = wp.max(step.speed, wp.length(shift))
-        size += wp.length(difference_of(kind, index, step.begin1, step.begin2, step.begin3)) + wp.length(shift)
-    size += wp.length(step.begin1) + wp.length(step.shift1)
-    step.rounding = ROUNDING * size
-    step.speed = step.speed + step.rounding
-    return step
 
 
 @wp.func
@@ -331,11 +305,14 @@ def box_of(
 
 
 @wp.func
-def boxes_meet(box: MovingBox, lower: Vec3, upper: Vec3, last_lower: Vec3, last_upper: Vec3) -> bool:
-    """Whether a moving box overlaps another, with these corners at the begin and the end, at any time of the step.
-
-    Along each axis both overlap while two linear functions of time are not negative.
-    """
+def is_near(scene: SelfScene, part: SelfCells, box: MovingBox, at: int) -> bool:
+    """Whether a moving box overlaps that of a node of `SelfCells` at any time of the step.
+    Along each axis both overlap while two linear functions of time are not negative."""
+    last_at = at + part.cell_count * scene.node_width
+    lower = Vec3(part.lower[at])
+    upper = Vec3(part.upper[at])
+    last_lower = Vec3(part.lower[last_at])
+    last_upper = Vec3(part.upper[last_at])
     begin = Real(0.0)
     end = Real(1.0)
     for side in range(6):
@@ -358,13 +335,6 @@ def boxes_meet(box: MovingBox, lower: Vec3, upper: Vec3, last_lower: Vec3, last_
 
 
 @wp.func
-def is_near(scene: SelfScene, part: SelfCells, box: MovingBox, at: int) -> bool:
-    """Whether a moving box overlaps that of a node of `SelfCells`."""
-    last = at + part.cell_count * scene.node_width
-    return boxes_meet(box, Vec3(part.lower[at]), Vec3(part.upper[at]), Vec3(part.lower[last]), Vec3(part.upper[last]))
-
-
-@wp.func
 def may_touch(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int, element: Element, leaf: int) -> bool:
     """Whether an element and the triangle or edge of a leaf are a pair, whatever their positions."""
     if leaf <= element.after:
@@ -380,17 +350,24 @@ def step_of(
     """The step of the elements of four particles in a cell."""
     cloud = scene.cloud
     last = cell + part.cell_count
-    return element_step(
-        kind,
-        position_in_cell(cloud, cells, chunk, cell, of[0]),
-        position_in_cell(cloud, cells, chunk, cell, of[1]),
-        position_in_cell(cloud, cells, chunk, cell, of[2]),
-        position_in_cell(cloud, cells, chunk, cell, of[3]),
-        position_at(cloud, cells, chunk, cell, last, of[0]),
-        position_at(cloud, cells, chunk, cell, last, of[1]),
-        position_at(cloud, cells, chunk, cell, last, of[2]),
-        position_at(cloud, cells, chunk, cell, last, of[3]),
-    )
+    first = position_in_cell(cloud, cells, chunk, cell, of[0])
+    first_last = position_at(cloud, cells, chunk, cell, last, of[0])
+    step = ElementStep()
+    step.kind = kind
+    step.begin1 = position_in_cell(cloud, cells, chunk, cell, of[1]) - first
+    step.begin2 = position_in_cell(cloud, cells, chunk, cell, of[2]) - first
+    step.begin3 = position_in_cell(cloud, cells, chunk, cell, of[3]) - first
+    step.shift1 = (position_at(cloud, cells, chunk, cell, last, of[1]) - first_last) - step.begin1
+    step.shift2 = (position_at(cloud, cells, chunk, cell, last, of[2]) - first_last) - step.begin2
+    step.shift3 = (position_at(cloud, cells, chunk, cell, last, of[3]) - first_last) - step.begin3
+    size = Real(0.0)
+    for index in range(wp.static(DIFFERENCES)):
+        shift = difference_of(kind, index, step.shift1, step.shift2, step.shift3)
+        step.speed = wp.max(step.speed, wp.length(shift))
+        size += wp.length(difference_of(kind, index, step.begin1, step.begin2, step.begin3)) + wp.length(shift)
+    step.rounding = ROUNDING * (size + (wp.length(step.begin1) + wp.length(step.shift1)))
+    step.speed = step.speed + step.rounding
+    return step
 
 
 @kernel
@@ -430,9 +407,7 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
         columns: columns_type,
     ):
         """One thread per pair: its row, unless it is clear; the addition of 0 turns -0 into 0.
-
-        end: inclusive scan of the rows of the pairs.
-        """
+        end: inclusive scan of the rows of the pairs."""
         index = wp.tid()
         row = start_of(end, index)
         if row == end[index]:

@@ -69,10 +69,8 @@ class SoftScene:
 
 @wp.struct
 class SoftCells:
-    """The cells of a chunk. A thread is a vertex, an edge or a face in a cell: thread = cell * width + index, and its
-    particles are number begin + index of `Cloud.element`.
-
-    Structs of the workspace are arguments of their own: a struct inside another one is a copy.
+    """A thread is a vertex, an edge or a face in a cell: thread = cell * width + index, and its particles are number
+    begin + index of `Cloud.element`. Structs of the workspace are arguments of their own: one inside another is a copy.
     """
 
     begin: int
@@ -114,22 +112,19 @@ def surroundings_of(
     scene: SoftScene, chunk: ChunkCells, cells: CloudCells, cell: int, element: wp.vec3i
 ) -> Surroundings:
     """Where the shapes are that an element may touch."""
-    result = Surroundings()
-    result.point = position_in_cell(scene.cloud, cells, chunk, cell, element[0])
-    result.low = result.point
-    result.high = result.point
+    point = position_in_cell(scene.cloud, cells, chunk, cell, element[0])
+    low = point
+    high = point
     radius = scene.cloud.radius[element[0]]
     for k in range(1, 3):
         if element[k] >= 0:
-            point = position_in_cell(scene.cloud, cells, chunk, cell, element[k])
-            result.low = wp.min(result.low, point)
-            result.high = wp.max(result.high, point)
+            corner = position_in_cell(scene.cloud, cells, chunk, cell, element[k])
+            low = wp.min(low, corner)
+            high = wp.max(high, corner)
             radius = wp.max(radius, scene.cloud.radius[element[k]])
-    result.reach = radius + scene.gap
-    grown = Vec3(result.reach, result.reach, result.reach)
-    result.low = result.low - grown
-    result.high = result.high + grown
-    return result
+    reach = radius + scene.gap
+    grown = Vec3(reach, reach, reach)
+    return Surroundings(low - grown, high + grown, point, reach)
 
 
 @wp.func
@@ -142,11 +137,8 @@ def is_candidate(
     element: wp.vec3i,
     around: Surroundings,
 ) -> bool:
-    """Whether a shape whose box is near an element may touch it; of a plane, whether its half space is near.
-
-    An edge or a face is nowhere nearer to a plane than at its vertices. One with a particle that may not touch a shape
-    does not.
-    """
+    """Whether a shape whose box is near an element may touch it, as all its particles may; of a plane, whether its half
+    space is near: an edge or a face is nowhere nearer to a plane than at its vertices."""
     row = scene.layout.slot_row[chunk.cell_template[cell] * scene.layout.width + slot]
     for k in range(3):
         if element[k] >= 0:  # noqa: SIM102
@@ -343,9 +335,7 @@ SOFT_ROWS = row_writers("SoftColumns", SOFT_CONTACTS.columns, _compaction)
 
 class SoftContacts(ElementStage):
     """Contacts of the particles and elements of a model with its shapes.
-
-    samplers: kernels of the shape types of the model, with their surfaces.
-    """
+    samplers: kernels of the shape types of the model, with their surfaces."""
 
     group = SOFT_CONTACTS
     writers = SOFT_ROWS
@@ -382,9 +372,7 @@ def soft_contacts_of(
     device_model: DeviceModel, gap: float, with_elements: bool, poses: np.ndarray, float_type: np.dtype
 ) -> SoftContacts:
     """The contacts of a model's particles, and with `with_elements` of the edges and faces between them.
-
-    gap: largest distance of a contact [m]. poses: float64[recorded worlds, B, 7] of one frame.
-    """
+    gap: largest distance of a contact [m]. poses: float64[recorded worlds, B, 7] of one frame."""
     particles, shapes = device_model.model.particles, device_model.model.shapes
     touched = particles.touched_shapes
     scene = SoftScene()

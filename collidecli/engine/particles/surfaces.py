@@ -160,9 +160,7 @@ def upload_positions(
     device_model: DeviceModel, batch: PoseBatch, workspace: Workspace, is_step: np.ndarray | None = None
 ) -> tuple[CloudCells, tuple[np.ndarray, ...]]:
     """The positions of a chunk, and the host arrays that must live as long; on the CPU they are not copied.
-
-    is_step: bool[cells], which cells have a next frame, whose positions follow; the others have their own there.
-    """
+    is_step: bool[cells], which cells have a next frame, whose positions follow; the others have their own there."""
     assert batch.particle_position is not None
     model = device_model.model
     frames, recorded_worlds, particles = batch.particle_position.shape[:3]
@@ -239,9 +237,7 @@ class ElementStage:
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
     ) -> tuple[GroupRows, int]:
         """The rows of the elements `begin` to `end` of each cell's, and the number of pairs.
-
-        Raises ChunkTooLarge when the scratch memory is too small.
-        """
+        Raises ChunkTooLarge when the scratch memory is too small."""
         width = end - begin
         inputs = self.inputs(chunk, batch, workspace, begin, width)
         if inputs is None:
@@ -349,9 +345,7 @@ def boxes_overlap(low: wp.vec3d, high: wp.vec3d, lower: wp.vec3f, upper: wp.vec3
 
 def tree_of(centers: np.ndarray, slots: np.ndarray, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Skip and slot of the nodes of one template, see `ShapeTree`: the tree of shapes, then the planes.
-
-    centers: float64[n, 3] of `slots`, int[n] [m]. planes: slots of planes.
-    """
+    centers: float64[n, 3] of `slots`, int[n] [m]. planes: slots of planes."""
     skip, slot = np.zeros(0, np.int32), np.zeros(0, np.int32)
     if len(slots):
         skip, item, _ = split_tree(centers, np.arange(len(slots)))
@@ -361,9 +355,7 @@ def tree_of(centers: np.ndarray, slots: np.ndarray, planes: np.ndarray) -> tuple
 
 def build_tree(device_model: DeviceModel, touched: np.ndarray, poses: np.ndarray) -> ShapeTree:
     """The trees of a model's templates on its device.
-
-    touched: bool[S], shapes that may touch a particle. poses: float64[recorded worlds, B, 7] of one frame.
-    """
+    touched: bool[S], shapes that may touch a particle. poses: float64[recorded worlds, B, 7] of one frame."""
     model = device_model.model
     shapes = model.shapes
     is_plane = shapes.type == ShapeType.PLANE
@@ -451,9 +443,7 @@ class GridSurfaces:
 @wp.func
 def sample_primitive(shape_type: int, size: Vec3, point: Vec3) -> Sample:
     """Closest point of a plane or primitive to a point of its frame.
-
-    Degenerate: see `nearest_on_primitive`; a point on the axis of a capsule leaves it along +x.
-    """
+    Degenerate: see `nearest_on_primitive`; a point on the axis of a capsule leaves it along +x."""
     if shape_type == PLANE:
         foot = Vec3(point[0], point[1], Real(0.0))
         return Sample(1, point[2], Vec3(Real(0.0), Real(0.0), Real(1.0)), foot, -1, 0)
@@ -475,21 +465,17 @@ def sample_surface(surfaces: PrimitiveSurfaces, row: int, half: Vec3, point: Vec
 @wp.func
 def sample_from(point: Vec3, nearest: MeshPoint, outward: Vec3, normal: Vec3, inside: bool, size: Real) -> Sample:
     """The sample of a closest point. outward: normal sum of its feature. normal: unit, of its triangle."""
-    result = Sample()
-    result.found = 1
-    result.point = nearest.point
     off = point - nearest.point
     length = wp.length(off)
-    result.distance = wp.where(inside, -length, length)
+    distance = wp.where(inside, -length, length)
+    direction = normal
     if length > AT_SURFACE * size:
-        result.outward = off / length
+        direction = off / length
         if inside:
-            result.outward = -result.outward
-        return result
-    result.outward = normal
-    if wp.length(outward) > Real(0.0):
-        result.outward = wp.normalize(outward)
-    return result
+            direction = -direction
+    elif wp.length(outward) > Real(0.0):
+        direction = wp.normalize(outward)
+    return Sample(1, distance, direction, nearest.point, 0, 0)
 
 
 @wp.func
@@ -625,9 +611,7 @@ def surfaces_of(device_model: DeviceModel, types: np.ndarray) -> list[Any]:
 
 def _hull_names(hull: ConvexHull, triangles: np.ndarray) -> np.ndarray:
     """int32[T, NAMES]: feature names of the triangles of a hull's faces, each a fan around its first corner.
-
-    A side that is no edge of the hull has the name of its face.
-    """
+    A side that is no edge of the hull has the name of its face."""
     edge_of = {(int(p), int(q)): number for number, (p, q) in enumerate(hull.edge[:, :2])}
     face = np.repeat(np.arange(len(hull.face)), [len(outline) - 2 for outline in hull.face])
     names = np.empty((len(triangles), int(NAMES)), np.int32)

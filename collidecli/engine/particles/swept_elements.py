@@ -373,22 +373,17 @@ def first_touch(
 
 
 @wp.func
-def part_of_step(step: ElementStep, start: Real) -> Real:
-    """Part of a step for which the triangles near an element are searched: its corners move by about its size."""
-    corners = corners_in_shape(step, start)
-    size = wp.length(highest_corner(corners) - lowest_corner(corners))
-    if size < step.speed:
-        return wp.max(size / step.speed, LEAST_PART)
-    return Real(1.0)
-
-
-@wp.func
 def first_touch(
     rows: ShapeRows, surfaces: Any, step: ElementStep, start: Real, sign: Real, tolerance: Real
 ) -> ElementAdvance:
     """The first touch of an element and a surface of triangles from `start` on."""
     radius = wp.max(step.inflation[0], wp.max(step.inflation[1], step.inflation[2]))
-    part = part_of_step(step, start)
+    # Triangles are searched near a part of the step for which the corners move by about the size of the element.
+    corners = corners_in_shape(step, start)
+    size = wp.length(highest_corner(corners) - lowest_corner(corners))
+    part = Real(1.0)
+    if size < step.speed:
+        part = wp.max(size / step.speed, LEAST_PART)
     passed = Real(0.0)
     result = ElementAdvance()
     result.status = CLEAR

@@ -124,9 +124,7 @@ def direction_from_shape(step: Any, time: Real, direction: Vec3) -> Vec3:
 @wp.func
 def curvature_along(step: Any, normal: Vec3) -> Real:
     """Bound of the second derivative of a particle's height along a unit vector of the shape's frame [m].
-
-    The second derivative of a position is a cross product with the rotation vector, which rests in that frame.
-    """
+    The second derivative of a position is a cross product with the rotation vector, which rests in that frame."""
     axis = wp.quat_rotate_inv(step.quat, step.axis)
     return step.curvature * (wp.length(wp.cross(axis, normal)) + ROUNDING_OF_UNIT)
 
@@ -336,9 +334,7 @@ class PointTouch:
 @wp.struct
 class FirstTouch:
     """Result of an advancement. time: of the touch. distance, lower: of the last query, and its lower bound [m].
-
-    point, outward: closest point of the shape's surface and its normal, in the frame of the shape.
-    """
+    point, outward: closest point of the shape's surface and its normal, in the frame of the shape."""
 
     status: int
     time: Real

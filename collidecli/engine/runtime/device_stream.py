@@ -68,13 +68,7 @@ class Traffic:
 
     def plus(self, other: Traffic) -> Traffic:
         """Sum of both."""
-        return Traffic(
-            self.uploads + other.uploads,
-            self.uploaded_bytes + other.uploaded_bytes,
-            self.downloads + other.downloads,
-            self.downloaded_bytes + other.downloaded_bytes,
-            self.waits + other.waits,
-        )
+        return Traffic(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
 
 
 class _Lent:
@@ -89,10 +83,7 @@ class _Lent:
 
 
 class DeviceStream:
-    """A worker's stream on a device, with its page-locked memory for copies.
-
-    traffic: what was copied and waited for.
-    """
+    """A worker's stream on a device, with its page-locked memory. traffic: what was copied and waited for."""
 
     def __init__(self, device: wp.Device) -> None:
         self.traffic = Traffic()
@@ -154,34 +145,27 @@ class DeviceStream:
 
     def download(self, source: wp.array, byte_count: int) -> np.ndarray:
         """The first bytes of an array, uint8, when all that was issued is complete; valid until the next download."""
-        self.traffic.downloads += 1
-        self.traffic.downloaded_bytes += byte_count
         locked = self._page_locked("download", byte_count)
-        wp.copy(locked, _as_bytes(source, byte_count), count=byte_count)
-        self.wait()
+        self._download(source, byte_count, locked)
         return locked.numpy()[:byte_count]
 
     def download_kept(self, source: wp.array, byte_count: int) -> np.ndarray:
-        """As `download`, for results: page-locked memory that is used again when no array refers to it any more.
-
-        A copy of them to fresh memory would fault its pages in, chunk after chunk.
+        """As `download`, for results: page-locked memory that is used again when no array refers to it any more, the
+        smallest that is large enough, else new in place of one. A copy of them to fresh memory would fault its pages
+        in, chunk after chunk.
         """
-        self.traffic.downloads += 1
-        self.traffic.downloaded_bytes += byte_count
-        locked = self._free_memory(byte_count)
-        wp.copy(locked, _as_bytes(source, byte_count), count=byte_count)
-        self.wait()
+        free = sorted((array.size < byte_count, array.size, index) for index, array in enumerate(self._free))
+        locked = self._free.pop(free[0][2]) if free else None
+        if locked is None or locked.size < byte_count:
+            locked = self._new_page_locked(byte_count)
+        self._download(source, byte_count, locked)
         return np.asarray(_Lent(locked, self._free))[:byte_count]
 
-    def _free_memory(self, byte_count: int) -> wp.array:
-        """Page-locked memory that no result refers to: the smallest that is large enough, else new in place of one."""
-        free = sorted((array.size < byte_count, array.size, index) for index, array in enumerate(self._free))
-        if free:
-            too_small, _, index = free[0]
-            chosen = self._free.pop(index)
-            if not too_small:
-                return chosen
-        return self._new_page_locked(byte_count)
+    def _download(self, source: wp.array, byte_count: int, locked: wp.array) -> None:
+        self.traffic.downloads += 1
+        self.traffic.downloaded_bytes += byte_count
+        wp.copy(locked, _as_bytes(source, byte_count), count=byte_count)
+        self.wait()
 
     def _wait_for_upload(self) -> None:
         """Waits until the device has read the memory of the last upload, which the next one overwrites."""

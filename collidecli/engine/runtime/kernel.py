@@ -117,15 +117,13 @@ def unwritable(folder: str, error: OSError) -> OutputError:
 
 
 def full_disk() -> OutputError | None:
-    """The error if LEAST_FREE_BYTES cannot be written to the folder of compiled kernels or of temporary files, or None.
-
-    The size of the disk does not tell: a quota may be exhausted before.
-    """
+    """The error if LEAST_FREE_BYTES cannot be written to the folder of compiled kernels or temporary files, or None."""
     for folder in (str(wp.config.kernel_cache_dir), tempfile.gettempdir()):
         try:
             if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            if hasattr(os, "posix_fallocate"):  # one thread at a time reserves the space, for a moment
+            # A quota may be exhausted before the disk is full: one thread at a time reserves the space for a moment.
+            if hasattr(os, "posix_fallocate"):
                 with _folder_lock, tempfile.TemporaryFile(dir=folder) as file:
                     os.posix_fallocate(file.fileno(), 0, LEAST_FREE_BYTES)
         except OSError as error:
@@ -163,9 +161,9 @@ def archive_path() -> str:
 
 
 def add_to_cache(names: Sequence[str]) -> bool:
-    """Adds files to Warp's cache in this order; False if one is not carried.
+    """Adds files to Warp's cache, or a temporary one, in this order; False if one is not carried.
 
-    Where the cache cannot be written, they go to a temporary one. Raises OutputError for a full disk.
+    Raises OutputError for a full disk.
     """
     files = _files(archive_path())
     if not names or not files.keys() >= set(names):
@@ -244,10 +242,7 @@ def one_at_a_time(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def initialize() -> None:
-    """Initializes Warp, without its messages; errors are still exceptions.
-
-    Without a folder for compiled kernels that can be created, uses a temporary one.
-    """
+    """Initializes Warp, without its messages, with a temporary folder for kernels if it cannot create its own."""
     with kernel_lock():
         if is_owned():
             wp.config.log_level = wp.LOG_ERROR
@@ -352,10 +347,8 @@ def known_hashes(key: str | None) -> KernelHashes | None:
 
 
 def save_hashes() -> None:
-    """Adds the hashes of the kernels declared so far to the table, if it lacks some.
-
-    Does nothing if the folder cannot be written, or if a source file has changed since the start of the process.
-    """
+    """Adds the hashes of the kernels declared so far to the table, if it lacks some, the folder can be written and no
+    source file has changed since the start of the process."""
     if not _declared:
         return
     path = table_path()
@@ -398,11 +391,6 @@ def _read(path: str) -> dict[str, KernelHashes]:
     return table
 
 
-@cache
-def _first_sources_hash() -> str:
-    return _sources_hash()
-
-
 def _sources_hash() -> str:
     """Hash of the source files in SOURCES and of the version of Warp."""
     total = hashlib.sha256(wp.config.version.encode())
@@ -414,6 +402,9 @@ def _sources_hash() -> str:
                     content = file.read()
                 total.update(f"\n{os.path.relpath(folder, _PACKAGE)} {name} {len(content)}\n".encode() + content)
     return total.hexdigest()[:16]
+
+
+_first_sources_hash = cache(_sources_hash)
 
 
 def _settings() -> list[tuple[str, str]]:
@@ -528,10 +519,7 @@ def begin_loading(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
 
 @contextmanager
 def reported_compilation(listener: Callable[[int, int], None] | None) -> Iterator[None]:
-    """Calls `listener` with the numbers of compiled kernels and of kernels to compile, from other threads.
-
-    It is not called while all kernels are loaded from Warp's cache.
-    """
+    """Calls `listener` with the numbers of compiled kernels and of kernels to compile, if any, from other threads."""
     loader = _loader(os.getpid())
     before, loader.listener = loader.listener, listener
     try:

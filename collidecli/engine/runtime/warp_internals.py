@@ -132,10 +132,8 @@ def keep_struct_dtypes() -> None:
 
 
 def share_header_folder(folder: Any) -> None:
-    """Sets the folder of precompiled C++ headers of this thread, a `tempfile.TemporaryDirectory`.
-
-    Warp has one folder per thread. Without this call, or with an unknown Warp, each thread precompiles its own headers.
-    """
+    """Sets the folder of precompiled C++ headers of this thread, a `tempfile.TemporaryDirectory`: by default, and with
+    an unknown Warp, each thread precompiles its own headers."""
     if not is_known_warp():
         return
     from warp._src import context
@@ -263,11 +261,8 @@ def set_field(struct: Any, name: str, value: Any) -> None:
 
 
 def rebind_host_array(struct: Any, name: str, values: np.ndarray) -> None:
-    """Sets address and length of an array field of a Warp struct, on the CPU, to a host array of one row per element.
-
-    The field already holds an array of this element type. Construction of a new `wp.array` takes longer than the
-    kernels of a small chunk.
-    """
+    """Sets address and length of an array field, which holds an array of this element type, of a Warp struct on the CPU
+    to a host array. Construction of a new `wp.array` takes longer than the kernels of a small chunk."""
     array = getattr(struct.__ctype__(), name)
     array.data, array.shape[0] = values.__array_interface__["data"][0], len(values)
 

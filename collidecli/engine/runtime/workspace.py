@@ -158,10 +158,9 @@ class ChunkTooLarge(Exception):
 
 
 def parts_that_fit(count: int, run: Callable[[int, int], T]) -> list[T]:
-    """The results of `run(begin, end)` for consecutive parts of `count` entries, in order: as few as memory allows.
+    """The results of `run(begin, end)` for consecutive parts of `count` entries, in order, or of `run(0, 0)`.
 
     A part for which `run` raises ChunkTooLarge is halved, and later parts are no larger; that of one entry is raised.
-    Without entries `run(0, 0)` is called.
     """
     results: list[T] = []
     done, size = 0, count
@@ -181,12 +180,8 @@ def parts_that_fit(count: int, run: Callable[[int, int], T]) -> list[T]:
 class Workspace:
     """Named scratch arrays on one device, with the structs and recorded launches that refer to them.
 
-    Args:
-        device: device of the arrays.
-        memory_limit: limit of the arrays' total size [bytes].
-        exact: no array gets more elements than requested. Otherwise an array that grows gets a quarter more where that
-            fits, and whether a later array fits depends on earlier chunks.
-
+    memory_limit: of the arrays' total size [bytes]. exact: no array gets more elements than requested. Otherwise an
+    array that grows gets a quarter more where that fits, and whether a later array fits depends on earlier chunks.
     cell_layouts: some cell layouts of earlier chunks, by key, for later chunks (see cells).
     """
 
@@ -247,8 +242,7 @@ class Workspace:
     def array(self, name: str, count: int, dtype: Any) -> wp.array:
         """The array `name`, at least `count` elements long; its content is lost when it grows.
 
-        Raises ChunkTooLarge when the limit would be exceeded, without allocation, or when the device has no memory
-        left.
+        Raises ChunkTooLarge when the limit would be exceeded, without allocation, or the device has no memory left.
         """
         existing = self._arrays.get(name)
         if existing is not None and existing.shape[0] >= count:
@@ -268,23 +262,17 @@ class Workspace:
         self._arrays.pop(name, None)
         self._forget()
         del existing
-        self._arrays[name] = self._allocated(capacity, dtype, needed)
-        self.bytes = needed
-        return self._arrays[name]
-
-    def _allocated(self, count: int, dtype: Any, needed: int) -> wp.array:
         try:
-            return wp.empty(count, dtype=dtype, device=self.device)
+            self._arrays[name] = wp.empty(capacity, dtype=dtype, device=self.device)
         except RuntimeError:  # Warp's error when a device has too little memory
             if self._stream is None:
                 raise
             raise ChunkTooLarge(needed) from None
+        self.bytes = needed
+        return self._arrays[name]
 
     def struct(self, kind: type[T], /, **fields: Any) -> T:
-        """This workspace's only instance of a Warp struct, with these fields set.
-
-        Only changed fields are written; a field that is not given keeps the value of an earlier call.
-        """
+        """This workspace's only instance of a Warp struct, with these fields set; others keep their values."""
         existing = self._structs.get(kind)
         if existing is None:
             existing = self._structs[kind] = (kind(), {})
@@ -296,10 +284,7 @@ class Workspace:
         return instance
 
     def bind_host_array(self, kind: Any, name: str, values: np.ndarray, dtype: Any) -> None:
-        """Sets an array field of a struct of this workspace to host values, one row per element; no copy on the CPU.
-
-        On the CPU nothing is done for the array of the last call.
-        """
+        """Sets an array field of a struct of this workspace to host values, one row per element; no copy on the CPU."""
         instance, fields_set = self._structs[kind]
         if fields_set.get(name) is values:
             return
@@ -339,10 +324,8 @@ class Workspace:
     def packed_table(
         self, name: str, kind: type[T], count: int, elements: Mapping[str, Any], others: Mapping[str, tuple[int, Any]]
     ) -> tuple[T, dict[str, wp.array]]:
-        """As `table`, with further arrays, by name, of other counts: for results that `download` copies together.
-
-        On a device all are parts of one array, and exactly as long as requested.
-        """
+        """As `table`, with further arrays, by name, of other counts: for results that `download` copies together; on a
+        device parts of one array, exactly as long as requested."""
         if self._stream is None:
             further = {field: self.array(f"{name}_{field}", *each) for field, each in others.items()}
             struct, arrays = self.table(name, kind, count, elements)
@@ -365,11 +348,7 @@ class Workspace:
         return self.struct(kind, **{field: arrays[field] for field in elements}), arrays
 
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
-        """Launches `count` threads of a kernel.
-
-        On the CPU the launch is queued and executed by `finish`: before the host reads an array and before an array is
-        freed.
-        """
+        """Launches `count` threads of a kernel; on the CPU it is queued and executed by `finish`."""
         if count:
             self._launches.launch(kernel, count, arguments)
 
@@ -391,10 +370,8 @@ class Workspace:
         array.fill_(value)
 
     def sort(self, key: wp.array, value: wp.array, count: int, bits: int) -> None:
-        """Sorts the first `count` keys, int64, stably by their lowest `bits`, and the values, int32, with them.
-
-        Both arrays have at least 2 count elements; the second half is scratch.
-        """
+        """Sorts the first `count` keys, int64, stably by their lowest `bits`, and the values, int32, with them; the
+        next `count` elements of both are scratch."""
         self._execute()
         wp.utils.radix_sort_pairs(key, value, count, 0, bits)
 
@@ -454,10 +431,7 @@ class Workspace:
         return copy
 
     def download(self, arrays: Mapping[str, tuple[wp.array, int]]) -> dict[str, np.ndarray]:
-        """Copies of the first elements of arrays on the host: of those of a `packed_table` in one transfer.
-
-        arrays: each array with its number of elements.
-        """
+        """Copies of the first elements of arrays on the host: of those of a `packed_table` in one transfer."""
         if self._stream is None:
             copies = {name: self.copied(array, count) for name, (array, count) in arrays.items()}
             self.finish()

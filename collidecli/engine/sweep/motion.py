@@ -98,9 +98,7 @@ class Supports:
 
     def along(self, rows: np.ndarray, pose0: np.ndarray, pose1: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """float64[n]: lower bound of the distance of two shapes by their extents along unit directions [m].
-
-        The direction of a pair with a plane is the plane's own normal.
-        """
+        The direction of a pair with a plane is the plane's own normal."""
         is_plane = self.type[rows] == ShapeType.PLANE
         height0 = np.where(is_plane[:, 0], 0.0, self.height(rows[:, 0], pose0, direction))
         height1 = np.where(is_plane[:, 1], 0.0, self.height(rows[:, 1], pose1, -direction))
@@ -205,9 +203,7 @@ class ShapeSteps(Rows):
 
 def body_steps(model: Model, batch: PoseBatch) -> BodySteps:
     """The steps of the cells of a batch that have one, see `has_step`.
-
-    Raises InputError for a rotation of half a turn in one step.
-    """
+    Raises InputError for a rotation of half a turn in one step."""
     number = np.flatnonzero(has_step(model, batch))
     frame, world = np.divmod(batch.first_cell + number, model.world_count)
     frame = frame - batch.first_frame
@@ -361,9 +357,7 @@ def pair_steps(supports: Supports, rows: np.ndarray, of0: ShapeSteps, of1: Shape
 
 def speed_along(pairs: PairSteps, normal: np.ndarray) -> np.ndarray:
     """float64[n]: bound of the decrease of the separation along a fixed direction, over the whole step [m].
-
-    normal: float64[n, 3], unit, from shape0 to shape1. A negative bound is an increase.
-    """
+    normal: float64[n, 3], unit, from shape0 to shape1. A negative bound is an increase."""
     of0, of1 = pairs.of0, pairs.of1
     along = dot(normal, of0.shift - of1.shift)
     along += _product(norm(cross(normal, of0.turn)), pairs.radius0)

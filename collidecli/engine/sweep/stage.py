@@ -81,9 +81,7 @@ class SweptCandidates:
 
     def find(self, bodies: BodySteps, inflation: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Steps int64[n], entries of `bodies`, and pairs int32[n, 2]; ordered by step, then pair, in blocks.
-
-        inflation: float64[S], of each shape [m].
-        """
+        inflation: float64[S], of each shape [m]."""
         templates = self._model.world_template[bodies.world]
         ends = np.flatnonzero(np.append(templates[1:] != templates[:-1], True)[: len(templates)]) + 1
         for first, end in zip([0, *ends[:-1]], ends, strict=False):
@@ -214,9 +212,7 @@ class SweepStage:
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
     ) -> tuple[GroupRows, int]:
         """The rows of the steps that begin in the cells of a batch, and the number of pairs whose swept boxes overlap.
-
-        Raises InputError for a rotation of half a turn in one step.
-        """
+        Raises InputError for a rotation of half a turn in one step."""
         bodies = body_steps(self.model, batch)
         cells, parts, count = [], [], 0
         for step, rows in in_blocks(self.candidates.find(bodies, self.inflation), ROWS_AT_ONCE):
