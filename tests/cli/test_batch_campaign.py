@@ -178,7 +178,7 @@ def test_slurm(campaign, slurm, undisturbed, collide):
     while collide.result("batch status B")["left"]:
         job = slurm.run("sbatch", "--parsable", "--array=0-1", str(SCRIPTS / "work.sbatch"), "B")
         while not ended(slurm, job):
-            time.sleep(chance.uniform(0.3, 1.5))
+            time.sleep(chance.uniform(2.0, 8.0))  # a task that is queued again starts after two minutes
             with suppress(psutil.NoSuchProcess, IndexError):
                 held = [each for each in psutil.process_iter(["cmdline"]) if "--slot" in (each.info["cmdline"] or ())]
                 found = [each for each in held if "python" in each.info["cmdline"][0] and each.cwd() == str(campaign)]
