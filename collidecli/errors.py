@@ -62,13 +62,12 @@ def located_errors(location: str) -> Iterator[None]:
 
 
 def extra_module(package: str, extra: str, wanted_for: str, module: str = "") -> Any:
-    """A module of a package of an extra, by default its main one; InputError if the package is not installed."""
+    """A module of a package of an extra, by default its main one; InputError if the package is not installed.
+
+    wanted_for: the option or call that needs it.
+    """
     try:
         return import_module(module or package)
     except ImportError as error:
-        raise missing_extra(package, extra, wanted_for) from error
-
-
-def missing_extra(package: str, extra: str, wanted_for: str) -> InputError:
-    """The error for a package of an extra that is not installed. wanted_for: the option or call that needs it."""
-    return InputError(f"needs {package}, which is not installed", wanted_for, f"pip install 'collidecli[{extra}]'")
+        what, fix = f"needs {package}, which is not installed", f"pip install 'collidecli[{extra}]'"
+        raise InputError(what, wanted_for, fix) from error

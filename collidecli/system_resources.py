@@ -50,21 +50,17 @@ class _Group(NamedTuple):
     folder: str
     unified: bool
 
-    def text(self, name: str) -> str:
-        """A file of the group; "" if there is none."""
-        try:
-            with open(os.path.join(self.folder, name)) as file:
-                return file.read()
-        except (OSError, UnicodeDecodeError):
-            return ""
+    def lines(self, name: str) -> list[str]:
+        """The lines of a file of the group; none if there is no such file."""
+        return _lines(os.path.join(self.folder, name))
 
     def number(self, name: str) -> int | None:
         """The number in a file of the group; None if there is none, or no limit."""
-        text = self.text(name).strip()
+        text = "".join(self.lines(name)).strip()
         return int(text) if text.isdigit() else None
 
     def statistic(self, name: str) -> int:
-        rows = (line.split() for line in self.text("memory.stat").splitlines())
+        rows = (line.split() for line in self.lines("memory.stat"))
         return next((int(row[1]) for row in rows if len(row) == 2 and row[0] == name and row[1].isdigit()), 0)
 
 
@@ -85,10 +81,8 @@ def _free_in_groups() -> Iterator[int]:
 def _quotas() -> Iterator[float]:
     """CPU quota of each group that has one [processors]."""
     for group in _groups("cpu"):
-        if group.unified:
-            words = group.text("cpu.max").split()
-        else:
-            words = [*group.text("cpu.cfs_quota_us").split(), *group.text("cpu.cfs_period_us").split()]
+        names = ("cpu.max",) if group.unified else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        words = [word for name in names for line in group.lines(name) for word in line.split()]
         if len(words) == 2 and all(word.isdigit() and int(word) for word in words):
             yield int(words[0]) / int(words[1])
 

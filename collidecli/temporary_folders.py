@@ -134,16 +134,10 @@ def remove_abandoned(parent: str = "", now: float | None = None) -> None:
         for name in os.listdir(parent):
             found, path = _NAME.fullmatch(name), os.path.join(parent, name)
             with suppress(OSError):  # removed in the meantime
-                if found and _is_own_folder(path) and is_abandoned(found[1], _last_change(path), now or 0.0):
+                if found is None or not stat.S_ISDIR((status := os.lstat(path)).st_mode):
+                    continue
+                if hasattr(os, "getuid") and status.st_uid != os.getuid():
+                    continue
+                inside = [entry.stat(follow_symlinks=False).st_mtime for entry in os.scandir(path)]
+                if is_abandoned(found[1], max(status.st_mtime, *inside, 0.0), now or 0.0):
                     shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_own_folder(path: str) -> bool:
-    status = os.lstat(path)
-    return stat.S_ISDIR(status.st_mode) and (not hasattr(os, "getuid") or status.st_uid == os.getuid())
-
-
-def _last_change(folder: str) -> float:
-    return max(
-        [os.stat(folder).st_mtime, *(entry.stat(follow_symlinks=False).st_mtime for entry in os.scandir(folder))]
-    )

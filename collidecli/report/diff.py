@@ -319,16 +319,14 @@ def _kind_columns(counts: Callable[[ResultDict], ResultDict] = lambda row: row) 
     return [(kind, "right", partial(number, kind=kind)) for kind in KINDS]
 
 
-def _of_counts(*names: str) -> list[Column]:
-    return [(name, "right", lambda one, name=name: count(one[name])) for name in names]
+def _of_counts(*names: str, of: str = "") -> list[Column]:
+    """Columns of numbers, or of the lengths of lists; empty without one. of: the part of the result."""
 
+    def text(one: ResultDict, name: str) -> str:
+        value = (one[of] if of else one).get(name)
+        return "" if value is None else count(value if isinstance(value, int) else len(value))
 
-def _size_of(name: str) -> Column:
-    return name, "right", lambda one: _size(one.get(name))
-
-
-def _label_count(name: str) -> Column:
-    return name, "right", lambda one: count(one["shape"].get(name, one.get(name)))
+    return [(name, "right", partial(text, name=name)) for name in names]
 
 
 def _nearest(title: str, side: str, name: str) -> Column:
@@ -364,7 +362,13 @@ LISTS: dict[str, tuple[str, list[Column]]] = {
             ("longest", "right", lambda one: seconds_text(one["intervals"]["longest"])),
         ],
     ),
-    "label": ("contact set", [*map(_label_count, ("frames", "worlds", "sensors", "partners", "labelled", "runs"))]),
+    "label": (
+        "contact set",
+        [
+            *_of_counts("frames", "worlds", "sensors", "partners", of="shape"),
+            *_of_counts("labelled", "runs"),
+        ],
+    ),
     "audit": (
         "input",
         [
@@ -391,7 +395,7 @@ LISTS: dict[str, tuple[str, list[Column]]] = {
         "file",
         [
             ("kind", "left", lambda one: _kind(one)),
-            *map(_size_of, ("shapes", "bodies", "worlds", "frames", "contacts")),
+            *_of_counts("shapes", "bodies", "worlds", "frames", "contacts"),
         ],
     ),
     "diff": (
@@ -478,12 +482,6 @@ def _kind(one: ResultDict) -> str:
     if one["schema"] == "collide.inspect.recording/1":
         return one["label"]
     return {"scene": "scene", "trajectory": "trajectory", "contacts": "contact set"}[one["schema"].split(".")[2][:-2]]
-
-
-def _size(value: object) -> str:
-    if value is None:
-        return ""
-    return count(value if isinstance(value, int) else len(value))  # type: ignore[arg-type]
 
 
 # Comparisons of the contact sets of two folders.

@@ -20,6 +20,7 @@ MACHINE = 64 << 30
 @pytest.fixture
 def group(tmp_path: Path, monkeypatch):
     """A function that writes files of control groups: mounts, lines of /proc/self/cgroup, texts by path."""
+    lines = system_resources._lines
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(16)), raising=False)
 
     def write(mounts: list[tuple[str, str, str]], groups: list[str], files: dict[str, str]) -> None:
@@ -29,7 +30,7 @@ def group(tmp_path: Path, monkeypatch):
         ]
         proc = {"/proc/self/mountinfo": ["31 23 0:28 / /sys rw - tmpfs tmpfs rw", *rows], "/proc/self/cgroup": groups}
         proc["/proc/meminfo"] = ["MemTotal: 5 kB", f"MemAvailable:   {MACHINE >> 10} kB"]
-        monkeypatch.setattr(system_resources, "_lines", proc.__getitem__)
+        monkeypatch.setattr(system_resources, "_lines", lambda path: proc[path] if path in proc else lines(path))
         for name, text in files.items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
