@@ -13,6 +13,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import IDENTITY, compose_poses, cross, dot, moved_points
+from collidecli.scene import particles
 from collidecli.scene.arguments import (
     FLAG,
     check_count,
@@ -38,17 +39,6 @@ from collidecli.scene.model import (
     ShapeRecord,
     WorldOrigin,
     may_share_world,
-)
-from collidecli.scene.particles import (
-    CLOTH,
-    LOOSE,
-    SOFT,
-    DeformableRecord,
-    checked_active,
-    checked_corners,
-    checked_positions,
-    checked_radii,
-    surface_triangles,
 )
 from collidecli.scene.shape_config import (
     Material,
@@ -445,17 +435,17 @@ class ModelBuilder:
         and `key`, form one object. vel, mass: accepted and without effect. bodies: as of `add_cloth_mesh`.
         """
         where = location_of("particles", key, len(self._records.deformables))
-        position = checked_positions(pos, where)
+        position = particles.checked_positions(pos, where)
         cfg, radii = self._cfg_and_radii(cfg, radius, len(position), where)
-        part = position, radii, checked_active(flags, len(position), where)
+        part = position, radii, particles.checked_active(flags, len(position), where)
         first, held = self.particle_count, self._records.deformables[-1:]
-        own = LOOSE, self._open_template, key
+        own = particles.LOOSE, self._open_template, key
         grows = held and (held[0].kind, held[0].template, held[0].key) == own and held[0].cfg == cfg
         if grows and bodies is None and held[0].body is None:
             held[0].parts.append(part)
             held[0].count += len(position)
             return first
-        record = DeformableRecord(key, self._open_template, LOOSE, cfg, [part], len(position))
+        record = particles.DeformableRecord(key, self._open_template, particles.LOOSE, cfg, [part], len(position))
         return self._added(record, bodies, where)
 
     def add_cloth_mesh(
@@ -480,8 +470,10 @@ class ModelBuilder:
         moves with, or one for all; None for none. cfg: as of `add_particles`. vel, density and dynamics
         (`tri_ke`, `edge_kd`, `k_mu` and the like of Newton's builder): accepted and without effect.
         """
-        record, where = self._deformable(CLOTH, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics)
-        record.triangle = checked_corners("triangles", indices, 3, record.count, where)
+        record, where = self._deformable(
+            particles.CLOTH, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics
+        )
+        record.triangle = particles.checked_corners("triangles", indices, 3, record.count, where)
         return self._added(record, bodies, where)
 
     def add_soft_mesh(
@@ -504,12 +496,14 @@ class ModelBuilder:
         indices: four vertices a tetrahedron, in either order; other arguments as of `add_cloth_mesh`. Its triangles are
         the faces of only one tetrahedron.
         """
-        record, where = self._deformable(SOFT, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics)
-        corners = checked_corners("tetrahedra", indices, 4, record.count, where)
+        record, where = self._deformable(
+            particles.SOFT, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics
+        )
+        corners = particles.checked_corners("tetrahedra", indices, 4, record.count, where)
         a, b, c, d = (record.parts[0][0][corners[:, k]] for k in range(4))
         turned = dot(cross(b - a, c - a), d - a) < 0.0
         record.tetrahedron = np.where(turned[:, None], corners[:, [0, 2, 1, 3]], corners).astype(np.int32)
-        record.triangle = surface_triangles(record.tetrahedron)
+        record.triangle = particles.surface_triangles(record.tetrahedron)
         return self._added(record, bodies, where)
 
     def _deformable(
@@ -521,7 +515,7 @@ class ModelBuilder:
         cfg: Cfg,
         key: str | None,
         dynamics: Mapping[str, Any],
-    ) -> tuple[DeformableRecord, str]:
+    ) -> tuple[particles.DeformableRecord, str]:
         where = location_of(kind, key, len(self._records.deformables))
         unknown = sorted(set(dynamics) - DYNAMICS)
         if unknown:
@@ -530,13 +524,13 @@ class ModelBuilder:
         pose = checked_pose([*pos, *rot], where)
         if not is_number(scale) or not 0.0 < abs(scale) < float("inf"):
             raise InputError(f"scale is {scale!r}", where, "give a number that is not zero")
-        points = checked_positions(vertices, where) * scale
-        points = checked_positions(moved_points(pose, points), where)
+        points = particles.checked_positions(vertices, where) * scale
+        points = particles.checked_positions(moved_points(pose, points), where)
         cfg, radii = self._cfg_and_radii(cfg, radius, len(points), where)
         part = points, radii, np.ones(len(points), bool)
-        return DeformableRecord(key, self._open_template, kind, cfg, [part], len(points)), where
+        return particles.DeformableRecord(key, self._open_template, kind, cfg, [part], len(points)), where
 
-    def _added(self, record: DeformableRecord, bodies: Any, where: str) -> int:
+    def _added(self, record: particles.DeformableRecord, bodies: Any, where: str) -> int:
         first = self.particle_count
         if bodies is not None:
             record.body = self._checked_bodies(bodies, record.count, where)
@@ -563,7 +557,7 @@ class ModelBuilder:
         if cfg.gap is not None:
             what = f"the configuration has a gap of {cfg.gap:g} m, which has no effect on particles"
             raise InputError(what, where, "leave it out; the option soft_gap is the gap of all particles")
-        radii = checked_radii(self.default_particle_radius if radius is None else radius, count, where)
+        radii = particles.checked_radii(self.default_particle_radius if radius is None else radius, count, where)
         return cfg.changed(), radii + (cfg.margin or 0.0)
 
     def add_joint(self, parent: int, child: int, collision_filter_parent: bool = True) -> None:

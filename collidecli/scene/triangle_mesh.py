@@ -10,19 +10,9 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.numerics import elementary
 from collidecli.numerics.matrices import dot, length, matmul, norm, symmetric_eigen
+from collidecli.scene import mesh_repair
 from collidecli.scene.arguments import float_array
 from collidecli.scene.mesh_crossings import crossed_triangles, distinct, hidden_triangles, numbered
-from collidecli.scene.mesh_repair import (
-    NO_REPAIRS,
-    Edges,
-    MeshRepairs,
-    boxes_of,
-    edges_of,
-    is_balanced,
-    joined_faces,
-    repaired,
-    united,
-)
 from collidecli.scene.shape_types import LENGTH_LIMIT
 
 FEATURE_LIMIT = 2**31 // 3 - 1
@@ -43,7 +33,7 @@ class TriangleMesh:
     vertex: np.ndarray
     center: np.ndarray
     face: np.ndarray
-    repairs: MeshRepairs = NO_REPAIRS
+    repairs: mesh_repair.MeshRepairs = mesh_repair.NO_REPAIRS
     two_sided: bool = True
     is_solid: bool = True
 
@@ -93,8 +83,8 @@ class TriangleMesh:
         return int(self._sides[1].max()) + 1
 
     @cached_property
-    def _edges(self) -> Edges:
-        return edges_of(self.face.astype(np.int64))
+    def _edges(self) -> mesh_repair.Edges:
+        return mesh_repair.edges_of(self.face.astype(np.int64))
 
     @property
     def is_manifold(self) -> bool:
@@ -107,7 +97,7 @@ class TriangleMesh:
     @cached_property
     def is_closed(self) -> bool:
         """Whether the mesh has an inside, where the winding number is not 0. See `is_balanced`."""
-        return self.is_solid and is_balanced(self.face, self._edges)
+        return self.is_solid and mesh_repair.is_balanced(self.face, self._edges)
 
     @cached_property
     def _crossings(self) -> tuple[bool, np.ndarray, bool]:
@@ -123,14 +113,14 @@ class TriangleMesh:
         edges = self._edges
         joins = edges.count == 2
         joins[edges.side_edge[np.repeat(crossed, 3)]] = False
-        hidden = hidden_triangles(self.vertex, face, joined_faces(face, edges, joins), crossed)
+        hidden = hidden_triangles(self.vertex, face, mesh_repair.joined_faces(face, edges, joins), crossed)
         return several or bool(hidden.any()), hidden, bool(crossed.any())
 
     def _has_nested_parts(self, face: np.ndarray) -> bool:
-        label = joined_faces(face, self._edges, self._edges.count > 0)
+        label = mesh_repair.joined_faces(face, self._edges, self._edges.count > 0)
         if not label.any():
             return False
-        low, high = boxes_of(self.vertex, face, label)
+        low, high = mesh_repair.boxes_of(self.vertex, face, label)
         return any(
             ((low[body] <= low) & (high <= high[body])).all(axis=1).sum() > 1 for body in range(int(label.max()) + 1)
         )
@@ -183,8 +173,8 @@ def triangle_mesh(
         raise InputError(what, where, "correct the mesh")
     if not (two_sided or is_solid):
         raise InputError("the mesh is hollow and one-sided", where, "leave two_sided or is_solid out")
-    mesh = repaired(*_merged(vertices, faces.astype(np.int64)))
-    mesh = united(mesh) if is_solid else mesh
+    mesh = mesh_repair.repaired(*_merged(vertices, faces.astype(np.int64)))
+    mesh = mesh_repair.united(mesh) if is_solid else mesh
     vertex, face = mesh.vertex, mesh.face
     if not len(face):
         raise InputError("no triangle of the mesh has an area", where, "correct the mesh, or leave it out")
