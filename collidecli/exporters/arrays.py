@@ -292,15 +292,13 @@ class ParquetParts:
             path, self._schema = self._name_of(self.number), batch.schema
             os.makedirs(os.path.dirname(path), exist_ok=True)
             self._writer = self._pa.parquet.ParquetWriter(path, batch.schema, compression="zstd", store_schema=False)
-            read = self._pa.schema(map(self._as_strings, batch.schema)).serialize()
+            text, is_dictionary = self._pa.string(), self._pa.types.is_dictionary
+            read = self._pa.schema(f.with_type(text) if is_dictionary(f.type) else f for f in batch.schema).serialize()
             self._writer.add_key_value_metadata({"ARROW:schema": b64encode(read)})
         self._held.append(batch)
         self._held_bytes += batch.nbytes
         if self._held_bytes >= LARGE_GROUP_BYTES:
             self._write_group()
-
-    def _as_strings(self, field: Any) -> Any:
-        return field.with_type(self._pa.string()) if self._pa.types.is_dictionary(field.type) else field
 
     def end_episode(self) -> None:
         """Ends an episode: the row group if it is large enough, and the file if it has enough bytes."""

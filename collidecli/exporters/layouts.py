@@ -114,9 +114,12 @@ def dart_layout(selected: SelectedContacts) -> Layout:
 
         return Array(name, np.dtype(dtype), (count, *row), pieces)
 
+    def manifolds(block: ContactBlock) -> np.ndarray:
+        return np.bincount(_cells(block)[_first_rows(block)], minlength=len(block.cell_counts))
+
     arrays = (
         *frames_and_worlds(selected),
-        starts("manifold_start", selected.cell_count, PAIR, selected, _manifolds_of_cells),
+        starts("manifold_start", selected.cell_count, PAIR, selected, manifolds),
         starts("contact_start", count, PAIR, selected, lambda b: np.diff([*_first_rows(b).tolist(), b.contact_count])),
         per_manifold("object1", "int32", (), (), lambda b, first: b.columns["shape0"][first]),
         per_manifold("object2", "int32", (), (), lambda b, first: b.columns["shape1"][first]),
@@ -141,10 +144,6 @@ def _first_rows(block: ContactBlock) -> np.ndarray:
     """intp: the first contact of each manifold of a block of whole cells."""
     keys = np.stack([_cells(block), block.columns["shape0"], block.columns["shape1"]])
     return np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)][: block.contact_count])
-
-
-def _manifolds_of_cells(block: ContactBlock) -> np.ndarray:
-    return np.bincount(_cells(block)[_first_rows(block)], minlength=len(block.cell_counts))
 
 
 def _types(block: ContactBlock, first: np.ndarray) -> np.ndarray:

@@ -77,11 +77,6 @@ def holds_motion(arrays: dict[str, ArrayHeader]) -> bool:
     return bodies or (_first(arrays, ROOT_POSITION) is not None and _rotation_key(arrays) is not None)
 
 
-def _is_table(columns: tuple[str, ...]) -> bool:
-    """Whether a csv's first line has the columns of a root pose and joints: at least 7 numbers, or their names."""
-    return len(columns) >= ROOT_COLUMNS and (_numbers(columns) or _root_columns(columns) is not None)
-
-
 def _npz(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
     """Raises InputError: arrays that are pickled, missing, of another type or shape, or of different frame counts."""
     keys: dict[str, str | None] = {
@@ -252,7 +247,8 @@ class HumanoidRecording(Recording):
     def recognise(content: Content) -> bool:
         """A .npz with the arrays of a motion, or text in columns of which the first seven are a root's pose."""
         if content.storage == CSV:
-            return _is_table(content.columns)
+            columns = content.columns
+            return len(columns) >= ROOT_COLUMNS and (_numbers(columns) or _root_columns(columns) is not None)
         return content.storage == NPZ and holds_motion(content.arrays)
 
     def describe(self) -> RecordingDescription:

@@ -43,7 +43,11 @@ class CollisionGroups:
         for name in sorted({name for groups in self._member.values() for name in groups} - set(prims)):
             prims[name] = physics.prim(name)
         self._inverted = any(is_inverted(prim) for prim in prims.values())
-        self._warn_of_targets(prims)
+        for path, prim in prims.items():
+            for target in targets_of(prim, "physics:filteredGroups"):
+                if target not in prims and not physics.environments.is_left_out(target):
+                    what = "is not a collision group" if physics.prim(target) else "does not exist"
+                    physics.warnings.append(f"<{path}>: physics:filteredGroups names <{target}>, which {what}")
         self._scenes = _scenes_of(physics)
         self.filtered = [*filtered_groups(prims, self._inverted), *_apart(set(self._scenes.values()))]
 
@@ -65,13 +69,6 @@ class CollisionGroups:
                 what = f"physics:collisionGroup names <{target}>, which does not exist"
                 self._physics.warnings.append(f"<{path}>: {what}")
         return frozenset(groups)
-
-    def _warn_of_targets(self, prims: dict[str, Usd.Prim]) -> None:
-        for path, prim in prims.items():
-            for target in targets_of(prim, "physics:filteredGroups"):
-                if target not in prims and not self._physics.environments.is_left_out(target):
-                    what = "is not a collision group" if self._physics.prim(target) else "does not exist"
-                    self._physics.warnings.append(f"<{path}>: physics:filteredGroups names <{target}>, which {what}")
 
 
 def filtered_groups(prims: dict[str, Usd.Prim], with_ungrouped: bool) -> Iterator[tuple[str, str]]:
@@ -241,12 +238,7 @@ class PairFilters:
         self._articulations = list(articulations_of(physics))
 
     def add_all(self) -> None:
-        self._add_filtered_pairs()
-        self._add_joints()
-        self._add_articulations()
-
-    def _add_filtered_pairs(self) -> None:
-        """`physics:filteredPairs` of colliders, bodies and articulations, each side expanded to its shapes."""
+        """Adds filtered pairs, of which each side is expanded to its shapes, then joints and articulations."""
         for prim in self._physics.stage.Traverse(Usd.TraverseInstanceProxies()):
             targets = targets_of(prim, "physics:filteredPairs")
             if targets:
@@ -254,6 +246,8 @@ class PairFilters:
                 own = self._shapes_under(path, path)
                 for target in (each for named in targets for each in self._physics.targets(named)):
                     self._filter(own, self._shapes_under(target, path), "filteredPairs")
+        self._add_joints()
+        self._add_articulations()
 
     def _shapes_under(self, path: str, holder: str) -> list[int]:
         """Shapes of a side of a filtered pair: of a collider, body or articulation."""

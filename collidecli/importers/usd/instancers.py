@@ -223,18 +223,13 @@ def _prototypes(schema: UsdGeom.PointInstancer, where: str) -> list[Usd.Prim | N
     stage, found = schema.GetPrim().GetStage(), []
     for target in schema.GetPrototypesRel().GetForwardedTargets():
         prim = stage.GetPrimAtPath(target)
-        if not target.IsPrimPath() or (not prim and not _below_inactive(stage, target)):
+        above = (stage.GetPrimAtPath(path) for path in target.GetAncestorsRange())
+        if not target.IsPrimPath() or (not prim and next(filter(None, above), stage.GetPseudoRoot()).IsActive()):
             raise InputError(f"prototypes names <{target}>, which is not a prim", where, "correct the relationship")
         if schema.GetPath().HasPrefix(target):
             raise InputError(f"the prototype <{target}> contains the instancer itself", where, "move the instancer")
         found.append(prim if prim and prim.IsActive() else None)
     return found
-
-
-def _below_inactive(stage: Usd.Stage, path: Sdf.Path) -> bool:
-    while not stage.GetPrimAtPath(path):
-        path = path.GetParentPath()
-    return not stage.GetPrimAtPath(path).IsActive()
 
 
 def _placing(schema: UsdGeom.PointInstancer, count: int, where: str) -> list[tuple[str, Usd.Attribute]]:

@@ -322,12 +322,15 @@ class UsdMotion(TimedMotion):
         if not rate > 0.0:
             raise InputError(f"timeCodesPerSecond is {rate:g}", file, "give a number greater than zero")
         with np.errstate(over="ignore"):
-            super().__init__(self._codes / rate, self._release)
+            super().__init__(self._codes / rate)
         if not np.isfinite(self.time).all():
             raise InputError(f"time codes over timeCodesPerSecond ({rate:g}) are not finite times", file, "correct it")
         if whole:
             self.step = self._codes.astype(np.int64)
         self.sha256 = ""
+
+    def close(self) -> None:
+        self._prims, self._transforms = [], PrimTransforms(Usd.TimeCode.EarliestTime())
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), 1, B, 7]: world pose of each of the model's bodies, xyzw, normalized.
@@ -351,9 +354,6 @@ class UsdMotion(TimedMotion):
         if self._particles is None:
             return None
         return self._particles.positions(self._particle_path, self._codes[np.asarray(frames, np.intp)])[:, None]
-
-    def _release(self) -> None:
-        self._prims, self._transforms = [], PrimTransforms(Usd.TimeCode.EarliestTime())
 
     def _check(self, codes: np.ndarray, matrix: np.ndarray, columns: np.ndarray) -> None:
         """Checks the chunk at once; on an error checks one by one to find the frame and body."""
