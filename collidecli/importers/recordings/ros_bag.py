@@ -364,13 +364,9 @@ class RosBagRecording(Recording):
             raise InputError("the bag has no joint states", path, fix)
         every = None if messages is None else _chosen_times(messages.times, options, start)
         times, episodes, gaps = _frames(held, every, max(len(series), 1), start, options, path)
-
-        def in_frames(at: Callable[[np.ndarray], np.ndarray]) -> Callable[[range], np.ndarray]:
-            return lambda frames: at(times[frames.start : max(frames.start, frames.stop) : frames.step])
-
         found = []
         for robot, columns, *at in moved.values():
-            root, joints = (None if each is None else in_frames(each) for each in at)
+            root, joints = (None if each is None else _in_frames(each, times) for each in at)
             found.append(RecordedArticulation(robot, columns, root, joints, f"{path}: {robot.path}", where))
         time, origins, notes = (times - start) / TEN_9, np.zeros((1, 3)), (*scene.warnings, *warnings, *gaps)
         return ArticulationMotion(path, target, [found], origins, time, notes, self.close, episodes)
@@ -625,6 +621,11 @@ def _frames(
         what += f"{plural(len(gaps), 'such gap')}, and {len(times) - len(kept)} frames within them are left out"
         warnings.append(f"{each.what}: {what} (--max-gap)")
     return kept, episodes if len(begins) > 1 else None, warnings
+
+
+def _in_frames(at: Callable[[np.ndarray], np.ndarray], times: np.ndarray) -> Callable[[range], np.ndarray]:
+    """A function of times [ns] as one of frames."""
+    return lambda frames: at(times[frames.start : max(frames.start, frames.stop) : frames.step])
 
 
 def _joints(

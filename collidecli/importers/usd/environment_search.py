@@ -39,6 +39,7 @@ from collidecli.importers.usd.transforms import (
     located_transform,
     pose_of,
     rotation_of,
+    scale_keys,
 )
 from collidecli.numerics.matrices import matmul
 from collidecli.scene.builder import ModelBuilder
@@ -69,13 +70,6 @@ PATH = re.compile(r"<(/[^<>\n]*)>")
 
 Texts = dict[str, int]
 """Number of each distinct text."""
-
-
-def scale_keys(scale: np.ndarray) -> list[Hashable]:
-    """Keys of the roots' transforms without rotation, [n, 3, 3], to DIGITS relative to the largest entry."""
-    largest = np.abs(scale).max(axis=(1, 2))
-    relative = np.round(scale / largest[:, None, None], DIGITS) + 0.0  # makes -0.0 equal to 0.0
-    return [(f"{size:.{DIGITS - 1}e}", matrix.tobytes()) for size, matrix in zip(largest, relative, strict=True)]
 
 
 def _node_key(node: Pcp.NodeRef, root: str, names: dict[str, str], texts: Texts) -> Hashable:
@@ -341,7 +335,8 @@ class _Roots:
         _check(columns, roots, file)
         rotations = rotation_of(columns)
         self.pose = dict(zip(roots, pose_of(rotations, matrices[:, 3, :3] * unit), strict=True))
-        self.scale = dict(zip(roots, scale_keys(matmul(np.swapaxes(rotations, 1, 2), columns)), strict=True))
+        stretch = matmul(np.swapaxes(rotations, 1, 2), columns)
+        self.scale = dict(zip(roots, scale_keys(stretch, DIGITS), strict=True))
         parents = {prim.GetParent() for prim in prims}
         animated = {str(parent.GetPath()): is_animated(parent) for parent in parents}
         self.moving = {

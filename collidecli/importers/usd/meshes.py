@@ -26,6 +26,7 @@ from collidecli.importers.usd.transforms import (
     check_lengths,
     columns_of,
     located_transform,
+    scale_keys,
 )
 from collidecli.numerics.matrices import cross, dot, length, matvec, norm, polar
 from collidecli.scene.convex_hull import ConvexHull, hull_points
@@ -474,7 +475,7 @@ class MeshReader:
         limits = replace(self._cooking.limits(path, approximation, where), strict=self._strict)
         # A signed distance field is computed from the triangles.
         fit_as = TRIANGLES if approximation == FIELD else approximation
-        key = id(content), fit_as, limits, _stretch_key(stretch)
+        key = id(content), fit_as, limits, scale_keys(stretch[None], STRETCH_DIGITS)[0]
         if key not in self._fitted:
             self._fitted[key] = fitted(content, fit_as, stretch * self._metres_per_unit, limits, where)
         fit = self._fitted[key]
@@ -529,10 +530,3 @@ class MeshReader:
             self._subset_materials[key] = has_subset_materials(source)
         if self._subset_materials[key]:
             self._noted.add("physics materials of its GeomSubsets are not used; all of it has that of the mesh", path)
-
-
-def _stretch_key(stretch: np.ndarray) -> tuple[str, bytes]:
-    """Equal for stretches that agree to STRETCH_DIGITS, except at a rounding boundary."""
-    largest = float(np.abs(stretch).max())
-    relative = np.round(stretch / largest, STRETCH_DIGITS) + 0.0  # makes -0.0 equal to 0.0
-    return f"{largest:.{STRETCH_DIGITS - 1}e}", relative.tobytes()

@@ -77,6 +77,13 @@ def scales_of(columns: np.ndarray) -> np.ndarray:
     return _lengths(columns) * np.where(volume < 0.0, -1.0, 1.0)[..., None]
 
 
+def scale_keys(scale: np.ndarray, digits: int) -> list[tuple[str, bytes]]:
+    """Keys of matrices [n, 3, 3], to `digits` relative to the largest entry; equal except at a rounding boundary."""
+    largest = np.abs(scale).max(axis=(1, 2))
+    relative = np.round(scale / largest[:, None, None], digits) + 0.0  # makes -0.0 equal to 0.0
+    return [(f"{size:.{digits - 1}e}", matrix.tobytes()) for size, matrix in zip(largest, relative, strict=True)]
+
+
 def rotation_of(columns: np.ndarray) -> np.ndarray:
     """float64[..., 3, 3]: the rotation of orthogonal columns.
 
