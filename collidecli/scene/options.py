@@ -134,7 +134,7 @@ def _check_declared(options: ContactOptions | EngineOptions) -> None:
             _check_length(name, value)
         elif option.kind not in ("count", "whole", "size", "limit"):
             continue
-        elif not hasattr(value, "__index__") or isinstance(value, bool) or value < 0:
+        elif value is None or not hasattr(value, "__index__") or isinstance(value, bool) or value < 0:
             fix = "give an integer of at least zero; zero sets no limit"
             raise InputError(f"{name} is {value!r}", "options", fix)
 
