@@ -432,6 +432,7 @@ def test_a_view_draws_the_touches_that_the_frames_miss(swept):
     with opened_view(ViewRequest("swept.h5")) as view, ContactSet.open("swept.h5") as contacts:
         for index in range(FRAMES):
             drawn = view.frames.contacts(index, 0)
+            assert not drawn.pop("second").any()
             held = contacts.cells(index, index + 1, tuple(drawn)).columns
             rows = missed[frame[missed] == index]
             for name, values in drawn.items():
