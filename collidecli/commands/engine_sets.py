@@ -41,7 +41,7 @@ from collidecli.scene.mixing import ContactMixing, pair_rows
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import CONTACT_FORMATS, LOG_FORMATS
-from collidecli.scene.tables import KIND_UNKNOWN, RIGID_COLUMNS, ROW_ORDER, ContactBlock
+from collidecli.scene.tables import RIGID_COLUMNS, ROW_ORDER, ContactBlock
 from collidecli.scene.text_format import did_you_mean, plural
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.check import check_has_contacts, check_shape_rows, pair_values
@@ -544,7 +544,6 @@ def contact_block(problem: Problem, rows: EngineRows) -> ContactBlock:
     number = problem.numbers[rows.cell]
     points = (rows.point0, rows.point1)
     offsets = [moved_points(inverse_poses(problem.body_poses(rows.cell, shapes[:, k])), points[k]) for k in (0, 1)]
-    nothing = np.full(len(number), -1)
     values = {
         "shape0": shapes[:, 0],
         "shape1": shapes[:, 1],
@@ -552,10 +551,10 @@ def contact_block(problem: Problem, rows: EngineRows) -> ContactBlock:
         "normal": rows.normal,
         **{f"point{k}": points[k] for k in (0, 1)},
         **{f"offset{k}": offsets[k] for k in (0, 1)},
-        **{f"feature{k}": nothing for k in (0, 1)},
-        "kind": np.full(len(number), KIND_UNKNOWN),
     }
-    columns = {one.name: values[one.name].astype(one.dtype_for(problem.motion.float_type)) for one in RIGID_COLUMNS}
+    kind, count = problem.motion.float_type, len(number)
+    values |= {one.name: one.filled(count) for one in RIGID_COLUMNS if one.name not in values}
+    columns = {one.name: values[one.name].astype(one.dtype_for(kind)) for one in RIGID_COLUMNS}
     keys = [number, columns["shape0"], columns["shape1"], *(columns[name].T for name in ROW_ORDER)]
     order = np.lexsort(np.vstack([np.atleast_2d(key).astype(np.float64) for key in keys])[::-1])
     counts = np.bincount(number, minlength=problem.frames * problem.model.world_count)

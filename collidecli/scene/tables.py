@@ -4,28 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a contact set. width: numbers a row. follows_motion: has the trajectory's float type."""
+    """One column of a contact set. width: numbers a row. follows_motion: has the trajectory's float type.
+
+    missing: value of contacts that have none, such as those of other engines. dtype: may be given by its name.
+    """
 
     name: str
-    dtype: np.dtype
+    dtype: Any
     width: int
     unit: str
     meaning: str
     follows_motion: bool = False
+    missing: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", np.dtype(self.dtype))
 
     def dtype_for(self, float_type: np.dtype) -> np.dtype:
         return np.dtype(float_type) if self.follows_motion else self.dtype
 
-
-def new_column(name: str, dtype: str, width: int, unit: str, meaning: str, follows_motion: bool = False) -> Column:
-    """A column whose type is named as in NumPy."""
-    return Column(name, np.dtype(dtype), width, unit, meaning, follows_motion)
+    def filled(self, count: int) -> np.ndarray:
+        """`missing` in `count` rows: [count] or [count, width]."""
+        return np.full((count, self.width) if self.width > 1 else count, self.missing, self.dtype)
 
 
 def columns_of_sides(names: Iterable[str]) -> list[tuple[str, str]]:
@@ -112,60 +119,60 @@ class GroupRows:
 
 
 _PAIR = (
-    new_column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
-    new_column("shape1", "int32", 1, "", "row of /model/shape"),
+    Column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
+    Column("shape1", "int32", 1, "", "row of /model/shape"),
 )
 _SOFT_ELEMENT = (
-    new_column("kind", "uint8", 1, "", "0 vertex, 1 edge, 2 face"),
-    new_column("indices", "int32", 3, "", "particles; -1 none"),
+    Column("kind", "uint8", 1, "", "0 vertex, 1 edge, 2 face"),
+    Column("indices", "int32", 3, "", "particles; -1 none"),
 )
 _SELF_ELEMENT = (
-    new_column("kind", "uint8", 1, "", "0 vertex and face, 1 edge and edge"),
-    new_column("indices", "int32", 4, "", "particles: a vertex and a triangle, or two edges"),
+    Column("kind", "uint8", 1, "", "0 vertex and face, 1 edge and edge"),
+    Column("indices", "int32", 4, "", "particles: a vertex and a triangle, or two edges"),
 )
+KIND_UNKNOWN = 255
+"""Of a contact of another engine."""
 RIGID_COLUMNS = (
     *_PAIR,
-    new_column("distance", "float32", 1, "m", "signed; negative is penetration"),
-    new_column("normal", "float32", 3, "", "unit, world, from shape0 to shape1"),
-    new_column("point0", "float64", 3, "m", "witness on shape0, world", follows_motion=True),
-    new_column("point1", "float64", 3, "m", "witness on shape1, world", follows_motion=True),
-    new_column("offset0", "float32", 3, "m", "point0 in the frame of shape0's body"),
-    new_column("offset1", "float32", 3, "m", "point1 in the frame of shape1's body"),
-    new_column("feature0", "int32", 1, "", "feature of shape0; -1 none"),
-    new_column("feature1", "int32", 1, "", "feature of shape1; -1 none"),
-    new_column("kind", "uint8", 1, "", "0 point, 1 edge, 2 face, 3 patch"),
+    Column("distance", "float32", 1, "m", "signed; negative is penetration"),
+    Column("normal", "float32", 3, "", "unit, world, from shape0 to shape1"),
+    Column("point0", "float64", 3, "m", "witness on shape0, world", follows_motion=True),
+    Column("point1", "float64", 3, "m", "witness on shape1, world", follows_motion=True),
+    Column("offset0", "float32", 3, "m", "point0 in the frame of shape0's body"),
+    Column("offset1", "float32", 3, "m", "point1 in the frame of shape1's body"),
+    Column("feature0", "int32", 1, "", "feature of shape0; -1 none", missing=-1),
+    Column("feature1", "int32", 1, "", "feature of shape1; -1 none", missing=-1),
+    Column("kind", "uint8", 1, "", "0 point, 1 edge, 2 face, 3 patch", missing=KIND_UNKNOWN),
 )
 """Columns of /rigid_contacts besides cell_start, in the order of the file."""
 
-CONTACT_ID = new_column(
-    "contact_id", "int64", 1, "", "of its world; a contact that goes on has that of the frame before"
-)
-FRICTION_SCALE = new_column("friction_scale", "float32", 1, "", "factor of friction, where moments are matched")
+CONTACT_ID = Column("contact_id", "int64", 1, "", "of its world; a contact that goes on has that of the frame before")
+FRICTION_SCALE = Column("friction_scale", "float32", 1, "", "factor of friction where moments are matched", missing=1.0)
 REDUCED_COLUMNS = (
-    new_column("stiffness", "float64", 1, "N/m", "of a reduced hydroelastic contact: force / -distance; 0 of others"),
-    new_column("area", "float64", 1, "m^2", "of a reduced hydroelastic contact; 0 of others"),
+    Column("stiffness", "float64", 1, "N/m", "of a reduced hydroelastic contact: force / -distance; 0 of others"),
+    Column("area", "float64", 1, "m^2", "of a reduced hydroelastic contact; 0 of others"),
 )
 """Columns of reduced hydroelastic contacts."""
 MOTION_COLUMNS = (
-    new_column("distance_grad0", "float32", 6, "", "change of distance as shape0's body moves [3] and turns [3, m]"),
-    new_column("distance_grad1", "float32", 6, "", "change of distance as shape1's body moves [3] and turns [3, m]"),
-    new_column("grad_exact", "uint8", 1, "", "1 if the gradients are those of the pair's least distance"),
-    new_column("normal_velocity", "float32", 1, "m/s", "change of distance in time; negative is approaching"),
-    new_column("slip", "float32", 1, "m/s", "speed of point1 along the surface relative to point0"),
+    Column("distance_grad0", "float32", 6, "", "change of distance as shape0's body moves [3] and turns [3, m]"),
+    Column("distance_grad1", "float32", 6, "", "change of distance as shape1's body moves [3] and turns [3, m]"),
+    Column("grad_exact", "uint8", 1, "", "1 if the gradients are those of the pair's least distance"),
+    Column("normal_velocity", "float32", 1, "m/s", "change of distance in time; negative is approaching"),
+    Column("slip", "float32", 1, "m/s", "speed of point1 along the surface relative to point0"),
 )
 """Columns that follow from the motion of the two bodies."""
 OPTIONAL_COLUMNS = (
-    new_column("friction", "float32", 1, "", "dynamic friction coefficient"),
-    new_column("static_friction", "float32", 1, "", "static friction coefficient"),
-    new_column("torsional_friction", "float32", 1, "m", "about the normal"),
-    new_column("rolling_friction", "float32", 1, "m", "about the tangents"),
-    new_column("restitution", "float32", 1, "", "coefficient of restitution"),
-    new_column("condim", "int32", 1, "", "dimension of the contact's force: 1, 3, 4 or 6"),
-    new_column("friction5", "float32", 5, "", "two of sliding, torsional [m], two of rolling [m]"),
-    new_column("solref", "float32", 2, "", "time constant [s] and damping ratio, or negative stiffness and damping"),
-    new_column("solimp", "float32", 5, "", "impedance"),
-    new_column("margin0", "float32", 1, "m", "margin of shape0; of a forced pair, half of its own"),
-    new_column("margin1", "float32", 1, "m", "margin of shape1; of a forced pair, half of its own"),
+    Column("friction", "float32", 1, "", "dynamic friction coefficient"),
+    Column("static_friction", "float32", 1, "", "static friction coefficient"),
+    Column("torsional_friction", "float32", 1, "m", "about the normal"),
+    Column("rolling_friction", "float32", 1, "m", "about the tangents"),
+    Column("restitution", "float32", 1, "", "coefficient of restitution"),
+    Column("condim", "int32", 1, "", "dimension of the contact's force: 1, 3, 4 or 6"),
+    Column("friction5", "float32", 5, "", "two of sliding, torsional [m], two of rolling [m]"),
+    Column("solref", "float32", 2, "", "time constant [s] and damping ratio, or negative stiffness and damping"),
+    Column("solimp", "float32", 5, "", "impedance"),
+    Column("margin0", "float32", 1, "m", "margin of shape0; of a forced pair, half of its own"),
+    Column("margin1", "float32", 1, "m", "margin of shape1; of a forced pair, half of its own"),
     FRICTION_SCALE,
     CONTACT_ID,
     *REDUCED_COLUMNS,
@@ -174,8 +181,6 @@ OPTIONAL_COLUMNS = (
 """Columns of /rigid_contacts that an option selects, in the order of the file."""
 
 KIND_POINT, KIND_EDGE, KIND_FACE, KIND_PATCH = range(4)
-KIND_UNKNOWN = 255
-"""Of a contact of another engine."""
 ROW_ORDER = ("distance", "point0")
 """Columns that order the contacts of another engine in a pair, which have no features."""
 
@@ -195,13 +200,13 @@ HYDRO_PATCHES = ContactGroup(
     "hydro_patches",
     (
         *_PAIR,
-        new_column("area", "float64", 1, "m^2", "of the contact surface"),
-        new_column("force", "float64", 3, "N", "nominal force on shape1, world"),
-        new_column("center", "float64", 3, "m", "centre of pressure, world", follows_motion=True),
-        new_column("torque", "float64", 3, "N m", "on shape1 about the centre of pressure, world"),
-        new_column("depth", "float64", 1, "m", "least separation of the faces; negative is penetration"),
-        new_column("face_count", "int32", 1, "", "faces of the contact surface"),
-        new_column("torque_error", "float64", 1, "N m", "of the reduced contacts about the centre; 0 without them"),
+        Column("area", "float64", 1, "m^2", "of the contact surface"),
+        Column("force", "float64", 3, "N", "nominal force on shape1, world"),
+        Column("center", "float64", 3, "m", "centre of pressure, world", follows_motion=True),
+        Column("torque", "float64", 3, "N m", "on shape1 about the centre of pressure, world"),
+        Column("depth", "float64", 1, "m", "least separation of the faces; negative is penetration"),
+        Column("face_count", "int32", 1, "", "faces of the contact surface"),
+        Column("torque_error", "float64", 1, "N m", "of the reduced contacts about the centre; 0 without them"),
     ),
     keys=("shape0", "shape1"),
     shapes=("shape0", "shape1"),
@@ -213,16 +218,16 @@ HYDRO_PATCHES = ContactGroup(
 HYDRO_FACES = ContactGroup(
     "hydro_faces",
     (
-        new_column("patch", "int64", 1, "", "row of /hydro_patches"),
-        new_column("centroid", "float64", 3, "m", "world", follows_motion=True),
-        new_column("area", "float64", 1, "m^2", ""),
-        new_column("normal", "float32", 3, "", "unit, world, from shape0 to shape1"),
-        new_column("pressure", "float64", 1, "Pa", "at the centroid"),
-        new_column("separation", "float64", 1, "m", "signed; negative is penetration"),
-        new_column("gradient", "float64", 1, "Pa/m", "effective gradient of the pressure along the normal"),
+        Column("patch", "int64", 1, "", "row of /hydro_patches"),
+        Column("centroid", "float64", 3, "m", "world", follows_motion=True),
+        Column("area", "float64", 1, "m^2", ""),
+        Column("normal", "float32", 3, "", "unit, world, from shape0 to shape1"),
+        Column("pressure", "float64", 1, "Pa", "at the centroid"),
+        Column("separation", "float64", 1, "m", "signed; negative is penetration"),
+        Column("gradient", "float64", 1, "Pa/m", "effective gradient of the pressure along the normal"),
     ),
     lists=(
-        ListColumn(new_column("vertices", "float64", 3, "m", "corners, world", follows_motion=True), "vertex_start", 3),
+        ListColumn(Column("vertices", "float64", 3, "m", "corners, world", follows_motion=True), "vertex_start", 3),
     ),
     keys=("patch",),
     references={"patch": "hydro_patches"},
@@ -235,13 +240,13 @@ SOFT_CONTACTS = ContactGroup(
     "soft_contacts",
     (
         *_SOFT_ELEMENT,
-        new_column("barycentric", "float32", 3, "", "weights of the particles"),
-        new_column("shape", "int32", 1, "", "row of /model/shape"),
-        new_column("feature", "int32", 1, "", "feature of the shape; -1 none"),
-        new_column("distance", "float32", 1, "m", "signed; negative is penetration"),
-        new_column("normal", "float32", 3, "", "unit, world, from the shape to the particle"),
-        new_column("point_body", "float32", 3, "m", "point of the shape's surface in the frame of its body"),
-        new_column("point_world", "float64", 3, "m", "point of the shape's surface, world", follows_motion=True),
+        Column("barycentric", "float32", 3, "", "weights of the particles"),
+        Column("shape", "int32", 1, "", "row of /model/shape"),
+        Column("feature", "int32", 1, "", "feature of the shape; -1 none"),
+        Column("distance", "float32", 1, "m", "signed; negative is penetration"),
+        Column("normal", "float32", 3, "", "unit, world, from the shape to the particle"),
+        Column("point_body", "float32", 3, "m", "point of the shape's surface in the frame of its body"),
+        Column("point_world", "float64", 3, "m", "point of the shape's surface, world", follows_motion=True),
     ),
     keys=("kind", "indices", "shape", "feature"),
     shapes=("shape",),
@@ -256,13 +261,11 @@ SELF_CONTACTS = ContactGroup(
     "self_contacts",
     (
         *_SELF_ELEMENT,
-        new_column(
-            "barycentric", "float32", 4, "", "weights of the particles, of each of both features their sum is 1"
-        ),
-        new_column("distance", "float32", 1, "m", "between both points"),
-        new_column("normal", "float32", 3, "", "unit, world, from the first feature to the second"),
-        new_column("point0", "float64", 3, "m", "on the first feature, world", follows_motion=True),
-        new_column("point1", "float64", 3, "m", "on the second feature, world", follows_motion=True),
+        Column("barycentric", "float32", 4, "", "weights of the particles, of each of both features their sum is 1"),
+        Column("distance", "float32", 1, "m", "between both points"),
+        Column("normal", "float32", 3, "", "unit, world, from the first feature to the second"),
+        Column("point0", "float64", 3, "m", "on the first feature, world", follows_motion=True),
+        Column("point1", "float64", 3, "m", "on the second feature, world", follows_motion=True),
     ),
     keys=("kind", "indices"),
     objects={"object0": 0, "object1": 3},
@@ -279,12 +282,12 @@ _NEGATIVE = "; negative is penetration"
 def _step_columns(tunnel: str, least: str) -> tuple[Column, ...]:
     """When a row touches in the step from its frame to the next. tunnel: what is missed; least: of the distance."""
     return (
-        new_column("status", "uint8", 1, "", "1 touch, 2 undecided"),
-        new_column("tunnel", "uint8", 1, "", f"1 if {tunnel}"),
-        new_column("enter", "float64", 1, "", "begin of the first touch, part of the step from this frame to the next"),
-        new_column("leave", "float64", 1, "", "end of the last touch, part of the step"),
-        new_column("least", "float64", 1, "m", f"least distance that was found in the step{least}"),
-        new_column("least_bound", "float64", 1, "m", "lower bound of every distance in the step"),
+        Column("status", "uint8", 1, "", "1 touch, 2 undecided"),
+        Column("tunnel", "uint8", 1, "", f"1 if {tunnel}"),
+        Column("enter", "float64", 1, "", "begin of the first touch, part of the step from this frame to the next"),
+        Column("leave", "float64", 1, "", "end of the last touch, part of the step"),
+        Column("least", "float64", 1, "m", f"least distance that was found in the step{least}"),
+        Column("least_bound", "float64", 1, "m", "lower bound of every distance in the step"),
     )
 
 
@@ -293,9 +296,9 @@ SWEEP = ContactGroup(
     (
         *_PAIR,
         *_step_columns("the pair is apart in both frames and touches between them", _NEGATIVE),
-        new_column("point0", "float64", 3, "m", "witness on shape0 at enter, world", follows_motion=True),
-        new_column("point1", "float64", 3, "m", "witness on shape1 at enter, world", follows_motion=True),
-        new_column("normal", "float32", 3, "", "at enter, unit, world, from shape0 to shape1"),
+        Column("point0", "float64", 3, "m", "witness on shape0 at enter, world", follows_motion=True),
+        Column("point1", "float64", 3, "m", "witness on shape1 at enter, world", follows_motion=True),
+        Column("normal", "float32", 3, "", "at enter, unit, world, from shape0 to shape1"),
     ),
     keys=("shape0", "shape1"),
     shapes=("shape0", "shape1"),
@@ -308,13 +311,11 @@ SOFT_SWEEP = ContactGroup(
     "soft_sweep",
     (
         *_SOFT_ELEMENT,
-        new_column("barycentric", "float32", 3, "", "weights of the particles at enter"),
-        new_column("shape", "int32", 1, "", "row of /model/shape"),
+        Column("barycentric", "float32", 3, "", "weights of the particles at enter"),
+        Column("shape", "int32", 1, "", "row of /model/shape"),
         *_step_columns("particle and shape are apart in both frames and touch between them", _NEGATIVE),
-        new_column(
-            "point_world", "float64", 3, "m", "point of the shape's surface at enter, world", follows_motion=True
-        ),
-        new_column("normal", "float32", 3, "", "at enter, unit, world, from the shape to the particle"),
+        Column("point_world", "float64", 3, "m", "point of the shape's surface at enter, world", follows_motion=True),
+        Column("normal", "float32", 3, "", "at enter, unit, world, from the shape to the particle"),
     ),
     keys=("kind", "indices", "shape"),
     shapes=("shape",),
@@ -329,11 +330,11 @@ SELF_SWEEP = ContactGroup(
     "self_sweep",
     (
         *_SELF_ELEMENT,
-        new_column("barycentric", "float32", 4, "", "weights of the particles at enter"),
+        Column("barycentric", "float32", 4, "", "weights of the particles at enter"),
         *_step_columns("both are apart in both frames and touch between them", ", without radii"),
-        new_column("point0", "float64", 3, "m", "on the first feature at enter, world", follows_motion=True),
-        new_column("point1", "float64", 3, "m", "on the second feature at enter, world", follows_motion=True),
-        new_column("normal", "float32", 3, "", "at enter, unit, world, from the first feature to the second"),
+        Column("point0", "float64", 3, "m", "on the first feature at enter, world", follows_motion=True),
+        Column("point1", "float64", 3, "m", "on the second feature at enter, world", follows_motion=True),
+        Column("normal", "float32", 3, "", "at enter, unit, world, from the first feature to the second"),
     ),
     keys=("kind", "indices"),
     objects={"object0": 0, "object1": 3},

@@ -36,6 +36,7 @@ from collidecli.scene.tables import (
     HYDRO_PATCHES,
     KIND_PATCH,
     REDUCED_COLUMNS,
+    RIGID_COLUMNS,
     ContactBlock,
     ContactGroup,
     GroupRows,
@@ -174,13 +175,13 @@ class HydroStage:
             row, point = added[f"shape{side}"], added[f"point{side}"]
             added[f"offset{side}"] = self._offsets(chunk, cell, row, point, workspace)
         columns = {**block.columns}
-        columns |= {column.name: np.zeros(block.contact_count, column.dtype) for column in REDUCED_COLUMNS}
+        columns |= {column.name: column.filled(block.contact_count) for column in REDUCED_COLUMNS}
         count = len(block.cell_counts)
         cells = np.concatenate([np.repeat(np.arange(count), block.cell_counts), cell])
         keys = [np.concatenate([columns[name], added[name]]) for name in ("shape0", "shape1")]
         order = np.lexsort((keys[1], keys[0], cells))
-        if FRICTION_SCALE.name in columns:
-            added[FRICTION_SCALE.name] = np.ones(len(cell))
+        known = {column.name: column for column in (*RIGID_COLUMNS, FRICTION_SCALE)}
+        added |= {name: known[name].filled(len(cell)) for name in columns if name not in added}
         joined = {
             name: np.concatenate([values, added[name].astype(values.dtype)])[order] for name, values in columns.items()
         }

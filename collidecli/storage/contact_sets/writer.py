@@ -26,7 +26,6 @@ from collidecli.scene.tables import (
     ContactBlock,
     ContactGroup,
     GroupRows,
-    new_column,
 )
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import schema
@@ -105,7 +104,7 @@ class _Table:
         starts = ("cell_start", *(held.start for held in definition.lists))
         self.row_count = 0
         self._definition = definition
-        self._starts_of = [column(new_column(name, "int64", 1, "", "")) for name in starts]
+        self._starts_of = [column(Column(name, "int64", 1, "", "")) for name in starts]
         self._rows_of = [column(one) for one in definition.columns]
         self._values_of = [column(held.column) for held in definition.lists]
         self.rows = ChunkedColumns(self._rows_of, chunk_rows)
