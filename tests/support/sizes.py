@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (92_209, 82_000),
+    "package, lines": (92_213, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (279, 220),
     "tests, lines": (65_126, 50_000),

@@ -262,14 +262,18 @@ class Workspace:
         self._arrays.pop(name, None)
         self._forget()
         del existing
+        self._arrays[name] = self._allocated(capacity, dtype, needed)
+        self.bytes = needed
+        return self._arrays[name]
+
+    def _allocated(self, count: int, dtype: Any, needed: int) -> wp.array:
+        """A new array, which the checks of launches replace by one with guards."""
         try:
-            self._arrays[name] = wp.empty(capacity, dtype=dtype, device=self.device)
+            return wp.empty(count, dtype=dtype, device=self.device)
         except RuntimeError:  # Warp's error when a device has too little memory
             if self._stream is None:
                 raise
             raise ChunkTooLarge(needed) from None
-        self.bytes = needed
-        return self._arrays[name]
 
     def struct(self, kind: type[T], /, **fields: Any) -> T:
         """This workspace's only instance of a Warp struct, with these fields set; others keep their values."""
