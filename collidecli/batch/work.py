@@ -296,11 +296,9 @@ def work_episode(
     try:
         while result is None and failure is None:
             try:
-                motion = _local(episode.motion)
+                motion = _local(episode)
                 result = run(request_of(plan, episode, motion, made, attempt), cache=_scenes)
-            except (OutputError, Interrupted):
-                raise
-            except UnreachableError:
+            except (OutputError, Interrupted, UnreachableError):
                 raise
             except CollideError as error:
                 reason = "; ".join(line.strip() for line in str(error).splitlines()).replace(motion, episode.motion)
@@ -330,19 +328,20 @@ def work_episode(
             os.unlink(made)
 
 
-_copy: dict[str, tuple[ExitStack, str]] = {}
+_copy: dict[tuple[str, str], tuple[ExitStack, str]] = {}
 """The last recording of this process, as demonstrations of one recording follow each other."""
 
 
-def _local(motion: str) -> str:
+def _local(episode: Episode) -> str:
     """The path of a recording, or of the copy of a URL, which is there until another one is asked for."""
-    if motion not in _copy:
+    key = episode.motion, episode.motion_sha256
+    if key not in _copy:
         for stack, _ in _copy.values():
             stack.close()
         _copy.clear()
         stack = ExitStack()
-        _copy[motion] = stack, stack.enter_context(local_copy(motion))
-    return _copy[motion][1]
+        _copy[key] = stack, stack.enter_context(local_copy(episode.motion))
+    return _copy[key][1]
 
 
 def _changed(plan: Plan, episode: Episode, scene_sha256: str, motion_sha256: str) -> Failure | None:

@@ -18,7 +18,7 @@ from collidecli.analysis.touches import Names
 from collidecli.commands.clearance import selected_items, shape_poses
 from collidecli.commands.contact_totals import ContactCounts, Tally
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_hdf5_output, check_output
-from collidecli.commands.scenes import EngineRequest, LoadedScene, scene_in_motion
+from collidecli.commands.scenes import EngineRequest, EnginesRequest, LoadedScene, scene_in_motion
 from collidecli.engine.distances import PairDistanceRows, PairDistances
 from collidecli.engine.pipeline import find_device
 from collidecli.engines import (
@@ -214,19 +214,6 @@ def about(problem: Problem, more: Sequence[str] = ()) -> dict[str, Any]:
 
 
 # Engines of a request.
-
-
-@dataclass(frozen=True, kw_only=True)
-class EnginesRequest(EngineRequest):
-    """A scene in motion and engines.
-
-    engines: names of adapters, NAME=adapter or NAME=adapter.py. engine_python: NAME=interpreter, or one of all others.
-    engine_option: NAME.KEY=VALUE, of an adapter.
-    """
-
-    engines: Sequence[str] = ()
-    engine_python: Sequence[str] = ()
-    engine_option: Sequence[str] = ()
 
 
 def check_engines(request: EnginesRequest, with_files: bool = True) -> dict[str, tuple[str, str, list[str]]]:

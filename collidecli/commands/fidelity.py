@@ -15,7 +15,6 @@ import numpy as np
 from collidecli.analysis.differences import spread
 from collidecli.commands.clearance import distance_bounds
 from collidecli.commands.engine_sets import (
-    EnginesRequest,
     Problem,
     ProblemResult,
     about,
@@ -27,6 +26,7 @@ from collidecli.commands.engine_sets import (
     write_rows,
 )
 from collidecli.commands.results import HDF5_ENDINGS, Progress, output_folders, write_output
+from collidecli.commands.scenes import EnginesRequest
 from collidecli.commands.view import touches_of
 from collidecli.engine.distances import PairDistanceRows, point_distances
 from collidecli.engine.pipeline import find_device
@@ -396,11 +396,12 @@ class ProblemFrames(ViewFrames):
     def __init__(self, problem: Problem, ours: ContactSet, theirs: ContactSet) -> None:
         model = replace(problem.model, particles=Particles())
         super().__init__(ours, range(problem.frames), model, second=theirs, against="the engines")
-        self._problem = problem
+        self._poses = problem.arrays["pose"]
+        self._row = problem.cell_of(np.arange(problem.frames * model.world_count))
 
     def shape_poses(self, index: int, world: int) -> np.ndarray:
         """As that of `ViewFrames`."""
-        return self._problem.arrays["pose"][self._problem.cell_of(np.array([self._cell(index, world)]))[0]]
+        return self._poses[self._row[self._cell(index, world)]]
 
 
 def write_worst_view(

@@ -17,15 +17,8 @@ import numpy as np
 import warp as wp
 
 from collidecli.commands.collision import pose_batches, sample_poses, within_episodes
-from collidecli.commands.engine_sets import (
-    EnginesRequest,
-    about_engine,
-    check_engines,
-    load_problem,
-    write_problem,
-)
 from collidecli.commands.results import Progress, Result
-from collidecli.commands.scenes import LoadedScene, scene_in_motion
+from collidecli.commands.scenes import EnginesRequest, LoadedScene, scene_in_motion
 from collidecli.commands.timing import TimingReport, processor_name, versions, write_trace
 from collidecli.engine.pipeline import (
     STAGES,
@@ -38,7 +31,6 @@ from collidecli.engine.pipeline import (
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import kernel_cache_notes
 from collidecli.engine.scheduler import Workers, batch_size, default_memory_limit, engine_memory, worker_count
-from collidecli.engines import EngineRows, run_adapter
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
@@ -276,9 +268,12 @@ def profile_engines(request: ProfileRequest) -> list[dict[str, Any]]:
 
     Raises InputError as `load_problem` and `run_adapter`.
     """
+    from collidecli.commands.engine_sets import about_engine, check_engines, load_problem, write_problem
+    from collidecli.engines import run_adapter  # a profile of this engine alone needs none of these
+
     sources = check_engines(request, with_files=False)
     problem = load_problem(request)
-    runs: dict[str, list[EngineRows]] = {name: [] for name in sources}
+    runs: dict[str, list[Any]] = {name: [] for name in sources}
     with tempfile.TemporaryDirectory(prefix="collide-") as folder:
         path = os.path.join(folder, "problem.npz")
         write_problem(problem, path, False)

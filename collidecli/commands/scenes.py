@@ -369,6 +369,19 @@ class EngineRequest(SceneRequest):
             yield
 
 
+@dataclass(frozen=True, kw_only=True)
+class EnginesRequest(EngineRequest):
+    """A scene in motion and engines.
+
+    engines: names of adapters, NAME=adapter or NAME=adapter.py. engine_python: NAME=interpreter, or one of all others.
+    engine_option: NAME.KEY=VALUE, of an adapter.
+    """
+
+    engines: Sequence[str] = ()
+    engine_python: Sequence[str] = ()
+    engine_option: Sequence[str] = ()
+
+
 @dataclass(frozen=True)
 class LoadedScene:
     """One or several scene files as a model.

@@ -9,7 +9,7 @@ import socket
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from collidecli.errors import CollideError, InputError, OutputError, extra_module
@@ -71,11 +71,12 @@ def local_copy(path: str) -> Iterator[str]:
         yield path
         return
     folder, _, name = path.rpartition("/")
-    try:
-        with files_at(folder).local(name) as copy:
-            yield copy
-    except FileNotFoundError as error:
-        raise InputError("there is no such object", path, "plan the batch again") from error
+    with ExitStack() as stack:
+        try:
+            copy = stack.enter_context(files_at(folder).local(name))
+        except FileNotFoundError as error:
+            raise InputError("there is no such object", path, "plan the batch again") from error
+        yield copy
 
 
 class Files:
