@@ -11,25 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.options import (
-    Length,
-    PatternPair,
-    Verb,
-    WholeNumber,
-    cache_options,
-    declared,
-    device_options,
-    force_option,
-    is_hdf5,
-    option,
-    repeated,
-    request_of,
-    scenes_and_recording,
-    source_options,
-    streams_of,
-    sweep_options,
-    verdict_options,
-)
+from collidecli.cli import options
+from collidecli.cli.options import Length, PatternPair, Verb, WholeNumber, option, repeated, request_of, streams_of
 from collidecli.cli.run import run_inputs
 from collidecli.cli.several import Job, computed, listed, listed_files
 from collidecli.cli.streams import Pages, check_chart, check_outputs, write_chart
@@ -45,7 +28,12 @@ if TYPE_CHECKING:
 CONTACT_SET = "collide-contacts"
 """FORMAT of storage.contact_sets.schema, which loads h5py."""
 
-LIMITS, CLASSES, OUTPUT = "Limits", "Classes of pairs", "Output"
+limit = partial(option, section="Limits")
+of_class = partial(repeated, section="Classes of pairs", metavar="GLOB,...")
+written = partial(option, section="Output")
+SELF = "Depth of two bodies of one robot; without a length 0. [default: as --max-depth]"
+AGAINST = "Fail only on what is worse than this earlier --json output."
+ALLOW = "Pairs without a limit, by shape or body."
 POINT = "Measure how far a point of one surface is below the other, of these pairs' deepest overlaps."
 VOLUME = "Measure the volume of these pairs' deepest overlaps, of solids."
 DEPTH = Length(0.0)
@@ -65,50 +53,28 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 
 @click.command("audit", cls=Verb, epilog=EPILOG)
 @click.argument("inputs", nargs=-1, metavar="[SCENE...|OUT.h5]")
-@option("--max-depth", type=DEPTH, section=LIMITS, help="Depth of any pair, such as 2mm. [default: no limit]")
-@option(
-    "--self",
-    type=SELF_DEPTH,
-    is_flag=False,
-    flag_value="0",
-    metavar="[LENGTH]",
-    section=LIMITS,
-    help="Depth of two bodies of one robot; without a length 0. [default: as --max-depth]",
-)
-@option("--max-ground", type=DEPTH, section=LIMITS, help="Depth in the ground. [default: as --max-depth]")
-@option("--max-start", type=DEPTH, section=LIMITS, help="Depth of any pair in a first frame. [default: no limit]")
-@option("--limits", metavar="FILE", section=LIMITS, help="Limits in a TOML file; options take precedence.")
-@option("--against", metavar="FILE", section=LIMITS, help="Fail only on what is worse than this earlier --json output.")
-@option("--tolerance", type=DEPTH, default="1µm", section=LIMITS, help="Greater depths than these are worse.")
-@option(
-    "--allow",
-    type=PatternPair(),
-    multiple=True,
-    metavar="GLOB,GLOB",
-    section=CLASSES,
-    help="Pairs without a limit, by shape or body.",
-)
-@repeated(
-    "--ground-shapes", metavar="GLOB,...", section=CLASSES, help="The ground. [default: static planes and heightfields]"
-)
-@repeated(
-    "--self-bodies",
-    metavar="GLOB,...",
-    section=CLASSES,
-    help="The bodies of one robot. [default: those that joints connect]",
-)
-@option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs in the table.")
-@option("--overlap-volume", is_flag=True, section=OUTPUT, help=VOLUME)
-@option("--deepest-point", is_flag=True, section=OUTPUT, help=POINT)
-@option("--mask", metavar="FILE", section=OUTPUT, help="Usable frames and their depths: .npz, .h5 or .csv.")
-@option("--chart", metavar="FILE", section=OUTPUT, help="Depth over time, with limits: .svg or .png.")
-@verdict_options
-@force_option
-@source_options
-@declared(ContactOptions, "margin", "static_pairs")
-@sweep_options
-@device_options
-@cache_options
+@limit("--max-depth", type=DEPTH, help="Depth of any pair, such as 2mm. [default: no limit]")
+@limit("--self", type=SELF_DEPTH, is_flag=False, flag_value="0", metavar="[LENGTH]", help=SELF)
+@limit("--max-ground", type=DEPTH, help="Depth in the ground. [default: as --max-depth]")
+@limit("--max-start", type=DEPTH, help="Depth of any pair in a first frame. [default: no limit]")
+@limit("--limits", metavar="FILE", help="Limits in a TOML file; options take precedence.")
+@limit("--against", metavar="FILE", help=AGAINST)
+@limit("--tolerance", type=DEPTH, default="1µm", help="Greater depths than these are worse.")
+@option("--allow", type=PatternPair(), multiple=True, section="Classes of pairs", help=ALLOW)
+@of_class("--ground-shapes", help="The ground. [default: static planes and heightfields]")
+@of_class("--self-bodies", help="The bodies of one robot. [default: those that joints connect]")
+@written("--first", type=WholeNumber(0), default=20, help="Number of pairs in the table.")
+@written("--overlap-volume", is_flag=True, help=VOLUME)
+@written("--deepest-point", is_flag=True, help=POINT)
+@written("--mask", metavar="FILE", help="Usable frames and their depths: .npz, .h5 or .csv.")
+@written("--chart", metavar="FILE", help="Depth over time, with limits: .svg or .png.")
+@options.verdict_options
+@options.force_option
+@options.source_options
+@options.declared(ContactOptions, "margin", "static_pairs")
+@options.sweep_options
+@options.device_options
+@options.cache_options
 @click.pass_context
 def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     """Check the penetrations of a motion against limits, and write which frames can be used.
@@ -134,7 +100,6 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     request = _request(ctx, inputs, values)
     # All outputs are checked before the imports, which take longer.
     from collidecli.commands.audit import audit, check_mask, write_mask
-    from collidecli.engine.runtime.kernel import reported_compilation
     from collidecli.report.audit import audit_table, audit_verdict
 
     if "mask" in outputs:
@@ -142,7 +107,7 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     if "chart" in outputs:
         check_chart(outputs["chart"], force, sources)
     started = time.perf_counter()
-    with streams.progress("auditing", "loading") as progress, reported_compilation(progress and progress.compiling):
+    with streams.progress("auditing", "loading", kernels=True) as progress:
         found = audit(request, progress)
     seconds = time.perf_counter() - started
     if "mask" in outputs:
@@ -158,7 +123,7 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
 
 def _contact_sets(streams: Streams, inputs: Sequence[str], trajectory: str | None) -> list[InputFile] | None:
     """Several contact sets, in place of scenes: HDF5 files, patterns of them, and folders."""
-    named = (os.path.isdir(word) or is_hdf5(word) or word.lower().endswith(HDF5_ENDINGS) for word in inputs)
+    named = (os.path.isdir(word) or options.is_hdf5(word) or word.lower().endswith(HDF5_ENDINGS) for word in inputs)
     if trajectory is not None or not inputs or not all(named):
         return None
     return listed_files(streams, inputs, (CONTACT_SET,), "contact sets")
@@ -168,16 +133,14 @@ def _several(
     ctx: click.Context, streams: Streams, values: dict[str, Any], sets: Sequence[InputFile] | None, recorded: Any
 ) -> int:
     from collidecli.commands.audit import audit
-    from collidecli.engine.runtime.kernel import reported_compilation
 
     def compute(job: Job, progress: Any) -> Result:
         if sets:
             return audit(_request(ctx, (job.name,), values), progress).result
-        with reported_compilation(progress and progress.compiling):
-            return audit(_request(ctx, recorded.scenes, {**values, "trajectory": job.name}), progress).result
+        return audit(_request(ctx, recorded.scenes, {**values, "trajectory": job.name}), progress).result
 
     jobs = [Job(file.path, shown=file.name) for file in sets or recorded.several]
-    items = computed(streams, jobs, compute, "auditing", "loading")
+    items = computed(streams, jobs, compute, "auditing", "loading", kernels=not sets)
     return listed(streams, "audit", items, lambda one: one["passed"])
 
 
@@ -195,10 +158,10 @@ def _request(ctx: click.Context, inputs: Sequence[str], values: dict[str, Any]) 
         limits = limits.over(read_limits(values["limits"]))
     common = {"limits": limits, "against": values["against"] or "", "tolerance": values["tolerance"]}
     common |= {name: values[name] for name in ("overlap_volume", "deepest_point", "first", "sweep")}
-    if len(inputs) == 1 and is_hdf5(inputs[0]) and format_of_path(inputs[0]) == CONTACT_SET:
+    if len(inputs) == 1 and options.is_hdf5(inputs[0]) and format_of_path(inputs[0]) == CONTACT_SET:
         _refuse_options_of_scenes(ctx, inputs[0])
         return AuditRequest(contacts=inputs[0], frames=values["frames"], **common)
-    scenes, trajectory = scenes_and_recording(inputs, values["trajectory"])
+    scenes, trajectory = options.scenes_and_recording(inputs, values["trajectory"])
     if not scenes and trajectory is None:
         raise click.UsageError("Missing argument 'SCENE...': give a scene, or a contact set of collide run.")
     scene = request_of(EngineRequest, values, scenes=scenes, trajectory=trajectory)

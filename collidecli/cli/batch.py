@@ -7,21 +7,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from collidecli.cli import options
 from collidecli.cli.label import rule_options
-from collidecli.cli.options import (
-    DURATION,
-    PatternPair,
-    Verb,
-    WholeNumber,
-    force_option,
-    option,
-    request_of,
-    streams_of,
-)
+from collidecli.cli.options import DURATION, PatternPair, Verb, WholeNumber, option, request_of, streams_of, together
 from collidecli.cli.traj import VerbGroup
 from collidecli.escaping import printable
 from collidecli.scene.text_format import did_you_mean
@@ -40,7 +33,7 @@ FIXED = ("output", "scenes", "trajectory", "each", "force", "skip_existing", "tr
 """Parameters of `run` that the batch sets for each episode, or that no episode has."""
 
 
-def job_request(scenes: Sequence[str], options: Mapping[str, Any], where: str) -> RunRequest:
+def job_request(scenes: Sequence[str], given: Mapping[str, Any], where: str) -> RunRequest:
     """The request of a job for options of `run` by long name, parsed as the command line parses them."""
     from collidecli.cli.run import verb as run_verb
     from collidecli.commands.run import RunRequest
@@ -54,7 +47,7 @@ def job_request(scenes: Sequence[str], options: Mapping[str, Any], where: str) -
         if name.startswith("--")
     }
     words: list[str] = []
-    for key, value in options.items():
+    for key, value in given.items():
         name = key.replace("_", "-")
         if name.replace("-", "_") in FIXED:
             raise InputError(f"the option '{key}' cannot be set in a job file", where, "remove it")
@@ -71,8 +64,8 @@ def job_request(scenes: Sequence[str], options: Mapping[str, Any], where: str) -
     try:
         with run_verb.make_context("run", [*words, "--", *scenes], resilient_parsing=False) as ctx:
             values = ctx.params
-            given = {"scenes": values["scenes"], "output": "", "trajectory": None, "force": False}
-            return request_of(RunRequest, values, **given)
+            fixed = {"scenes": values["scenes"], "output": "", "trajectory": None, "force": False}
+            return request_of(RunRequest, values, **fixed)
     except click.ClickException as error:
         raise InputError(error.format_message(), f"{where}, options") from None
 
@@ -86,7 +79,24 @@ SHARD = "Estimated duration of a shard, the unit of work. [default: 90 s]"
 AGAIN = "Also compute the episodes that failed before."
 TIMEOUT = "Time limit of an episode, which is then listed as failed. [default: 1 h, or 100 times the estimate if more]"
 FOLDER = "The folder of the batch, or the URL of an object store: its plan and its contact sets."
-
+EXECUTOR = "Where to compute: processes of this machine, or a Dask cluster."
+SAMPLE = "Share of the contact sets to compute again, at least one."
+FORMATS = ("manifest", "merge", "parquet", "lerobot", "robomimic")
+TO = "manifest: a table with a row per episode. Others are folders: merge: contact sets of 64 MiB or more; "
+TO += "parquet: tables with a row per contact; lerobot: a row per frame; robomimic: a file per recording."
+PAIRS = "Also columns of the pairs that match one pattern each, by shape or body: whether they touch, and their least "
+PAIRS += "distance. lerobot and robomimic only; repeat for more."
+RUN_EXAMPLES = """\b
+collide batch run jobs.toml -o nightly --workers 8
+collide batch run nightly --retry-failed"""
+WORK_EXAMPLES = """\b
+collide batch work nightly --slot 3/8
+collide batch work nightly --slot $((SLURM_ARRAY_TASK_ID - SLURM_ARRAY_TASK_MIN))/$SLURM_ARRAY_TASK_COUNT"""
+GATHER_EXAMPLES = """\b
+collide batch gather nightly -o all.parquet
+collide batch gather nightly --to parquet -o contacts/"""
+execution = partial(option, section="Execution")
+written = partial(option, section="Output")
 
 HELP = "Run many recordings: plan, compute with any number of processes or machines, and gather the results."
 
@@ -147,24 +157,19 @@ def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tu
     """Seconds per episode and per byte of a recording of each job; their kernels are compiled then."""
     from collidecli.batch.plan import named
     from collidecli.batch.work import probe
-    from collidecli.engine.runtime.kernel import reported_compilation
 
     found = {}
     for job in jobs:
-        with (
-            streams.progress(f"estimating job {printable(job.name)}") as progress,
-            reported_compilation(progress and progress.compiling),
-            named(job, path),
-        ):
+        with streams.progress(f"estimating job {printable(job.name)}", kernels=True), named(job, path):
             found[job.name] = probe(job)
     return found
 
 
 @verb.command("plan", cls=Verb, epilog="\b\ncollide batch plan jobs.toml -o nightly")
 @click.argument("jobs", metavar="JOBS.TOML")
-@option("-o", "--output", "folder", metavar="FOLDER", required=True, section="Output", help=FOLDER)
+@written("-o", "--output", "folder", metavar="FOLDER", required=True, help=FOLDER)
 @option("--shard-seconds", type=DURATION, section="Plan", help=SHARD)
-@force_option
+@options.force_option
 @click.pass_context
 def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float | None, force: bool) -> int:
     """Expand the patterns, hash the inputs, estimate the cost, and write FOLDER/plan.parquet."""
@@ -189,43 +194,21 @@ def _opened(folder: str) -> tuple[Store, Plan]:
 def execution_options(workers: int, text: str) -> Callable:
     """A decorator that adds the options of computing. workers: default number. text: of --workers."""
 
-    def add(command: Callable) -> Callable:
-        for decorator in (
-            option("--episode-timeout", type=DURATION, section="Execution", help=TIMEOUT),
-            option("--retry-failed", is_flag=True, section="Execution", help=AGAIN),
-            option(
-                "--workers",
-                type=WholeNumber(workers),
-                default=workers,
-                show_default=workers > 0,
-                section="Execution",
-                help=text,
-            ),
-        ):
-            command = decorator(command)
-        return command
-
-    return add
+    return together(
+        execution("--workers", type=WholeNumber(workers), default=workers, show_default=workers > 0, help=text),
+        execution("--retry-failed", is_flag=True, help=AGAIN),
+        execution("--episode-timeout", type=DURATION, help=TIMEOUT),
+    )
 
 
-@verb.command(
-    "run",
-    cls=Verb,
-    epilog="\b\ncollide batch run jobs.toml -o nightly --workers 8\ncollide batch run nightly --retry-failed",
-)
+@verb.command("run", cls=Verb, epilog=RUN_EXAMPLES)
 @click.argument("target", metavar="FOLDER|JOBS.TOML")
-@option("-o", "--output", "folder", metavar="FOLDER", section="Output", help=f"{FOLDER} Only with JOBS.TOML.")
+@written("-o", "--output", "folder", metavar="FOLDER", help=f"{FOLDER} Only with JOBS.TOML.")
 @option("--shard-seconds", type=DURATION, section="Plan", help=SHARD)
 @execution_options(0, "Number of worker processes. [default: one per core or by CPU quota]")
-@option(
-    "--executor",
-    type=click.Choice(("processes", "dask")),
-    default="processes",
-    section="Execution",
-    help="Where to compute: processes of this machine, or a Dask cluster.",
-)
-@option("--address", metavar="URL", section="Execution", help="Address of a Dask scheduler. [default: a local cluster]")
-@option("--scheduler-file", metavar="FILE", section="Execution", help="File with the address of a Dask scheduler.")
+@execution("--executor", type=click.Choice(("processes", "dask")), default="processes", help=EXECUTOR)
+@execution("--address", metavar="URL", help="Address of a Dask scheduler. [default: a local cluster]")
+@execution("--scheduler-file", metavar="FILE", help="File with the address of a Dask scheduler.")
 @click.pass_context
 def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any) -> int:
     """Compute every episode that has no contact set yet. JOBS.TOML is planned first."""
@@ -318,21 +301,9 @@ def _slot(ctx: click.Context, parameter: click.Parameter, text: str | None) -> t
     return None if text is None else (first, count)
 
 
-@verb.command(
-    "work",
-    cls=Verb,
-    epilog="\b\ncollide batch work nightly --slot 3/8\n"
-    "collide batch work nightly --slot $((SLURM_ARRAY_TASK_ID - SLURM_ARRAY_TASK_MIN))/$SLURM_ARRAY_TASK_COUNT",
-)
+@verb.command("work", cls=Verb, epilog=WORK_EXAMPLES)
 @click.argument("folder", metavar="FOLDER")
-@option(
-    "--slot",
-    required=True,
-    metavar="K/N",
-    callback=_slot,
-    section="Execution",
-    help="Slot K of N, from 0: shards K, K + N, ...",
-)
+@execution("--slot", required=True, metavar="K/N", callback=_slot, help="Slot K of N, from 0: shards K, K + N, ...")
 @execution_options(1, "Processes of this slot.")
 @click.pass_context
 def work_verb(ctx: click.Context, folder: str, slot: tuple[int, int], **values: Any) -> int:
@@ -346,8 +317,8 @@ def work_verb(ctx: click.Context, folder: str, slot: tuple[int, int], **values: 
 
 @verb.command("status", cls=Verb, epilog="\b\ncollide batch status nightly\ncollide batch status nightly --watch")
 @click.argument("folder", metavar="FOLDER")
-@option("--watch", is_flag=True, section="Output", help="Show the state again and again until no episode is left.")
-@option("--interval", type=DURATION, default=5.0, section="Output", help="Time between two looks of --watch.")
+@written("--watch", is_flag=True, help="Show the state again and again until no episode is left.")
+@written("--interval", type=DURATION, default=5.0, help="Time between two looks of --watch.")
 @click.pass_context
 def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -> int:
     """Show how many episodes are done, failed and left, and what each host computed, from the folder alone."""
@@ -374,13 +345,7 @@ def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -
 
 @verb.command("verify", cls=Verb, epilog="\b\ncollide batch verify nightly --sample 5%")
 @click.argument("folder", metavar="FOLDER")
-@option(
-    "--sample",
-    default="1%",
-    metavar="P%",
-    section="Sample",
-    help="Share of the contact sets to compute again, at least one.",
-)
+@option("--sample", default="1%", metavar="P%", section="Sample", help=SAMPLE)
 @option("--seed", type=WholeNumber(0), default=0, section="Sample", help="Seed of the random choice.")
 @click.pass_context
 def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
@@ -402,36 +367,15 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     return 1 if result.different else 0
 
 
-@verb.command(
-    "gather",
-    cls=Verb,
-    epilog="\b\ncollide batch gather nightly -o all.parquet\ncollide batch gather nightly --to parquet -o contacts/",
-)
+@verb.command("gather", cls=Verb, epilog=GATHER_EXAMPLES)
 @click.argument("folder", metavar="FOLDER")
-@option(
-    "--to",
-    type=click.Choice(("manifest", "merge", "parquet", "lerobot", "robomimic")),
-    default="manifest",
-    section="Output",
-    help="manifest: a table with a row per episode. Others are folders: merge: contact sets of 64 MiB or more; "
-    "parquet: tables with a row per contact; lerobot: a row per frame; robomimic: a file per recording.",
-)
-@option("-o", "--output", metavar="PATH", required=True, section="Output", help="The file, or the folder.")
-@option(
-    "--pairs",
-    type=PatternPair(),
-    multiple=True,
-    metavar="GLOB,GLOB",
-    section="Output",
-    help="Also columns of the pairs that match one pattern each, by shape or body: whether they touch, and their least "
-    "distance. lerobot and robomimic only; repeat for more.",
-)
+@written("--to", type=click.Choice(FORMATS), default=FORMATS[0], help=TO)
+@written("-o", "--output", metavar="PATH", required=True, help="The file, or the folder.")
+@written("--pairs", type=PatternPair(), multiple=True, help=PAIRS)
 @rule_options
-@option("--job", default="", metavar="NAME", section="Output", help="Only the episodes of this job. [default: all]")
-@option(
-    "--slot", metavar="K/N", callback=_slot, section="Execution", help="Write part K of N, from 0, of --to parquet."
-)
-@force_option
+@written("--job", default="", metavar="NAME", help="Only the episodes of this job. [default: all]")
+@execution("--slot", metavar="K/N", callback=_slot, help="Write part K of N, from 0, of --to parquet.")
+@options.force_option
 @click.pass_context
 def gather_verb(ctx: click.Context, folder: str, **values: Any) -> int:
     """Write all contact sets as one table or data set, with a hash of its content."""

@@ -29,17 +29,8 @@ class CacheResult(Result):
     removed: list[dict[str, Any]] | None = None
 
 
-def show_cache(cache: FieldCache) -> CacheResult:
-    """Every entry, the most recently used first."""
-    return _result(cache, cache.entries(), "entries")
-
-
-def clear_cache(cache: FieldCache) -> CacheResult:
-    """Removes every entry; returns the removed entries."""
-    return _result(cache, cache.clear(), "removed")
-
-
-def _result(cache: FieldCache, entries: list[CacheEntry], name: str) -> CacheResult:
+def cache_result(cache: FieldCache, entries: list[CacheEntry], name: str) -> CacheResult:
+    """The result with these entries in the field `name`, the most recently used first."""
     from collidecli.importers.mesh_files import HULL_PREFIX, PREFIX
 
     kinds = {PREFIX: "parts", HULL_PREFIX: "hull"}
@@ -78,5 +69,6 @@ def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: in
     from collidecli.storage.field_cache import FieldCache
 
     cache = FieldCache(cache_dir or "", DEFAULT_CACHE_LIMIT if cache_limit is None else cache_limit)
-    streams_of(ctx).result(clear_cache(cache) if action == "clear" else show_cache(cache), cache_table)
+    entries, name = (cache.clear(), "removed") if action == "clear" else (cache.entries(), "entries")
+    streams_of(ctx).result(cache_result(cache, entries, name), cache_table)
     return 0

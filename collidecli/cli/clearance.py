@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.options import (
-    METRES,
-    PatternPair,
-    Verb,
-    WholeNumber,
-    cache_options,
-    force_option,
-    option,
-    request_of,
-    setting,
-    source_options,
-    streams_of,
-)
+from collidecli.cli import options
+from collidecli.cli.options import METRES, PatternPair, Verb, WholeNumber, option, request_of, setting, streams_of
 from collidecli.cli.run import run_inputs
 from collidecli.cli.several import Job, computed, listed
 from collidecli.cli.streams import check_chart, write_chart
@@ -53,19 +42,19 @@ written = partial(option, section="Output")
 @click.command("clearance", cls=Verb, epilog=EPILOG)
 @click.argument("scenes", nargs=-1, metavar="[SCENE...]")
 @measured("--by", type=click.Choice(CLEARANCE_THINGS), help=BY)
-@measured("--between", type=PatternPair(), metavar="GLOB,GLOB", help=BETWEEN)
-@measured("--top", type=WholeNumber(), metavar="N", help=TOP)
+@measured("--between", type=PatternPair(), help=BETWEEN)
+@measured("--top", type=WholeNumber(), help=TOP)
 @setting("--margin", type=METRES, section="What is measured", help=MARGIN)
 @setting("--static-pairs", is_flag=True, section="What is measured", help="Measure pairs of two static shapes too.")
-@source_options
+@options.source_options
 @written("-o", "--output", default="", metavar="FILE", help=OUTPUT)
 @written("--compression", type=click.Choice(COMPRESSIONS[:2]), default="none", help="Compression of an HDF5 file.")
 @written("--first", type=WholeNumber(0), default=20, help="Number of the nearest to list.")
 @written("--plot", default="", metavar="FILE", help=PLOT)
-@force_option
+@options.force_option
 @setting("--device", default="", metavar="NAME", section=SPEED, help="cpu, cuda or cuda:1. [default: cpu]")
 @setting("--threads", type=WholeNumber(), section=SPEED, help="Number of CPU workers. [default: one per core]")
-@cache_options
+@options.cache_options
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """Measure how near shapes come: the least distance of pairs, bodies or selections in every frame, without a cutoff.
@@ -76,7 +65,6 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     Several recordings, by a folder or a pattern for -t: a row for each, and in the folder of -o a file for each.
     """
     from collidecli.commands.clearance import ClearanceRequest, check_clearance, clearance
-    from collidecli.engine.runtime.kernel import reported_compilation
     from collidecli.report.results import clearance_table
 
     streams = streams_of(ctx)
@@ -96,7 +84,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     scenes, trajectory = inputs.scenes, inputs.trajectory
     if plot:
         check_chart(plot, values["force"], (*scenes, trajectory))
-    with streams.progress("measuring", "loading") as progress, reported_compilation(progress and progress.compiling):
+    with streams.progress("measuring", "loading", kernels=True) as progress:
         result = clearance(request, progress)
     if plot:
         write_chart(plot, {"clearance": result.as_dict()}, "clearance", values["force"])
@@ -108,14 +96,12 @@ def _several(
     streams: Streams, values: dict[str, Any], files: Sequence[InputFile], requested: Callable[..., ClearanceRequest]
 ) -> int:
     from collidecli.commands.clearance import clearance
-    from collidecli.engine.runtime.kernel import reported_compilation
 
     planned = planned_outputs(values["output"], files, ENDING, values["force"], False) if values["output"] else ()
     jobs = [Job(file.path, planned[row][0] if planned else None) for row, file in enumerate(files)]
 
     def compute(job: Job, progress: Any) -> Result:
-        with reported_compilation(progress and progress.compiling):
-            return clearance(requested(trajectory=job.name, output=job.output or ""), progress)
+        return clearance(requested(trajectory=job.name, output=job.output or ""), progress)
 
     with output_folders(job.output for job in jobs if job.output):
-        return listed(streams, "clearance", computed(streams, jobs, compute, "measuring", "loading"))
+        return listed(streams, "clearance", computed(streams, jobs, compute, "measuring", "loading", kernels=True))

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.options import (
-    DEGREES,
-    METRES,
-    SHARE,
-    Verb,
-    WholeNumber,
-    force_option,
-    option,
-    pattern_options,
-    repeated,
-    streams_of,
-    verdict_options,
-)
+from collidecli.cli import options
+from collidecli.cli.options import DEGREES, METRES, SHARE, Verb, WholeNumber, option, repeated, streams_of
 from collidecli.cli.several import Job, computed, listed, listed_files
 from collidecli.cli.streams import Pages, check_outputs, error_parts
 from collidecli.errors import InputError
@@ -32,10 +22,16 @@ if TYPE_CHECKING:
 
 BY_PAIR = "Compare what each set says about each pair in each frame: sets of other engines too."
 BAND = "With --by-pair, least distances that differ by less are equal. [default: 0.1mm]"
+FRACTION = "Fraction of missing, extra and changed contacts."
 ANGLE = "With --by-pair, of normals in degrees. [default: 1deg]"
 OF_PAIRS, NOT_OF_PAIRS = ("band", "max_angle"), ("fields", "pairs_only", "atol", "rtol", "ignore_shallow")
 """Options with an effect only with --by-pair, and only without it."""
-COMPARED, ALLOWED, OUTPUT = "Compared data", "Allowed differences", "Output"
+COMPARED = "Compared data"
+compared = partial(option, section=COMPARED)
+allowed = partial(option, section="Allowed differences")
+allowed_of_fields = partial(repeated, section="Allowed differences", metavar="[FIELD=]X,...")
+RENAMES = "Replace the prefix OLD of paths in A by NEW."
+MATCHES = "Number by which frames are matched. [default: step, or time without common steps]"
 EPILOG = """\b
 collide diff baseline.h5 now.h5
 collide diff baseline.h5 now.h5 --atol 1e-6 --atol normal=0.1deg --ignore-shallow 1e-5
@@ -51,46 +47,24 @@ or cannot be used; 2 an input that cannot be used.
 @click.command("diff", cls=Verb, epilog=EPILOG)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@pattern_options(COMPARED)
+@options.pattern_options(COMPARED)
 @repeated("--fields", metavar="NAME,...", section=COMPARED, help="Columns of contacts. [default: all common ones]")
-@option("--pairs-only", is_flag=True, section=COMPARED, help="Compare only which pairs of shapes touch.")
-@option("--by-pair", is_flag=True, section=COMPARED, help=BY_PAIR)
-@repeated(
-    "--rename", "renames", metavar="OLD=NEW,...", section=COMPARED, help="Replace the prefix OLD of paths in A by NEW."
-)
-@option(
-    "--match-frames",
-    type=click.Choice(FRAME_MATCHES),
-    section=COMPARED,
-    help="Number by which frames are matched. [default: step, or time without common steps]",
-)
+@compared("--pairs-only", is_flag=True, help="Compare only which pairs of shapes touch.")
+@compared("--by-pair", is_flag=True, help=BY_PAIR)
+@repeated("--rename", "renames", metavar="OLD=NEW,...", section=COMPARED, help=RENAMES)
+@compared("--match-frames", type=click.Choice(FRAME_MATCHES), help=MATCHES)
 @option("--full", is_flag=True, hidden=True, expose_value=False, help="No effect until 0.2, where it ends.")
-@repeated(
-    "--atol",
-    metavar="[FIELD=]X,...",
-    section=ALLOWED,
-    help="Absolute deviation, as 1mm, normal=0.1deg, or in m or rad.",
-)
-@repeated("--rtol", metavar="[FIELD=]X,...", section=ALLOWED, help="Deviation relative to the value.")
-@option(
-    "--ignore-shallow", type=METRES, section=ALLOWED, help="Ignore missing and extra contacts this close to the gap."
-)
-@option("--band", type=METRES, section=ALLOWED, help=BAND)
-@option("--max-angle", type=DEGREES, section=ALLOWED, help=ANGLE)
-@option("--max-missing", type=WholeNumber(0), default=0, show_default=False, section=ALLOWED, help="Missing contacts.")
-@option("--max-extra", type=WholeNumber(0), default=0, show_default=False, section=ALLOWED, help="Extra contacts.")
-@option(
-    "--allow-fraction",
-    type=SHARE,
-    default=0.0,
-    show_default=False,
-    metavar="F",
-    section=ALLOWED,
-    help="Fraction of missing, extra and changed contacts.",
-)
-@option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs to list.")
-@verdict_options
-@force_option
+@allowed_of_fields("--atol", help="Absolute deviation, as 1mm, normal=0.1deg, or in m or rad.")
+@allowed_of_fields("--rtol", help="Deviation relative to the value.")
+@allowed("--ignore-shallow", type=METRES, help="Ignore missing and extra contacts this close to the gap.")
+@allowed("--band", type=METRES, help=BAND)
+@allowed("--max-angle", type=DEGREES, help=ANGLE)
+@allowed("--max-missing", type=WholeNumber(0), default=0, show_default=False, help="Missing contacts.")
+@allowed("--max-extra", type=WholeNumber(0), default=0, show_default=False, help="Extra contacts.")
+@allowed("--allow-fraction", type=SHARE, default=0.0, show_default=False, metavar="F", help=FRACTION)
+@option("--first", type=WholeNumber(0), default=20, section="Output", help="Number of pairs to list.")
+@options.verdict_options
+@options.force_option
 @click.pass_context
 def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
     """Show the contacts that are missing, extra or changed in contact set B. Exact, unless tolerances are given.

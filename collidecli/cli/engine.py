@@ -6,15 +6,8 @@ from typing import Any
 
 import click
 
-from collidecli.cli.options import (
-    Verb,
-    force_option,
-    option,
-    problem_options,
-    request_of,
-    scenes_and_recording,
-    streams_of,
-)
+from collidecli.cli import options
+from collidecli.cli.options import Verb, option, request_of, scenes_and_recording, streams_of
 from collidecli.cli.traj import VerbGroup
 
 EPILOG = """\b
@@ -28,9 +21,9 @@ verb = VerbGroup("engine", "Write problems for other collision engines.", EPILOG
 
 @verb.command("pack", cls=Verb, epilog=EPILOG)
 @click.argument("scenes", nargs=-1, metavar="[SCENE...]")
-@problem_options
+@options.problem_options
 @option("-o", "--output", required=True, metavar="FILE", section="Output", help="The problem: .npz.")
-@force_option
+@options.force_option
 @click.pass_context
 def pack(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """Write shapes, poses and pairs of a motion as NumPy arrays, for an adapter of another engine.

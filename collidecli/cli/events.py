@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.options import (
-    PatternPair,
-    Pause,
-    Threshold,
-    Verb,
-    WholeNumber,
-    body_option,
-    force_option,
-    frames_option,
-    option,
-    pattern_options,
-    repeated,
-    streams_of,
-    world_option,
-)
+from collidecli.cli import options
+from collidecli.cli.options import PatternPair, Verb, WholeNumber, option, repeated, streams_of
 from collidecli.cli.several import Job, computed, listed, listed_files
 from collidecli.cli.streams import check_outputs
 from collidecli.scene.options import EVENT_ORDERS, EVENT_THINGS
@@ -32,7 +20,14 @@ if TYPE_CHECKING:
     from collidecli.commands.events import EventsRequest
     from collidecli.commands.results import InputFile, Progress, Result
 
-TOUCH, SELECTED, OUTPUT = "Definition of a touch", "Selection", "Output"
+SELECTED = "Selection"
+touch = partial(option, section="Definition of a touch")
+written = partial(option, section="Output")
+BY = "Pairs of shapes, of bodies, or of particles with either."
+GAP = "Merge touches with pauses up to N frames, or up to a time such as 20ms."
+BETWEEN = "Only pairs that match one pattern each, by shape or body."
+FIRST = "Number of intervals to list, and of pairs with --graph; 0 lists no interval and every pair."
+DISTANCE = options.Threshold(fix="write a length, as 0.002 or 2mm, or 'any'")
 FILES = ("csv", "parquet", "dot")
 SEVERAL = {"body": "bodies", "exclude_body": "exclude_bodies", "world": "worlds"}
 """Names of options and of the corresponding fields of `EventOptions`."""
@@ -46,55 +41,23 @@ collide events 'runs/*.h5' --csv touches.csv
 
 @click.command("events", cls=Verb, epilog=EPILOG)
 @click.argument("contact_sets", nargs=-1, required=True, metavar="OUT.h5...")
-@option(
-    "--threshold",
-    type=Threshold(fix="write a length, as 0.002 or 2mm, or 'any'"),
-    default="0",
-    metavar="X",
-    section=TOUCH,
-    help="Largest distance of a touch [m], or 'any'.",
-)
-@option(
-    "--merge-gap",
-    type=Pause(),
-    default="0",
-    metavar="N",
-    section=TOUCH,
-    help="Merge touches with pauses up to N frames, or up to a time such as 20ms.",
-)
-@option(
-    "--by",
-    type=click.Choice(EVENT_THINGS),
-    default=EVENT_THINGS[0],
-    section=TOUCH,
-    help="Pairs of shapes, of bodies, or of particles with either.",
-)
-@pattern_options(SELECTED)
-@body_option(SELECTED)
+@touch("--threshold", type=DISTANCE, default="0", metavar="X", help="Largest distance of a touch [m], or 'any'.")
+@touch("--merge-gap", type=options.Pause(), default="0", metavar="N", help=GAP)
+@touch("--by", type=click.Choice(EVENT_THINGS), default=EVENT_THINGS[0], help=BY)
+@options.pattern_options(SELECTED)
+@options.body_option(SELECTED)
 @repeated("--exclude-body", metavar="GLOB,...", section=SELECTED, help="No pairs with a body whose path matches.")
-@option(
-    "--between",
-    type=PatternPair(),
-    metavar="GLOB,GLOB",
-    section=SELECTED,
-    help="Only pairs that match one pattern each, by shape or body.",
-)
-@world_option(section=SELECTED)
-@frames_option(SELECTED)
-@option("--sort", type=click.Choice(EVENT_ORDERS), default=EVENT_ORDERS[0], section=OUTPUT, help="Order of the list.")
-@option(
-    "--first",
-    type=WholeNumber(0),
-    default=20,
-    section=OUTPUT,
-    help="Number of intervals to list, and of pairs with --graph; 0 lists no interval and every pair.",
-)
-@option("--graph", is_flag=True, section=OUTPUT, help="List the pairs with their total durations.")
-@option("--sweep", is_flag=True, section=OUTPUT, help="List the touches between frames, of a set made with --sweep.")
-@option("--csv", metavar="FILE", section=OUTPUT, help="Every interval, as CSV.")
-@option("--parquet", metavar="FILE", section=OUTPUT, help="Every interval, as Parquet.")
-@option("--dot", metavar="FILE", section=OUTPUT, help="The graph of pairs, for Graphviz.")
-@force_option
+@option("--between", type=PatternPair(), section=SELECTED, help=BETWEEN)
+@options.world_option(section=SELECTED)
+@options.frames_option(SELECTED)
+@written("--sort", type=click.Choice(EVENT_ORDERS), default=EVENT_ORDERS[0], help="Order of the list.")
+@written("--first", type=WholeNumber(0), default=20, help=FIRST)
+@written("--graph", is_flag=True, help="List the pairs with their total durations.")
+@written("--sweep", is_flag=True, help="List the touches between frames, of a set made with --sweep.")
+@written("--csv", metavar="FILE", help="Every interval, as CSV.")
+@written("--parquet", metavar="FILE", help="Every interval, as Parquet.")
+@written("--dot", metavar="FILE", help="The graph of pairs, for Graphviz.")
+@options.force_option
 @click.pass_context
 def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> int:
     """List when pairs of shapes begin and stop touching, how long they touch, and how deep.
@@ -123,8 +86,8 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
     order, first = values.pop("sort"), values.pop("first")
     frames, seconds = values.pop("merge_gap")
     given = {SEVERAL.get(name, name): value for name, value in values.items() if value is not None}
-    options = EventOptions(merge_gap=MergeGap(frames or 0, seconds), **given)
-    request = EventsRequest(inputs[0], options, order, first, graph, sweep, force=force)
+    chosen = EventOptions(merge_gap=MergeGap(frames or 0, seconds), **given)
+    request = EventsRequest(inputs[0], chosen, order, first, graph, sweep, force=force)
     written = {name: path or "" for name, path in outputs.items()}
     return _one(streams, request, written) if several is None else _several(streams, request, several, written)
 

@@ -6,21 +6,14 @@ from typing import Any
 
 import click
 
-from collidecli.cli.options import (
-    METRES,
-    Verb,
-    force_option,
-    frames_option,
-    option,
-    pattern_options,
-    streams_of,
-    world_option,
-)
+from collidecli.cli import options
+from collidecli.cli.options import METRES, Verb, option, streams_of
 from collidecli.scene.options import EXPORT_FORMATS, GROUP_NAMES
 
 SELECTED, OUTPUT = "Selection", "Output"
 FILE = "The exported file. [default: OUT with the format's extension]"
 GROUP = "Rows of this table in place of the contacts; for csv, parquet and npz."
+SCENE = "The scene of the run, for usd, mcap, mujoco and jacobian."
 RECORDING = "The run's recording, for usd, mcap and jacobian. [default: found by its hash]"
 NORMALS = "Length of the normals in a USD layer and an MCAP file [m]."
 FRAME_ID = "Frame of the messages, for mcap. [default: FRAME of --base-from tf:FRAME, else world]"
@@ -35,23 +28,17 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 
 @click.command("export", cls=Verb, epilog=EPILOG)
 @click.argument("contacts", metavar="OUT.h5")
-@frames_option(SELECTED)
-@world_option("worlds", default=(), section=SELECTED)
-@pattern_options(SELECTED)
+@options.frames_option(SELECTED)
+@options.world_option("worlds", default=(), section=SELECTED)
+@options.pattern_options(SELECTED)
 @option("--group", type=click.Choice(GROUP_NAMES), section=SELECTED, help=GROUP)
 @option("--to", type=click.Choice(EXPORT_FORMATS), section=OUTPUT, help="The format; required.")
 @option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help=FILE)
-@option(
-    "--scene",
-    default="",
-    metavar="FILE",
-    section=OUTPUT,
-    help="The scene of the run, for usd, mcap, mujoco and jacobian.",
-)
+@option("--scene", default="", metavar="FILE", section=OUTPUT, help=SCENE)
 @option("-t", "--trajectory", default="", metavar="FILE", section=OUTPUT, help=RECORDING)
 @option("--normal-length", type=METRES, default=0.05, section=OUTPUT, help=NORMALS)
 @option("--frame-id", default="", metavar="NAME", section=OUTPUT, help=FRAME_ID)
-@force_option
+@options.force_option
 @click.pass_context
 def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
     """Write a contact set as a table, arrays in another program's layout, a USD layer, or an MCAP file for ROS.

@@ -10,20 +10,8 @@ from urllib.parse import quote
 
 import click
 
-from collidecli.cli.options import (
-    Length,
-    Verb,
-    WholeNumber,
-    declared,
-    force_option,
-    option,
-    problem_options,
-    repeated,
-    request_of,
-    scenes_and_recording,
-    streams_of,
-    verdict_options,
-)
+from collidecli.cli import options
+from collidecli.cli.options import Length, Verb, WholeNumber, option, repeated, request_of, streams_of
 from collidecli.cli.streams import Pages, check_outputs
 from collidecli.scene.options import EngineOptions
 
@@ -61,14 +49,14 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @limit("--max-phantom", type=WholeNumber(0), help="Pairs that are apart, with a contact.")
 @limit("--max-depth-error", type=Length(0.0), help=DEPTH)
 @limit("--max-normal-excess", type=Length(0.0), help=EXCESS)
-@problem_options
+@options.problem_options
 @option("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
 @option("--repro", metavar="FOLDER", section="Output", help=REPRO)
 @option("--view", default="", metavar="FILE", section="Output", help=VIEW)
 @option("--first", type=WholeNumber(0), default=5, section="Output", help="Number of worst answers of each engine.")
-@verdict_options
-@force_option
-@declared(EngineOptions, "device")
+@options.verdict_options
+@options.force_option
+@options.declared(EngineOptions, "device")
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """Hold other engines' contacts of a motion against exact distances: missed, phantom, depths, normals.
@@ -84,7 +72,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     streams, force = streams_of(ctx), values["force"]
     if values["scene"] is not None:
         values["engines"], scenes = (*values["engines"], *scenes), (values["scene"],)
-    scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
+    scenes, trajectory = options.scenes_and_recording(scenes, values["trajectory"])
     outputs = {name: values[name] for name in ("output", "junit_xml", "markdown")} | {"view": values["view"] or None}
     check_outputs(outputs, "two of --output, --view, --junit-xml and --markdown", force, (*scenes, trajectory))
     request = request_of(FidelityRequest, values, scenes=scenes, trajectory=trajectory)

@@ -6,17 +6,8 @@ from typing import Any
 
 import click
 
-from collidecli.cli.options import (
-    FORMAT,
-    Verb,
-    compression_option,
-    force_option,
-    format_option,
-    option,
-    problem_options,
-    request_of,
-    streams_of,
-)
+from collidecli.cli import options
+from collidecli.cli.options import Verb, option, request_of, streams_of
 from collidecli.scene.options import CONTACT_FORMATS, IMPORT_SOURCES
 
 EPILOG = """\b
@@ -31,11 +22,11 @@ SCENE = "The scene. [default: the scene in the recording]"
 @click.argument("source", metavar="FILE")
 @option("--layout", type=click.Choice(IMPORT_SOURCES), default=IMPORT_SOURCES[0], help=LAYOUT)
 @option("--scene", metavar="FILE", section="Scene", help=SCENE)
-@problem_options
+@options.problem_options
 @option("-o", "--output", required=True, metavar="FILE", section="Output", help="The contact set.")
-@compression_option
-@format_option(default=CONTACT_FORMATS[0], help=FORMAT)
-@force_option
+@options.compression_option
+@options.format_option(default=CONTACT_FORMATS[0], help=options.FORMAT)
+@options.force_option
 @click.pass_context
 def verb(ctx: click.Context, source: str, scene: str | None, **values: Any) -> int:
     """Write contacts of another engine, or those that a simulation logged, as a contact set. None is changed.

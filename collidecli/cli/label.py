@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.options import (
-    Length,
-    PatternPair,
-    Verb,
-    WholeNumber,
-    force_option,
-    frames_option,
-    option,
-    repeated,
-    streams_of,
-    together,
-    world_option,
-)
+from collidecli.cli import options
+from collidecli.cli.options import Length, PatternPair, Verb, WholeNumber, option, repeated, streams_of, together
 from collidecli.cli.several import Job, computed, listed, listed_files
 from collidecli.cli.streams import check_chart, write_chart
 from collidecli.commands.results import InputFile, check_output
@@ -53,16 +42,16 @@ rule_options = together(
 @click.argument("contact_sets", nargs=-1, required=True, metavar="OUT.h5...")
 @repeated("--sensors", metavar="GLOB,...", section=LABELLED, help=SENSORS)
 @repeated("--partners", metavar="GLOB,...", section=LABELLED, help=PARTNERS)
-@option("--between", type=PatternPair(), metavar="GLOB,GLOB", section=LABELLED, help=BETWEEN)
+@option("--between", type=PatternPair(), section=LABELLED, help=BETWEEN)
 @option("--by", type=click.Choice(LABEL_THINGS), default=LABEL_THINGS[0], section=LABELLED, help="Items of the labels.")
-@world_option(section=LABELLED)
-@frames_option(LABELLED)
+@options.world_option(section=LABELLED)
+@options.frames_option(LABELLED)
 @rule_options
 @option("--slip", is_flag=True, section=TOUCH, help=SLIP)
 @option("-o", "--output", metavar="FILE", section=OUTPUT, help=".parquet, .npz or .h5; required.")
 @option("--chart", metavar="FILE", section=OUTPUT, help="The listed labels over time: .svg or .png.")
 @option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs to list.")
-@force_option
+@options.force_option
 @click.pass_context
 def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> int:
     """Write which bodies touch which in every frame of every world, as a dense array or a table.
@@ -93,8 +82,7 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
         check_chart(chart, force, (contacts, output))
         if not first:
             raise click.UsageError("--chart shows the listed pairs, and --first 0 lists none.")
-    options = LabelOptions(worlds=world or (), **values)
-    request = LabelRequest(contacts, output, options, first, force)
+    request = LabelRequest(contacts, output, LabelOptions(worlds=world or (), **values), first, force)
     if several is not None:
         return _several(streams, request, several)
     with streams.progress("reading") as progress:

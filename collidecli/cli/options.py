@@ -16,23 +16,8 @@ import click
 
 from collidecli.cli.streams import Streams, variable_of
 from collidecli.errors import InputError
-from collidecli.scene.options import (
-    CACHE,
-    COMPRESSIONS,
-    CONTACT_FORMATS,
-    CONTACTS,
-    HYDRO,
-    LEAST_RESOLUTION,
-    OPTION_GROUPS,
-    RESOLUTION_LIMIT,
-    STEPS,
-    ContactOptions,
-    EngineOptions,
-    Option,
-    RecordingOptions,
-    SceneOptions,
-    declared_options,
-)
+from collidecli.scene import options as declarations
+from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 from collidecli.scene.text_format import did_you_mean, metres
 from collidecli.storage.input_files import bag_format, read_toml
 
@@ -224,7 +209,7 @@ KINDS: dict[str, click.ParamType] = {
     "length": METRES,
     "count": WholeNumber(),
     "whole": WholeNumber(least=0),
-    "resolution": WholeNumber(LEAST_RESOLUTION, RESOLUTION_LIMIT),
+    "resolution": WholeNumber(declarations.LEAST_RESOLUTION, declarations.RESOLUTION_LIMIT),
     "stiffness": Number("K", "number", "stiffness: it must be above zero", lambda x: x > 0.0),
     "share": SHARE,
     "area": AREA,
@@ -266,14 +251,10 @@ class Setting(VerbOption):
             self.envvar = PREFIX + self.name.upper()
 
 
-def option(*names: str, section: str = "Options", **attributes: Any) -> Callable:
-    """A decorator that adds a `VerbOption`."""
-    return click.option(*names, cls=VerbOption, section=section, **attributes)
-
-
-def setting(*names: str, section: str = "Options", **attributes: Any) -> Callable:
-    """A decorator that adds a `Setting`."""
-    return click.option(*names, cls=Setting, section=section, **attributes)
+option = partial(click.option, cls=VerbOption)
+"""A decorator that adds a `VerbOption`."""
+setting = partial(click.option, cls=Setting)
+"""A decorator that adds a `Setting`."""
 
 
 def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
@@ -368,41 +349,32 @@ def variables_of(verb: click.Command, words: str) -> list[str]:
     return own + [option.envvar for option in options if isinstance(option.envvar, str)]
 
 
-class _Names(ListOf):
-    def split_envvar_value(self, rv: str) -> Sequence[str]:
-        return [rv]
+class _Repeatable(VerbOption):
+    """The text of a variable or of the file is one of its values, with its spaces."""
+
+    def value_from_envvar(self, ctx: click.Context) -> str | None:
+        return self.resolve_envvar_value(ctx)
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        return super().type_cast_value(ctx, (value,) if isinstance(value, str) else value)
 
 
-class _Repeated(VerbOption):
+class _RepeatableSetting(_Repeatable, Setting):
+    pass
+
+
+class _Repeated(_Repeatable):
     def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[str, ...]:
-        found = super().type_cast_value(ctx, (value,) if isinstance(value, str) else value)
+        found = super().type_cast_value(ctx, value)
         if found and not all(found):
             raise click.BadParameter("a value names nothing: it is empty", ctx, self)
         return tuple(name for names in found or () for name in names)
 
 
-class _Path(click.types.StringParamType):
-    """A path: the value of a variable is one of them, with its spaces."""
-
-    def split_envvar_value(self, rv: str) -> Sequence[str]:
-        return [rv]
-
-
-class _RepeatedSetting(Setting):
-    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        return super().type_cast_value(ctx, (value,) if isinstance(value, str) else value)
-
-
-def repeated_setting(*names: str, metavar: str, section: str, help: str) -> Callable:
-    """A decorator that adds a repeatable `Setting`; its value is a tuple of paths, one from a variable or file."""
-    attributes: dict[str, Any] = {"type": _Path(), "multiple": True, "metavar": metavar, "help": help}
-    return click.option(*names, cls=_RepeatedSetting, section=section, **attributes)
-
-
-def repeated(*names: str, metavar: str, section: str, help: str) -> Callable:
-    """A decorator that adds a repeatable option of one verb; its value is a tuple of texts."""
-    attributes: dict[str, Any] = {"type": _Names("names", str), "multiple": True, "metavar": metavar, "help": help}
-    return click.option(*names, cls=_Repeated, section=section, **attributes)
+repeated_setting = partial(click.option, cls=_RepeatableSetting, multiple=True)
+"""A decorator that adds a repeatable `Setting`; its value is a tuple of texts, one from a variable or file."""
+repeated = partial(click.option, cls=_Repeated, type=NAMES, multiple=True)
+"""A decorator that adds a repeatable option of one verb; its value is a tuple of texts."""
 
 
 # Verbs, and options that several verbs share, in groups by their heading in `--help`.
@@ -502,10 +474,10 @@ def streams_of(ctx: click.Context) -> Streams:
 
 RECORDED = "A recording of any known kind"
 AT_REST = "[default: the scene's own motion, else its resting pose]"
-_motion = partial(setting, section="Motion")
-
-
+SEVERAL = f"{RECORDED}; a folder, a pattern such as 'demos/*.h5' or several -t: a run for each. {AT_REST}"
 FRAMES = "A slice as in Python, or one number. [default: all]"
+_motion = partial(setting, section="Motion")
+_output = partial(option, section="Output")
 
 
 def together(*decorators: Callable) -> Callable:
@@ -525,14 +497,7 @@ world_options = together(
 )
 motion_options = together(_motion("-t", "--trajectory", metavar="FILE", help=f"{RECORDED}. {AT_REST}"), world_options)
 several_motion_options = together(
-    repeated_setting(
-        "-t",
-        "--trajectory",
-        metavar="FILE",
-        section="Motion",
-        help=f"{RECORDED}; a folder, a pattern such as 'demos/*.h5' or several -t: a run for each. {AT_REST}",
-    ),
-    world_options,
+    repeated_setting("-t", "--trajectory", metavar="FILE", section="Motion", help=SEVERAL), world_options
 )
 
 
@@ -541,13 +506,13 @@ def declared(kind: type, *names: str, section: str = "") -> Callable:
 
     chosen = {
         name: entry
-        for name, entry in declared_options(kind).items()
+        for name, entry in declarations.declared_options(kind).items()
         if name in names or (not names and section in ("", entry.section))
     }
     return together(*(_setting_of(entry, name, getattr(kind, name)) for name, entry in chosen.items()))
 
 
-def _setting_of(entry: Option, name: str, default: Any) -> Callable:
+def _setting_of(entry: declarations.Option, name: str, default: Any) -> Callable:
     """The setting of a declared option. Only a choice has a default: `option_group` leaves out what is not given."""
     attributes: dict[str, Any] = {"metavar": entry.metavar, "section": entry.section, "help": entry.help}
     if isinstance(default, bool):
@@ -562,40 +527,31 @@ def _setting_of(entry: Option, name: str, default: Any) -> Callable:
 recording_options = declared(RecordingOptions)
 scene_options = declared(SceneOptions)
 robot_options = declared(SceneOptions, "asset_map", "package_path", "floating_base", "ground")
-contact_options = declared(ContactOptions, section=CONTACTS)
-hydro_options = declared(ContactOptions, section=HYDRO)
-sweep_options = declared(ContactOptions, section=STEPS)
+contact_options = declared(ContactOptions, section=declarations.CONTACTS)
+hydro_options = declared(ContactOptions, section=declarations.HYDRO)
+sweep_options = declared(ContactOptions, section=declarations.STEPS)
 source_options = together(motion_options, recording_options, scene_options)
 """The options of a scene and one recording."""
 problem_options = together(source_options, declared(ContactOptions, "gap", "margin", "gap_rule", "static_pairs"))
 """The options of a problem for other engines."""
 algorithm_options = declared(EngineOptions, "broad_phase", "pipeline")
 device_options = declared(EngineOptions, "device", "threads", "memory_limit", "chunk_cells")
-cache_options = declared(EngineOptions, section=CACHE)
-
-
+cache_options = declared(EngineOptions, section=declarations.CACHE)
+_COMPRESSIONS, _FORMATS = click.Choice(declarations.COMPRESSIONS), declarations.CONTACT_FORMATS
+_TRACE = "Write a trace of threads, chunks and stages, for Perfetto (.json)."
+_MARKDOWN = "Write a report as Markdown, for a step summary."
 compression_option = setting(
-    "--compression", type=click.Choice(COMPRESSIONS), section="Output", default="gzip", help="Compression of the file."
+    "--compression", type=_COMPRESSIONS, section="Output", default="gzip", help="Compression of the file."
 )
 format_option = partial(
-    setting,
-    "--format",
-    type=click.IntRange(CONTACT_FORMATS[0], CONTACT_FORMATS[-1]),
-    metavar="VERSION",
-    section="Output",
+    setting, "--format", type=click.IntRange(_FORMATS[0], _FORMATS[-1]), metavar="VERSION", section="Output"
 )
-trace_option = option(
-    "--trace",
-    default="",
-    metavar="FILE",
-    section="Output",
-    help="Write a trace of threads, chunks and stages, for Perfetto (.json).",
-)
-force_option = option("--force", is_flag=True, section="Output", help="Replace an existing output.")
+trace_option = _output("--trace", default="", metavar="FILE", help=_TRACE)
+force_option = _output("--force", is_flag=True, help="Replace an existing output.")
 verdict_options = together(
-    option("--junit-xml", metavar="FILE", section="Output", help="Write a report as JUnit XML."),
-    option("--markdown", metavar="FILE", section="Output", help="Write a report as Markdown, for a step summary."),
-    option("--github", is_flag=True, section="Output", help="Print annotations for GitHub Actions to stderr."),
+    _output("--junit-xml", metavar="FILE", help="Write a report as JUnit XML."),
+    _output("--markdown", metavar="FILE", help=_MARKDOWN),
+    _output("--github", is_flag=True, help="Print annotations for GitHub Actions to stderr."),
 )
 
 
@@ -634,7 +590,7 @@ def request_of(kind: type[Group], values: Mapping[str, Any], **given: Any) -> Gr
 
     given: fields that no option has, or in place of its value.
     """
-    groups = {name: option_group(group, values) for name, group in OPTION_GROUPS.items()}
+    groups = {name: option_group(group, values) for name, group in declarations.OPTION_GROUPS.items()}
     return _from_values(kind, values, {**groups, **given})
 
 
@@ -673,29 +629,15 @@ def is_hdf5(path: str) -> bool:
 
 
 def _common_options() -> list[click.Parameter]:
-    def store(name: str) -> Callable:
-        def callback(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-            setattr(streams_of(ctx), name, value)
+    def store(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+        setattr(streams_of(ctx), str(parameter.name), value)
 
-        return callback
-
-    def flag(names: list[str], stored: str, text: str, eager: bool = False) -> Setting:
-        return Setting(
-            names, is_flag=True, expose_value=False, is_eager=eager, callback=store(stored), help=text, section=COMMON
-        )
-
-    config = Setting(
-        ["--config"],
-        metavar="FILE",
-        expose_value=False,
-        is_eager=True,
-        callback=read_config,
-        section=COMMON,
-        help=f"Read options from this file. [default: {CONFIG_FILE} in this folder, if it exists]",
-    )
+    common = partial(Setting, expose_value=False, section=COMMON)
+    flag = partial(common, is_flag=True, callback=store)
+    file = f"Read options from this file. [default: {CONFIG_FILE} in this folder, if it exists]"
     return [
-        config,
-        flag(["--json"], "json", "Print one JSON object instead of tables."),
-        flag(["-q", "--quiet"], "quiet", "Print only errors, and with --json the object."),
-        flag(["-v", "--verbose"], "verbose", "Print a traceback with an error.", eager=True),
+        common(["--config"], metavar="FILE", is_eager=True, callback=read_config, help=file),
+        flag(["--json"], help="Print one JSON object instead of tables."),
+        flag(["-q", "--quiet"], help="Print only errors, and with --json the object."),
+        flag(["-v", "--verbose"], is_eager=True, help="Print a traceback with an error."),
     ]

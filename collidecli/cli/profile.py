@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from collidecli.cli.options import (
-    Verb,
-    WholeNumber,
-    cache_options,
-    contact_options,
-    default_output,
-    device_options,
-    force_option,
-    hydro_options,
-    option,
-    repeated,
-    request_of,
-    scenes_and_recording,
-    source_options,
-    streams_of,
-    trace_option,
-)
+from collidecli.cli import options
+from collidecli.cli.options import Verb, WholeNumber, option, repeated, request_of, scenes_and_recording, streams_of
 from collidecli.errors import InputError
 from collidecli.scene.options import SPEED
 
-ENGINES_SECTION = "Other engines"
+JSON = "The results as JSON. [default: path of the HDF5 file with .json]"
+DEVICES = "Devices to compare, such as cpu,cuda, in place of --device."
+engine = partial(repeated, section="Other engines")
 ENGINES = "Engines to time beside this one, each in a process of its own: mujoco, newton, coal, ..., or adapter.py."
 ENGINE_PYTHON = "Interpreter of an engine, or of all others. [default: that of collide]"
 ENGINE_OPTION = "Of an adapter, as of collide fidelity."
@@ -42,31 +30,20 @@ collide profile robot.xml -t motion.h5 --engines mujoco,coal
 
 @click.command("profile", cls=Verb, epilog=EPILOG)
 @click.argument("scenes", nargs=-1, metavar="[SCENE...]")
-@source_options
-@contact_options
-@hydro_options
+@options.source_options
+@options.contact_options
+@options.hydro_options
 @option("-o", "--output", metavar="FILE", section="Output", help="The results as HDF5. [default: <scene>.profile.h5]")
-@option(
-    "--json-out",
-    metavar="FILE",
-    section="Output",
-    help="The results as JSON. [default: path of the HDF5 file with .json]",
-)
-@trace_option
-@force_option
+@option("--json-out", metavar="FILE", section="Output", help=JSON)
+@options.trace_option
+@options.force_option
 @option("--repeats", type=WholeNumber(), default=5, section=SPEED, help="Least number of measurements of each.")
-@device_options
-@option(
-    "--devices",
-    default="",
-    metavar="NAMES",
-    section=SPEED,
-    help="Devices to compare, such as cpu,cuda, in place of --device.",
-)
-@repeated("--engines", metavar="[NAME=]ADAPTER,...", section=ENGINES_SECTION, help=ENGINES)
-@repeated("--engine-python", metavar="[NAME=]PYTHON,...", section=ENGINES_SECTION, help=ENGINE_PYTHON)
-@repeated("--engine-option", metavar="NAME.KEY=VALUE,...", section=ENGINES_SECTION, help=ENGINE_OPTION)
-@cache_options
+@options.device_options
+@option("--devices", default="", metavar="NAMES", section=SPEED, help=DEVICES)
+@engine("--engines", metavar="[NAME=]ADAPTER,...", help=ENGINES)
+@engine("--engine-python", metavar="[NAME=]PYTHON,...", help=ENGINE_PYTHON)
+@engine("--engine-option", metavar="NAME.KEY=VALUE,...", help=ENGINE_OPTION)
+@options.cache_options
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """Time nxn, sap, explicit and the standard pipeline on one motion, and recommend one.
@@ -81,7 +58,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     if values["devices"] and values["device"]:
         raise InputError("is given with --device", "--devices", "give one of them; --devices names all devices")
     inputs = (*scenes, trajectory)
-    output = values["output"] or default_output(scenes, trajectory, ".profile.h5")
+    output = values["output"] or options.default_output(scenes, trajectory, ".profile.h5")
     json_output = values["json_out"] or str(Path(output).with_suffix(".json"))
     if Path(output) == Path(json_output):
         raise InputError("the HDF5 and the JSON file have one path", output, "choose two with -o and --json-out")
@@ -92,12 +69,11 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         check_trace(values["trace"], values["force"], inputs)
     # All outputs are checked before the imports, which take longer.
     from collidecli.commands.profile import ProfileRequest, profile
-    from collidecli.engine.runtime.kernel import reported_compilation
     from collidecli.report.runs import profile_table
     from collidecli.storage.result_files import write_json, write_profile_h5
 
     request = request_of(ProfileRequest, values, scenes=scenes, trajectory=trajectory)
-    with streams.progress("profiling", "loading") as progress, reported_compilation(progress and progress.compiling):
+    with streams.progress("profiling", "loading", kernels=True) as progress:
         result = profile(request, progress)
     record = result.as_dict()
     write_profile_h5(output, record, values["force"])

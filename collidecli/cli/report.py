@@ -9,18 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.options import (
-    METRES,
-    Verb,
-    body_option,
-    force_option,
-    option,
-    pattern_options,
-    repeated,
-    streams_of,
-    together,
-    world_option,
-)
+from collidecli.cli import options
+from collidecli.cli.options import METRES, Verb, option, repeated, streams_of, together
 from collidecli.cli.several import Job, computed, listed, listed_files
 from collidecli.commands.results import InputFile, output_folders, planned_outputs
 from collidecli.scene.text_format import plural
@@ -30,6 +20,7 @@ if TYPE_CHECKING:
     from collidecli.commands.results import Progress, Result
 
 SELECTED, AGAINST, OUTPUT = "Selection", "Compared with a baseline", "Output"
+SHALLOW = "Ignore missing and extra contacts this close to the gap."
 PAGE = "The page; of several, their folder. [default: <file>.html in this folder]"
 ENDING = ".html"
 FOR_ONE_PAGE = ("profile", "audit", "labels", "clearance")
@@ -46,17 +37,14 @@ collide report out.h5 --world 0,3 --include '*/hand*' -o hands.html
 """
 
 
-selection_options = together(world_option(section=SELECTED), pattern_options(SELECTED), body_option(SELECTED))
+selection_options = together(
+    options.world_option(section=SELECTED), options.pattern_options(SELECTED), options.body_option(SELECTED)
+)
 """The options that select contacts of a report or a chart."""
 tolerance_options = together(
     repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed absolute deviation, as for diff."),
     repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed relative deviation, as for diff."),
-    option(
-        "--ignore-shallow",
-        type=METRES,
-        section=AGAINST,
-        help="Ignore missing and extra contacts this close to the gap.",
-    ),
+    option("--ignore-shallow", type=METRES, section=AGAINST, help=SHALLOW),
 )
 """The options of a comparison with a baseline."""
 
@@ -78,7 +66,7 @@ def requested(file: str, values: dict[str, Any]) -> Any:
 @option("--against", metavar="BASELINE", section=AGAINST, help="Show the differences from this contact set.")
 @tolerance_options
 @option("-o", "--output", metavar="FILE|FOLDER", section=OUTPUT, help=PAGE)
-@force_option
+@options.force_option
 @option("--skip-existing", is_flag=True, section=OUTPUT, help="Of several pages, leave out those that exist.")
 @click.pass_context
 def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:

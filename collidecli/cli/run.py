@@ -9,42 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.options import (
-    FORMAT,
-    NAMES,
-    Verb,
-    VerbOption,
-    algorithm_options,
-    cache_options,
-    compression_option,
-    contact_options,
-    default_output,
-    device_options,
-    format_option,
-    hydro_options,
-    is_hdf5,
-    option,
-    recording_options,
-    repeated,
-    request_of,
-    scene_options,
-    scenes_and_recording,
-    setting,
-    several_motion_options,
-    streams_of,
-    sweep_options,
-    trace_option,
-)
+from collidecli.cli import options
+from collidecli.cli.options import Verb, VerbOption, option, repeated, request_of, scenes_and_recording, setting
 from collidecli.cli.several import Job, computed, listed, listed_files
-from collidecli.commands.results import (
-    RECORDING_ENDINGS,
-    InputFile,
-    input_files,
-    is_pattern,
-    names_several,
-    output_folders,
-    planned_outputs,
-)
+from collidecli.commands import results
+from collidecli.commands.results import InputFile, input_files, output_folders
 from collidecli.errors import InputError
 from collidecli.scene.options import CACHE, CONTACT_FORMATS, CONTACTS, HYDRO, SPEED, STEPS
 from collidecli.scene.text_format import plural
@@ -85,25 +54,25 @@ OWN_SECTIONS = (CONTACTS, HYDRO, STEPS, SPEED, CACHE)
 @click.command("run", cls=Verb, epilog=EPILOG)
 @click.argument("scenes", nargs=-1, metavar="[SCENE...]")
 @option("--each", is_flag=True, section="Motion", help=EACH)
-@several_motion_options
-@recording_options
-@scene_options
-@contact_options
-@hydro_options
-@sweep_options
-@setting("--columns", type=NAMES, metavar="NAME,...", section="Contacts", help=COLUMNS)
+@options.several_motion_options
+@options.recording_options
+@options.scene_options
+@options.contact_options
+@options.hydro_options
+@options.sweep_options
+@setting("--columns", type=options.NAMES, metavar="NAME,...", section="Contacts", help=COLUMNS)
 @setting("-o", "--output", metavar="FILE|FOLDER", section="Output", help=OUTPUT)
-@compression_option
-@format_option(default=CONTACT_FORMATS[0], help=FORMAT)
-@trace_option
+@options.compression_option
+@options.format_option(default=CONTACT_FORMATS[0], help=options.FORMAT)
+@options.trace_option
 @setting("--force", is_flag=True, section="Output", help="Replace an existing output.")
 @option("--skip-existing", is_flag=True, section="Output", help=SKIP)
 @option("--engine", metavar="NAME", section=OTHER, help=ENGINE)
 @repeated("--engine-option", "engine_options", metavar="NAME=VALUE,...", section=OTHER, help=ENGINE_OPTION)
 @option("--engine-python", default="", metavar="[NAME=]PYTHON", section=OTHER, help=ENGINE_PYTHON)
-@algorithm_options
-@device_options
-@cache_options
+@options.algorithm_options
+@options.device_options
+@options.cache_options
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """Find every contact of a scene in motion, in every frame of every world, and write them to an HDF5 file.
@@ -117,7 +86,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """
     from collidecli.commands.results import check_hdf5_output, check_trace
 
-    streams = streams_of(ctx)
+    streams = options.streams_of(ctx)
     _check_options(ctx, values)
     inputs = run_inputs(streams, scenes, values["trajectory"], values["each"])
     if inputs.several is not None:
@@ -125,15 +94,15 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     if values["skip_existing"]:
         raise click.UsageError("--skip-existing is for several runs: give a folder or a pattern of recordings.")
     scenes, trajectory = inputs.scenes, inputs.trajectory
-    output = values["output"] or default_output(scenes, trajectory, ENDING)
+    output = values["output"] or options.default_output(scenes, trajectory, ENDING)
     folder = output if output.endswith("/") else ""
     if folder:
-        output = os.path.join(folder, default_output((trajectory,) if trajectory else scenes, None, ENDING))
+        output = os.path.join(folder, options.default_output((trajectory,) if trajectory else scenes, None, ENDING))
     with output_folders([output] if folder else ()):
         check_hdf5_output(output, "a contact set", values["force"], (*scenes, trajectory))  # before slow imports
         if values["trace"]:
             check_trace(values["trace"], values["force"], (*scenes, trajectory))
-        with streams.progress("colliding", "loading") as progress:
+        with streams.progress("colliding", "loading", kernels=not values["engine"]) as progress:
             result = _run(values, scenes, output, trajectory, progress)
     streams.result(result, _table)
     return 0
@@ -182,10 +151,10 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
                 f" for its recordings -t {scene}"
             )
             raise InputError("a folder is not a scene: it may contain parts of scenes", scene, fix)
-    files = input_files(scenes, (), "SCENE") if any(map(is_pattern, scenes)) else None
+    files = input_files(scenes, (), "SCENE") if any(map(results.is_pattern, scenes)) else None
     scenes = [file.path for file in files] if files is not None else list(scenes)
     if each:
-        if not scenes or names_several(recordings):
+        if not scenes or results.names_several(recordings):
             what = "needs a SCENE" if not scenes else "runs several scenes, each with one recording or none"
             raise click.UsageError(f"--each {what}; a job file of collide batch combines scenes and recordings.")
         if files is None:  # as of the pattern that a shell has expanded, so that diff finds equal names in two folders
@@ -194,12 +163,12 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
                 replace(one, relative=os.path.relpath(one.path, common)) for one in input_files(scenes, (), "SCENE")
             ]
         return RunInputs((), recordings[0] if recordings else None, files, True)
-    if not recordings and len(scenes) > 1 and all(map(is_hdf5, scenes)):
+    if not recordings and len(scenes) > 1 and all(map(options.is_hdf5, scenes)):
         scenes, recordings = [], scenes
-    recorded = [scene for scene in scenes[1:] if scene.lower().endswith(RECORDING_ENDINGS)]
+    recorded = [scene for scene in scenes[1:] if scene.lower().endswith(results.RECORDING_ENDINGS)]
     if recorded and not recordings:
         raise click.UsageError(f"'{recorded[0]}' is a recording, not a further scene: give it with -t {recorded[0]}.")
-    several = listed_files(streams, recordings, ("collide-trajectory",), "recordings", RECORDING_ENDINGS)
+    several = listed_files(streams, recordings, ("collide-trajectory",), "recordings", results.RECORDING_ENDINGS)
     if several is not None:
         return RunInputs(tuple(scenes), None, several)
     return RunInputs(*scenes_and_recording(scenes, recordings[0] if recordings else None))
@@ -214,7 +183,7 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
         raise click.UsageError(f"{what} have no default output: name a folder with -o.")
     if values["trace"]:
         raise click.UsageError(f"--trace is for one run, and there are runs of {what}.")
-    planned = planned_outputs(values["output"], files, ENDING, values["force"], values["skip_existing"])
+    planned = results.planned_outputs(values["output"], files, ENDING, values["force"], values["skip_existing"])
     jobs = [Job(file.path, *output) for file, output in zip(files, planned, strict=True)]
     cache = SceneCache()
 
@@ -223,7 +192,8 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
         return _run(values, scenes, job.output, trajectory, progress, cache)
 
     with output_folders(job.output or "" for job in jobs if not job.is_skipped):
-        return listed(streams, "run", computed(streams, jobs, compute, "colliding", "loading"))
+        items = computed(streams, jobs, compute, "colliding", "loading", kernels=not values["engine"])
+        return listed(streams, "run", items)
 
 
 def _run(
@@ -242,8 +212,5 @@ def _run(
         given |= {"scenes": scenes, "output": output, "trajectory": trajectory}
         return import_contacts(request_of(ImportRequest, values, **given), progress)
     from collidecli.commands.run import RunRequest, run
-    from collidecli.engine.runtime.kernel import reported_compilation
 
-    with reported_compilation(progress and progress.compiling):
-        request = request_of(RunRequest, values, scenes=scenes, output=output, trajectory=trajectory)
-        return run(request, progress, cache)
+    return run(request_of(RunRequest, values, scenes=scenes, output=output, trajectory=trajectory), progress, cache)

@@ -33,13 +33,18 @@ class Job:
 
 
 def computed(
-    streams: Streams, jobs: Sequence[Job], compute: Callable[[Job, Any], Result], doing: str, before: str = ""
+    streams: Streams,
+    jobs: Sequence[Job],
+    compute: Callable[[Job, Any], Result],
+    doing: str,
+    before: str = "",
+    kernels: bool = False,
 ) -> Iterator[ListedInput]:
     """The outcomes of jobs, each as soon as it is known; an error of a job is printed on stderr.
 
     Args:
         compute: result of a job; the second argument is a progress bar, or None.
-        doing, before: work on one input, and the work before its first frame.
+        doing, before, kernels: work on one input, and the work before its first frame, see `Streams.progress`.
     Raises OutputError, which would repeat for the others, Interrupted and Stopped.
     """
     from collidecli.commands.results import DONE, SKIPPED, ListedInput
@@ -50,7 +55,7 @@ def computed(
             continue
         label = f"{number} of {len(jobs)}"
         try:
-            with streams.progress(f"{label}: {doing}", before and f"{label}: {before}") as progress:
+            with streams.progress(f"{label}: {doing}", before and f"{label}: {before}", kernels=kernels) as progress:
                 found = compute(job, progress)
         except Exception as error:
             yield _failed(streams, job, error)

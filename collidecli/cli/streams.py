@@ -10,7 +10,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -91,10 +91,13 @@ class Streams:
             print(f"warning: {printable(one_line(text))}", file=sys.stderr)
 
     @contextmanager
-    def progress(self, doing: str, before: str = "", noun: str = "frames") -> Iterator[FrameProgress | None]:
+    def progress(
+        self, doing: str, before: str = "", noun: str = "frames", kernels: bool = False
+    ) -> Iterator[FrameProgress | None]:
         """A progress bar, as a function of the frames done and of all frames; None if stderr is no terminal.
 
-        before: description of the work before the first frame. noun: what is counted.
+        before: description of the work before the first frame. noun: what is counted. kernels: whether it shows the
+        kernels that are compiled.
         """
         if self.quiet or not sys.stderr.isatty():
             yield None
@@ -102,18 +105,21 @@ class Streams:
         from collidecli.report.progress import frame_progress
 
         with frame_progress(console(sys.stderr), doing, before, noun) as advance:
-            yield advance
+            if not kernels:
+                yield advance
+                return
+            from collidecli.engine.runtime.kernel import reported_compilation
 
-    @contextmanager
-    def batch_progress(self, episodes: Mapping[int, int]) -> Iterator[BatchProgress | None]:
+            with reported_compilation(advance.compiling):
+                yield advance
+
+    def batch_progress(self, episodes: Mapping[int, int]) -> AbstractContextManager[BatchProgress | None]:
         """A bar of a batch; None if stderr is no terminal. episodes: that are left, of each shard."""
         if self.quiet or not sys.stderr.isatty():
-            yield None
-            return
+            return nullcontext()
         from collidecli.report.progress import batch_progress
 
-        with batch_progress(console(sys.stderr), episodes) as advance:
-            yield advance
+        return batch_progress(console(sys.stderr), episodes)
 
     @contextmanager
     def live(self) -> Iterator[Callable[[Result, Callable[[Mapping[str, Any]], RenderableType]], None] | None]:

@@ -7,17 +7,8 @@ from typing import Any
 
 import click
 
-from collidecli.cli.options import (
-    Verb,
-    force_option,
-    option,
-    recording_options,
-    repeated,
-    request_of,
-    scene_options,
-    streams_of,
-    world_options,
-)
+from collidecli.cli import options
+from collidecli.cli.options import Verb, option, repeated, request_of, streams_of
 
 EPILOG = """\b
 collide traj convert demos.hdf5 -o motion.h5 --demos demo_3
@@ -25,6 +16,7 @@ collide traj convert states.npy -o motion.h5 --scene robot.xml --state-spec FULL
 """
 
 SCENE = "The scene; several scenes are one world each. [default: the scene in the recording]"
+COMPRESSION = click.Choice(("none", "gzip"))
 OUTPUT = "The trajectory. [default: <recording>.motion.h5 in this folder]"
 
 
@@ -60,19 +52,13 @@ verb = VerbGroup("traj", "Convert recordings.", EPILOG)
 
 @verb.command("convert", cls=Verb, epilog=EPILOG)
 @click.argument("recording")
-@world_options
-@recording_options
+@options.world_options
+@options.recording_options
 @repeated("--scene", "scenes", metavar="FILE", section="Scene", help=SCENE)
-@scene_options
+@options.scene_options
 @option("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
-@option(
-    "--compression",
-    type=click.Choice(("none", "gzip")),
-    default="none",
-    section="Output",
-    help="Compression of the file.",
-)
-@force_option
+@option("--compression", type=COMPRESSION, default="none", section="Output", help="Compression of the file.")
+@options.force_option
 @click.pass_context
 def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output: str | None, **values: Any) -> int:
     """Convert a recording of any known kind to a trajectory: the world poses of the scene's bodies, as float64.

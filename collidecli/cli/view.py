@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import click
 
 from collidecli.cli.options import Verb, force_option, frames_option, option, streams_of, world_option
 
-DRAWN, OUTPUT = "Contents", "Output"
+DRAWN = "Contents"
+drawn = partial(option, section=DRAWN)
+written = partial(option, section="Output")
 TO = "A page for a browser, or a recording for Rerun."
 AGAINST = "A second contact set of the same scene and motion, such as another engine's, drawn in black."
 EXPORT = "Write this file (.html, .rrd) and do not open it. [default: one in the cache folder, opened]"
@@ -24,23 +27,16 @@ collide view out.h5 --against mujoco.h5
 
 @click.command("view", cls=Verb, epilog=EPILOG)
 @click.argument("file", metavar="OUT.h5")
-@option(
-    "-t",
-    "--trajectory",
-    default="",
-    metavar="FILE",
-    section=DRAWN,
-    help="The run's recording. [default: found by its hash]",
-)
-@option("--scene", default="", metavar="FILE", section=DRAWN, help="The run's scene. [default: found by its name]")
-@option("--against", default="", metavar="OTHER.h5", section=DRAWN, help=AGAINST)
+@drawn("-t", "--trajectory", default="", metavar="FILE", help="The run's recording. [default: found by its hash]")
+@drawn("--scene", default="", metavar="FILE", help="The run's scene. [default: found by its name]")
+@drawn("--against", default="", metavar="OTHER.h5", help=AGAINST)
 @frames_option(DRAWN)
 @world_option("worlds", section=DRAWN, help="Worlds to draw. [default: the first 8]")
-@option("--allow-mismatch", is_flag=True, section=DRAWN, help="Draw a scene or motion that differs from the run's.")
-@option("--points-only", is_flag=True, section=DRAWN, help="Draw only the contacts.")
-@option("--to", type=click.Choice(("page", "rerun")), default="page", section=OUTPUT, help=TO)
-@option("--export", default="", metavar="FILE", section=OUTPUT, help=EXPORT)
-@option("--no-browser", is_flag=True, section=OUTPUT, help="Write the file, and do not open it.")
+@drawn("--allow-mismatch", is_flag=True, help="Draw a scene or motion that differs from the run's.")
+@drawn("--points-only", is_flag=True, help="Draw only the contacts.")
+@written("--to", type=click.Choice(("page", "rerun")), default="page", help=TO)
+@written("--export", default="", metavar="FILE", help=EXPORT)
+@written("--no-browser", is_flag=True, help="Write the file, and do not open it.")
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, file: str, no_browser: bool, **values: Any) -> int:
