@@ -341,6 +341,7 @@ def test_the_sheets_close_below():
         ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, DRAWS))])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_sheet_is_left_by_its_front(shape, seed):

@@ -202,8 +202,9 @@ def heap() -> tuple[Model, np.ndarray, Contacts]:
 @pytest.mark.parametrize(
     "options",
     [
-        *({"broad_phase": phase, "threads": 1} for phase in ("nxn", "sap", "explicit")),
-        *({"threads": 3, "chunk_cells": 1}, {"chunk_cells": 5}),
+        {"broad_phase": "nxn", "threads": 3, "chunk_cells": 1},
+        {"broad_phase": "sap", "threads": 1},
+        {"broad_phase": "explicit", "chunk_cells": 5},
     ],
     ids=str,
 )

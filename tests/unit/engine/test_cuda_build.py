@@ -181,6 +181,7 @@ HEAVY = {
 """Take a core two seconds to half a minute each: `make test-slow`."""
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in HEAVY)) for name in KERNELS])
 def test_kernel_compiles_for_cuda(name, tmp_path, monkeypatch):
     find_device("cpu")

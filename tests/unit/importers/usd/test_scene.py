@@ -438,7 +438,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("axis", ["X", "Y", "Z"])
 @pytest.mark.parametrize("where", ["shape", "body", "above"])
 @pytest.mark.parametrize("kind", list(SHAPES))
