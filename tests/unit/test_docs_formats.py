@@ -6,7 +6,6 @@ import importlib
 import importlib.util
 import json
 import re
-import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,7 +16,6 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.cli import main as cli
 from collidecli.cli.main import group
 from collidecli.cli.options import variables_of, verbs_of
 from collidecli.commands.audit import AuditRequest, write_mask
@@ -33,8 +31,7 @@ from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.result_files import write_profile_h5
 from collidecli.storage.trajectory_files import TrajectoryWriter
 from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model, with_groups
-from tests.support.doc_examples import FENCE, check_output
-from tests.unit.test_docs import page
+from tests.unit.test_docs import ROOT, of_pages, page
 
 TEXT = page("docs/reference/file-formats.md")
 READ_ONLY = {"/particle_q"}
@@ -172,61 +169,6 @@ def test_the_root_attributes_are_on_the_page(tmp_path):
     assert attributes <= set(re.findall(r"`(\w+)`", TEXT))
 
 
-DOCS = Path(__file__).parents[2] / "docs/reference"
-
-
-@pytest.mark.parametrize(
-    "page", ["scenes.md", "mjcf.md", "urdf.md", "usd-composition.md", "usd-filters.md", "usd-meshes.md"]
-)
-def test_examples(page, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
-    found = FENCE.findall((DOCS / page).read_text(encoding="utf-8"))
-    files = [(name, body) for name, language, body in found if language in ("xml", "usda")]
-    assert files
-    for name, body in files:
-        assert name, "an example's file has a name"
-        (tmp_path / name).write_text(body)
-    shown = [body for _, language, body in found if language in ("", "text")]
-    assert len(shown) >= 4
-    for command, output in zip(shown[::2], shown[1::2], strict=True):
-        words = shlex.split(command)
-        assert words[0] == "collide"
-        assert cli.main(words[1:]) == 0
-        check_output(output, capsys.readouterr().out)
-
-
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/reference/recordings.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"^### (.*?)\n(.*?)(?=^##|\Z)", PAGE, re.S | re.M))
-
-
-def test_every_kind_has_a_section():
-    table = PAGE[PAGE.index("## Kinds of recordings") :].split("\n### ")[0]
-    assert re.findall(r"^\| \[(.*?)\]\(#", table, re.M)
-    anchors = re.findall(r"^\| \[.*?\]\(#(.*?)\)", table, re.M)
-    assert anchors == [re.sub(r"[^\w -]", "", name).lower().replace(" ", "-") for name in SECTIONS]
-
-
-@pytest.mark.parametrize("name", SECTIONS)
-def test_the_example_runs(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "samples").symlink_to(ROOT / "samples")
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```", SECTIONS[name], re.S | re.M)
-    assert any(line.startswith("collide run") for _, body in blocks for line in body.splitlines())
-    for language, body in blocks:
-        if language == "python":
-            exec(compile(body, name, "exec"), {})
-        for line in body.splitlines() if not language else ():
-            extra = ["--device", "cpu"] if line.startswith("collide run") else []
-            assert cli.main([*shlex.split(line)[1:], *extra]) == 0, capsys.readouterr().err
-
-
-PAGES = [
-    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
-    *sorted(path for path in ROOT.glob("docs/**/*.md") if "_build" not in path.parts),
-    *sorted((ROOT / "samples").rglob("*.md")),
-]
 CONTEXT = click.Context(group, info_name="collide")
 VERBS = verbs_of(CONTEXT)
 OF_OTHERS = {
@@ -241,24 +183,22 @@ def options(verb: click.Command) -> set[str]:
     return {name for option in verb.get_params(CONTEXT) for name in (*option.opts, *option.secondary_opts)}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_options_and_variables_exist(page):
-    text = page.read_text(encoding="utf-8")
+def check_options(lines: list[str]) -> None:
+    """Every option of a line `VERB ...` of collide is one of that verb."""
+    for line in lines:
+        for verb in [verb for verb in VERBS if line.startswith(f"{verb} ")]:
+            given = set(re.findall(r"(?<!\S)--?[a-z][a-z0-9-]*(?=[ =]|$)", line.split("|")[0].split(" #")[0]))
+            assert given <= options(VERBS[verb]), line
+
+
+@of_pages
+def test_options_and_variables_exist(path):
+    text = path.read_text(encoding="utf-8")
     known = {name for verb in VERBS.values() for name in options(verb)} | {"--version", "--help"} | OF_OTHERS
     assert set(re.findall(r"(?<![-\w])--[a-z][a-z0-9-]+", text)) <= known
     variables = {name for words, verb in VERBS.items() for name in variables_of(verb, words)}
     assert set(re.findall(r"\bCOLLIDE_[A-Z_]*[A-Z]\b", text)) <= variables
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_shown_commands_have_their_options(page):
-    """Every option of a line `collide VERB ...` is one of that verb."""
-    lines = re.findall(r"^ *\$? ?collide (.+)$", page.read_text(encoding="utf-8"), re.M)
-    for line in lines:
-        named = [verb for verb in VERBS if line.startswith(f"{verb} ")]
-        for verb in named:
-            given = set(re.findall(r"(?<!\S)--?[a-z][a-z0-9-]*(?=[ =]|$)", line.split("|")[0].split(" #")[0]))
-            assert given <= options(VERBS[verb]), line
+    check_options(re.findall(r"^ *\$? ?collide (.+)$", text, re.M))
 
 
 @pytest.mark.parametrize("words", VERBS)
@@ -270,10 +210,7 @@ def test_help_is_complete(words):
         if isinstance(option, click.Option):
             assert option.help, option.name
             assert not option.help.startswith("["), option.name
-    for line in (verb.epilog or "").splitlines():
-        for name in [name for name in VERBS if line.startswith(f"collide {name} ")]:
-            given = set(re.findall(r"(?<!\S)--?[a-z][a-z0-9-]*(?=[ =]|$)", line))
-            assert given <= options(VERBS[name]), line
+    check_options(re.findall(r"^collide (.+)$", verb.epilog or "", re.M))
 
 
 FOLDER = ROOT / "docs"
@@ -294,23 +231,19 @@ def test_page_begins_with_its_use(path):
     assert re.match(OPENING[path.parent.name], opening), opening
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_page_is_in_the_index_of_its_kind(kind):
-    listed = set((FOLDER / kind / "index.md").read_text(encoding="utf-8").splitlines())
-    for path in (FOLDER / kind).glob("*.md"):
-        assert path.stem == "index" or path.stem in listed, path.name
+def test_every_page_is_in_the_index_of_its_kind():
+    for path in SITE_PAGES:
+        listed = path.with_name("index.md").read_text(encoding="utf-8").splitlines()
+        assert path.stem in ("index", *listed), path
 
 
-def test_every_figure_is_used():
+def test_every_figure_is_used_and_the_readme_is_short():
+    assert len(page("README.md").splitlines()) <= 120
     text = "".join(path.read_text(encoding="utf-8") for path in SITE_PAGES)
     script = "".join(path.read_text(encoding="utf-8") for path in (FOLDER / "figures").glob("make_*.py"))
     for figure in (FOLDER / "figures").glob("*.svg"):
         assert f"figures/{figure.name})" in text, figure.name
         assert f'"{figure.stem}")' in script, figure.name
-
-
-def test_readme_fits_on_a_screen_or_two():
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
 
 
 def test_site_builds_without_warnings(tmp_path):
