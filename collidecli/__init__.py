@@ -70,41 +70,11 @@ _HOME = {
     for name in names.split()
 }
 
-__all__ = [
-    "Audit",
-    "Clearances",
-    "CollideError",
-    "ContactSet",
-    "Contacts",
-    "Distances",
-    "InputError",
-    "Labels",
-    "Material",
-    "Model",
-    "ModelBuilder",
-    "OutputError",
-    "PairMaterial",
-    "ParticleSweep",
-    "Problem",
-    "RecordingFile",
-    "SelfSweep",
-    "Shape",
-    "ShapeConfig",
-    "ShapeType",
-    "Sweep",
-    "audit",
-    "clearance",
-    "collide",
-    "distance",
-    "label",
-    "open_contacts",
-    "open_recording",
-    "problem",
-    "read_mesh",
-    "run",
-    "signed_distance",
-    "sweep",
-]
+__all__ = ["Material", "Model", "ModelBuilder", "PairMaterial", "Shape", "ShapeConfig", "ShapeType", "read_mesh"]
+__all__ += ["Audit", "Clearances", "ContactSet", "Contacts", "Distances", "Labels", "Problem", "RecordingFile"]
+__all__ += ["CollideError", "InputError", "OutputError", "ParticleSweep", "SelfSweep", "Sweep", "signed_distance"]
+__all__ += ["audit", "clearance", "collide", "distance", "label", "open_contacts", "open_recording", "problem"]
+__all__ += ["run", "sweep"]
 
 
 def __getattr__(name: str) -> object:

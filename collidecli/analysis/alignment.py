@@ -85,9 +85,8 @@ def contacts_of(
     """
     cell = np.repeat(np.arange(len(cell_counts)), cell_counts)
     held = {name: values for name, values in columns.items() if name not in ("shape0", "shape1")}
-    shapes, held = in_order_of_shapes(
-        [numbers[columns["shape0"]], numbers[columns["shape1"]]], held, RIGID_CONTACTS.flipped
-    )
+    shapes = numbers[columns["shape0"]], numbers[columns["shape1"]]
+    shapes, held = in_order_of_shapes(shapes, held, RIGID_CONTACTS.flipped)
     contacts = Contacts(cell, shapes[0], shapes[1], held)
     return contacts if kept is None else kept_rows(contacts, kept, shapes)
 
@@ -122,9 +121,8 @@ def match_rows(a: Contacts, b: Contacts, shape_count: int) -> Matches:
     if a.keys is None or b.keys is None:
         return match_contacts(a, b, shape_count)
     keys_a, keys_b = [a.cell, *a.keys], [b.cell, *b.keys]
-    if len(a) == len(b) and all(np.array_equal(x, y) for x, y in zip(keys_a, keys_b, strict=True)):
-        rows = np.arange(len(a))
-        return Matches(rows, rows, _NONE, _NONE, _NONE, _NONE, identical=True)
+    if identical := _identical(keys_a, keys_b):
+        return identical
     key = _labels([np.concatenate([x, y]) for x, y in zip(keys_a, keys_b, strict=True)])
     rows_a, rows_b = _same(key[: len(a)], key[len(a) :])
     order = np.argsort(rows_a)
@@ -139,9 +137,8 @@ def match_contacts(a: Contacts, b: Contacts, shape_count: int) -> Matches:
     """
     pair_a, pair_b = a.first * shape_count + a.second, b.first * shape_count + b.second
     keys_a, keys_b = _keys(a, pair_a), _keys(b, pair_b)
-    if len(a) == len(b) and all(np.array_equal(x, y) for x, y in zip(keys_a, keys_b, strict=True)):
-        rows = np.arange(len(a))
-        return Matches(rows, rows, _NONE, _NONE, _NONE, _NONE, identical=True)
+    if identical := _identical(keys_a, keys_b):
+        return identical
     alike_a, alike_b = _alike_cells(keys_a, keys_b)
     rows_a, rows_b = np.flatnonzero(~alike_a), np.flatnonzero(~alike_b)
     key = _labels([np.concatenate([x[rows_a], y[rows_b]]) for x, y in zip(keys_a, keys_b, strict=True)])
@@ -169,6 +166,14 @@ def match_contacts(a: Contacts, b: Contacts, shape_count: int) -> Matches:
         rows_b[_only_here(pair[count:], pair[:count])],
         crowded=crowded,
     )
+
+
+def _identical(keys_a: list[np.ndarray], keys_b: list[np.ndarray]) -> Matches | None:
+    """The matches of blocks with equal keys in equal order; None for others."""
+    if not all(np.array_equal(x, y) for x, y in zip(keys_a, keys_b, strict=True)):
+        return None
+    rows = np.arange(len(keys_a[0]))
+    return Matches(rows, rows, _NONE, _NONE, _NONE, _NONE, identical=True)
 
 
 def _keys(contacts: Contacts, pair: np.ndarray) -> list[np.ndarray]:
@@ -411,14 +416,10 @@ def align_shapes(a: ShapeRecords, b: ShapeRecords, renames: Sequence[tuple[str, 
             renamed_rows.add(pair)
             found = ShapeDifference("renamed", a.path[pair[0]], "path", a.path[pair[0]], b.path[pair[1]], world)
             differences.setdefault(("renamed", found.path, str(found.b)), found)
-        for row in left_a.values():
-            differences.setdefault(
-                ("removed", a.path[row], ""), ShapeDifference("removed", a.path[row], a=a.type[row], world=world)
-            )
-        for row in left_b.values():
-            differences.setdefault(
-                ("added", b.path[row], ""), ShapeDifference("added", b.path[row], b=b.type[row], world=world)
-            )
+        removed = [ShapeDifference("removed", a.path[row], a=a.type[row], world=world) for row in left_a.values()]
+        added = [ShapeDifference("added", b.path[row], b=b.type[row], world=world) for row in left_b.values()]
+        for found in (*removed, *added):
+            differences.setdefault((found.kind, found.path, ""), found)
     alignment = _numbered(a, b, list(pairs))
     alignment.differences += differences.values()
     alignment.differences += _changed(a, b, pairs, renamed_rows)
@@ -431,9 +432,8 @@ def _rows_by_template(shapes: ShapeRecords, renames: Sequence[tuple[str, str]]) 
         path = renamed_path(path, renames)
         table = tables.setdefault(template, {})
         if path in table or (template != GLOBAL and path in tables[GLOBAL]):
-            raise InputError(
-                f"the path {path} is in one world twice", f"{shapes.where}: /model/shape/path", "make it again"
-            )
+            what = f"the path {path} is in one world twice"
+            raise InputError(what, f"{shapes.where}: /model/shape/path", "make it again")
         table[path] = row
     return tables
 

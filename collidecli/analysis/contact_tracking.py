@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collidecli.analysis.contact_motion import body_poses
-from collidecli.numerics.matrices import norm
+from collidecli.analysis.touches import Rows
+from collidecli.numerics.matrices import norm, rotate
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Episodes
 from collidecli.scene.tables import CONTACT_ID, ContactBlock
@@ -21,11 +22,11 @@ STRIP = 1 << 20
 
 
 @dataclass(frozen=True)
-class TrackedContacts:
+class TrackedContacts(Rows):
     """Contacts of some worlds in one frame, in canonical order.
 
     world: int64[n]. pair: int64[n], key of world and shapes. feature: int64[n], key of the features. point:
-    float64[2, n, 3], the contact's points on its two shapes, in the frames of their bodies [m]. id: int64[n].
+    float64[n, 2, 3], the contact's points on its two shapes, in the frames of their bodies [m]. id: int64[n].
     """
 
     world: np.ndarray
@@ -34,36 +35,9 @@ class TrackedContacts:
     point: np.ndarray
     id: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.world)
-
-    def rows(self, rows: slice) -> TrackedContacts:
-        return TrackedContacts(
-            self.world[rows], self.pair[rows], self.feature[rows], self.point[:, rows], self.id[rows]
-        )
-
-    def outside(self, worlds: np.ndarray) -> TrackedContacts:
-        """The contacts in other worlds than `worlds`."""
-        kept = ~np.isin(self.world, worlds)
-        if kept.all():
-            return self
-        return TrackedContacts(
-            self.world[kept], self.pair[kept], self.feature[kept], self.point[:, kept], self.id[kept]
-        )
-
-    @staticmethod
-    def joined(parts: list[TrackedContacts]) -> TrackedContacts:
-        return TrackedContacts(
-            np.concatenate([part.world for part in parts]),
-            np.concatenate([part.pair for part in parts]),
-            np.concatenate([part.feature for part in parts]),
-            np.concatenate([part.point for part in parts], axis=1),
-            np.concatenate([part.id for part in parts]),
-        )
-
 
 _NONE = np.zeros(0, np.int64)
-NOTHING = TrackedContacts(_NONE, _NONE, _NONE, np.zeros((2, 0, 3)), _NONE)
+NOTHING = TrackedContacts(_NONE, _NONE, _NONE, np.zeros((0, 2, 3)), _NONE)
 
 
 class ContactTracker:
@@ -98,19 +72,19 @@ class ContactTracker:
         for frame in range(cell[0] // worlds, cell[-1] // worlds + 1):
             inside = np.flatnonzero(cell // worlds == frame)
             if self._episodes is not None:
-                self._before = self._before.outside(self._episodes.starts(frame))
+                self._before = self._before.take(~np.isin(self._before.world, self._episodes.starts(frame)))
             rows = slice(end[inside[0]] - block.cell_counts[inside[0]], end[inside[-1]])
             world = np.repeat(cell[inside] % worlds, block.cell_counts[inside])
             self._frame({name: values[rows] for name, values in columns.items()}, world, body_pose[frame - first_frame])
             if cell[inside[-1]] % worlds == worlds - 1:
-                self._before, self._now = TrackedContacts.joined(self._now), []
+                self._before, self._now = TrackedContacts.chained(*self._now), []
         return replace(block, columns=columns)
 
     def _frame(self, columns: dict[str, np.ndarray], world: np.ndarray, pose: np.ndarray) -> None:
         """Tracks the contacts of consecutive worlds of one frame; writes to their columns, which are views."""
         now, rotation = self._contacts(columns, world, pose)
         first, last = (world[0], world[-1]) if len(world) else (0, -1)
-        before = self._before.rows(slice(*np.searchsorted(self._before.world, [first, last + 1])))
+        before = self._before.take(slice(*np.searchsorted(self._before.world, [first, last + 1])))
         earlier = _same_features(before, now)
         if self._distance > 0.0:
             _match_nearest(before, now, rotation, self._distance, earlier)
@@ -119,29 +93,25 @@ class ContactTracker:
         self._assign_new_ids(now, earlier < 0)
         columns[CONTACT_ID.name][:] = now.id
         if self._distance > 0.0 and len(found):
-            self._stick(columns, now, rotation, found, before.point[:, earlier[found]])
+            self._stick(columns, now, rotation, found, before.point[earlier[found]])
         self._now.append(now)
 
     def _contacts(
         self, columns: dict[str, np.ndarray], world: np.ndarray, pose: np.ndarray
     ) -> tuple[TrackedContacts, np.ndarray]:
-        """The contacts, without ids, and float64[2, n, 4], the rotations of the two bodies, xyzw."""
+        """The contacts, without ids, and float64[n, 2, 4], the rotations of the two bodies, xyzw."""
         model = self._model
         count = len(model.shapes)
-        shape = np.stack([columns["shape0"], columns["shape1"]]).astype(np.int64)
+        shape, points, offsets = (_of_both(columns, name) for name in ("shape", "point", "offset"))
         body = model.shapes.body[shape]
-        static = body < 0
         # Offsets of a static shape are its points in the world, but only in float32.
-        point = np.where(
-            static[..., None],
-            np.stack([columns["point0"], columns["point1"]]).astype(np.float64),
-            np.stack([columns["offset0"], columns["offset1"]]).astype(np.float64),
-        )
+        point = np.where(body[..., None] < 0, points.astype(np.float64), offsets.astype(np.float64))
         frame = np.zeros_like(world)
-        rotation = np.stack([body_poses(model, pose[None], frame, world, of_side)[:, 3:] for of_side in body])
-        pair = (world * count + shape[0]) * count + shape[1]
+        rotation = [body_poses(model, pose[None], frame, world, of_side)[:, 3:] for of_side in body.T]
+        pair = (world * count + shape[:, 0]) * count + shape[:, 1]
         feature = columns["feature0"].astype(np.int64) * 2**32 + columns["feature1"]
-        return TrackedContacts(world, pair, feature, point, np.zeros(len(world), np.int64)), rotation
+        contacts = TrackedContacts(world, pair, feature, point, np.zeros(len(world), np.int64))
+        return contacts, np.stack(rotation, axis=1)
 
     def _assign_new_ids(self, now: TrackedContacts, new: np.ndarray) -> None:
         world = now.world[new]
@@ -161,18 +131,23 @@ class ContactTracker:
 
         The previous point is the mean of the two points as moved by the two bodies.
         """
-        shift = 0.5 * _rotated(rotation[:, found], point_before - now.point[:, found]).sum(axis=0)
+        shift = 0.5 * _rotated(rotation[found], point_before - now.point[found]).sum(axis=1)
         normal = columns["normal"][found].astype(np.float64)
         along = (shift * normal).sum(axis=1) / (normal * normal).sum(axis=1)
         shift -= along[:, None] * normal
         near = norm(shift) <= self._distance
         rows, shift = found[near], shift[near]
-        static = self._model.shapes.body[np.stack([columns["shape0"], columns["shape1"]])[:, rows]] < 0
-        now.point[:, rows] += _rotated(rotation[:, rows] * [-1.0, -1.0, -1.0, 1.0], np.stack([shift, shift]))
-        for side, of_static in enumerate(static):
+        now.point[rows] += _rotated(rotation[rows] * [-1.0, -1.0, -1.0, 1.0], np.stack([shift, shift], axis=1))
+        static = self._model.shapes.body[_of_both(columns, "shape")[rows]] < 0
+        for side, of_static in enumerate(static.T):
             point, offset = columns[f"point{side}"], columns[f"offset{side}"]
             point[rows] = point[rows] + shift
-            offset[rows] = np.where(of_static[:, None], point[rows], now.point[side, rows])
+            offset[rows] = np.where(of_static[:, None], point[rows], now.point[rows, side])
+
+
+def _of_both(columns: dict[str, np.ndarray], name: str) -> np.ndarray:
+    """[n, 2, ...]: the two columns of the shapes, such as point0 and point1."""
+    return np.stack([columns[f"{name}0"], columns[f"{name}1"]], axis=1)
 
 
 def _same_features(before: TrackedContacts, now: TrackedContacts) -> np.ndarray:
@@ -196,9 +171,8 @@ def _match_nearest(
     for pair in np.intersect1d(now.pair[rows], before.pair[others]):
         mine = rows[slice(*np.searchsorted(now.pair[rows], [pair, pair + 1]))]
         theirs = others[slice(*np.searchsorted(before.pair[others], [pair, pair + 1]))]
-        turn = rotation[:, mine[:1]]
-        here = 0.5 * _rotated(turn, now.point[:, mine]).sum(axis=0)
-        there = 0.5 * _rotated(turn, before.point[:, theirs]).sum(axis=0)
+        here = 0.5 * _rotated(rotation[mine[:1]], now.point[mine]).sum(axis=1)
+        there = 0.5 * _rotated(rotation[mine[:1]], before.point[theirs]).sum(axis=1)
         for i, j in _nearest_first(here, there, distance):
             earlier[mine[i]] = theirs[j]
 
@@ -232,8 +206,5 @@ def _nearest_first(here: np.ndarray, there: np.ndarray, distance: float) -> list
 
 
 def _rotated(quaternion: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """float64[..., 3]: vectors rotated by unit quaternions xyzw."""
-    x, y, z, w = (quaternion[..., k] for k in range(4))
-    u, v, t = (vector[..., k] for k in range(3))
-    a, b, c = 2.0 * (y * t - z * v), 2.0 * (z * u - x * t), 2.0 * (x * v - y * u)
-    return np.stack([u + w * a + y * c - z * b, v + w * b + z * a - x * c, t + w * c + x * b - y * a], axis=-1)
+    """float64[n, 2, 3]: vectors rotated by unit quaternions xyzw. Contiguous: the order of later sums depends on it."""
+    return np.ascontiguousarray(rotate(quaternion.T, vector.T).T)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.numerics.matrices import compose_poses, inverse_poses
+from collidecli.numerics.matrices import compose_poses, inverse_poses, moved_points
 from collidecli.scene.heightfield import solid_mesh
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
@@ -51,7 +51,7 @@ def overlap_volume(model: Model, poses: np.ndarray, shape0: int, shape1: int) ->
         if isinstance(first, str):
             return OverlapVolume(NO_VOLUME, 0.0, first)
         if model.shapes.type[rows[1]] == ShapeType.PLANE:
-            normal = _rotated(pose_b_to_a, np.array([0.0, 0.0, 1.0]))
+            normal = _matrix(pose_b_to_a)[:, 2]
             common = first.trim_by_plane((-normal).tolist(), float(-normal @ pose_b_to_a[:3]))
         else:
             second = _solid(model, rows[1], outside)
@@ -67,11 +67,7 @@ def overlap_volume(model: Model, poses: np.ndarray, shape0: int, shape1: int) ->
 
 def _matrix(pose: np.ndarray) -> np.ndarray:
     """float64[3, 4] of a pose."""
-    return np.column_stack([*(_rotated(pose, axis) for axis in np.eye(3)), pose[:3]])
-
-
-def _rotated(pose: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    return compose_poses(pose, np.array([*vector, 0.0, 0.0, 0.0, 1.0]))[:3] - pose[:3]
+    return np.column_stack([(moved_points(pose, np.eye(3)) - pose[:3]).T, pose[:3]])
 
 
 def _solid(model: Model, row: int, outside: bool) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -112,6 +112,8 @@ class PairTotals(Rows):
     least distance [m]. at: int64[n], the first cell with it.
     """
 
+    DTYPES: ClassVar = {"least": np.float64}
+
     key: np.ndarray
     contacts: np.ndarray
     touches: np.ndarray
@@ -119,12 +121,6 @@ class PairTotals(Rows):
     last: np.ndarray
     least: np.ndarray
     at: np.ndarray
-
-    @classmethod
-    def none(cls) -> PairTotals:
-        """The totals of no contacts."""
-        rows = np.zeros(0, np.int64)
-        return cls(rows, rows, rows, rows, rows, rows.astype(float), rows)
 
     @classmethod
     def of(cls, touches: Touches, shape_count: int) -> PairTotals:
@@ -272,9 +268,7 @@ class SurfaceSeries:
         if not len(start):
             return self.area, self.force, self.force
         pressure = np.divide(self.force, self.area, out=np.zeros_like(self.force), where=self.area > 0.0)
-        area, force, pressure = (
-            np.maximum.reduceat(values, start, axis=1) for values in (self.area, self.force, pressure)
-        )
+        area, force, pressure = (np.maximum.reduceat(v, start, axis=1) for v in (self.area, self.force, pressure))
         return area, force, pressure
 
 
@@ -292,17 +286,14 @@ class PairDepths(Rows):
     frame [m], 0 without.
     """
 
+    DTYPES: ClassVar = {"depth": np.float32, "start": np.float32}
+
     key: np.ndarray
     depth: np.ndarray
     cell: np.ndarray
     cells: np.ndarray
     over: np.ndarray
     start: np.ndarray
-
-    @classmethod
-    def none(cls) -> PairDepths:
-        whole, real = np.zeros(0, np.int64), np.zeros(0, np.float32)
-        return cls(whole, real, whole, whole, whole, real)
 
     def joined(self, other: PairDepths) -> PairDepths:
         """Both, each pair once."""

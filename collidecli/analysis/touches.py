@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -15,13 +15,19 @@ from collidecli.scene.motion import Episodes
 
 @dataclass(frozen=True)
 class Rows:
-    """Arrays of one length: a subclass has them as its fields."""
+    """Arrays of one length: a subclass has them as its fields. DTYPES: of those that are not int64."""
+
+    DTYPES: ClassVar[Mapping[str, type]] = {}
+
+    @classmethod
+    def none(cls) -> Self:
+        return cls(*(np.zeros(0, cls.DTYPES.get(one.name, np.int64)) for one in fields(cls)))
 
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[0].name))
 
-    def take(self, rows: np.ndarray) -> Self:
-        """Some rows. rows: bool[n] or numbers of rows."""
+    def take(self, rows: np.ndarray | slice) -> Self:
+        """Some rows. rows: bool[n], numbers of rows or a slice."""
         return type(self)(*(getattr(self, one.name)[rows] for one in fields(self)))
 
     @classmethod
@@ -38,6 +44,8 @@ class Edges(Rows):
     seconds: float64, of all intervals [s]. distance: float32, the least [m].
     worlds: int64, number of worlds. unknown: int64, intervals whose begin or end is not recorded.
     """
+
+    DTYPES: ClassVar = {"seconds": np.float64, "distance": np.float32}
 
     pair: np.ndarray
     intervals: np.ndarray
@@ -57,9 +65,8 @@ class TouchGraph:
 
     def __init__(self, count: int) -> None:
         self._count = max(1, count)
-        whole = np.zeros(0, np.int64)
-        self._sums = Edges(whole, whole, whole, whole, whole.astype(float), whole.astype(np.float32), whole, whole)
-        self._met = whole
+        self._sums = Edges.none()
+        self._met = np.zeros(0, np.int64)
 
     def add(
         self,
@@ -143,10 +150,8 @@ class Frames:
         begin, end = np.zeros(len(frame), np.int64), np.full(len(frame), len(self), np.int64)
         if self.episodes is not None:
             row = self.episodes.row(world, frame)
-            held = row >= 0
-            begin[held], end[held] = (
-                border[row[held]] for border in (self.episodes.first_frame, self.episodes.end_frame)
-            )
+            held, row = row >= 0, row[row >= 0]
+            begin[held], end[held] = self.episodes.first_frame[row], self.episodes.end_frame[row]
         return begin, end
 
 
@@ -180,6 +185,8 @@ class Intervals(Rows):
     episode and the frame after its last, which no interval crosses.
     """
 
+    DTYPES: ClassVar = {"distance": np.float32}
+
     key: np.ndarray
     first: np.ndarray
     last: np.ndarray
@@ -191,11 +198,6 @@ class Intervals(Rows):
     deepest: np.ndarray
     begin: np.ndarray
     end: np.ndarray
-
-    @classmethod
-    def none(cls) -> Intervals:
-        whole = np.zeros(0, np.int64)
-        return cls(whole, whole, whole, whole, whole, whole, whole, np.zeros(0, np.float32), whole, whole, whole)
 
 
 NO_END = np.iinfo(np.int64).max
@@ -212,8 +214,7 @@ def touches(key: np.ndarray, frame: np.ndarray, distance: np.ndarray) -> Interva
     key, frame, contacts, distance = _summed(key, frame, contacts, distance)
     order = np.argsort(key, kind="stable")
     key, frame, contacts, distance = _summed(key[order], frame[order], contacts[order], distance[order])
-    ones = np.ones(len(key), np.int64)
-    none = np.zeros(len(key), np.int64)
+    ones, none = np.ones(len(key), np.int64), np.zeros(len(key), np.int64)
     return Intervals(key, frame, frame, ones, none, contacts, contacts, distance, frame, none, none + NO_END)
 
 
@@ -221,9 +222,7 @@ def _summed(
     key: np.ndarray, frame: np.ndarray, contacts: np.ndarray, distance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Adjacent rows of one key and frame merged: the sum of contacts, the least distance."""
-    if not len(key):
-        return key, frame, contacts, distance
-    new = np.concatenate([[True], (key[1:] != key[:-1]) | (frame[1:] != frame[:-1])])
+    new = np.concatenate([[True], (key[1:] != key[:-1]) | (frame[1:] != frame[:-1])])[: len(key)]
     start = np.flatnonzero(new)
     if len(start) == len(key):
         return key, frame, contacts, distance
@@ -279,9 +278,8 @@ class IntervalTracker:
         """Intervals that ended. block: a result of `touches`. following: lower bound of the frames of later touches."""
         both = Intervals.chained(self._open, block)
         both = joined(both.take(np.argsort(both.key, kind="stable")), self._gap, self._time)
-        at_end = following >= len(self._time)
         goes_on = np.zeros(len(both), bool)
-        if not at_end:
+        if following < len(self._time):
             goes_on = self._gap.bridged(both.last, following, self._time) & (following < both.end)
         self._open = both.take(goes_on)
         ended = both.take(~goes_on)

@@ -29,7 +29,7 @@ from collidecli.exporters.arrays import (
 )
 from collidecli.exporters.selection import SINGLE_PARTICLE, SelectedContacts, Surfaces, rows_of
 from collidecli.numerics.matrices import cross, dot
-from collidecli.scene.tables import ContactBlock
+from collidecli.scene.tables import ContactBlock, ListColumn
 from collidecli.storage.flat_tables import require_pyarrow
 
 
@@ -40,6 +40,23 @@ def unknown_columns(selected: SelectedContacts) -> tuple[str, ...]:
     return tuple(f"{name}: a column unknown to this version" for name in names if name not in known)
 
 
+def stored(selected: SelectedContacts, field: str, source: str, dtype: str, row: tuple[int, ...] = ()) -> Array:
+    """The values of a column `source` under another name and type. row: shape of those of a contact."""
+    return per_contact(selected, field, dtype, row, (source,), itemgetter(source))
+
+
+def mixed(
+    selected: SelectedContacts,
+    surfaces: Surfaces,
+    field: str,
+    name: str,
+    dtype: str = "float32",
+    row: tuple[int, ...] = (),
+) -> Array:
+    """A parameter `name` of the pairs of shapes, see `Surfaces.of`. row: shape of those of a contact."""
+    return per_contact(selected, field, dtype, row, PAIR, lambda c: surfaces.of(name, *_pair(c), dtype))
+
+
 def columns_layout(selected: SelectedContacts) -> Layout:
     """Every column under its name, and the tables of shapes, bodies, frames and worlds."""
     contacts = selected.contacts
@@ -47,10 +64,10 @@ def columns_layout(selected: SelectedContacts) -> Layout:
     arrays: list[Array] = [*frames_and_worlds(selected)]
     for column in selected.columns:
         row = () if column.width == 1 else (column.width,)
-        dtype = column.dtype_for(contacts.float_type).name
-        arrays.append(per_contact(selected, column.name, dtype, row, (column.name,), itemgetter(column.name)))
+        arrays.append(stored(selected, column.name, column.name, column.dtype_for(contacts.float_type).name, row))
+    for held_list in selected.group.lists:
+        arrays += _list(selected, held_list)
     arrays += [
-        *_lists(selected),
         texts("shape_path", shapes.path),
         texts("shape_type", shapes.type),
         held("shape_body", shapes.body),
@@ -77,22 +94,19 @@ def _objects(selected: SelectedContacts) -> list[Array]:
     ]
 
 
-def _lists(selected: SelectedContacts) -> list[Array]:
-    found, group = [], selected.group.name
-    for one in selected.group.lists:
-        name, dtype = one.column.name, one.column.dtype_for(selected.contacts.float_type)
-        row = () if one.column.width == 1 else (one.column.width,)
+def _list(selected: SelectedContacts, held: ListColumn) -> tuple[Array, Array]:
+    """The values of a list column, and the first of each row."""
+    name, group, width = held.column.name, selected.group.name, held.column.width
 
-        def values(name: str = name) -> Iterator[np.ndarray]:
-            return (block.groups[group].lists[name][1] for block in selected.blocks((name,)))
+    def values() -> Iterator[np.ndarray]:
+        return (block.groups[group].lists[name][1] for block in selected.blocks((name,)))
 
-        found.append(Array(name, dtype, (selected.value_count(name), *row), values))
-        found.append(starts(one.start, selected.contact_count, (name,), selected, _lengths(group, name)))
-    return found
+    def lengths(block: ContactBlock) -> np.ndarray:
+        return block.groups[group].lists[name][0]
 
-
-def _lengths(group: str, name: str):
-    return lambda block: block.groups[group].lists[name][0]
+    shape = (selected.value_count(name), *(() if width == 1 else (width,)))
+    first = starts(held.start, selected.contact_count, (name,), selected, lengths)
+    return Array(name, held.column.dtype_for(selected.contacts.float_type), shape, values), first
 
 
 # DART's collision result: manifolds of pairs of objects, the normal from object 2 to object 1, depth positive.
@@ -128,8 +142,8 @@ def dart_layout(selected: SelectedContacts) -> Layout:
         per_contact(selected, "position", "float64", (3,), POINTS, midpoint),
         per_contact(selected, "normal", "float64", (3,), ("normal",), towards_shape0),
         per_contact(selected, "depth", "float64", (), ("distance",), depth),
-        per_contact(selected, "feature_index1", "int32", (), ("feature0",), itemgetter("feature0")),
-        per_contact(selected, "feature_index2", "int32", (), ("feature1",), itemgetter("feature1")),
+        stored(selected, "feature_index1", "feature0", "int32"),
+        stored(selected, "feature_index2", "feature1", "int32"),
         texts("object_name", selected.contacts.shapes.path),
         texts("type_name", TYPES),
     )
@@ -174,8 +188,8 @@ def genesis_layout(selected: SelectedContacts) -> Layout:
     arrays = [
         *frames_and_worlds(selected),
         per_cell(selected, "n_contacts", (), lambda block: block.cell_counts),
-        per_contact(selected, "geom_a", "int32", (), ("shape0",), itemgetter("shape0")),
-        per_contact(selected, "geom_b", "int32", (), ("shape1",), itemgetter("shape1")),
+        stored(selected, "geom_a", "shape0", "int32"),
+        stored(selected, "geom_b", "shape1", "int32"),
         per_contact(selected, "link_a", "int32", (), PAIR, lambda c: body[c["shape0"]]),
         per_contact(selected, "link_b", "int32", (), PAIR, lambda c: body[c["shape1"]]),
         per_contact(selected, "penetration", "float32", (), ("distance",), depth),
@@ -184,8 +198,7 @@ def genesis_layout(selected: SelectedContacts) -> Layout:
     ]
     left_out = []
     if "friction" in surfaces.names:
-        of_pair = per_contact(selected, "friction", "float32", (), PAIR, lambda c: surfaces.of("friction", *_pair(c)))
-        arrays.append(of_pair)
+        arrays.append(mixed(selected, surfaces, "friction", "friction"))
     else:
         left_out.append(surfaces.absent("friction"))
 
@@ -227,10 +240,10 @@ def jacobian_layout(selected: SelectedContacts, joints: MovingJoints) -> Layout:
     entries = _Entries(selected, joints)
     arrays = (
         *frames_and_worlds(selected),
-        per_contact(selected, "distance", "float32", (), ("distance",), itemgetter("distance")),
+        stored(selected, "distance", "distance", "float32"),
         held("format", np.array(b"csr")),
         held("shape", np.array([selected.contact_count, len(joints.names)], np.int64)),
-        Array("indptr", np.dtype(np.int64), (selected.contact_count + 1,), entries.starts),
+        starts("indptr", selected.contact_count, PAIR, selected, entries.lengths),
         Array("indices", np.dtype(np.int64), (entries.count,), entries.indices),
         Array("data", np.dtype(np.float64), (entries.count,), entries.values),
         texts("velocity_name", joints.names),
@@ -245,19 +258,11 @@ class _Entries:
 
     @property
     def count(self) -> int:
-        return sum(int(self._lengths(block).sum()) for block in self._selected.blocks(PAIR))
-
-    def starts(self) -> Iterator[np.ndarray]:
-        total = 0
-        yield np.zeros(1, np.int64)
-        for block in self._selected.blocks(PAIR):
-            ends = total + np.cumsum(self._lengths(block), dtype=np.int64)
-            total = int(ends[-1]) if len(ends) else total
-            yield ends
+        return sum(int(self.lengths(block).sum()) for block in self._selected.blocks(PAIR))
 
     def indices(self) -> Iterator[np.ndarray]:
         for block in self._selected.blocks(PAIR):
-            yield np.concatenate([np.zeros(0, np.int64), *self._columns(block)])
+            yield np.concatenate([np.zeros(0, np.int64), *self._columns(block.columns)])
 
     def values(self) -> Iterator[np.ndarray]:
         for block in self._selected.blocks((*PAIR, *POINTS, "normal")):
@@ -269,12 +274,13 @@ class _Entries:
                 rows = slice(int(ends[cells[0]] - block.cell_counts[cells[0]]), int(ends[cells[-1]]))
                 yield self._of_cells(block, rows, cells)
 
-    def _columns(self, block: ContactBlock) -> list[np.ndarray]:
-        pairs = zip(block.columns["shape0"].tolist(), block.columns["shape1"].tolist(), strict=True)
+    def _columns(self, contacts: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        pairs = zip(contacts["shape0"].tolist(), contacts["shape1"].tolist(), strict=True)
         return [self._union(*pair) for pair in pairs]
 
-    def _lengths(self, block: ContactBlock) -> np.ndarray:
-        return np.array([len(columns) for columns in self._columns(block)], np.int64)
+    def lengths(self, block: ContactBlock) -> np.ndarray:
+        """int64[n]: number of entries of each contact."""
+        return np.array([len(columns) for columns in self._columns(block.columns)], np.int64)
 
     def _union(self, shape0: int, shape1: int) -> np.ndarray:
         found = self._of_pair.get((shape0, shape1))
@@ -287,8 +293,7 @@ class _Entries:
         selected, columns = self._selected, {name: values[rows] for name, values in block.columns.items()}
         frame, world = np.divmod(block.first_cell + cells, selected.world_count)
         axes = self._joints.at(np.asarray(selected.frames)[frame], selected.worlds[world])
-        pairs = zip(columns["shape0"].tolist(), columns["shape1"].tolist(), strict=True)
-        of_contact = [self._union(*pair) for pair in pairs]
+        of_contact = self._columns(columns)
         contact = np.repeat(np.arange(len(of_contact)), [len(each) for each in of_contact])
         column = np.concatenate(of_contact)
         cell = np.repeat(np.arange(len(cells)), block.cell_counts[cells])[contact]
@@ -327,11 +332,6 @@ def mujoco_layout(selected: SelectedContacts, geoms: CompiledGeoms) -> Layout:
         raise InputError(what, contacts.path, "run an MJCF or URDF scene, or choose another layout")
     surfaces, sides = Surfaces(contacts), _Sides(selected, geoms)
 
-    def mixed(field: str, name: str, width: int) -> Array:
-        return per_contact(
-            selected, field, "float64", (width,), PAIR, lambda c: surfaces.of(name, *_pair(c), "float64")
-        )
-
     def include_margin(c: Mapping[str, np.ndarray]) -> np.ndarray:
         return surfaces.of("margin0", *_pair(c), "float64") + surfaces.of("margin1", *_pair(c), "float64")
 
@@ -342,10 +342,10 @@ def mujoco_layout(selected: SelectedContacts, geoms: CompiledGeoms) -> Layout:
         per_contact(selected, "pos", "float64", (3,), POINTS, midpoint),
         per_contact(selected, "frame", "float64", (9,), (*PAIR, "normal"), sides.frames),
         per_contact(selected, "includemargin", "float64", (), PAIR, include_margin),
-        mixed("friction", "friction5", 5),
-        mixed("solref", "solref", 2),
-        mixed("solimp", "solimp", 5),
-        per_contact(selected, "dim", "int32", (), PAIR, lambda c: surfaces.of("condim", *_pair(c))),
+        mixed(selected, surfaces, "friction", "friction5", "float64", (5,)),
+        mixed(selected, surfaces, "solref", "solref", "float64", (2,)),
+        mixed(selected, surfaces, "solimp", "solimp", "float64", (5,)),
+        mixed(selected, surfaces, "dim", "condim", "int32"),
         per_contact(selected, "geom1", "int32", (), PAIR, lambda c: sides.geoms(c)[:, 0]),
         per_contact(selected, "geom2", "int32", (), PAIR, lambda c: sides.geoms(c)[:, 1]),
         per_contact(selected, "geom", "int32", (2,), PAIR, sides.geoms),
@@ -412,24 +412,16 @@ def newton_layout(selected: SelectedContacts) -> Layout:
     contacts = selected.contacts
     surfaces = Surfaces(contacts)
 
-    def margin(name: str) -> Array:
-        return per_contact(
-            selected, f"rigid_contact_{name}", "float32", (), PAIR, lambda c: surfaces.of(name, *_pair(c))
-        )
-
-    def column(field: str, source: str, dtype: str, row: tuple[int, ...]) -> Array:
-        return per_contact(selected, f"rigid_contact_{field}", dtype, row, (source,), lambda c: c[source])
-
     arrays = [
         *frames_and_worlds(selected),
         per_cell(selected, "rigid_contact_count", (), lambda block: block.cell_counts),
-        column("shape0", "shape0", "int32", ()),
-        column("shape1", "shape1", "int32", ()),
-        column("point0", "offset0", "float32", (3,)),
-        column("point1", "offset1", "float32", (3,)),
-        column("normal", "normal", "float32", (3,)),
-        margin("margin0"),
-        margin("margin1"),
+        stored(selected, "rigid_contact_shape0", "shape0", "int32"),
+        stored(selected, "rigid_contact_shape1", "shape1", "int32"),
+        stored(selected, "rigid_contact_point0", "offset0", "float32", (3,)),
+        stored(selected, "rigid_contact_point1", "offset1", "float32", (3,)),
+        stored(selected, "rigid_contact_normal", "normal", "float32", (3,)),
+        mixed(selected, surfaces, "rigid_contact_margin0", "margin0"),
+        mixed(selected, surfaces, "rigid_contact_margin1", "margin1"),
     ]
     left_out = []
     margins = (contacts.shapes.margin, np.nan_to_num(contacts.forced.margin))
@@ -455,16 +447,13 @@ def _soft_arrays(selected: SelectedContacts) -> tuple[list[Array], list[str]]:
     """The arrays `soft_contact_*` of contacts of single particles, and what is left out."""
     every, rows = (rows_of(selected, "soft_contacts", kind) for kind in (None, SINGLE_PARTICLE))
 
-    def column(field: str, source: str, dtype: str, row: tuple[int, ...]) -> Array:
-        return per_contact(rows, f"soft_contact_{field}", dtype, row, (source,), lambda c: c[source])
-
     arrays = [
         per_cell(rows, "soft_contact_count", (), lambda block: block.cell_counts),
         starts("soft_contact_cell_start", rows.cell_count, (), rows, lambda block: block.cell_counts),
         per_contact(rows, "soft_contact_particle", "int32", (), ("indices",), lambda c: c["indices"][:, 0]),
-        column("shape", "shape", "int32", ()),
-        column("body_pos", "point_body", "float32", (3,)),
-        column("normal", "normal", "float32", (3,)),
+        stored(rows, "soft_contact_shape", "shape", "int32"),
+        stored(rows, "soft_contact_body_pos", "point_body", "float32", (3,)),
+        stored(rows, "soft_contact_normal", "normal", "float32", (3,)),
     ]
     left_out = [
         "soft_contact_body_vel, soft_contact_tids: velocities and threads, which a contact set does not contain"
@@ -484,8 +473,8 @@ def raisim_layout(selected: SelectedContacts) -> Layout:
     body = contacts.shapes.body
     arrays = (
         *frames_and_worlds(selected),
-        per_contact(selected, "object_a", "int32", (), ("shape0",), itemgetter("shape0")),
-        per_contact(selected, "object_b", "int32", (), ("shape1",), itemgetter("shape1")),
+        stored(selected, "object_a", "shape0", "int32"),
+        stored(selected, "object_b", "shape1", "int32"),
         per_contact(selected, "body_a", "int32", (), PAIR, lambda c: body[c["shape0"]]),
         per_contact(selected, "body_b", "int32", (), PAIR, lambda c: body[c["shape1"]]),
         per_contact(selected, "position", "float64", (3,), POINTS, midpoint),

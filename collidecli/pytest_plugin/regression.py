@@ -10,7 +10,6 @@ import shlex
 import shutil
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 
 from collidecli.cli.streams import console
-from collidecli.commands.diff import DiffRequest, DiffResult, diff, limits
+from collidecli.commands.diff import DiffRequest, diff, limits
 from collidecli.errors import CollideError, InputError, OutputError
 from collidecli.escaping import printable_values
 from collidecli.pytest_plugin.options import REGENERATE, ContactsWarning
@@ -28,32 +27,10 @@ from collidecli.scene.text_format import did_you_mean
 from collidecli.storage.atomic_output import AtomicOutput
 
 MARKER = "contacts_tolerance"
-TOLERANCES = {
-    name: f"--{name.replace('_', '-')}"
-    for name in (
-        "atol",
-        "rtol",
-        "ignore_shallow",
-        "max_missing",
-        "max_extra",
-        "allow_fraction",
-        "fields",
-        "include",
-        "exclude",
-        "pairs_only",
-        "match_frames",
-    )
-} | {"renames": "--rename"}
+_LISTS = ("atol", "rtol", "fields", "include", "exclude")
+_VALUES = ("ignore_shallow", "max_missing", "max_extra", "allow_fraction", "pairs_only", "match_frames")
+TOLERANCES = {name: f"--{name.replace('_', '-')}" for name in (*_LISTS, *_VALUES)} | {"renames": "--rename"}
 """Fields of DiffRequest that a test may set, and the corresponding option of `collide diff`."""
-_LISTS = ("atol", "rtol", "fields", "include", "exclude", "renames")
-
-
-@dataclass(frozen=True)
-class BaselineComparison:
-    """Differences from a baseline. allowed: the fields of DiffRequest that were set."""
-
-    result: DiffResult
-    allowed: dict[str, Any]
 
 
 def tolerance_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,7 +46,7 @@ def tolerance_options(given: Mapping[str, Any]) -> dict[str, Any]:
         if name not in TOLERANCES:
             known = ["rename" if known == "renames" else known for known in TOLERANCES]
             raise InputError(f"'{key}' is no tolerance", MARKER, did_you_mean(key, known))
-        found[name] = _texts(value) if name in _LISTS else _checked(key, value)
+        found[name] = _checked(key, value) if name in _VALUES else _texts(value)
     for name in ("atol", "rtol"):
         limits(found.get(name, ()), TOLERANCES[name])
     return found
@@ -101,11 +78,6 @@ def _texts(value: Any) -> list[str]:
     return [str(one) for one in value]
 
 
-def compare_with_baseline(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> BaselineComparison:
-    """Compares the obtained set with the baseline, which is A. Raises InputError as `diff` does."""
-    return BaselineComparison(diff(DiffRequest(str(baseline), str(obtained), **allowed)), dict(allowed))
-
-
 def diff_command(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> str:
     """The command line of `collide diff` with this comparison."""
     words = ["collide", "diff", str(baseline), str(obtained)]
@@ -114,7 +86,7 @@ def diff_command(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> 
         if value is True:
             words.append(option)
         elif value is not False:
-            words += [word for one in (value if name in _LISTS else [value]) for word in (option, str(one))]
+            words += [word for one in ([value] if name in _VALUES else value) for word in (option, str(one))]
     return shlex.join(words)
 
 
@@ -210,32 +182,28 @@ class ContactsRegression:
         baseline = self._baseline(name)
         if not baseline.exists() and self._written(obtained, baseline):
             if not self._asked("--regen-all"):
-                pytest.fail(
-                    f"Contact set not found beside the test, created:\n- {baseline}\n"
-                    f"inspect it (collide inspect {shlex.quote(str(baseline))}), and commit it: the next run compares"
-                    " with it",
-                    pytrace=False,
-                )
+                words = f"Contact set not found beside the test, created:\n- {baseline}\ninspect it (collide inspect "
+                words += f"{shlex.quote(str(baseline))}), and commit it: the next run compares with it"
+                pytest.fail(words, pytrace=False)
             return
         force = self._asked("--force-regen")
         try:
-            found = compare_with_baseline(baseline, obtained, allowed)
+            found = diff(DiffRequest(str(baseline), str(obtained), **allowed))
         except CollideError as error:
             if not (force or self._asked("--regen-all")) or str(baseline) not in error.where:
                 raise pytest.fail.Exception(str(error), pytrace=False) from None
             found = None
-        if found is not None and found.result.equal:
+        if found is not None and found.equal:
             return
         if force or self._asked("--regen-all"):
             self._written(obtained, baseline, force=True)
             if force:
-                pytest.fail(
-                    f"Contacts differ and --force-regen set, regenerating file at:\n- {baseline}", pytrace=False
-                )
+                words = f"Contacts differ and --force-regen set, regenerating file at:\n- {baseline}"
+                pytest.fail(words, pytrace=False)
             return
         assert found is not None
-        reasons = ", ".join(found.result.reasons)
-        raise ContactsDiffer(self._words(found, baseline, obtained), f"{DIFFERENT}: {reasons}")
+        words = self._words(found.as_dict(), baseline, obtained, allowed)
+        raise ContactsDiffer(words, f"{DIFFERENT}: {', '.join(found.reasons)}")
 
     def _allowed(self) -> dict[str, Any]:
         """Fields of DiffRequest from the markers; the closest marker takes precedence for each name."""
@@ -243,9 +211,8 @@ class ContactsRegression:
         found: dict[str, Any] = {}
         for marker in self._request.node.iter_markers(MARKER):
             if marker.args:
-                pytest.fail(
-                    f"{MARKER} takes keyword arguments, such as atol=1e-6, and not {marker.args[0]!r}", pytrace=False
-                )
+                words = f"{MARKER} takes keyword arguments, such as atol=1e-6, and not {marker.args[0]!r}"
+                pytest.fail(words, pytrace=False)
             found = {**marker.kwargs, **found}
         try:
             return tolerance_options(found)
@@ -272,18 +239,17 @@ class ContactsRegression:
             raise pytest.fail.Exception(words, pytrace=False) from None
         return True
 
-    def _words(self, found: BaselineComparison, baseline: Path, obtained: Path) -> str:
+    def _words(self, record: Mapping[str, Any], baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> str:
         """Table of differences and paths of the files; writes the report beside the obtained file."""
-        record = found.result.as_dict()
         report = obtained.with_name(obtained.name.replace(".obtained.h5", ".diff.md"))
         report.write_text(markdown(record), encoding="utf-8")
-        page = write_page(baseline, obtained, report.with_suffix(".html"), found.allowed)
+        page = write_page(baseline, obtained, report.with_suffix(".html"), allowed)
         rows = {
             "baseline": baseline,
             "obtained": obtained,
             "report": report,
             **({"page": page} if page else {}),
-            "look": diff_command(baseline, obtained, found.allowed),
+            "look": diff_command(baseline, obtained, allowed),
             "accept": f"pytest {self._request.node.nodeid.split('[')[0]} --force-regen",
         }
         lines = [f"{name:10}{value}" for name, value in rows.items()]
