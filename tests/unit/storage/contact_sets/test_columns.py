@@ -34,10 +34,10 @@ from tests.support.contact_sets import (
     split,
     write_contact_set,
 )
+from tests.unit.storage.contact_sets.test_check import attribute, drop, edit, put, replaced, words
 
 FRAMES = 6
 RULES = tuple(RULE_COLUMNS)
-GOLDEN = Path(__file__).parents[3] / "golden" / "contacts_1_1.h5"
 
 
 def model_of(rule: str, forced: bool = True) -> Model:
@@ -76,10 +76,6 @@ def made(request, tmp_path):
     return tmp_path / "a.h5", model, write(tmp_path / "a.h5", model, chunk_rows=50)
 
 
-def words(path: Path) -> str:
-    return "\n".join(str(finding) for finding in check_file(path))
-
-
 def test_columns_and_surfaces_are_read_back_and_good(made):
     path, model, columns = made
     assert check_file(path) == []
@@ -99,25 +95,21 @@ def test_columns_and_surfaces_are_read_back_and_good(made):
         for column in OPTIONAL_COLUMNS:
             if column.name in columns:
                 assert file[f"rigid_contacts/{column.name}"].attrs.get("unit", "") == column.unit
-    material = model.shapes.material
+        assert ("solref" in file["model/shape"]) == (model.material_rule == "mujoco")
+        assert ("restitution" in file["model/shape"]) == (model.material_rule == "combine")
     known = {
         "combine": ("restitution", "static_friction", "friction_combine"),
         "mujoco": ("condim", "solref", "solimp"),
     }
     with ContactSet.open(path) as contacts:
         assert contacts.material_rule == model.material_rule
-        assert contacts.materials is not None
         for name in ("friction", "torsional_friction", "contact_ke", *known[model.material_rule]):
-            np.testing.assert_array_equal(getattr(contacts.materials, name), getattr(material, name))
+            np.testing.assert_array_equal(getattr(contacts.materials, name), getattr(model.shapes.material, name))
+        assert contacts.file["model/shape/contact_ke"].attrs["unit"] == "N/m"
+        assert contacts.file["model/shape/rolling_friction"].attrs["unit"] == "m"
         if model.material_rule == "mujoco":
             np.testing.assert_array_equal(contacts.forced_materials.friction, model.forced_material.friction)
             assert contacts.forced_materials.condim.tolist() == [1, 0]
-    with h5py.File(path) as file:
-        held = set(file["model/shape"])
-        assert ("solref" in held) == (model.material_rule == "mujoco")
-        assert ("restitution" in held) == (model.material_rule == "combine")
-        assert file["model/shape/contact_ke"].attrs["unit"] == "N/m"
-        assert file["model/shape/rolling_friction"].attrs["unit"] == "m"
 
 
 def test_only_columns_that_are_asked_for_are_written_and_all_change_the_content_hash(tmp_path):
@@ -140,13 +132,12 @@ def test_only_columns_that_are_asked_for_are_written_and_all_change_the_content_
 
 @pytest.mark.parametrize(("rule", "name"), [(rule, name) for rule in RULES for name in RULE_COLUMNS[rule]])
 def test_one_wrong_value_of_any_column_is_found(tmp_path, rule, name):
-    path = tmp_path / "a.h5"
-    write(path, model_of(rule))
-    with h5py.File(path, "r+") as file:
+    write(tmp_path / "a.h5", model_of(rule))
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
         column = file[f"rigid_contacts/{name}"]
         values = column[-1]
         column[-1] = values + 1 if name == "condim" else np.nextafter(values, np.float32(9))
-    assert f"{name} does not follow from the pair's two surfaces" in words(path)
+    assert f"{name} does not follow from the pair's two surfaces" in words(tmp_path / "a.h5")
 
 
 @pytest.mark.parametrize(
@@ -157,17 +148,14 @@ def test_one_wrong_value_of_any_column_is_found(tmp_path, rule, name):
     ],
 )
 def test_one_wrong_surface_is_found_by_its_contacts(tmp_path, rule, name):
-    path = tmp_path / "a.h5"
-    write(path, model_of(rule, forced=False))
-    with h5py.File(path, "r+") as file:
-        table = file[f"model/shape/{name}"]
-        table[1] = table[1] + 1
-    assert "does not follow from the pair's two surfaces" in words(path)
+    write(tmp_path / "a.h5", model_of(rule, forced=False))
+    edit(tmp_path / "a.h5", lambda file: file[f"model/shape/{name}"].__setitem__(1, file[f"model/shape/{name}"][1] + 1))
+    assert "does not follow from the pair's two surfaces" in words(tmp_path / "a.h5")
 
 
 def test_forced_pairs_in_another_order_have_the_same_values(made):
     """Columns and separations follow from the pairs' own values, which are looked up by shapes."""
-    path, _, _ = made
+    path = made[0]
     with h5py.File(path, "r+") as file:
         for table in file["model/forced_pair"].values():
             table[...] = table[()][::-1]
@@ -180,26 +168,8 @@ def test_forced_pairs_in_another_order_have_the_same_values(made):
 
 
 def test_a_forced_pair_that_is_listed_twice_is_found(made):
-    path, _, _ = made
-    changed(path, *(replaced(f"/model/forced_pair/shape{k}", np.full(2, k + 1, np.int32)) for k in (0, 1)))
-    assert "/model/forced_pair/shape0, row 1: is the pair of an earlier row" in words(path)
-
-
-def replaced(name, values):
-    def change(file: h5py.File) -> None:
-        unit = file[name].attrs.get("unit")
-        del file[name]
-        file[name] = values
-        if unit is not None:
-            file[name].attrs["unit"] = unit
-
-    return change
-
-
-def changed(path: Path, *changes) -> None:
-    with h5py.File(path, "r+") as file:
-        for change in changes:
-            change(file)
+    edit(made[0], *(replaced(f"/model/forced_pair/shape{k}", np.full(2, k + 1, np.int32)) for k in (0, 1)))
+    assert "/model/forced_pair/shape0, row 1: is the pair of an earlier row" in words(made[0])
 
 
 BROKEN = [
@@ -223,7 +193,7 @@ BROKEN = [
 def test_broken_tables_are_named_and_refused(tmp_path, rule, name, values, expected):
     path = tmp_path / "a.h5"
     write(path, model_of(rule))
-    changed(path, replaced(name, values))
+    edit(path, replaced(name, values))
     (found,) = (line for line in words(path).splitlines() if expected in line)
     assert name in found
     if expected.startswith(("it has", "the shape is", "the type is float64")):
@@ -235,31 +205,12 @@ def test_broken_tables_are_named_and_refused(tmp_path, rule, name, values, expec
 def test_missing_tables_and_unknown_rules_are_named(tmp_path):
     path = tmp_path / "a.h5"
     write(path, model_of("mujoco"))
-    with h5py.File(path, "r+") as file:
-        del file["model/shape/solimp"]
+    edit(path, drop("model/shape/solimp"))
     assert "/model/shape/solimp: the dataset is missing" in words(path)
-    with h5py.File(path, "r+") as file:
-        file["model"].attrs["material_rule"] = "clay"
+    edit(path, attribute("material_rule", "clay", "model"))
     with pytest.raises(InputError, match="material_rule is 'clay'"):
         ContactSet.open(path)
     assert "material_rule is 'clay'" in words(path)
-
-
-def test_version_1_1_is_reread_and_1_0_has_no_surfaces():
-    with ContactSet.open(GOLDEN.with_name("contacts_1_0.h5")) as contacts:
-        assert contacts.materials is None
-        assert (contacts.material_rule, contacts.optional_columns) == ("", ())
-        assert len(contacts.forced_materials) == 2
-    with ContactSet.open(GOLDEN) as contacts:
-        assert contacts.version == (1, 1)
-        assert contacts.material_rule == "mujoco"
-        assert contacts.optional_columns == ("friction", "condim", "solref", "margin0")
-        assert contacts.content_sha256 == "a6763611e77e4327f85b0f63ba0122401e5ff15d59dfe17d246c7079013d0b9d"
-        assert contacts.materials is not None
-        assert contacts.materials.condim.tolist() == [4, 6, 4, 4, 6]
-        last = {name: values[-1] for name, values in contacts.cell(1, 1).columns.items()}
-    assert last["condim"] == 6
-    assert check_file(GOLDEN) == []
 
 
 GROUPS_FRAMES = 20
@@ -275,17 +226,15 @@ def path(tmp_path_factory) -> Path:
     return made
 
 
-def edit(path, made, change) -> Path:
+def edited(path, made, change) -> Path:
     """A changed copy with the content hash of its data."""
     shutil.copyfile(path, made)
-    with h5py.File(made, "r+") as file:
-        change(file)
-        file.attrs["content_sha256"] = documented_hash(file)[0]
+    edit(made, change, lambda file: file.attrs.modify("content_sha256", documented_hash(file)[0]))
     return made
 
 
 def test_blocks_are_the_written_cells_and_an_older_version_has_no_groups(path, tmp_path):
-    made = edit(path, tmp_path / "older.h5", lambda file: file.attrs.create("format_version", [1, 2], dtype=np.int32))
+    made = edited(path, tmp_path / "older.h5", attribute("format_version", np.int32([1, 2])))
     with ContactSet.open(made) as contacts:
         assert contacts.groups == {}
     wanted = split(block_with_groups(MODEL, GROUPS_FRAMES, groups=GROUPS), 1)
@@ -299,11 +248,7 @@ def test_blocks_are_the_written_cells_and_an_older_version_has_no_groups(path, t
             for part in split(block, 1):
                 for name, held in wanted[part.first_cell].groups.items():
                     found = part.groups[name]
-                    for key, values in held.columns.items():
-                        assert np.array_equal(found.columns[key], values), (name, key)
-                    for key, (lengths, values) in held.lists.items():
-                        assert np.array_equal(found.lists[key][0], lengths)
-                        assert np.array_equal(found.lists[key][1], values)
+                    np.testing.assert_equal((found.columns, found.lists), (held.columns, held.lists), name)
     assert check_file(path) == []
 
 
@@ -325,17 +270,9 @@ def test_shapes_of_faces_are_those_of_their_patches_and_the_object_of_each_parti
     assert objects.of(np.arange(3)).tolist() == [0, 0, 2]
 
 
-def put(name, row, value):
-    return lambda file: file[name].__setitem__(row, value)
-
-
-def drop(name):
-    return lambda file: file.__delitem__(name)
-
-
 @pytest.mark.share(3)
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "expected"),
     [
         (put("hydro_patches/shape1", 0, 99), "/hydro_patches, .*a shape is no row of /model/shape"),
         (put("hydro_patches/shape0", 3, -1), "a shape is no row of /model/shape"),
@@ -384,17 +321,16 @@ def drop(name):
         (drop("hydro_patches"), "/hydro_faces: refers to /hydro_patches, which is missing"),
     ],
 )
-def test_a_broken_rule_is_found(path, tmp_path, change, words):
-    made = edit(path, tmp_path / "b.h5", change)
-    found = "\n".join(map(str, check_file(made)))
-    assert re.search(words, found), found
+def test_a_broken_rule_is_found(path, tmp_path, change, expected):
+    found = words(edited(path, tmp_path / "b.h5", change))
+    assert re.search(expected, found), found
 
 
 def test_an_object_of_another_world_is_found(tmp_path):
     """gel is in the worlds of template 0 alone."""
     model = replace(small_model(), world_template=np.array([0, 1, 0], np.int32))
     write_contact_set(tmp_path / "a.h5", model, block_with_groups(model, GROUPS_FRAMES))
-    found = "\n".join(map(str, check_file(tmp_path / "a.h5")))
+    found = words(tmp_path / "a.h5")
     assert re.search("/self_contacts, frame .*, world 1, .*a particle is not in this world", found), found
     assert not re.search("world [02], .*a particle is not in this world", found)
 
@@ -418,8 +354,8 @@ def test_rows_out_of_order_and_repeated_are_found(path, tmp_path):
         for name, value in columns.items():
             file["soft_contacts"][name][row + 1] = value
 
-    found = check_file(edit(path, tmp_path / "b.h5", repeat))
-    assert any("rows are out of order: cell, kind, indices, shape, feature" in one.what for one in found)
+    found = words(edited(path, tmp_path / "b.h5", repeat))
+    assert "rows are out of order: cell, kind, indices, shape, feature" in found
 
 
 @pytest.mark.parametrize(
@@ -430,7 +366,7 @@ def test_rows_out_of_order_and_repeated_are_found(path, tmp_path):
     ],
 )
 def test_a_group_that_is_not_as_specified_is_refused(path, tmp_path, change):
-    made = edit(path, tmp_path / "b.h5", change)
+    made = edited(path, tmp_path / "b.h5", change)
     with pytest.raises(InputError, match=r"group|dataset is missing|not uint8|refers to"):
         ContactSet.open(made)
 
@@ -441,10 +377,9 @@ def test_a_group_that_is_not_as_specified_is_refused(path, tmp_path, change):
 )
 @pytest.mark.parametrize("value", [2**62, -(2**62)])
 def test_hostile_starts_and_references_are_refused_on_reading(path, tmp_path, name, row, value):
-    made = edit(path, tmp_path / "b.h5", put(name, row, value))
+    made = edited(path, tmp_path / "b.h5", put(name, row, value))
     with ContactSet.open(made) as contacts, pytest.raises(InputError):
-        for _ in contacts.blocks(with_groups=True):
-            pass
+        list(contacts.blocks(with_groups=True))
 
 
 def packed(packer: GzipPacker, chunk: np.ndarray) -> bytes:
@@ -472,6 +407,16 @@ def test_a_probe_of_an_earlier_chunk_decides_nothing_but_the_size():
             assert np.array_equal(np.frombuffer(planes, np.uint8).reshape(8, -1).T, chunk.view(np.uint8).reshape(-1, 8))
 
 
+def store(path: Path, parts, chunk_rows: int = 100, name: str = "/x", threads=None, **how) -> None:
+    """A file of one column, appended in parts; how: arguments of ChunkedColumn."""
+    with h5py.File(path, "w") as file:
+        column = ChunkedColumn(NewObjects(file), name, parts[0].dtype, parts[0].shape[1:], **how)
+        columns = ChunkedColumns([column], chunk_rows)
+        for part in parts:
+            columns.append([part], threads)
+        columns.finish(threads)
+
+
 @pytest.mark.parametrize("compression", ["gzip", "none", "lzf", "zstd"])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "int64", "uint8"])
 @pytest.mark.parametrize("row_shape", [(), (3,)])
@@ -481,18 +426,12 @@ def test_any_reader_reads_back_what_was_appended(tmp_path, compression, dtype, r
     rng = np.random.default_rng(1)
     for total, chunk_rows in ((0, 100), (7, 100), (100, 100), (1234, 100), (70_000, 32_768)):
         rows = (rng.normal(size=(total, *row_shape)) * 100).astype(dtype)
-        with h5py.File(tmp_path / "a.h5", "w") as file:
-            column = ChunkedColumn(NewObjects(file), "/g/x", np.dtype(dtype), row_shape, "m", compression)
-            columns = ChunkedColumns([column], chunk_rows)
-            for part in np.array_split(rows, 5):
-                columns.append([part])
-            columns.finish()
+        parts = np.array_split(rows, 5)
+        store(tmp_path / "a.h5", parts, chunk_rows, "/g/x", unit="m", compression=compression)
         with h5py.File(tmp_path / "a.h5") as file:
             dataset = file["/g/x"]
-            assert dataset.dtype == np.dtype(dtype)
+            assert (dataset.dtype, dataset.fletcher32, dataset.attrs["unit"]) == (np.dtype(dtype), True, "m")
             assert np.array_equal(dataset[:], rows)
-            assert dataset.fletcher32
-            assert dataset.attrs["unit"] == "m"
 
 
 @pytest.mark.parametrize("compression", ["gzip", "none", "lzf"])
@@ -533,34 +472,22 @@ def test_a_chunk_that_is_packed_late_has_the_planes_of_its_own_probe(tmp_path):
 
     rows = np.random.default_rng(4).normal(size=(64, 100))
     rows[8:16] = rows[24:32] = 0.0
-    files = []
-    for threads in (None, Late(1)):
-        path = tmp_path / f"{len(files)}.h5"
-        with h5py.File(path, "w") as file:
-            column = ChunkedColumn(NewObjects(file), "/x", rows.dtype, (), "", "gzip", StreamDigest)
-            columns = ChunkedColumns([column], 100)
-            columns.append([rows.reshape(-1)], threads)
-            columns.finish(threads)
-        files.append(path.read_bytes())
-    assert files[0] == files[1]
+    for name, threads in (("a", None), ("b", Late(1))):
+        store(tmp_path / name, [rows.reshape(-1)], 100, threads=threads, digest=StreamDigest)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_an_error_of_a_thread_is_raised(tmp_path, monkeypatch):
     monkeypatch.setattr(GzipPacker, "pack", Mock(side_effect=MemoryError("no memory to pack")))
     threads = ChunkThreads(2)
-    with h5py.File(tmp_path / "a.h5", "w") as file:
-        columns = ChunkedColumns([ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float64))], 100)
-        with pytest.raises(MemoryError, match="no memory to pack"):
-            columns.append([np.zeros(1000)], threads)
+    with pytest.raises(MemoryError, match="no memory to pack"):
+        store(tmp_path / "a.h5", [np.zeros(1000)], threads=threads)
     threads.close()
 
 
 def test_a_short_dataset_takes_no_full_chunk(tmp_path):
-    with h5py.File(tmp_path / "a.h5", "w") as file:
-        column = ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float64), (3,), compression="none")
-        columns = ChunkedColumns([column])
-        columns.append([np.ones((2, 3))])
-        columns.finish()
+    store(tmp_path / "a.h5", [np.ones((2, 3))], 1 << 15, compression="none")
+    with h5py.File(tmp_path / "a.h5") as file:
         assert file["/x"].chunks == (2, 3)
         assert file["/x"].id.get_storage_size() == 2 * 3 * 8 + 4
 
@@ -568,12 +495,8 @@ def test_a_short_dataset_takes_no_full_chunk(tmp_path):
 @pytest.mark.parametrize("compression", ["gzip", "none"])
 def test_the_last_chunk_is_filled_with_zeros(tmp_path, compression):
     """Not with rows of the chunk before it: the same columns make the same bytes, whatever the blocks."""
-    with h5py.File(tmp_path / "a.h5", "w") as file:
-        column = ChunkedColumn(NewObjects(file), "/x", np.dtype(np.int32), compression=compression)
-        columns = ChunkedColumns([column], 10)
-        for value in range(1, 14):
-            columns.append([np.array([value], np.int32)])
-        columns.finish()
+    store(tmp_path / "a.h5", list(np.arange(1, 14, dtype=np.int32)[:, None]), 10, compression=compression)
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
         file["/x"].resize(20, axis=0)
         assert file["/x"][:].tolist() == [*range(1, 14), *([0] * 7)]
 
@@ -581,11 +504,8 @@ def test_the_last_chunk_is_filled_with_zeros(tmp_path, compression):
 @pytest.mark.parametrize("compression", ["gzip", "none"])
 def test_a_changed_byte_is_a_read_error(tmp_path, compression):
     path = tmp_path / "a.h5"
-    with h5py.File(path, "w") as file:
-        column = ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float64), compression=compression)
-        columns = ChunkedColumns([column], 1000)
-        columns.append([np.random.default_rng(0).normal(size=1000)])
-        columns.finish()
+    store(path, [np.random.default_rng(0).normal(size=1000)], 1000, compression=compression)
+    with h5py.File(path) as file:
         place = file["/x"].id.get_chunk_info(0)
     data = bytearray(path.read_bytes())
     data[place.byte_offset + place.size // 2] ^= 1
