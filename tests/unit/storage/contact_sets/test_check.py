@@ -349,8 +349,8 @@ GROUP_NAMES = ["hydro_patches", "hydro_faces", "soft_contacts", "self_contacts"]
     ("version", "sha256", "extents", "groups"),
     [
         ((1, 0), "fe01f1ce38463cddea0cdaaa69daf52fd69b36d51483d8514f0e262dcbf5a7ce", (2, 2, 9), []),
-        ((1, 1), "a6763611e77e4327f85b0f63ba0122401e5ff15d59dfe17d246c7079013d0b9d", (2, 2, 29), []),
-        ((1, 3), "f03d1ac1b96e7f1610c941987ce2d82498d4bfe6d32a6df0d4110f59a5d78594", (2, 2, 8), GROUP_NAMES),
+        ((1, 1), "a6763611e77e4327f85b0f63ba0122401e5ff15d59dfe17d246c7079013d0b9d", (2, 2, 8), []),
+        ((1, 3), "f03d1ac1b96e7f1610c941987ce2d82498d4bfe6d32a6df0d4110f59a5d78594", (2, 2, 29), GROUP_NAMES),
         ((2, 0), "f55f4215e2abfd4947c2a45c58822cdd6a73b7a83ef17d19037f7c841e874120", (1200, 7, 56), GROUP_NAMES),
     ],
 )
