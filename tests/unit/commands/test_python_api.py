@@ -40,11 +40,10 @@ from collidecli.scene.text_format import memory
 from collidecli.storage.h5_chunks import CHUNK_ROWS
 from tests.cli.conftest import write_poses
 from tests.support.contact_sets import block_with_groups, small_model
-from tests.support.engine_runs import ArrayMotion, random_cloud, random_poses
+from tests.support.engine_runs import ArrayMotion, random_cloud
 from tests.support.meshes import blob, grid, point_distances, torus, winding
 from tests.support.oracle import rotation_of
 
-BODIES = ("a", "b", "c")
 SCENE = """<mujoco>
   <worldbody>
     <geom name="floor" type="plane" size="0 0 1"/>
@@ -53,20 +52,6 @@ SCENE = """<mujoco>
     <body name="c" pos="6 0 1"><freejoint/><geom name="c" type="capsule" size="0.2 0.5"/></body>
   </worldbody>
 </mujoco>
-"""
-STAGE = """#usda 1.0
-(
-    metersPerUnit = 1
-    upAxis = "Z"
-)
-def Sphere "Ball" (
-    prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]
-)
-{
-    double radius = 0.5
-    double3 xformOp:translate = (0, 0, 0.4)
-    uniform token[] xformOpOrder = ["xformOp:translate"]
-}
 """
 
 
@@ -87,11 +72,14 @@ def mjcf_model(tmp_path, world_count: int = 1):
     return builder.finalize(world_count=world_count)
 
 
-def test_examples():
-    assert doctest.testmod(collidecli).attempted > 5
-    assert doctest.testmod(collidecli).failed == 0
-    text = Path("docs/reference/python.md").read_text()
-    exec(text.split("```python")[1].split("```")[0], {})
+def test_examples_and_public_names():
+    tried = doctest.testmod(collidecli)
+    assert (tried.attempted > 5, tried.failed) == (True, 0)
+    for name in collidecli.__all__:
+        assert getattr(collidecli, name).__name__ == name
+        assert name in dir(collidecli)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = collidecli.no_such_name
 
 
 def test_importing_the_package_alone_is_light_and_it_is_a_program():
@@ -101,21 +89,12 @@ def test_importing_the_package_alone_is_light_and_it_is_a_program():
     assert done.stdout == f"collide {collidecli.__version__}\n"
 
 
-def test_every_public_name_is_there():
-    for name in collidecli.__all__:
-        assert getattr(collidecli, name).__name__ == name
-        assert name in dir(collidecli)
-    with pytest.raises(AttributeError, match="no_such_name"):
-        _ = collidecli.no_such_name
-
-
 @pytest.mark.parametrize("float_type", ["float32", "float64"])
 def test_same_contacts_as_the_file_of_a_run(tmp_path, body_q, float_type):
     poses = body_q.astype(float_type)
-    write_poses(tmp_path / "motion.h5", poses, BODIES)
+    write_poses(tmp_path / "motion.h5", poses, "abc")
     model = mjcf_model(tmp_path, 2)
-    output = str(tmp_path / "out.contacts.h5")
-    scene, motion = str(tmp_path / "scene.xml"), str(tmp_path / "motion.h5")
+    output, scene, motion = (str(tmp_path / name) for name in ("out.contacts.h5", "scene.xml", "motion.h5"))
     run(RunRequest(scenes=[scene], output=output, trajectory=motion, worlds=2))
     contacts = collidecli.collide(model, poses)
     assert contacts.point0.dtype == float_type
@@ -131,13 +110,8 @@ def test_same_contacts_as_the_file_of_a_run(tmp_path, body_q, float_type):
             np.testing.assert_array_equal(cell.distance, block.columns["distance"])
 
 
-def test_no_motion_is_the_resting_pose_and_a_motion_may_be_given(tmp_path):
-    (tmp_path / "ball.usda").write_text(STAGE)
-    builder = ModelBuilder()
-    imported = builder.add_usd(tmp_path / "ball.usda")
-    builder.add_ground_plane()
-    model = builder.finalize()
-    assert imported.motion(model) is None
+def test_no_motion_is_the_resting_pose_and_a_motion_may_be_given():
+    model = ball_on_floor().finalize()
     contacts = collidecli.collide(model)
     assert (contacts.frame_count, contacts.world_count, contacts.rigid_contact_count) == (1, 1, 1)
     np.testing.assert_allclose(contacts.distance, [-0.1], atol=1e-7)
@@ -201,20 +175,35 @@ def test_poses_that_do_not_fit_are_refused(body_q, words):
         collidecli.collide(ball_on_floor().finalize(world_count=3), body_q, chunk_cells=2)
 
 
-WRONG_OPTIONS = {"broad_phase": "octree", "narrow_phase": "sat", "pipeline": "classic", "gap_rule": "mean", "gap": -0.1}
-WRONG_OPTIONS |= {"margin": float("nan"), "max_contacts_per_pair": -1, "threads": 1.5, "chunk_cells": -2}
-WRONG_OPTIONS |= {"device": "abacus", "hydro": "some", "hydro_stiffness": 0.0, "hydro_resolution": 0}
-WRONG_OPTIONS |= {"hydro_fallback": "box"}
+WRONG_OPTIONS = {
+    **{"broad_phase": "octree", "narrow_phase": "sat", "pipeline": "classic", "gap_rule": "mean", "gap": -0.1},
+    **{"margin": float("nan"), "max_contacts_per_pair": -1, "threads": 1.5, "chunk_cells": -2, "device": "abacus"},
+    **{"hydro": "some", "hydro_stiffness": 0.0, "hydro_resolution": 0, "hydro_fallback": "box"},
+}
 
 
 @pytest.mark.parametrize(
-    "options",
-    [*({name: value} for name, value in WRONG_OPTIONS.items()), {"pipeline": "standard", "broad_phase": "sap"}],
+    ("options", "words"),
+    [
+        *(({name: value}, name) for name, value in WRONG_OPTIONS.items()),
+        ({"pipeline": "standard", "broad_phase": "sap"}, "pipeline"),
+        ({"gaps": 0.1}, r"(?s)'gaps'.*did you mean gap"),
+        ({"gap": "1 mile"}, "'1 mile' is not a length"),
+        *(({"gap": gap}, "gap must be at least zero") for gap in ("-1mm", (0.1, 0.2), np.zeros(2))),
+    ],
     ids=str,
 )
-def test_options_that_are_none_are_refused_by_name(options):
-    with pytest.raises(InputError, match=str(next(iter(options)))):
+def test_options_that_are_none_are_refused_by_name(options, words):
+    with pytest.raises(InputError, match=words):
         collidecli.collide(ball_on_floor().finalize(), **options)
+
+
+def test_options_of_a_run_are_parameters_by_name():
+    """The declarations of the options give the signature."""
+    parameters = inspect.signature(collidecli.collide).parameters
+    assert parameters["gap"].default is None
+    assert parameters["cache_limit"].default == EngineOptions().cache_limit
+    assert parameters.keys() & {"static_pairs", "buffer_fraction", "options"} == set()
     with pytest.raises(InputError, match="chunk_cells is -1"):
         replace(EngineOptions(), chunk_cells=-1).checked()
 
@@ -225,12 +214,6 @@ def test_a_cell_that_is_not_there_is_refused(place):
         collidecli.collide(ball_on_floor().finalize()).cell(*place)
 
 
-@pytest.mark.parametrize("gap", ["1 mile", "-1mm", (0.1, 0.2), np.zeros(2)])
-def test_a_gap_that_is_no_number(gap):
-    with pytest.raises(InputError, match=r"gap must be at least zero|'1 mile' is not a length"):
-        collidecli.collide(ball_on_floor().finalize(), device="cpu", gap=gap)
-
-
 def test_one_optional_column_may_be_named_without_a_list():
     contacts = collidecli.collide(ball_on_floor().finalize(), device="cpu", columns="friction")
     assert list(contacts.columns) == ["friction"]
@@ -238,14 +221,14 @@ def test_one_optional_column_may_be_named_without_a_list():
 
 
 def test_files_of_another_kind_and_a_builder_in_place_of_a_model_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"nothing\.h5"):
-        collidecli.open_contacts(tmp_path / "nothing.h5")
-    with pytest.raises(InputError, match=r"add_usd reads it"):
-        ModelBuilder().add_mjcf(tmp_path / "a.usda")
-    with pytest.raises(InputError, match=r"add_mjcf reads it"):
-        ModelBuilder().add_usd(tmp_path / "a.XML")
-    with pytest.raises(InputError, match=r"model is a ModelBuilder\n.*finalize"):
-        collidecli.collide(ball_on_floor(), device="cpu")  # pyright: ignore[reportArgumentType]
+    for words, call in (
+        (r"nothing\.h5", lambda: collidecli.open_contacts(tmp_path / "nothing.h5")),
+        ("add_usd reads it", lambda: ModelBuilder().add_mjcf(tmp_path / "a.usda")),
+        ("add_mjcf reads it", lambda: ModelBuilder().add_usd(tmp_path / "a.XML")),
+        (r"model is a ModelBuilder\n.*finalize", lambda: collidecli.collide(ball_on_floor(), device="cpu")),
+    ):
+        with pytest.raises(InputError, match=words):
+            call()
 
 
 def test_zeros_have_no_sign():
@@ -268,7 +251,6 @@ def test_run_gives_the_contacts_of_the_command(tmp_path):
     options = {"frames": "0:40", "gap": 0.02, "device": "cpu", "columns": "friction"}
     assert collidecli.run(scene, motion, output, **options) == str(output)
     held = collidecli.run(scene, motion, **options)
-    assert isinstance(held, collidecli.Contacts)
     assert held.rigid_contact_count > 0
     assert repr(collidecli.run(scene, motion, **options | {"frames": slice(0, 40)})) == repr(held)
     last = collidecli.run(scene, motion, **options | {"frames": 39})
@@ -276,9 +258,8 @@ def test_run_gives_the_contacts_of_the_command(tmp_path):
     with collidecli.open_contacts(output) as written:
         assert held.shape_path == held.cell(39).shape_path == written.shapes.path
         assert (held.frame_count, held.world_count) == (written.frame_count, written.world_count) == (40, 1)
-        for name in (*(column.name for column in RIGID_COLUMNS), "friction"):
-            values = held.columns[name] if name == "friction" else getattr(held, name)
-            np.testing.assert_array_equal(values, written.column(name))
+        np.testing.assert_array_equal(held.columns["friction"], written.column("friction"))
+        np.testing.assert_array_equal(held.distance, written.column("distance"))
         assert written.config["gap"] == 0.02
     with pytest.raises(collidecli.OutputError, match="exists already"):
         collidecli.run(scene, motion, output, **options)
@@ -307,22 +288,25 @@ def test_a_recording_and_its_poses():
 
 @pytest.mark.parametrize("form", [dict, lambda entries: [f"{old}={new}" for old, new in entries]])
 def test_every_method_for_files_takes_an_asset_map(tmp_path, form):
-    (tmp_path / "parts").mkdir()
     ball = '(\ndefaultPrim = "p"\n)\ndef Sphere "p" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {}\n'
-    (tmp_path / "parts" / "ball.usda").write_text(f"#usda 1.0\n{ball}")
-    (tmp_path / "s.usda").write_text('#usda 1.0\ndef "p" (references = @/gone/ball.usda@) {}\n')
     corners = ["v 0 0 0", "v 1 0 0", "v 0 1 0", "v 0 0 1", "f 1 3 2", "f 1 2 4", "f 1 4 3", "f 2 3 4"]
-    (tmp_path / "parts" / "wedge.obj").write_text("\n".join(corners))
-    mesh = '<mesh name="m" file="/gone/wedge.obj"/>'
-    geom = '<geom type="mesh" mesh="m"/>'
-    (tmp_path / "s.xml").write_text(f"<mujoco><asset>{mesh}</asset><worldbody>{geom}</worldbody></mujoco>")
+    mesh, geom = '<mesh name="m" file="/gone/wedge.obj"/>', '<geom type="mesh" mesh="m"/>'
     link = '<collision><geometry><mesh filename="/gone/wedge.obj"/></geometry></collision>'
-    (tmp_path / "s.urdf").write_text(f'<robot name="r"><link name="l">{link}</link></robot>')
+    (tmp_path / "parts").mkdir()
+    for name, text in {
+        "parts/ball.usda": f"#usda 1.0\n{ball}",
+        "s.usda": '#usda 1.0\ndef "p" (references = @/gone/ball.usda@) {}\n',
+        "parts/wedge.obj": "\n".join(corners),
+        "s.xml": f"<mujoco><asset>{mesh}</asset><worldbody>{geom}</worldbody></mujoco>",
+        "s.urdf": f'<robot name="r"><link name="l">{link}</link></robot>',
+    }.items():
+        (tmp_path / name).write_text(text)
     given = form([("/gone", str(tmp_path / "parts"))])
     for name, add in (("s.usda", "add_usd"), ("s.xml", "add_mjcf"), ("s.urdf", "add_mjcf")):
         builder = collidecli.ModelBuilder()
-        getattr(builder, add)(tmp_path / name, asset_map=given)
-        assert len(builder.finalize().shapes.path) == 1, name
+        imported = getattr(builder, add)(tmp_path / name, asset_map=given)
+        model = builder.finalize()
+        assert (len(model.shapes.path), imported.motion(model)) == (1, None), name
 
 
 def test_hydroelastic_surfaces_in_memory():
@@ -459,33 +443,6 @@ def test_contacts_in_memory_are_those_of_the_file(tmp_path):
     del held, sources
     gc.collect()
     assert not folder.exists()
-
-
-def test_distances_of_convex_shapes_are_those_of_coal():
-    coal = pytest.importorskip("coal")
-    rng = np.random.default_rng(6)
-    cloud = 4.0 * random_cloud(rng)
-    vectors = coal.StdVec_Vec3s()
-    vectors.extend(list(cloud))
-    pairs = [
-        (Shape("box", hx=0.5, hy=0.9, hz=0.3), coal.Box(1.0, 1.8, 0.6)),
-        (Shape("sphere", radius=0.7), coal.Sphere(0.7)),
-        (Shape("capsule", radius=0.3, half_height=0.8), coal.Capsule(0.3, 1.6)),
-        (Shape("cylinder", radius=0.4, half_height=0.7), coal.Cylinder(0.4, 1.4)),
-        (Shape("cone", radius=0.6, half_height=0.5), coal.Cone(0.6, 1.0)),
-        (Shape("ellipsoid", rx=0.3, ry=0.6, rz=1.0), coal.Ellipsoid(0.3, 0.6, 1.0)),
-        (Shape("convex_hull", vertices=cloud), coal.Convex.convexHull(vectors, True, "Qt")),
-    ]
-    poses = random_poses(rng, (20, 2), 2.0)
-    for first, theirs_first in pairs:
-        for second, theirs_second in pairs:
-            found = collidecli.distance(first, second, pose_a=poses[:, 0], pose_b=poses[:, 1])
-            for k in np.flatnonzero(found.distance > 1e-3):
-                placed = [coal.Transform3s(rotation_of(pose), pose[:3]) for pose in poses[k]]
-                request, result = coal.DistanceRequest(), coal.DistanceResult()
-                request.gjk_tolerance = 1e-10
-                theirs = coal.distance(theirs_first, placed[0], theirs_second, placed[1], request, result)
-                assert found.distance[k] == pytest.approx(theirs, abs=1e-6)
 
 
 def test_clearance_of_a_model_in_motion():
@@ -640,19 +597,10 @@ def test_counts_of_groups_do_not_depend_on_the_blocks():
         assert [name for name in (deepest.shape0, deepest.shape1) if name] == names
 
 
-@pytest.mark.parametrize(
-    ("intervals", "seconds"),
-    [
-        ([], 0.0),
-        ([(1.0, 3.0)], 2.0),
-        ([(1.0, 3.0), (5.0, 6.0)], 3.0),
-        ([(2.0, 12.0), (0.0, 10.0)], 12.0),
-        ([(0.0, 10.0), (2.0, 3.0)], 10.0),
-        ([(0.0, 1.0), (1.0, 2.0)], 2.0),
-    ],
-)
-def test_covered_seconds(intervals, seconds):
-    assert covered_seconds(intervals) == seconds
+def test_covered_seconds():
+    cases = [([], 0.0), ([(1.0, 3.0)], 2.0), ([(1.0, 3.0), (5.0, 6.0)], 3.0), ([(2.0, 12.0), (0.0, 10.0)], 12.0)]
+    cases += [([(0.0, 10.0), (2.0, 3.0)], 10.0), ([(0.0, 1.0), (1.0, 2.0)], 2.0)]
+    assert [covered_seconds(intervals) for intervals, _ in cases] == [seconds for _, seconds in cases]
 
 
 def test_time_of_compilation_is_no_time_of_the_run(monkeypatch):
@@ -710,13 +658,3 @@ def test_a_limit_too_small_for_a_frame_is_refused_with_what_is_enough_and_that_i
     assert (shares.chunk_cells, shares.chunk_rows) == (64, LEAST_CHUNK_ROWS)
     with pytest.raises(InputError):
         shared_out((enough - 1) * MIB, model, motion, 640)
-
-
-def test_options_of_a_run_are_parameters_by_name():
-    """The declarations of the options give the signature; an unknown one is refused with the most similar one."""
-    parameters = inspect.signature(collidecli.collide).parameters
-    assert parameters["gap"].default is None
-    assert parameters["cache_limit"].default == EngineOptions().cache_limit
-    assert parameters.keys() & {"static_pairs", "buffer_fraction", "options"} == set()
-    with pytest.raises(InputError, match=r"(?s)'gaps'.*did you mean gap"):
-        collidecli.collide(ModelBuilder().finalize(), gaps=0.1)
