@@ -11,16 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from collidecli.analysis.summary import MotionDepths, TimeBins, depths_of, leading_run
-from collidecli.commands.audit_sources import (
-    STEPS_LEFT_OUT,
-    AuditLimits,
-    AuditSource,
-    PairLimits,
-    audited_contact_set,
-    audited_scene,
-    tunnel_steps,
-    undecided_note,
-)
+from collidecli.commands import audit_sources
+from collidecli.commands.audit_sources import AuditLimits, AuditSource, PairLimits
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending
 from collidecli.commands.scenes import EngineRequest
 from collidecli.errors import InputError
@@ -182,7 +174,7 @@ def audit(request: AuditRequest, progress: Progress = None) -> Audit:
     baseline = _read_baseline(request.against) if request.against else None
     with _source(request) as source:
         if request.sweep and source.swept is None:
-            if STEPS_LEFT_OUT in source.notes:
+            if audit_sources.STEPS_LEFT_OUT in source.notes:
                 raise InputError("the frames are not consecutive", "--frames", "select a range of frames")
             raise InputError("the contact set has no contacts between frames", source.name, "run with --sweep")
         return _audited(source, limits, baseline, request, progress)
@@ -192,7 +184,7 @@ def audit(request: AuditRequest, progress: Progress = None) -> Audit:
 def _source(request: AuditRequest) -> Iterator[AuditSource]:
     names = request.limits.self_bodies
     if request.scene is not None:
-        with audited_scene(request.scene, names) as source:
+        with audit_sources.audited_scene(request.scene, names) as source:
             yield source
         return
     if request.overlap_volume or request.deepest_point:
@@ -201,7 +193,7 @@ def _source(request: AuditRequest) -> Iterator[AuditSource]:
     if request.limits.self is not None and not names:
         what = "a contact set has no joints, so that bodies of one robot are not known"
         raise InputError(what, "--self", "name them with --self-bodies, or audit the scene")
-    with audited_contact_set(request.contacts, request.frames, names) as source:
+    with audit_sources.audited_contact_set(request.contacts, request.frames, names) as source:
         yield source
 
 
@@ -306,8 +298,8 @@ def _tunnels(source: AuditSource, of_pairs: PairLimits, usable: np.ndarray) -> l
     bad = found.cell[~allowed]
     both = np.concatenate([bad, bad + source.world_count])
     usable[both[both < len(usable)]] = False
-    source.notes.extend(undecided_note(found.undecided))
-    return tunnel_steps(found, source.shapes.names, source.frames, source.world_count, allowed)
+    source.notes.extend(audit_sources.undecided_note(found.undecided))
+    return audit_sources.tunnel_steps(found, source.shapes.names, source.frames, source.world_count, allowed)
 
 
 def _check_tunnels(tunnels: list[dict[str, Any]], baseline: dict[str, Any] | None) -> dict[str, Any]:

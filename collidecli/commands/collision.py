@@ -14,21 +14,13 @@ import warp as wp
 from collidecli.analysis.summary import touches_of
 from collidecli.commands.scenes import SceneCache
 from collidecli.commands.timing import TimingReport
+from collidecli.engine import scheduler
 from collidecli.engine.cells import MAX_SHIFT, PoseBatch
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
 from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, CollisionPipeline, build_pipeline
 from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import kernel_cache_notes
-from collidecli.engine.scheduler import (
-    Workers,
-    batch_size,
-    default_memory_limit,
-    engine_memory,
-    first_batch_cells,
-    processing_threads,
-    worker_count,
-)
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in, recorded_particles
@@ -147,7 +139,7 @@ class Collision:
             episodes = episodes_in(self.motion, world_count)
             tracker = ContactTracker(model, self.contact.sticky_contacts, episodes)
         held: deque[PoseBatch] = deque()
-        with Workers(self.pipeline, self.workers, self.memory_limit) as pool:
+        with scheduler.Workers(self.pipeline, self.workers, self.memory_limit) as pool:
             batches = pose_batches(self.motion, model, self.chunk_cells, timing, self.contact.sweep)
             if tracker is not None:
                 batches = _append_batches(batches, held)
@@ -217,8 +209,8 @@ def prepare_collision(
         key = (contact, engine, device.alias, np.dtype(motion.float_type).str)
         pipeline, choice = build() if cache is None else cache.pipeline(model, key, build)
         array_loops.use_compiled()
-    workers = worker_count(engine.threads, has_own_memory(device))
-    cells = batch_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
+    workers = scheduler.worker_count(engine.threads, has_own_memory(device))
+    cells = scheduler.batch_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
     shares = None
     if engine.memory_limit:
         shares = shared_out(engine.memory_limit, model, motion, cells, columns)
@@ -228,9 +220,11 @@ def prepare_collision(
         pipeline=pipeline,
         choice=choice,
         workers=workers,
-        writing_threads=processing_threads(engine.threads),
+        writing_threads=scheduler.processing_threads(engine.threads),
         chunk_cells=cells if shares is None else shares.chunk_cells,
-        memory_limit=engine_memory(default_memory_limit() if shares is None else shares.engine_bytes, device),
+        memory_limit=scheduler.engine_memory(
+            scheduler.default_memory_limit() if shares is None else shares.engine_bytes, device
+        ),
         contact=contact,
         chunk_rows=0 if shares is None else shares.chunk_rows,
         notes=(*pipeline.notes, *fields.notes, *kernel_cache_notes()),
@@ -274,7 +268,7 @@ def pose_batches(
     least = READ_BYTES // max(1, frame_bytes)
     held, poses, positions = range(0), np.zeros(0), None
     resting = model.particles.position[None, None] if len(model.particles) else None
-    in_first = first_batch_cells(cells, cell_count, world_count << MAX_SHIFT)
+    in_first = scheduler.first_batch_cells(cells, cell_count, world_count << MAX_SHIFT)
     for first in (0, *range(in_first, cell_count, cells)):
         count = in_first if first == 0 else min(cells, cell_count - first)
         frames = range(first // world_count, (first + count - 1) // world_count + 1)

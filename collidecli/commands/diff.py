@@ -10,28 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from collidecli.analysis import differences
 from collidecli.analysis.alignment import Contacts, FrameAlignment, align_frames, match_contacts
-from collidecli.analysis.differences import (
-    BINS,
-    CHANGED,
-    EXTRA,
-    KINDS,
-    LEAST_DECADE,
-    MISSING,
-    FieldTally,
-    PairTally,
-    TableDifferences,
-    Tolerances,
-)
-from collidecli.commands.diff_blocks import (
-    DiffRequest,
-    ModelComparison,
-    Side,
-    compare_groups,
-    compare_models,
-    group_fields,
-    side_by_side,
-)
+from collidecli.analysis.differences import FieldTally, TableDifferences, Tolerances
+from collidecli.commands import diff_blocks
+from collidecli.commands.diff_blocks import DiffRequest, ModelComparison, Side
 from collidecli.commands.results import Progress, Result
 from collidecli.errors import InputError
 from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, RIGID_CONTACTS, group_words
@@ -65,7 +48,7 @@ def compare(
     request: DiffRequest, tolerances: Tolerances, a: ContactSet, b: ContactSet, progress: Progress = None
 ) -> Comparison:
     """The comparison of two open contact sets. Raises InputError for frames that cannot be matched."""
-    model = compare_models(a, b, tolerances, request)
+    model = diff_blocks.compare_models(a, b, tolerances, request)
     names = _compared(request, a, b)
     try:
         frames = align_frames(a.step, a.time, b.step, b.time, request.match_frames)
@@ -83,14 +66,14 @@ def compare(
         for contacts, numbers in ((a, shapes.number_a), (b, shapes.number_b))
     ]
     count = len(shapes.names)
-    for block in side_by_side(sides[0], sides[1], frames, request.block_rows):
+    for block in diff_blocks.side_by_side(sides[0], sides[1], frames, request.block_rows):
         if block.a is None or block.b is None:
             found.add_same(block.same)
         else:
             found.add(block.a, block.b, match_contacts(block.a, block.b, count), block.first)
         if progress is not None and worlds:
             progress(block.first // worlds, len(frames.a))
-    groups = compare_groups(a, b, frames, request, model, tolerances)
+    groups = diff_blocks.compare_groups(a, b, frames, request, model, tolerances)
     compared = Comparison(request, tolerances, model, frames, found, groups)
     if found.first_cell >= 0:
         compared.notes += _shift_notes(compared, sides, worlds)
@@ -105,7 +88,7 @@ def _compared(request: DiffRequest, a: ContactSet, b: ContactSet) -> list[str]:
         field[0]
         for group in GROUPS
         if group.name in a.groups and group.name in b.groups
-        for field in group_fields(group)
+        for field in diff_blocks.group_fields(group)
     ]
     for name in request.fields:
         if name not in (*shared, *of_groups):
@@ -135,7 +118,7 @@ def limits(texts: Sequence[str], option: str) -> dict[str, float]:
     tolerance.
     """
     named = [(c.name, c.unit, c.dtype) for c in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)]
-    named += [one for group in GROUPS for one in group_fields(group)]
+    named += [one for group in GROUPS for one in diff_blocks.group_fields(group)]
     units = dict.fromkeys(_SHAPE_FIELDS, "") | {name: unit for name, unit, dtype in named if dtype.kind == "f"}
     units |= {"time": "s", "normal": "rad", "margin": "m", "gap": "m"}
     if option == "--rtol":
@@ -333,9 +316,9 @@ def _row_counts(found: TableDifferences) -> dict[str, int]:
 
 def _allowed(request: DiffRequest, found: TableDifferences) -> dict[str, int]:
     return {
-        MISSING: max(request.max_missing, share_of(request.allow_fraction, found.rows_a)),
-        EXTRA: max(request.max_extra, share_of(request.allow_fraction, found.rows_b)),
-        CHANGED: share_of(request.allow_fraction, found.matched),
+        differences.MISSING: max(request.max_missing, share_of(request.allow_fraction, found.rows_a)),
+        differences.EXTRA: max(request.max_extra, share_of(request.allow_fraction, found.rows_b)),
+        differences.CHANGED: share_of(request.allow_fraction, found.matched),
     }
 
 
@@ -424,8 +407,8 @@ def _contacts(compared: Comparison, a: ContactSet, b: ContactSet, cells: _Cells)
     return {
         "what": "pairs" if request.pairs_only else "contacts",
         **_row_counts(found),
-        "missing_pairs": found.pair_cells[MISSING],
-        "extra_pairs": found.pair_cells[EXTRA],
+        "missing_pairs": found.pair_cells[differences.MISSING],
+        "extra_pairs": found.pair_cells[differences.EXTRA],
         "ignored_shallow": found.ignored_shallow,
         "at_limit": {
             **found.at_limit,
@@ -479,7 +462,7 @@ def _reasons(
 def _beyond(found: dict[str, Any], noun: str, of: str) -> list[str]:
     """The kinds of differences of a table of which there are more than allowed."""
     reasons = []
-    for kind in KINDS:
+    for kind in differences.KINDS:
         if found[kind] > (allowed := found["allowed"][kind]):
             words = f"{plural(found[kind], noun)}{of} {kind}"
             reasons.append(f"{words}, and {count(allowed)} allowed" if allowed else words)
@@ -487,7 +470,7 @@ def _beyond(found: dict[str, Any], noun: str, of: str) -> list[str]:
 
 
 def _pairs(found: TableDifferences, cells: _Cells, first: int) -> dict[str, Any]:
-    tallies: list[tuple[tuple[int, int], PairTally]] = list(found.pairs.items())
+    tallies: list[tuple[tuple[int, int], differences.PairTally]] = list(found.pairs.items())
     tallies.sort(key=lambda item: (item[1].first_cell, item[0]))
     return {
         "differing": len(tallies),
@@ -510,7 +493,7 @@ def _field(tally: FieldTally, compared: Comparison, cells: _Cells) -> dict[str, 
     worst = None
     if at is not None:
         worst = {**cells(at["cell"]), **cells.pair(at["pair"]), "a": at["a"], "b": at["b"]}
-    edges = [None, *(float(f"1e{LEAST_DECADE + n}") for n in range(1, BINS))]
+    edges = [None, *(float(f"1e{differences.LEAST_DECADE + n}") for n in range(1, differences.BINS))]
     return {
         "name": tally.name,
         "unit": tally.unit,

@@ -9,20 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.alignment import (
-    Contacts,
-    FrameAlignment,
-    ParticleAlignment,
-    ShapeAlignment,
-    ShapeDifference,
-    ShapeRecords,
-    align_particles,
-    align_shapes,
-    contacts_of,
-    in_order_of_shapes,
-    kept_rows,
-    match_rows,
-)
+from collidecli.analysis import alignment
+from collidecli.analysis.alignment import Contacts, FrameAlignment, ShapeDifference
 from collidecli.analysis.differences import GAP, FieldTally, TableDifferences, Tolerances, deviations, pairs_alone
 from collidecli.analysis.patterns import NamedItems
 from collidecli.errors import InputError
@@ -37,6 +25,7 @@ from collidecli.scene.tables import (
     columns_of_sides,
     shapes_of,
 )
+from collidecli.storage.contact_sets import reader
 from collidecli.storage.contact_sets.check import (
     check_body_rows,
     check_group_rows,
@@ -44,14 +33,7 @@ from collidecli.storage.contact_sets.check import (
     objects_of,
     pair_values,
 )
-from collidecli.storage.contact_sets.reader import (
-    BLOCK_ROWS,
-    ContactSet,
-    ContactTable,
-    read_ahead,
-    rows_of_cells,
-    spans,
-)
+from collidecli.storage.contact_sets.reader import ContactSet, ContactTable
 from collidecli.system_resources import processor_count
 
 
@@ -84,7 +66,7 @@ class DiffRequest:
     pairs_only: bool = False
     match_frames: str = ""
     first: int = 20
-    block_rows: int = BLOCK_ROWS
+    block_rows: int = reader.BLOCK_ROWS
 
 
 # Comparison of two models.
@@ -102,8 +84,8 @@ class ModelComparison:
     kept: bool[numbers, 2], see `NamedItems.kept`, of shapes, then particle objects; None is all.
     """
 
-    shapes: ShapeAlignment
-    particles: ParticleAlignment
+    shapes: alignment.ShapeAlignment
+    particles: alignment.ParticleAlignment
     differences: list[ShapeDifference]
     kept: np.ndarray | None
     notes: list[str] = field(default_factory=list)
@@ -115,26 +97,26 @@ def compare_models(a: ContactSet, b: ContactSet, tolerances: Tolerances, request
     Raises InputError for a pattern that matches none of either file.
     """
     renames = [_halves(text, "--rename", "write OLD=NEW: prefixes of a path in A and in B") for text in request.renames]
-    alignment = align_shapes(_shape_columns(a), _shape_columns(b), renames)
-    particles = align_particles(a.particle_objects, b.particle_objects, renames)
-    names = [*alignment.names, *particles.names]
+    aligned = alignment.align_shapes(_shape_columns(a), _shape_columns(b), renames)
+    particles = alignment.align_particles(a.particle_objects, b.particle_objects, renames)
+    names = [*aligned.names, *particles.names]
     of = EITHER.format("shape, particle object" if len(particles.names) else "shape")
     body = np.full(len(names), -1)
-    for contacts, numbers, first_body in ((b, alignment.number_b, len(a.body_path)), (a, alignment.number_a, 0)):
+    for contacts, numbers, first_body in ((b, aligned.number_b, len(a.body_path)), (a, aligned.number_a, 0)):
         moving = contacts.shapes.body >= 0
         body[numbers[moving]] = first_body + contacts.shapes.body[moving]
     kept = NamedItems(names, body, (*a.body_path, *b.body_path), of).kept(request.include, request.exclude)
     number = {name: n for n, name in enumerate(names)}
-    found = [*alignment.differences, *particles.differences, *_forced(a, b, alignment), *_rules(a, b)]
+    found = [*aligned.differences, *particles.differences, *_forced(a, b, aligned), *_rules(a, b)]
     differences = [
         one
         for one in found
         if _beyond(one, tolerances) and (kept is None or one.path not in number or kept[number[one.path]].all())
     ]
-    return ModelComparison(alignment, particles, differences, kept, _notes(a, b, alignment))
+    return ModelComparison(aligned, particles, differences, kept, _notes(a, b, aligned))
 
 
-def _shape_columns(contacts: ContactSet) -> ShapeRecords:
+def _shape_columns(contacts: ContactSet) -> alignment.ShapeRecords:
     shapes = contacts.shapes
     check_body_rows(contacts)
     body = [contacts.body_path[row] if row >= 0 else "" for row in shapes.body.tolist()]
@@ -142,7 +124,7 @@ def _shape_columns(contacts: ContactSet) -> ShapeRecords:
     if contacts.materials is not None:
         for name in (*RULE_FIELDS[contacts.material_rule], *PENALTY_PARAMETERS):
             values[name] = np.asarray(getattr(contacts.materials, name))
-    return ShapeRecords(
+    return alignment.ShapeRecords(
         shapes.path, shapes.type, body, shapes.template, contacts.world_template, values, where=contacts.path
     )
 
@@ -159,10 +141,10 @@ def _beyond(one: ShapeDifference, tolerances: Tolerances) -> bool:
     return not apart[0] <= atol + rtol * size[0]
 
 
-def _forced(a: ContactSet, b: ContactSet, alignment: ShapeAlignment) -> list[ShapeDifference]:
+def _forced(a: ContactSet, b: ContactSet, aligned: alignment.ShapeAlignment) -> list[ShapeDifference]:
     """Differences of forced pairs. Pairs of equal names in several worlds are compared together."""
     tables: list[dict[tuple[int, int], list[tuple[float, ...]]]] = []
-    for contacts, numbers in ((a, alignment.number_a), (b, alignment.number_b)):
+    for contacts, numbers in ((a, aligned.number_a), (b, aligned.number_b)):
         forced, own = contacts.forced, contacts.forced_materials
         rows = np.concatenate([forced.shape0, forced.shape1])
         if ((rows < 0) | (rows >= len(contacts.shapes))).any():
@@ -179,7 +161,7 @@ def _forced(a: ContactSet, b: ContactSet, alignment: ShapeAlignment) -> list[Sha
     for pair in sorted(tables[0].keys() | tables[1].keys()):
         was, now = (sorted(table.get(pair, []), key=repr) for table in tables)
         if repr(was) != repr(now):
-            path = " and ".join(alignment.names[number] for number in pair)
+            path = " and ".join(aligned.names[number] for number in pair)
             found.append(ShapeDifference("changed", path, "forced pair", _plain_pair(was), _plain_pair(now)))
     return found
 
@@ -202,7 +184,7 @@ def _rules(a: ContactSet, b: ContactSet) -> list[ShapeDifference]:
     ]
 
 
-def _notes(a: ContactSet, b: ContactSet, alignment: ShapeAlignment) -> list[str]:
+def _notes(a: ContactSet, b: ContactSet, aligned: alignment.ShapeAlignment) -> list[str]:
     notes = []
     if a.version != b.version:
         versions = " and ".join(".".join(map(str, contacts.version)) for contacts in (a, b))
@@ -215,7 +197,7 @@ def _notes(a: ContactSet, b: ContactSet, alignment: ShapeAlignment) -> list[str]
             notes.append(f"only {name} has materials of shapes: not compared")
     if a.float_type != b.float_type:
         notes.append(f"points are {a.float_type} in A and {b.float_type} in B")
-    if alignment.reordered:
+    if aligned.reordered:
         notes.append("the shapes are in another order; they are matched by path")
     notes += [
         f"the {what} are different files" for name, what in SOURCES.items() if getattr(a, name) != getattr(b, name)
@@ -289,7 +271,7 @@ class Side:
         columns = dict(block.columns)
         if self.gap is not None:
             columns[GAP] = self.gap(columns["shape0"], columns["shape1"])
-        found = contacts_of(block.cell_counts, columns, self.numbers, self.kept)
+        found = alignment.contacts_of(block.cell_counts, columns, self.numbers, self.kept)
         return pairs_alone(found) if self.pairs_only else found
 
 
@@ -306,7 +288,7 @@ class MatchedBlock:
     same: int = 0
 
 
-def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = BLOCK_ROWS) -> Iterator[MatchedBlock]:
+def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = reader.BLOCK_ROWS) -> Iterator[MatchedBlock]:
     """Blocks of the matched frames and common worlds, in order; the next block is read ahead.
 
     A block has at most `max_rows` contacts of a file on average, or is one cell with more contacts.
@@ -318,7 +300,7 @@ def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = BLOCK
             yield _matched_block(a, b, *cells, pool)
 
     with ThreadPoolExecutor(THREADS, "collide-unpack") as pool:
-        yield from read_ahead(blocks(pool))
+        yield from reader.read_ahead(blocks(pool))
 
 
 def matched_blocks(
@@ -345,7 +327,7 @@ def matched_blocks(
             rows = [
                 start_of(table, cell) for pair in tables for table, cell in zip(pair, (cell_a, cell_b), strict=True)
             ]
-            for done, stop in spans(rows, max_rows, 0, (last - first) * worlds):
+            for done, stop in reader.spans(rows, max_rows, 0, (last - first) * worlds):
                 yield first * worlds + done, cell_a + done, cell_b + done, stop - done
 
 
@@ -428,7 +410,7 @@ def compare_groups(
         ]
         for name, differences in found.items():
             one, other = (of_side[name] for of_side in sides)
-            differences.add(one, other, match_rows(one, other, 0), first)
+            differences.add(one, other, alignment.match_rows(one, other, 0), first)
     return list(found.values())
 
 
@@ -444,7 +426,7 @@ def _keyed(
 
     side: 0 is A, 1 is B.
     """
-    groups = rows_of_cells({group.name: contacts.groups[group.name] for group in shared}, *cells)
+    groups = reader.rows_of_cells({group.name: contacts.groups[group.name] for group in shared}, *cells)
     check_group_rows(contacts, groups, *cells)
     found = {}
     for group in shared:
@@ -472,7 +454,7 @@ def _rows(
     if group.objects:
         columns["indices"] = model.particles.numbers[side][columns["indices"]]
     if len(shapes) == 2:
-        shapes, columns = in_order_of_shapes(shapes, columns, group.flipped)
+        shapes, columns = alignment.in_order_of_shapes(shapes, columns, group.flipped)
     if limit is not None and "distance" in columns:
         columns[GAP] = np.full(len(cell), limit)
     keys = [*shapes, *(objects if pairs_only else ())]
@@ -483,7 +465,7 @@ def _rows(
     found = Contacts(cell, none, none, columns, held.lists, keys, objects)
     if kept is not None:
         first_object = len(kept) - len(model.particles.names)
-        found = kept_rows(found, kept, [*shapes, *(first_object + owner for owner in objects)])
+        found = alignment.kept_rows(found, kept, [*shapes, *(first_object + owner for owner in objects)])
     if pairs_only and len(found):
         rows = np.unique(np.stack([found.cell, *(found.keys or ())]), axis=1, return_index=True)[1]
         found = found.at(np.sort(rows))

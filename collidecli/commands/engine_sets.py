@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from collidecli import engines
 from collidecli.analysis.alignment import align_frames
 from collidecli.analysis.touches import Names
 from collidecli.commands.clearance import selected_items, shape_poses
@@ -21,17 +22,7 @@ from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_en
 from collidecli.commands.scenes import EngineRequest, EnginesRequest, LoadedScene, scene_in_motion
 from collidecli.engine.distances import PairDistanceRows, PairDistances
 from collidecli.engine.pipeline import find_device
-from collidecli.engines import (
-    ROWS,
-    EngineRows,
-    adapter_of,
-    check_problem_size,
-    packed_problem,
-    read_rows,
-    run_adapter,
-    unusable_rows,
-    witness_points,
-)
+from collidecli.engines import EngineRows
 from collidecli.engines.logs import LOGS, Log, read_log
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, write_npz
@@ -92,11 +83,11 @@ class Problem:
         _, shapes, pairs = self.shape
         told = {"shape_treated": np.full(shapes, "exact"), "shape_reason": np.full(shapes, "")}
         told |= {"pair_asked": np.ones(pairs, bool), "seconds": np.full(2, np.nan), "stateful": False}
-        told |= {"format": ROWS, "version": "", "options": "{}", "interpreter": "", "point_rule": "midpoint"}
+        told |= {"format": engines.ROWS, "version": "", "options": "{}", "interpreter": "", "point_rule": "midpoint"}
         with tempfile.TemporaryDirectory(prefix="collide-") as folder:
             file = os.path.join(folder, "rows.npz")
             np.savez(file, **{"engine": engine, **told, **rows})
-            write_rows(self, read_rows(file, self.shape), os.fspath(path), force)
+            write_rows(self, engines.read_rows(file, self.shape), os.fspath(path), force)
 
     def cell_of(self, number: np.ndarray) -> np.ndarray:
         """int64[n]: the cells of numbers frame * world count + world; -1 outside of every episode."""
@@ -135,7 +126,7 @@ def load_problem(request: EngineRequest, progress: Progress = None) -> Problem:
             fix = "give one scene or one environment"
             raise InputError("its worlds have different shapes, and an engine gets one set", scene.name, fix)
         items, frames, worlds = selected_items(model, "pair", ()), len(motion.time), model.world_count
-        check_problem_size(model, frames * worlds)
+        engines.check_problem_size(model, frames * worlds)
         blocks = []
         for first in range(0, frames, FRAMES_AT_ONCE):
             with reading("motion"):
@@ -148,7 +139,7 @@ def load_problem(request: EngineRequest, progress: Progress = None) -> Problem:
         inside = slice(None) if episodes is None else episodes.inside(0, frames * worlds, worlds).ravel()
         cells = {"frame": frame, "world": world.astype(np.int32), "time": motion.time[frame]}
         cells = {name: values[inside] for name, values in (cells | {"pose": np.concatenate(blocks)}).items()}
-        arrays = packed_problem(model, items.pair, pair_lengths(model, items.pair, "gap"), items.margin, cells)
+        arrays = engines.packed_problem(model, items.pair, pair_lengths(model, items.pair, "gap"), items.margin, cells)
         left_out = ("particles are left out",) if len(model.particles) else ()
         warnings = (*scene.warnings, *motion.warnings, *left_out)
         return Problem(request, model, scene, motion, arrays, frames, warnings)
@@ -239,7 +230,7 @@ def check_engines(request: EnginesRequest, with_files: bool = True) -> dict[str,
             raise InputError(f"'{name}' is given twice", "--engines", f"name one of them: other={source}")
         is_file = with_files and source.endswith((".npz", *HDF5_ENDINGS))
         if not is_file:
-            adapter_of(source)
+            engines.adapter_of(source)
         elif not os.path.isfile(source):
             raise InputError("there is no such file of rows", source, "give rows, or a contact set of an engine")
         found[name] = source, python.pop(name, of_all), [] if is_file else options.pop(name, [])
@@ -300,7 +291,7 @@ def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
         distance, rule = ((points[1] - points[0]) * normal).sum(axis=1), "both"
     else:
         distance, rule = log.distance + (margin if log.layout.distance_rule != "plain" else 0.0), "midpoint"
-        points = witness_points(rule, log.points[0], normal, distance)
+        points = engines.witness_points(rule, log.points[0], normal, distance)
     unknown = int((pair < 0).sum())
     what = f"{path}: {plural(unknown, 'contact')} of shapes that the scene does not allow to touch"
     return EngineRows(
@@ -447,23 +438,25 @@ def import_contacts(request: ImportRequest, progress: Progress = None) -> Import
     inputs = (*request.scenes, request.trajectory, request.source if request.layout else None)
     check_hdf5_output(request.output, "a contact set", request.force, inputs)
     if not request.layout:
-        adapter_of(request.source, "--engine")
+        engines.adapter_of(request.source, "--engine")
     elif not os.path.isfile(request.source):
         raise InputError("there is no such file", request.source, "give the rows or the log")
     problem = load_problem(request, progress)
     if request.layout in LOG_FORMATS:
         rows = logged_rows(problem, request.source, request.layout)
     elif request.layout:
-        rows = read_rows(request.source, problem.shape)
+        rows = engines.read_rows(request.source, problem.shape)
     else:
         with tempfile.TemporaryDirectory(prefix="collide-") as folder:
             path = os.path.join(folder, "problem.npz")
             write_problem(problem, path, False)
-            rows = run_adapter(request.source, request.engine_python, path, problem.shape, request.engine_options)
+            rows = engines.run_adapter(
+                request.source, request.engine_python, path, problem.shape, request.engine_options
+            )
     counts, content = write_rows(
         problem, rows, request.output, request.force, compression=request.compression, major=request.format
     )
-    unusable, zero = unusable_rows(rows)[1:]
+    unusable, zero = engines.unusable_rows(rows)[1:]
     return ImportResult(
         **about(problem, rows.warnings),
         **vars(counts),

@@ -16,19 +16,10 @@ from collidecli.commands.results import Progress
 from collidecli.commands.scenes import parse_frames
 from collidecli.errors import InputError
 from collidecli.exporters.selection import chosen_worlds, named_items
+from collidecli.scene import tables
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS, recorded_number
-from collidecli.scene.tables import (
-    HYDRO_PATCHES,
-    RIGID_CONTACTS,
-    SELF_CONTACTS,
-    SELF_SWEEP,
-    SOFT_CONTACTS,
-    SOFT_SWEEP,
-    SWEEP,
-    ContactBlock,
-    GroupRows,
-)
+from collidecli.scene.tables import ContactBlock, GroupRows
 from collidecli.storage.contact_sets.check import (
     check_body_rows,
     check_group_rows,
@@ -81,8 +72,8 @@ def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool
     if threshold <= 0.0 or math.isinf(threshold):
         return []
     limits = [] if particles_only else [float(np.float32(gap)) for gap in gap_range(contacts)]
-    soft_gap = recorded_number(contacts.config, SOFT_CONTACTS.limit)
-    if SOFT_CONTACTS.name in contacts.groups and soft_gap is not None:
+    soft_gap = recorded_number(contacts.config, tables.SOFT_CONTACTS.limit)
+    if tables.SOFT_CONTACTS.name in contacts.groups and soft_gap is not None:
         limits.append(float(np.float32(soft_gap)))
     if limits and np.float32(threshold) > max(limits):
         raise InputError(
@@ -104,9 +95,9 @@ def group_notes(contacts: ContactSet, threshold: float, particles_only: bool) ->
     if threshold <= 0.0 or math.isinf(threshold):
         return []
     notes = []
-    if HYDRO_PATCHES.name in contacts.groups and not particles_only:
+    if tables.HYDRO_PATCHES.name in contacts.groups and not particles_only:
         notes.append("hydroelastic surfaces are there only where shapes overlap: the threshold adds none")
-    if SELF_CONTACTS.name in contacts.groups:
+    if tables.SELF_CONTACTS.name in contacts.groups:
         notes.append("contacts of particle objects with each other touch at any reported distance")
     return notes
 
@@ -173,22 +164,22 @@ def touching_blocks(
     """
     parts: dict[str, Callable[[ContactSet, GroupRows, bool], Pairs]] = {}
     if not each_particle:
-        parts = {RIGID_CONTACTS.name: _of_shapes, HYDRO_PATCHES.name: _of_shapes}
+        parts = {tables.RIGID_CONTACTS.name: _of_shapes, tables.HYDRO_PATCHES.name: _of_shapes}
     if with_particles:
-        parts |= {SOFT_CONTACTS.name: _soft, SELF_CONTACTS.name: _self}
-    tables = {name: contacts.tables[name] for name in parts if name in contacts.tables}
-    starts = [table.cell_start for table in tables.values()]
+        parts |= {tables.SOFT_CONTACTS.name: _soft, tables.SELF_CONTACTS.name: _self}
+    held = {name: contacts.tables[name] for name in parts if name in contacts.tables}
+    starts = [table.cell_start for table in held.values()]
     for begin, end in spans(starts, max_rows, first, last) if starts else ():
-        held = {name: table.rows(begin, end, _READ[name]) for name, table in tables.items()}
-        check_group_rows(contacts, held, begin, end)
-        yield _joined(begin, end, [parts[name](contacts, rows, each_particle) for name, rows in held.items()])
+        rows = {name: table.rows(begin, end, _READ[name]) for name, table in held.items()}
+        check_group_rows(contacts, rows, begin, end)
+        yield _joined(begin, end, [parts[name](contacts, each, each_particle) for name, each in rows.items()])
 
 
 _READ = {
-    RIGID_CONTACTS.name: COLUMNS,
-    HYDRO_PATCHES.name: ("shape0", "shape1", "depth"),
-    SOFT_CONTACTS.name: ("shape", "indices", "distance"),
-    SELF_CONTACTS.name: ("kind", "indices", "distance"),
+    tables.RIGID_CONTACTS.name: COLUMNS,
+    tables.HYDRO_PATCHES.name: ("shape0", "shape1", "depth"),
+    tables.SOFT_CONTACTS.name: ("shape", "indices", "distance"),
+    tables.SELF_CONTACTS.name: ("kind", "indices", "distance"),
 }
 
 
@@ -197,15 +188,15 @@ def _of_shapes(contacts: ContactSet, rows: GroupRows, each_particle: bool) -> Pa
 
 
 def _soft(contacts: ContactSet, rows: GroupRows, each_particle: bool) -> Pairs:
-    shape, indices, distance = (rows.columns[name] for name in _READ[SOFT_CONTACTS.name])
+    shape, indices, distance = (rows.columns[name] for name in _READ[tables.SOFT_CONTACTS.name])
     if not each_particle:
-        (owner,) = objects_of(contacts, SOFT_CONTACTS.name, rows)
+        (owner,) = objects_of(contacts, tables.SOFT_CONTACTS.name, rows)
         return _pairs(rows.cell_counts, shape, len(contacts.shapes) + owner, distance)
     return _of_each(contacts, rows, np.repeat(shape[:, None], indices.shape[1], axis=1))
 
 
 def _self(contacts: ContactSet, rows: GroupRows, each_particle: bool) -> Pairs:
-    owners = [len(contacts.shapes) + owner for owner in objects_of(contacts, SELF_CONTACTS.name, rows)]
+    owners = [len(contacts.shapes) + owner for owner in objects_of(contacts, tables.SELF_CONTACTS.name, rows)]
     if not each_particle:
         return _pairs(rows.cell_counts, owners[0], owners[1], rows.columns["distance"])
     # The first element is a vertex, or an edge of two particles.
@@ -495,12 +486,14 @@ def swept_touches(contacts: ContactSet, stream: EventStream, by: str) -> SweptTo
     touch as their object, or each by itself with `by` particles. Raises InputError for a set without contacts between
     frames, and for frames that are not consecutive.
     """
-    if SWEEP.name not in contacts.groups:
+    if tables.SWEEP.name not in contacts.groups:
         fix = "run it with --sweep"
-        raise InputError("the contact set has no contacts between frames", f"{contacts.path}: /{SWEEP.name}", fix)
-    if by == PARTICLES and SOFT_SWEEP.name not in contacts.groups:
+        raise InputError(
+            "the contact set has no contacts between frames", f"{contacts.path}: /{tables.SWEEP.name}", fix
+        )
+    if by == PARTICLES and tables.SOFT_SWEEP.name not in contacts.groups:
         what = "the contact set has no particles between frames"
-        raise InputError(what, f"{contacts.path}: /{SOFT_SWEEP.name}", "give --by shapes or bodies")
+        raise InputError(what, f"{contacts.path}: /{tables.SOFT_SWEEP.name}", "give --by shapes or bodies")
     frames = stream.frames
     if len(frames) > 1 and frames.number[1] - frames.number[0] > 1:
         raise InputError("the frames are not consecutive", "--frames", "select a range of frames")
@@ -548,7 +541,7 @@ def _rows(contacts: ContactSet, by: str) -> tuple[dict[str, np.ndarray], np.ndar
     """Columns of the rows of all groups, with the items of `touching_blocks` as shape0 and shape1; and their cells."""
     parts, cells = [], []
     for group, names in _ITEMS.items():
-        if group not in contacts.groups or (group == SWEEP.name and by == PARTICLES):
+        if group not in contacts.groups or (group == tables.SWEEP.name and by == PARTICLES):
             continue
         table = contacts.groups[group]
         counts = np.diff(table.cell_start())
@@ -561,7 +554,11 @@ def _rows(contacts: ContactSet, by: str) -> tuple[dict[str, np.ndarray], np.ndar
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, np.concatenate(cells)
 
 
-_ITEMS = {SWEEP.name: ("shape0", "shape1"), SOFT_SWEEP.name: ("shape", "indices"), SELF_SWEEP.name: ("kind", "indices")}
+_ITEMS = {
+    tables.SWEEP.name: ("shape0", "shape1"),
+    tables.SOFT_SWEEP.name: ("shape", "indices"),
+    tables.SELF_SWEEP.name: ("kind", "indices"),
+}
 """Columns of each group that have the items of its rows."""
 
 
@@ -571,12 +568,12 @@ def _items(
     """Row numbers and both items: with `by` particles each particle of a row, and what its element touches."""
     one, other = (rows.columns[name] for name in _ITEMS[group])
     every = np.arange(len(one))
-    if group == SWEEP.name:
+    if group == tables.SWEEP.name:
         yield every, one, other
         return
     first = len(contacts.shapes)
     owners = [first + owner for owner in objects_of(contacts, group, rows)]
-    is_self = group == SELF_SWEEP.name
+    is_self = group == tables.SELF_SWEEP.name
     if by != PARTICLES:
         yield every, owners[0] if is_self else one, owners[-1]
         return

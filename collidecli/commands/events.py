@@ -11,20 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from collidecli.analysis.touches import Frames, Intervals, TouchGraph
-from collidecli.commands.event_stream import (
-    MISSED,
-    EventOptions,
-    EventStream,
-    SweptTouches,
-    interval_columns,
-    interval_rows,
-    interval_seconds,
-    interval_table,
-    is_known,
-    swept_columns,
-    swept_events,
-    swept_touches,
-)
+from collidecli.commands import event_stream
+from collidecli.commands.event_stream import EventOptions, EventStream
 from collidecli.commands.results import Progress, Result
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_ORDERS
 from collidecli.storage.atomic_output import AtomicOutput
@@ -96,7 +84,7 @@ class Totals:
     def add(self, found: Intervals, frames: Frames) -> None:
         """Adds intervals."""
         self.count += len(found)
-        begun, ended = is_known(found)
+        begun, ended = event_stream.is_known(found)
         self.begins += int(begun.sum())
         self.ends += int(ended.sum())
         self.listed = leading(Intervals.chained(self.listed, found), frames, self._order, self._first)
@@ -108,7 +96,7 @@ def leading(found: Intervals, frames: Frames, order: str, first: int | None = No
     by = {
         "begin": found.first,
         "end": found.last,
-        "duration": -interval_seconds(found, frames) if order == "duration" else found.first,
+        "duration": -event_stream.interval_seconds(found, frames) if order == "duration" else found.first,
         "depth": found.distance,
         "contacts": -found.contacts,
     }[order]
@@ -124,18 +112,22 @@ def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | N
     with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
         stream = EventStream(contacts, request.options)
         graph, totals = TouchGraph(len(stream.keys.paths)), Totals(request.order, request.first)
-        swept = swept_touches(contacts, stream, request.options.by) if request.sweep else None
+        swept = event_stream.swept_touches(contacts, stream, request.options.by) if request.sweep else None
         file = TableColumn(FILE, np.dtype(np.int64), words=(request.path,))
-        columns = (file, *interval_table(stream.keys, stream.frames.episodes, request.options.by))
-        columns = swept_columns(columns) if request.sweep else columns
+        columns = (file, *event_stream.interval_table(stream.keys, stream.frames.episodes, request.options.by))
+        columns = event_stream.swept_columns(columns) if request.sweep else columns
         with written_tables(request.csv, request.parquet, request.force, columns) as tables:
             for found in stream.batches(progress):
                 add_to_graph(graph, found, stream)
                 totals.add(found, stream.frames)
-                rows = interval_rows(found, stream.frames, stream.keys, request.options.by) if tables or keep else {}
+                rows = (
+                    event_stream.interval_rows(found, stream.frames, stream.keys, request.options.by)
+                    if tables or keep
+                    else {}
+                )
                 if tables and swept is not None:
                     rows |= swept.times(found.key, rows["begin_time"], stream.frames.time[found.last])
-                    rows[MISSED] = np.zeros(len(found), bool)
+                    rows[event_stream.MISSED] = np.zeros(len(found), bool)
                 for append in tables:
                     append({FILE: np.zeros(len(found), np.int64), **rows})
                 if keep is not None:
@@ -143,7 +135,7 @@ def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | N
             if tables and swept is not None:
                 rows = swept.missed_rows(stream, request.options.by)
                 for append in tables:
-                    append({FILE: np.zeros(len(rows[MISSED]), np.int64), **rows})
+                    append({FILE: np.zeros(len(rows[event_stream.MISSED]), np.int64), **rows})
         return _result(request, contacts, stream, totals, graph, swept)
 
 
@@ -171,14 +163,14 @@ def written_tables(csv: str, parquet: str, force: bool, columns: Sequence[TableC
 def add_to_graph(graph: TouchGraph, found: Intervals, stream: EventStream) -> None:
     """Adds intervals of a stream, in the order of the stream."""
     keys, frames = stream.keys, stream.frames
-    begun, ended = is_known(found)
+    begun, ended = event_stream.is_known(found)
     unknown = ~(begun & ended)
     graph.add(
         keys.world(found.key),
         keys.items(found.key),
         found.touching,
         found.contacts,
-        interval_seconds(found, frames),
+        event_stream.interval_seconds(found, frames),
         found.distance,
         unknown.astype(np.int64),
     )
@@ -190,7 +182,7 @@ def _result(
     stream: EventStream,
     totals: Totals,
     graph: TouchGraph,
-    swept: SweptTouches | None,
+    swept: event_stream.SweptTouches | None,
 ) -> EventsResult:
     frames, longest = stream.frames, totals.longest
     return EventsResult(
@@ -219,13 +211,15 @@ def _result(
             "ends": totals.ends,
             "unknown_begins": totals.count - totals.begins,
             "unknown_ends": totals.count - totals.ends,
-            "longest": float(interval_seconds(longest, frames)[0]) if len(longest) else None,
+            "longest": float(event_stream.interval_seconds(longest, frames)[0]) if len(longest) else None,
         },
         listed=_listed(stream, totals, request.options.by),
         graph=_graph(graph, stream, request) if request.graph else None,
         warnings=stream.notes,
         written={"csv": request.csv or None, "parquet": request.parquet or None},
-        between_frames=None if swept is None else swept_events(swept, stream, request.options.by, request.first),
+        between_frames=None
+        if swept is None
+        else event_stream.swept_events(swept, stream, request.options.by, request.first),
     )
 
 
@@ -255,7 +249,7 @@ def _options(request: EventsRequest) -> dict[str, Any]:
 
 
 def _listed(stream: EventStream, totals: Totals, by: str) -> list[dict[str, Any]]:
-    columns = interval_columns(totals.listed, stream.frames, stream.keys, by)
+    columns = event_stream.interval_columns(totals.listed, stream.frames, stream.keys, by)
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     listed = [dict(zip(columns, row, strict=True)) for row in rows]
     for row in listed:
@@ -313,7 +307,7 @@ class IntervalTable:
             # The error of a file that cannot be used is reported where its intervals are computed.
             with suppress(Exception), reading("contact set", file), ContactSet.open(file) as contacts:
                 stream = EventStream(contacts, options)
-                for column in interval_table(stream.keys, stream.frames.episodes, self._by):
+                for column in event_stream.interval_table(stream.keys, stream.frames.episodes, self._by):
                     found.setdefault(column.name, column)
                     rows = self._word_row.setdefault(column.name, {})
                     for word in column.words or ():
@@ -344,7 +338,7 @@ class IntervalTable:
         """Rows of a file, whose texts are indices into the words of all files. Without episodes their name is ""."""
         number = len(rows[WORLD])
         joined = {EPISODE: np.zeros(number, np.int64), **rows, FILE: np.full(number, self._file_row[file])}
-        for column in interval_table(stream.keys, stream.frames.episodes, self._by):
+        for column in event_stream.interval_table(stream.keys, stream.frames.episodes, self._by):
             if column.words is not None:
                 row_of = self._word_row[column.name]
                 joined[column.name] = np.array([row_of[word] for word in column.words], np.int64)[rows[column.name]]

@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from collidecli.analysis.patterns import listed
+from collidecli.commands import scenes
 from collidecli.commands.results import Result, check_ending, check_output
-from collidecli.commands.scenes import (
-    MUJOCO_ENDINGS,
-    USD_ENDINGS,
-    LoadedScene,
-    frames_text,
-    load_scene,
-    parse_frames,
-    recorded_options,
-)
+from collidecli.commands.scenes import LoadedScene
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Layout
 from collidecli.exporters.selection import SINGLE_PARTICLE, SelectedContacts, chosen_worlds, kept_items, rows_of
@@ -47,7 +40,9 @@ def loaded_scene(contacts: ContactSet, path: str) -> LoadedScene:
         raise InputError(
             f"the contact set was made of several scenes: {contacts.scene}", contacts.path, "run this one by itself"
         )
-    scene = load_scene((path,), None, options=recorded_options(contacts.config, SceneOptions, contacts.path))
+    scene = scenes.load_scene(
+        (path,), None, options=scenes.recorded_options(contacts.config, SceneOptions, contacts.path)
+    )
     if scene.sha256 != contacts.scene_sha256:
         raise InputError(f"this is not the scene of {contacts.path}: its files differ", path, SAME_SCENE)
     return scene
@@ -89,14 +84,14 @@ def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:
 
     ending = Path(contacts.scene).suffix.lower()
     if not path:
-        if ending in USD_ENDINGS:
+        if ending in scenes.USD_ENDINGS:
             raise InputError(
                 f"a layer over {contacts.scene} needs the scene's units and path",
                 contacts.path,
                 "give the scene of the run with --scene",
             )
         return SceneLayers(up_axis=contacts.up_axis)
-    if Path(path).suffix.lower() in MUJOCO_ENDINGS:
+    if Path(path).suffix.lower() in scenes.MUJOCO_ENDINGS:
         raise InputError("a USD layer needs a USD scene", path, "leave --scene out to write a layer without a scene")
     (imported,) = loaded_scene(contacts, path).imports
     assert isinstance(imported, UsdImport)  # scenes have no other extensions
@@ -159,7 +154,7 @@ def python_request(path: str, to: str, output: str | os.PathLike[str], options: 
         given[name] = listed(given[name])
     for name in {"scene", "trajectory"} & given.keys():
         given[name] = os.fspath(given[name])
-    given["frames"] = frames_text(given.get("frames", ""))
+    given["frames"] = scenes.frames_text(given.get("frames", ""))
     return ExportRequest(path, to, os.fspath(output), **given)
 
 
@@ -231,7 +226,7 @@ def _output(request: ExportRequest) -> str:
 
 
 def _selected(contacts: ContactSet, request: ExportRequest) -> SelectedContacts:
-    frames = parse_frames(request.frames, contacts.frame_count)
+    frames = scenes.parse_frames(request.frames, contacts.frame_count)
     kept = kept_items(contacts, request.include, request.exclude)
     worlds = chosen_worlds(request.worlds, contacts)
     return SelectedContacts(contacts, frames, worlds, kept, request.group or RIGID_CONTACTS.name)
@@ -314,7 +309,7 @@ def _sources(request: ExportRequest, contacts: ContactSet) -> Sources:
 
 
 def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
-    if not request.scene and Path(selected.contacts.scene).suffix.lower() in USD_ENDINGS:
+    if not request.scene and Path(selected.contacts.scene).suffix.lower() in scenes.USD_ENDINGS:
         found = _sources(request, selected.contacts)  # the scene of the run, near the contact set
         found.close()
         request = replace(request, scene="".join(found.scene_files[:1]))

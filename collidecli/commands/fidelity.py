@@ -13,18 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from collidecli.analysis.differences import spread
+from collidecli.commands import engine_sets
 from collidecli.commands.clearance import distance_bounds
-from collidecli.commands.engine_sets import (
-    Problem,
-    ProblemResult,
-    about,
-    about_engine,
-    check_engines,
-    load_problem,
-    rows_of_set,
-    write_problem,
-    write_rows,
-)
+from collidecli.commands.engine_sets import Problem, ProblemResult
 from collidecli.commands.results import HDF5_ENDINGS, Progress, output_folders, write_output
 from collidecli.commands.scenes import EnginesRequest
 from collidecli.commands.view import touches_of
@@ -337,17 +328,17 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
     Raises InputError for an unusable scene, motion, engine or interpreter, and for rows that do not fit the problem.
     """
     start = time.perf_counter()
-    sources = check_engines(request)
-    problem = load_problem(request, progress)
+    sources = engine_sets.check_engines(request)
+    problem = engine_sets.load_problem(request, progress)
     found: dict[str, EngineRows] = {}
     with tempfile.TemporaryDirectory(prefix="collide-") as folder:
         path = os.path.join(folder, "problem.npz")
-        write_problem(problem, path, False)
+        engine_sets.write_problem(problem, path, False)
         for name, (source, python, options) in sources.items():
             if source.endswith(".npz"):
                 found[name] = read_rows(source, problem.shape)
             elif source.endswith(HDF5_ENDINGS):
-                found[name] = rows_of_set(problem, source)
+                found[name] = engine_sets.rows_of_set(problem, source)
             else:
                 found[name] = run_adapter(source, python, path, problem.shape, options)
     exact = measure_exact(problem, list(found.values()), request.band, request.engine.device)
@@ -374,7 +365,7 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
         del one["cell"], one["row"]
         one["repro"], one["no_repro"] = repro.name, repro.reason
     return FidelityResult(
-        **about(problem, [*(text for each in found.values() for text in each.warnings), *idle]),
+        **engine_sets.about(problem, [*(text for each in found.values() for text in each.warnings), *idle]),
         band=request.band,
         limits=limits,
         tolerance=tolerance,
@@ -435,7 +426,7 @@ def write_worst_view(
         sets = []
         for name, rows in (("exact", exact_rows), ("engines", their_rows)):
             path = os.path.join(folder, f"{name}.h5")
-            write_rows(problem, replace(like, engine=name, **plain, **rows), path, False)
+            engine_sets.write_rows(problem, replace(like, engine=name, **plain, **rows), path, False)
             sets.append(stack.enter_context(ContactSet.open(path)))
         worlds = sorted({one["world"] for one in worst}) or [0]
         up_axis, title = sets[0].up_axis, f"{problem.scene.name}: worst answers"
@@ -460,8 +451,8 @@ def write_repros(folder: str, repros: Sequence[Repro], force: bool) -> None:
 
 
 def _engine(problem: Problem, name: str, rows: EngineRows, answers: Answers) -> dict[str, Any]:
-    about = {"name": name, **about_engine(problem, rows), "contacts": len(rows.cell)}
-    return about | {"least_excess": -_largest(-answers.excess)}
+    engine_sets.about = {"name": name, **engine_sets.about_engine(problem, rows), "contacts": len(rows.cell)}
+    return engine_sets.about | {"least_excess": -_largest(-answers.excess)}
 
 
 def _largest(values: np.ndarray) -> float:

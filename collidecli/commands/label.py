@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,15 +16,16 @@ import numpy as np
 from collidecli.analysis.labels import LabelRule, Runs, labelled_runs
 from collidecli.analysis.patterns import NamedItems, Sides
 from collidecli.analysis.summary import TimeBins
-from collidecli.analysis.touches import RIGID, Frames, Intervals, PairKeys
+from collidecli.analysis.touches import RIGID, Intervals, PairKeys
 from collidecli.commands.event_stream import EventOptions, EventStream, group_notes, row_templates
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_output, html_table
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Array, episode_arrays, held, texts, write_npz
-from collidecli.exporters.selection import named_items
+from collidecli.exporters.selection import named_items, rows_of_block
 from collidecli.scene.model import may_share_world
+from collidecli.scene.motion import recorded_cells
 from collidecli.scene.options import LABEL_THINGS, recorded_number
-from collidecli.scene.tables import SOFT_CONTACTS, ContactBlock
+from collidecli.scene.tables import SOFT_CONTACTS
 from collidecli.scene.text_format import plural
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.check import check_shape_rows, gap_range, pair_values
@@ -118,29 +119,75 @@ class ContactLabels:
             raise InputError(f"the contact set has no column '{SLIP}'", f"{contacts.path}: --slip", fix)
         chosen = EventOptions(math.inf, by=options.by, worlds=options.worlds, frames=options.frames)
         stream = self._stream = EventStream(contacts, chosen)
-        self.frames: Frames = stream.frames
+        self.contacts, self.options = contacts, options
+        self.frames, self.keys = stream.frames, stream.keys
         self.worlds = stream.worlds.astype(np.int64)
-        self.keys: PairKeys = stream.keys
-        self.has_slip = options.slip
-        self._sensor = _selected(contacts, self.keys, options.sensors, "--sensors", options.by, missing)
-        self._partner = _selected(contacts, self.keys, options.partners, "--partners", options.by, missing)
+        self._sensor = self._selected(options.sensors, "--sensors", missing)
+        self._partner = self._selected(options.partners, "--partners", missing)
         self.sensors, self.partners = ([self.keys.paths[row] for row in rows] for rows in (self._sensor, self._partner))
-        self.present = self._present(contacts)
+        self.present = self._present()
         self.notes = group_notes(contacts, rule.leave, False)
         if absent := int((~self.present).sum()):
             what = f"{absent} of {self.present.size} triples of world, sensor and partner are not in the world's scene"
             self.notes.append(f"{what}: they have no label ('present' is false in arrays, a table has no row)")
-        _check_covered(contacts, self.keys, self._sensor, self._partner, rule.leave)
+        self._check_covered(rule.leave)
         found = [one.take(self._is_selected(one)) for _, one in stream.frame_touches(progress)]
         self.contact_count = stream.contact_count
         self._found = _by_key(found)
         self.runs = _runs(self._found, self.keys, rule)
-        self._slip = _by_key(self._slips(contacts, rule.leave)) if options.slip else None
+        self._slip = _by_key(self._slips(rule.leave)) if options.slip else None
 
-    def _present(self, contacts: ContactSet) -> np.ndarray:
+    def _selected(self, patterns: Sequence[str], option: str, missing: Missing | None) -> np.ndarray:
+        """int64[n]: items that match a pattern; without patterns every item, or the moving ones for --sensors."""
+        keys, contacts = self.keys, self.contacts
+        if patterns:
+            items = named_items(contacts)
+            if missing is not None:
+                missing |= {(option, pattern) for pattern in patterns if not items.met(pattern).any()}
+                patterns = [pattern for pattern in patterns if (option, pattern) not in missing]
+            return np.unique(keys.number[: len(items.path)][items.matching(patterns, option)])
+        if option == "--partners":
+            return np.arange(len(keys.paths))
+        moving = np.array([kind != "shape" for kind in keys.kinds], bool)
+        if self.options.by == "shapes":
+            moving[keys.number[: len(contacts.shapes)][contacts.shapes.body >= 0]] = True
+        if not moving.any():
+            raise InputError("nothing in the contact set moves", contacts.path, "name the sensors with --sensors")
+        return np.flatnonzero(moving)
+
+    def _check_covered(self, leave: float) -> None:
+        """Raises InputError if contacts of a selected pair of shapes are not reported up to `leave`: a pair without
+        contacts may then be nearer.
+        """
+        limit, contacts = np.float32(leave), self.contacts
+        if limit <= 0.0:
+            return
+        soft_gap = recorded_number(contacts.config, SOFT_CONTACTS.limit)
+        if SOFT_CONTACTS.name in contacts.groups and soft_gap is not None and np.float32(soft_gap) < limit:
+            what = f"contacts of particles are reported only up to {soft_gap:g} m"
+            raise InputError(what, f"--leave {leave:g}", f"run with --soft-gap {leave:g}, or give at most {soft_gap:g}")
+        if np.float32(gap_range(contacts)[0]) >= limit:
+            return
+        shapes, (_, pair_gap) = contacts.shapes, pair_values(contacts)
+        item, rows = self.keys.number[: len(shapes)], np.arange(len(shapes))
+        others = rows[np.isin(item, self._partner)]
+        for row in rows[np.isin(item, self._sensor)]:
+            near = others[
+                (item[others] != item[row])
+                & ((shapes.body[others] >= 0) | (shapes.body[row] >= 0))
+                & may_share_world(shapes.template[others], shapes.template[row])
+            ]
+            gap = pair_gap(np.minimum(near, row), np.maximum(near, row)).astype(np.float32)
+            if (gap < limit).any():
+                pair = f"{shapes.path[row]} and {shapes.path[int(near[np.argmin(gap)])]}"
+                what = f"contacts of {pair} are reported only up to {gap.min():.6g} m, their gap"
+                fix = f"run with --gap {leave:g} (--gap {leave / 2:g} with --gap-rule sum), or give at most that"
+                raise InputError(what, f"--leave {leave:g}", fix)
+
+    def _present(self) -> np.ndarray:
         """`present`. A body without a shape in any template is present everywhere, and touches nothing."""
-        templates = contacts.world_template
-        row_template = row_templates(contacts, len(self.keys.number))
+        templates = self.contacts.world_template
+        row_template = row_templates(self.contacts, len(self.keys.number))
         there = np.zeros((int(templates.max(initial=0)) + 1, len(self.keys.paths)), bool)
         there[row_template, self.keys.number] = True
         there |= ~there.any(axis=0)
@@ -156,32 +203,25 @@ class ContactLabels:
         either = (sensor[one] & partner[other]) | (sensor[other] & partner[one])
         return np.flatnonzero(either & (one != other))
 
-    def _slips(self, contacts: ContactSet, leave: float) -> Iterator[Intervals]:
+    def _slips(self, leave: float) -> Iterator[Intervals]:
         """As of `touches`, with the negative of the greatest slip in place of the least distance."""
         if not len(self.frames):
             return
-        worlds, number = contacts.world_count, self.frames.number
+        worlds, number = self.contacts.world_count, self.frames.number
         cells = int(number[0]) * worlds, (int(number[-1]) + 1) * worlds
-        for block in contacts.blocks(names=("shape0", "shape1", "distance", SLIP), first=cells[0], last=cells[1]):
-            check_shape_rows(contacts, block)
-            speed = block.columns[SLIP]
-            rows = np.flatnonzero((block.distance <= np.float32(leave)) & np.isfinite(speed))
-            cell = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)[rows]
-            counts = np.bincount(cell, minlength=len(block.cell_counts)).astype(np.int64)
-            columns = {name: block.columns[name][rows] for name in ("shape0", "shape1")}
-            found = self._stream.touches_of(
-                ContactBlock(block.first_cell, counts, {**columns, "distance": -speed[rows]})
-            )
+        for block in self.contacts.blocks(names=("shape0", "shape1", "distance", SLIP), first=cells[0], last=cells[1]):
+            check_shape_rows(self.contacts, block)
+            near = np.flatnonzero((block.distance <= np.float32(leave)) & np.isfinite(block.columns[SLIP]))
+            near = rows_of_block(block, near)
+            near.columns["distance"] = -near.columns[SLIP]
+            found = self._stream.touches_of(near)
             yield found.take(self._is_selected(found))
 
     @cached_property
     def recorded(self) -> np.ndarray:
         """bool[F, W]: whether each cell is recorded: in an episode, if the set has some."""
-        shape = len(self.frames), len(self.worlds)
-        if self.frames.episodes is None:
-            return np.ones(shape, bool)
-        frame, world = np.divmod(np.arange(shape[0] * shape[1]), max(1, shape[1]))
-        return (self.frames.episodes.row(self.worlds[world], frame) >= 0).reshape(shape)
+        every = recorded_cells(self.frames.episodes, len(self.frames), self.contacts.world_count)
+        return every[:, self.worlds]
 
     def cells(self, sensor: int, partner: int) -> np.ndarray:
         """int64[F]: recorded cells of each frame whose world has the pair."""
@@ -197,48 +237,48 @@ class ContactLabels:
         frames, *row = self.shape
         at_once = max(1, BLOCK_VALUES // max(1, math.prod(row)))
         key, frame = self.runs.cells()
-        labels = _Places(self, key, frame)
-        least = _Places(self, self._found.key, self._found.first)
-        slips = None if self._slip is None else _Places(self, self._slip.key, self._slip.first)
+        touches = _Dense(self, key, frame, np.ones(len(key), bool), np.zeros(1, bool))
+        apart = np.where(self.present, np.float32(np.inf), np.float32(np.nan))
+        distances = _Dense(self, self._found.key, self._found.first, self._found.distance, apart)
+        slips = None
+        if self._slip is not None:
+            unknown = np.full(1, np.nan, np.float32)
+            slips = _Dense(self, self._slip.key, self._slip.first, -self._slip.distance, unknown)
         for first in range(0, frames, at_once):
             count = min(at_once, frames - first)
-            touch = labels.filled(first, count, np.zeros(1, bool), np.ones(len(key), bool))
-            nowhere = np.where(self.present, np.float32(np.inf), np.float32(np.nan))
-            distance = least.filled(first, count, nowhere, self._found.distance)
-            slip = None
-            if slips is not None and self._slip is not None:
-                slip = slips.filled(first, count, np.full(1, np.nan, np.float32), -self._slip.distance)
+            touch, slip = touches.frames(first, count), None
+            if slips is not None:
+                slip = slips.frames(first, count)
                 slip[~touch] = np.nan
-            yield LabelBlock(first, touch, distance, slip)
+            yield LabelBlock(first, touch, distances.frames(first, count), slip)
 
 
-class _Places:
-    """Places of rows of pairs in dense arrays [f, W, S, P]; a pair of two sensors that are partners has two."""
+class _Dense:
+    """Values of pairs in frames as dense arrays [f, W, S, P]; a pair of two sensors that are partners has two entries.
 
-    def __init__(self, labels: ContactLabels, key: np.ndarray, frame: np.ndarray) -> None:
-        keys, self._row_shape = labels.keys, labels.shape[1:]
-        world_of, sensor_of, partner_of = (
-            _inverse(rows, most)
-            for rows, most in (
-                (labels.worlds, int(labels.worlds.max(initial=0)) + 1),
-                (labels._sensor, len(keys.paths)),
-                (labels._partner, len(keys.paths)),
-            )
-        )
+    empty: [1] or [W, S, P], the other values.
+    """
+
+    def __init__(
+        self, labels: ContactLabels, key: np.ndarray, frame: np.ndarray, values: np.ndarray, empty: np.ndarray
+    ) -> None:
+        keys, self._row_shape, self._empty = labels.keys, labels.shape[1:], empty
+        world_of = _inverse(labels.worlds, labels.contacts.world_count)
+        sensor_of, partner_of = (_inverse(rows, len(keys.paths)) for rows in (labels._sensor, labels._partner))
         one, other = keys.items(key)
         row = np.tile(np.arange(len(key)), 2)
         sensor, partner = np.concatenate([one, other]), np.concatenate([other, one])
         place = np.stack([frame[row], world_of[keys.world(key)][row], sensor_of[sensor], partner_of[partner]])
         held = np.flatnonzero((place >= 0).all(axis=0))
         held = held[np.argsort(place[0, held], kind="stable")]
-        self._row, self._place = row[held], place[:, held]
+        self._values, self._place = values[row[held]], place[:, held]
 
-    def filled(self, first: int, count: int, empty: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """[count, W, S, P] of frames from `first`: `values` of the rows in their places, `empty` elsewhere."""
-        found = np.broadcast_to(empty, (count, *self._row_shape)).copy()
+    def frames(self, first: int, count: int) -> np.ndarray:
+        """[count, W, S, P]: the values of frames from `first`."""
+        found = np.broadcast_to(self._empty, (count, *self._row_shape)).copy()
         low, high = np.searchsorted(self._place[0], [first, first + count])
         frame, world, sensor, partner = self._place[:, low:high]
-        found[frame - first, world, sensor, partner] = values[self._row[low:high]]
+        found[frame - first, world, sensor, partner] = self._values[low:high]
         return found
 
 
@@ -263,61 +303,9 @@ def _runs(found: Intervals, keys: PairKeys, rule: LabelRule) -> Runs:
     return labelled_runs(found.key, found.first, distance, rule, found.end)
 
 
-def _selected(
-    contacts: ContactSet, keys: PairKeys, patterns: Sequence[str], option: str, by: str, missing: Missing | None
-) -> np.ndarray:
-    """int64[n]: items that match a pattern; without patterns every item, or the moving ones for --sensors."""
-    if patterns:
-        items = named_items(contacts)
-        if missing is not None:
-            missing |= {(option, pattern) for pattern in patterns if not items.met(pattern).any()}
-            patterns = [pattern for pattern in patterns if (option, pattern) not in missing]
-        return np.unique(keys.number[: len(items.path)][items.matching(patterns, option)])
-    if option == "--partners":
-        return np.arange(len(keys.paths))
-    moving = np.array([kind != "shape" for kind in keys.kinds], bool)
-    if by == "shapes":
-        moving[keys.number[: len(contacts.shapes)][contacts.shapes.body >= 0]] = True
-    if not moving.any():
-        raise InputError("nothing in the contact set moves", contacts.path, "name the sensors with --sensors")
-    return np.flatnonzero(moving)
-
-
-def _check_covered(contacts: ContactSet, keys: PairKeys, sensor: np.ndarray, partner: np.ndarray, leave: float) -> None:
-    """Raises InputError if contacts of a selected pair of shapes are not reported up to `leave`: a pair without
-    contacts may then be nearer.
-    """
-    limit = np.float32(leave)
-    if limit <= 0.0:
-        return
-    soft_gap = recorded_number(contacts.config, SOFT_CONTACTS.limit)
-    if SOFT_CONTACTS.name in contacts.groups and soft_gap is not None and np.float32(soft_gap) < limit:
-        what = f"contacts of particles are reported only up to {soft_gap:g} m"
-        raise InputError(what, f"--leave {leave:g}", f"run with --soft-gap {leave:g}, or give at most {soft_gap:g}")
-    if np.float32(gap_range(contacts)[0]) >= limit:
-        return
-    shapes, (_, pair_gap) = contacts.shapes, pair_values(contacts)
-    item, rows = keys.number[: len(shapes)], np.arange(len(shapes))
-    others = rows[np.isin(item, partner)]
-    for row in rows[np.isin(item, sensor)]:
-        near = others[
-            (item[others] != item[row])
-            & ((shapes.body[others] >= 0) | (shapes.body[row] >= 0))
-            & may_share_world(shapes.template[others], shapes.template[row])
-        ]
-        gap = pair_gap(np.minimum(near, row), np.maximum(near, row)).astype(np.float32)
-        if (gap < limit).any():
-            other = int(near[np.argmin(gap)])
-            pair = f"{shapes.path[row]} and {shapes.path[other]}"
-            what = f"contacts of {pair} are reported only up to {gap.min():.6g} m, their gap"
-            fix = f"run with --gap {leave:g} (--gap {leave / 2:g} with --gap-rule sum), or give at most that"
-            raise InputError(what, f"--leave {leave:g}", fix)
-
-
 # Labels of named pairs of one world, as columns of a data set.
 
 PAIR_LABELS = ("touching", "valid", "distance", "present")
-BLOCK_COLUMNS = ("shape0", "shape1", "distance")
 
 
 class NamedPairs:
@@ -359,8 +347,8 @@ class NamedPairs:
             if max(0.0, self._rule.leave) > limit[column]:
                 what = f"contacts of {pair} are reported only up to {limit[column]:.6g} m, their gap"
                 raise InputError(what, f"--leave {self._rule.leave:g}", "run with a larger gap, or give at most that")
-        for block in contacts.blocks(names=BLOCK_COLUMNS) if self.names else ():
-            frame = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
+        for block in contacts.blocks(names=("shape0", "shape1", "distance")) if self.names else ():
+            frame = block.cell  # of one world
             for column, pair_sides in enumerate(sides):
                 chosen = pair_sides.of_pairs(block.shape0, block.shape1)
                 np.minimum.at(distance[:, column], frame[chosen], block.distance[chosen])
@@ -456,15 +444,15 @@ class Labels:
     present: np.ndarray
 
     def __repr__(self) -> str:
-        frames, worlds, sensors, partners = self.touch.shape
-        return f"<Labels frames={frames} worlds={worlds} sensors={sensors} partners={partners}>"
+        return f"<Labels {' '.join(f'{name}={size}' for name, size in _sizes(self.touch.shape).items())}>"
 
     def __len__(self) -> int:
         return int(self._rows.sum())
 
     def _repr_html_(self) -> str:
-        names = dict(zip(("frames", "worlds", "sensors", "partners"), self.touch.shape, strict=True))
-        return html_table(names | {"labels": len(self), "touching": int(self.touch[self._rows].sum())})
+        return html_table(
+            _sizes(self.touch.shape) | {"labels": len(self), "touching": int(self.touch[self._rows].sum())}
+        )
 
     @property
     def _rows(self) -> np.ndarray:
@@ -491,6 +479,10 @@ class Labels:
         return dense_intervals(self._axes(), self.touch & self._rows)
 
 
+def _sizes(shape: tuple[int, ...]) -> dict[str, int]:
+    return dict(zip(("frames", "worlds", "sensors", "partners"), shape, strict=True))
+
+
 def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
     """Labels a contact set and writes the output.
 
@@ -502,12 +494,11 @@ def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
     if request.output.lower().endswith(".parquet"):
         require_pyarrow("Parquet")
     with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
-        labels = ContactLabels(contacts, request.options, progress)
-        tally = _Tally(labels)
+        tally = _Tally(ContactLabels(contacts, request.options, progress))
         with AtomicOutput(request.output, request.force) as output:
-            _WRITERS[os.path.splitext(request.output)[1].lower()](output, contacts, labels, tally, request.options)
+            _WRITERS[os.path.splitext(request.output)[1].lower()](output, tally)
             output.commit()
-        return _result(request, contacts, labels, tally)
+        return _result(request, tally)
 
 
 class LabelTable:
@@ -527,17 +518,17 @@ class LabelTable:
         """
         missing: Missing = set()
         with reading("contact set", path), ContactSet.open(path) as contacts:
-            labels = ContactLabels(contacts, self._request.options, progress, missing)
-            tally = _Tally(labels)
-            words = _words(labels) | {FILE: (path,)} | {name: [one[name] for one in episodes] for name in episodes[0]}
-            for block in _parquet_rows(contacts, labels, tally):
+            tally = _Tally(ContactLabels(contacts, self._request.options, progress, missing))
+            names = {name: [one[name] for one in episodes] for name in episodes[0]}
+            words = _words(tally.labels) | {FILE: (path,)} | names
+            for block in _parquet_rows(tally):
                 zero = np.zeros(len(block["frame"]), np.int64)
                 block = {EPISODE: zero, FILE: zero, **block}
                 for number in range(len(episodes)):
                     self._append(block | dict.fromkeys(episodes[0], zero + number), words)
             self.done += 1
             self._missing = missing if self._missing is None else self._missing & missing
-            return _result(replace(self._request, path=path), contacts, labels, tally, whole=False)
+            return _result(self._request, tally, whole=False)
 
     def check(self) -> None:
         """Raises InputError for a pattern that matches nothing in any set."""
@@ -578,7 +569,7 @@ def labels_in_memory(contacts: ContactSet, options: LabelOptions) -> Labels:
 
     number = labels.frames.number
     return Labels(
-        whole("touch"), whole("distance"), whole("slip") if labels.has_slip else None, tuple(labels.sensors),
+        whole("touch"), whole("distance"), whole("slip") if options.slip else None, tuple(labels.sensors),
         tuple(labels.partners), number, contacts.step[number], labels.frames.time, labels.worlds, labels.recorded,
         labels.present,
     )  # fmt: skip
@@ -588,14 +579,14 @@ class _Tally:
     """Sums over the blocks that are written: labels, and of each pair the cells, the least distance and the slip."""
 
     def __init__(self, labels: ContactLabels) -> None:
-        self._labels = labels
+        self.labels = labels
         shape = labels.shape[2:]
         self.cells, self.slipping = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self.distance, self.slip = np.full(shape, np.inf, np.float32), np.zeros(shape)
 
     def blocks(self) -> Iterator[LabelBlock]:
         """The blocks of the labels, each counted once it is taken."""
-        for block in self._labels.blocks():
+        for block in self.labels.blocks():
             self.cells += block.touch.sum(axis=(0, 1))
             least = np.where(block.touch, block.distance, np.inf).min(axis=(0, 1), initial=np.inf)
             self.distance = np.minimum(self.distance, least.astype(np.float32))
@@ -606,11 +597,11 @@ class _Tally:
             yield block
 
 
-def _small_arrays(contacts: ContactSet, labels: ContactLabels) -> tuple[Array, ...]:
+def _small_arrays(labels: ContactLabels) -> tuple[Array, ...]:
     number = labels.frames.number
     return (
         held("frame_index", number.astype(np.int64)),
-        held("step", contacts.step[number]),
+        held("step", labels.contacts.step[number]),
         held("time", labels.frames.time),
         held("world", labels.worlds),
         held("recorded", labels.recorded),
@@ -619,57 +610,50 @@ def _small_arrays(contacts: ContactSet, labels: ContactLabels) -> tuple[Array, .
     )
 
 
-def _dense(labels: ContactLabels) -> dict[str, tuple[np.dtype, str]]:
-    names = [name for name in DENSE if name != "slip" or labels.has_slip]
+def _dense(options: LabelOptions) -> dict[str, tuple[np.dtype, str]]:
+    names = [name for name in DENSE if name != "slip" or options.slip]
     return {name: (np.dtype(DENSE[name][0]), DENSE[name][1]) for name in names}
 
 
-def _write_npz(
-    output: AtomicOutput, contacts: ContactSet, labels: ContactLabels, tally: _Tally, _: LabelOptions
-) -> None:
+def _write_npz(output: AtomicOutput, tally: _Tally) -> None:
+    labels = tally.labels
+
     def pieces(name: str) -> Callable[[], Iterator[np.ndarray]]:
         return lambda: (getattr(block, name) for block in (tally if name == "touch" else labels).blocks())
 
-    dense = [Array(name, dtype, labels.shape, pieces(name)) for name, (dtype, _) in _dense(labels).items()]
+    dense = [Array(name, dtype, labels.shape, pieces(name)) for name, (dtype, _) in _dense(labels.options).items()]
     names = (texts("sensors", labels.sensors), texts("partners", labels.partners))
-    write_npz(output, (*dense, *names, *_small_arrays(contacts, labels)))
+    write_npz(output, (*dense, *names, *_small_arrays(labels)))
 
 
-def _write_h5(
-    output: AtomicOutput, contacts: ContactSet, labels: ContactLabels, tally: _Tally, options: LabelOptions
-) -> None:
-    small = (*_small_arrays(contacts, labels), texts("sensors", labels.sensors), texts("partners", labels.partners))
-    dense = _dense(labels)
-    blocks = ((block.first, {name: getattr(block, name) for name in dense}) for block in tally.blocks())
-    about = {"scene": contacts.scene, "contacts_sha256": contacts.content_sha256, "options": _options(options)}
+def _write_h5(output: AtomicOutput, tally: _Tally) -> None:
+    labels, contacts, dense = tally.labels, tally.labels.contacts, _dense(tally.labels.options)
+    small = (*_small_arrays(labels), texts("sensors", labels.sensors), texts("partners", labels.partners))
+    about = {"scene": contacts.scene, "contacts_sha256": contacts.content_sha256, "options": _options(labels.options)}
     units = {"time": "s", **{name: unit for name, (_, unit) in dense.items() if unit}}
     shapes = {name: (dtype, labels.shape) for name, (dtype, _) in dense.items()}
     tables = {array.name: next(array.pieces()) for array in small}
     with arrays_h5(output, LABELS_FORMAT, about, tables, units, shapes) as append:
-        for first, rows in blocks:
-            append(first, rows)
+        for block in tally.blocks():
+            append(block.first, {name: getattr(block, name) for name in dense})
 
 
-def _write_parquet(
-    output: AtomicOutput, contacts: ContactSet, labels: ContactLabels, tally: _Tally, options: LabelOptions
-) -> None:
+def _write_parquet(output: AtomicOutput, tally: _Tally) -> None:
+    labels, contacts = tally.labels, tally.labels.contacts
     about = {"scene": contacts.scene, "content_sha256": contacts.content_sha256}
-    columns = _columns(options, labels.frames.episodes is not None)
+    columns = _columns(labels.options, labels.frames.episodes is not None)
     with parquet_table(output, columns, about) as append:
-        for block in _parquet_rows(contacts, labels, tally):
+        for block in _parquet_rows(tally):
             append(block, _words(labels))
 
 
 def _columns(options: LabelOptions, has_episodes: bool) -> tuple[TableColumn, ...]:
     """Columns of `_parquet_rows`, whose words are `_words`."""
-    dense = {name: held for name, held in DENSE.items() if name != "slip" or options.slip}
+    dense = _dense(options).items()
     return (
         *cell_columns(None),
         *(TableColumn(n, np.dtype(np.int32), words=()) for n in (*[EPISODE] * has_episodes, "sensor", "partner")),
-        *(
-            TableColumn(name, np.dtype(dtype), unit, nan_is_none=name == "slip")
-            for name, (dtype, unit) in dense.items()
-        ),
+        *(TableColumn(name, dtype, unit, nan_is_none=name == "slip") for name, (dtype, unit) in dense),
     )
 
 
@@ -679,9 +663,9 @@ def _words(labels: ContactLabels) -> dict[str, Sequence[str]]:
     return {"sensor": labels.sensors, "partner": labels.partners, EPISODE: names}
 
 
-def _parquet_rows(contacts: ContactSet, labels: ContactLabels, tally: _Tally) -> Iterator[dict[str, np.ndarray]]:
+def _parquet_rows(tally: _Tally) -> Iterator[dict[str, np.ndarray]]:
     """Rows of the recorded cells and of present pairs of two items, block by block."""
-    dense, episodes = _dense(labels), labels.frames.episodes
+    labels, episodes = tally.labels, tally.labels.frames.episodes
     differ = np.array(labels.sensors, object)[:, None] != np.array(labels.partners, object)[None]
     for block in tally.blocks():
         recorded = labels.recorded[block.first : block.first + len(block.touch), :, None, None]
@@ -689,16 +673,15 @@ def _parquet_rows(contacts: ContactSet, labels: ContactLabels, tally: _Tally) ->
         frame, world, sensor, partner = np.nonzero(rows)
         index = frame + block.first
         number = labels.frames.number[index]
-        held_in = {} if episodes is None else {EPISODE: episodes.row(labels.worlds[world], index) + 1}
         yield {
             "frame": number,
-            "step": contacts.step[number],
+            "step": labels.contacts.step[number],
             "time": labels.frames.time[index],
             "world": labels.worlds[world],
-            **held_in,
+            **({} if episodes is None else {EPISODE: episodes.row(labels.worlds[world], index) + 1}),
             "sensor": sensor,
             "partner": partner,
-            **{name: getattr(block, name)[rows] for name in dense},
+            **{name: getattr(block, name)[rows] for name in _dense(labels.options)},
         }
 
 
@@ -727,17 +710,16 @@ def _series(labels: ContactLabels, listed: list[dict[str, Any]]) -> dict[str, An
     return {**bins.axis(labels.frames.time, labels.frames.number), "labelled": labelled}
 
 
-def _result(
-    request: LabelRequest, contacts: ContactSet, labels: ContactLabels, tally: _Tally, whole: bool = True
-) -> LabelResult:
-    listed = _listed(labels, tally, request.first)
+def _result(request: LabelRequest, tally: _Tally, whole: bool = True) -> LabelResult:
+    labels, contacts = tally.labels, tally.labels.contacts
+    listed = _listed(tally, request.first)
     return LabelResult(
         file=contacts.path,
         scene=contacts.scene,
         scene_sha256=contacts.scene_sha256,
         trajectory_sha256=contacts.trajectory_sha256,
         options=_options(request.options),
-        shape=dict(zip(("frames", "worlds", "sensors", "partners"), labels.shape, strict=True)),
+        shape=_sizes(labels.shape),
         sensors=labels.sensors,
         partners=labels.partners,
         recorded=int(labels.recorded.sum()),
@@ -753,9 +735,9 @@ def _result(
     )
 
 
-def _listed(labels: ContactLabels, tally: _Tally, first: int) -> list[dict[str, Any]]:
+def _listed(tally: _Tally, first: int) -> list[dict[str, Any]]:
     """The pairs with most labels. share: part of recorded cells that have the pair. slip: mean of those with one."""
-    sensor, partner = np.nonzero(tally.cells)
+    labels, (sensor, partner) = tally.labels, np.nonzero(tally.cells)
     order: Sequence[int] = np.lexsort((partner, sensor, -tally.cells[sensor, partner])).tolist()
     found = []
     for row in order[:first]:
@@ -768,7 +750,9 @@ def _listed(labels: ContactLabels, tally: _Tally, first: int) -> list[dict[str, 
                 "cells": int(tally.cells[at]),
                 "share": float(tally.cells[at] / labels.cells(*at).sum()),
                 "least_distance": float(tally.distance[at]),
-                **({"mean_slip": float(tally.slip[at] / slipping) if slipping else None} if labels.has_slip else {}),
+                **(
+                    {"mean_slip": float(tally.slip[at] / slipping) if slipping else None} if labels.options.slip else {}
+                ),
             }
         )
     return found

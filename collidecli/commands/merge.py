@@ -18,17 +18,10 @@ from collidecli.scene.motion import Episodes
 from collidecli.scene.options import recorded_option
 from collidecli.scene.tables import CONTACT_ID, OF_STEPS, ContactBlock, GroupRows, consecutive_groups, groups_of_cells
 from collidecli.scene.text_format import count
+from collidecli.storage.contact_sets import writer
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.schema import tables_version, version_of
-from collidecli.storage.contact_sets.writer import (
-    Header,
-    StoredTable,
-    check_groups,
-    episode_tables,
-    model_attributes,
-    model_tables,
-    write_merged,
-)
+from collidecli.storage.contact_sets.writer import Header, StoredTable
 from collidecli.storage.h5_files import DAMAGE, text_of
 from collidecli.storage.process_activity import reading, structure
 
@@ -379,7 +372,7 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
         for path in request.contacts:
             with reading("contact set", path):
                 sets.append(stack.enter_context(ContactSet.open(path)))
-                check_groups(sets[-1])
+                writer.check_groups(sets[-1])
         if not request.worlds:
             sets.sort(key=lambda one: one.step[0] if one.frame_count else 0)
         for one in sets[1:]:
@@ -389,7 +382,7 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
         plan = plan_worlds(sets) if request.worlds else plan_frames(sets)
         header = _header(sets, plan, request.worlds, _major(sets, request.format))
         blocks = _blocks(sets, plan, tuple(column.name for column in sets[0].columns), progress)
-        sha = write_merged(request.output, header, blocks, request.compression, request.force)
+        sha = writer.write_merged(request.output, header, blocks, request.compression, request.force)
         return MergeResult(
             files=[one.path for one in sets],
             output=request.output,
@@ -424,13 +417,13 @@ def _check_alike(one: ContactSet, first: ContactSet, worlds: bool) -> None:
         ours, theirs = (recorded_option(each.config, name) for each in (one, first))
         if ours != theirs:
             _refuse(one, first, f"the option {name}: {json.dumps(ours)} and {json.dumps(theirs)}")
-    tables = [model_tables(each) for each in (one, first)]
+    tables = [writer.model_tables(each) for each in (one, first)]
     for path in sorted(tables[0].keys() | tables[1].keys()):
         if worlds and path == WORLD_TEMPLATE:
             continue
         if path not in tables[0] or path not in tables[1] or not tables[0][path].equals(tables[1][path]):
             _refuse(one, first, f"the models: {path}")
-    if model_attributes(one) != model_attributes(first):
+    if writer.model_attributes(one) != writer.model_attributes(first):
         _refuse(one, first, "the rules, attributes of /model")
     if one.optional_columns != first.optional_columns:
         columns = sorted(set(one.optional_columns) ^ set(first.optional_columns))
@@ -464,7 +457,7 @@ def merge_episodes(sets: Sequence[ContactSet], plan: MergePlan, episodes: Episod
         _check_alike(one, sets[0], worlds=True)
     header = _header(sets, plan, True, _major(sets, None), episodes)
     names = tuple(column.name for column in sets[0].columns)
-    write_merged(output, header, merged_blocks(sets, plan, names), "gzip", force=False)
+    writer.write_merged(output, header, merged_blocks(sets, plan, names), "gzip", force=False)
 
 
 def _header(
@@ -474,7 +467,7 @@ def _header(
     first = sets[0]
     if episodes is None:
         episodes = merged_episodes(sets, plan.frame_of, plan.first_world, worlds)
-    tables = model_tables(first)
+    tables = writer.model_tables(first)
     if worlds:
         templates = np.concatenate([one.world_template for one in sets])
         if len(set(templates.tolist())) > 1:
@@ -488,7 +481,7 @@ def _header(
         *tables.values(),
         StoredTable("/time/step", np.dtype("<i8"), plan.step.astype(np.int64), ""),
         StoredTable("/time/time", np.dtype("<f8"), plan.time.astype(np.float64), "s"),
-        *episode_tables(episodes),
+        *writer.episode_tables(episodes),
     ]
     attributes = {
         "scene": first.scene,
@@ -500,7 +493,7 @@ def _header(
         first.version if first.version[0] == major else version_of(major, first.groups),
         attributes,
         held,
-        model_attributes(first),
+        writer.model_attributes(first),
         [table.definition for table in first.tables.values()],
         first.float_type,
         merged_timing(sets),

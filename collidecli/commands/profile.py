@@ -20,14 +20,8 @@ from collidecli.commands.collision import pose_batches, sample_poses, within_epi
 from collidecli.commands.results import Progress, Result
 from collidecli.commands.scenes import EnginesRequest, LoadedScene, scene_in_motion
 from collidecli.commands.timing import TimingReport, processor_name, versions, write_trace
-from collidecli.engine.pipeline import (
-    STAGES,
-    BroadPhaseChoice,
-    CollisionPipeline,
-    build_pipeline,
-    find_device,
-    load_ahead,
-)
+from collidecli.engine import pipeline
+from collidecli.engine.pipeline import BroadPhaseChoice, CollisionPipeline
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import kernel_cache_notes
 from collidecli.engine.scheduler import Workers, batch_size, default_memory_limit, engine_memory, worker_count
@@ -50,7 +44,7 @@ def find_devices(names: str) -> list[wp.Device]:
         if not name.strip():
             raise InputError(f"'{names}' has an empty name", OPTION, "give names of devices, such as cpu,cuda")
         try:
-            device = find_device(name.strip())
+            device = pipeline.find_device(name.strip())
         except InputError as error:
             raise InputError(error.what, OPTION, error.fix) from error
         if device in found:
@@ -129,7 +123,7 @@ class Measured:
         """The times of an entry of `phases` in the result, and its name. figures: of the times of all repeats."""
         if self.skipped:
             return {"name": self.name, "skipped": self.skipped}
-        stages = {stage: figures(np.array([each.seconds[stage] for each in self.passes])) for stage in STAGES}
+        stages = {stage: figures(np.array([each.seconds[stage] for each in self.passes])) for stage in pipeline.STAGES}
         seconds = {"compute_seconds": figures(self.compute_seconds()), "wall_seconds": figures(self.wall_seconds())}
         return {"name": self.name, "skipped": None, **seconds, "stages": stages}
 
@@ -211,8 +205,8 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
     Loading, compiling and reading the motion are not measured. Raises InputError as `run` does.
     """
     request.contact.checked()
-    devices = find_devices(request.devices) if request.devices else [find_device(request.engine.device)]
-    load_ahead(devices[0])
+    devices = find_devices(request.devices) if request.devices else [pipeline.find_device(request.engine.device)]
+    pipeline.load_ahead(devices[0])
     asked = request.engines or request.engine_python or request.engine_option
     others = profile_engines(request) if asked else []
     scene, motion = scene_in_motion(request)
@@ -354,7 +348,9 @@ def _profile_device(
     def build(**engine: str) -> tuple[CollisionPipeline, BroadPhaseChoice]:
         options = replace(request.engine, **engine)
         with scene.named():
-            return build_pipeline(scene.model, request.contact, options, device, samples, motion.float_type, fields)
+            return pipeline.build_pipeline(
+                scene.model, request.contact, options, device, samples, motion.float_type, fields
+            )
 
     _, choice = build(pipeline="unified", broad_phase="auto")
     measured = [Measured(name, skip_reason(name, scene, len(motion.time))) for name in PHASES]
@@ -447,7 +443,7 @@ def _measure(
     limit = request.engine.memory_limit or default_memory_limit()
     share = engine_memory(limit, next(iter(pipelines.values())).device_model.device) // len(running)
     with ExitStack() as stack:
-        pools = {name: stack.enter_context(Workers(pipeline, threads, share)) for name, pipeline in pipelines.items()}
+        pools = {name: stack.enter_context(Workers(each, threads, share)) for name, each in pipelines.items()}
         while repeat <= request.repeats or not _is_decided(running, request.repeats, extra_since):
             if repeat == request.repeats + 1:
                 extra_since = time.perf_counter()

@@ -24,19 +24,13 @@ from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.kernel import kernel_cache_notes
 from collidecli.errors import InputError
 from collidecli.scene import builder as model_builder
+from collidecli.scene import tables
 from collidecli.scene.arguments import python_call, unknown_argument
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion, episodes_in
 from collidecli.scene.options import ContactOptions, EngineOptions, SceneOptions, declared_options
 from collidecli.scene.particles import ParticleObjects
-from collidecli.scene.tables import (
-    RIGID_COLUMNS,
-    ContactBlock,
-    GroupRows,
-    consecutive_groups,
-    group_words,
-    groups_of_cells,
-)
+from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, GroupRows
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.temporary_folders import TemporaryFolder
@@ -186,7 +180,7 @@ class Contacts:
         return found
 
     def _repr_html_(self) -> str:
-        counts = {group_words(name): rows.row_count for name, rows in self.groups.items()}
+        counts = {tables.group_words(name): rows.row_count for name, rows in self.groups.items()}
         sizes = {"contacts": len(self), "frames": self.frame_count, "worlds": self.world_count}
         return html_table(sizes | {"shapes": len(self.shape_path)} | counts)
 
@@ -208,7 +202,7 @@ class Contacts:
         optional = {name: values[first:last] for name, values in self.columns.items()}
         return Contacts(
             1, 1, np.array([0, last - first], np.int64), **columns, columns=optional, shape_path=self.shape_path,
-            particle_objects=self.particle_objects, groups=groups_of_cells(self.groups, np.array([cell])),
+            particle_objects=self.particle_objects, groups=tables.groups_of_cells(self.groups, np.array([cell])),
             time=self.time[frame : frame + 1],
         )  # fmt: skip
 
@@ -385,7 +379,7 @@ def motion_of(model: Model, body_q: np.ndarray | Motion | None, particle_q: np.n
 def merged_contacts(blocks: Iterable[ContactBlock], frame_count: int, world_count: int) -> Contacts:
     """Contacts of all cells from blocks in the order of cells; the blocks are consumed."""
     held = list(blocks)
-    groups = consecutive_groups([block.groups for block in held])
+    groups = tables.consecutive_groups([block.groups for block in held])
     counts = np.concatenate([block.cell_counts for block in held])
     columns = {}
     for name in list(held[0].columns):

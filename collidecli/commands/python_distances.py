@@ -23,18 +23,12 @@ from collidecli.engine.distances import PairDistances, point_distances
 from collidecli.engine.pipeline import find_device, load_stages, rows_within, sweep_stages
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import compose_as_kernels, compose_poses, inverse_poses
+from collidecli.scene import options
 from collidecli.scene.arguments import float_array, python_call
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield import solid_mesh
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
-from collidecli.scene.options import (
-    DEFAULT_CACHE_LIMIT,
-    DEFAULT_RINGS,
-    DEFAULT_SWEEP_TOLERANCE,
-    EngineOptions,
-    check_sweep_tolerance,
-)
 from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType, checked_pose
 from collidecli.scene.tables import SELF_SWEEP, SOFT_SWEEP, SWEEP, GroupRows, consecutive_groups
 from collidecli.scene.text_format import checked_metres
@@ -131,7 +125,7 @@ def clearance(
     device: str = "",
     threads: int = 0,
     cache_dir: str = "",
-    cache_limit: int = DEFAULT_CACHE_LIMIT,
+    cache_limit: int = options.DEFAULT_CACHE_LIMIT,
 ) -> Clearances:
     """The least distances of a model's shapes in every frame of a motion, without a cutoff.
 
@@ -151,7 +145,7 @@ def clearance(
     """
     if not isinstance(model, Model):
         raise InputError(f"model is a {type(model).__name__}", "clearance", "give a result of ModelBuilder.finalize()")
-    engine = EngineOptions(device=device, threads=threads, cache_dir=cache_dir, cache_limit=cache_limit)
+    engine = options.EngineOptions(device=device, threads=threads, cache_dir=cache_dir, cache_limit=cache_limit)
     request = ClearanceRequest(
         scenes=(), contact=contact_options(margin=margin), engine=engine, by=by, between=tuple(between), top=top
     )
@@ -461,14 +455,14 @@ def sweep(
     body_q: np.ndarray | Motion | None,
     *,
     particle_q: np.ndarray | None = None,
-    tolerance: float | str = DEFAULT_SWEEP_TOLERANCE,
+    tolerance: float | str = options.DEFAULT_SWEEP_TOLERANCE,
     margin: float | str | None = None,
     self_contacts: float | str = 0.0,
-    self_contact_rings: int = DEFAULT_RINGS,
+    self_contact_rings: int = options.DEFAULT_RINGS,
     self_contact_rest: float | str | None = None,
     device: str = "",
     cache_dir: str = "",
-    cache_limit: int = DEFAULT_CACHE_LIMIT,
+    cache_limit: int = options.DEFAULT_CACHE_LIMIT,
 ) -> Sweep:
     """Pairs of shapes, and particles and shapes, that touch between the frames of a motion: the rows that `collide run
     --sweep` writes.
@@ -494,7 +488,7 @@ def sweep(
     if not isinstance(model, Model):
         raise InputError(f"model is a {type(model).__name__}", "sweep", "give a result of ModelBuilder.finalize()")
     tolerance = checked_metres(tolerance, "tolerance")
-    check_sweep_tolerance(tolerance)
+    options.check_sweep_tolerance(tolerance)
     motion = motion_of(model, body_q, particle_q)
     check_frames(motion)
     contact = contact_options(

@@ -8,17 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from collidecli.analysis import summary
 from collidecli.analysis.patterns import matching_paths
-from collidecli.analysis.summary import (
-    DepthHistogram,
-    FrameSums,
-    PairForces,
-    PairMap,
-    PairTotals,
-    SurfaceSeries,
-    TimeBins,
-    touches_of,
-)
 from collidecli.commands.audit import CHECKS, SCHEMA, TUNNEL
 from collidecli.commands.clearance import ClearanceResult
 from collidecli.commands.diff import DiffRequest, diff
@@ -53,7 +44,7 @@ def group_series(selected: SelectedContacts) -> dict[str, Any] | None:
     contacts = selected.contacts
     if not contacts.groups:
         return None
-    bins, counts, surfaces = TimeBins(contacts.frame_count, MAX_POINTS), {}, None
+    bins, counts, surfaces = summary.TimeBins(contacts.frame_count, MAX_POINTS), {}, None
     for name in COUNTED:
         if name in contacts.groups:
             by_frame = _counts(rows_of(selected, name))
@@ -75,7 +66,7 @@ def _counts(rows: SelectedContacts) -> np.ndarray:
 def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:
     contacts, names = rows.contacts, shape_names(rows.contacts)
     shapes = len(contacts.shapes)
-    sums = PairForces(shapes)
+    sums = summary.PairForces(shapes)
     for block in rows.blocks(GROUP_COLUMNS):
         columns = block.columns
         for name in ("area", "force"):
@@ -85,7 +76,7 @@ def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:
         pair = names.pair(columns["shape0"], columns["shape1"])
         sums.add(*pair, columns["area"], columns["force"])
     chosen = sums.largest(MAX_GROUP_PAIRS)
-    series = SurfaceSeries(chosen, shapes, rows.frame_count)
+    series = summary.SurfaceSeries(chosen, shapes, rows.frame_count)
     for block in rows.blocks(GROUP_COLUMNS) if len(chosen) else ():
         cell = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
         pair = names.pair(block.columns["shape0"], block.columns["shape1"])
@@ -261,9 +252,9 @@ class PlotResult(Result):
 
 @dataclass
 class _Sums:
-    frames: FrameSums
-    depths: DepthHistogram
-    pairs: PairTotals
+    frames: summary.FrameSums
+    depths: summary.DepthHistogram
+    pairs: summary.PairTotals
     world_least: np.ndarray
 
 
@@ -399,15 +390,15 @@ def _first_pass(passes: Passes) -> _Sums:
         raise InputError(
             "is not a finite number", f"{contacts.path}: /time/time, frame {frame}", "repair the recording"
         )
-    frames = FrameSums(selected.frame_count, selected.world_count)
-    sums = _Sums(frames, DepthHistogram(), PairTotals.none(), np.full(selected.world_count, np.inf))
+    frames = summary.FrameSums(selected.frame_count, selected.world_count)
+    sums = _Sums(frames, summary.DepthHistogram(), summary.PairTotals.none(), np.full(selected.world_count, np.inf))
     names = shape_names(contacts)
     for block in passes.blocks():
         _check_distances(selected, block)
         sums.frames.add(block)
         sums.depths.add(block.columns["distance"])
-        touches = touches_of(block).named(names)
-        sums.pairs = sums.pairs.joined(PairTotals.of(touches, len(contacts.shapes)))
+        touches = summary.touches_of(block).named(names)
+        sums.pairs = sums.pairs.joined(summary.PairTotals.of(touches, len(contacts.shapes)))
         np.minimum.at(sums.world_least, touches.cell % selected.world_count, touches.distance)
     return sums
 
@@ -422,9 +413,9 @@ def _check_distances(selected: SelectedContacts, block: ContactBlock) -> None:
         raise InputError("is not a finite number", where, "make the contact set again")
 
 
-def _series(contacts: ContactSet, frames: FrameSums) -> dict[str, Any]:
+def _series(contacts: ContactSet, frames: summary.FrameSums) -> dict[str, Any]:
     """Per bin of frames: mean count of contacts and of penetrating contacts, greatest count, greatest depth."""
-    bins = TimeBins(contacts.frame_count, MAX_POINTS)
+    bins = summary.TimeBins(contacts.frame_count, MAX_POINTS)
     return {
         **bins.axis(contacts.time),
         "contacts": bins.means(frames.contacts),
@@ -434,16 +425,16 @@ def _series(contacts: ContactSet, frames: FrameSums) -> dict[str, Any]:
     }
 
 
-def _pairs(passes: Passes, pairs: PairTotals) -> dict[str, Any]:
+def _pairs(passes: Passes, pairs: summary.PairTotals) -> dict[str, Any]:
     """The pairs with the most contacts over time, in the order of their first contacts."""
     selected = passes.selected
     contacts, names = selected.contacts, shape_names(selected.contacts)
     chosen = np.sort(np.lexsort((pairs.key, -pairs.contacts))[:MAX_PAIRS])
-    bins = TimeBins(contacts.frame_count, MAX_BINS)
-    held = PairMap(pairs.key[chosen], bins.of, selected.world_count, len(contacts.shapes))
+    bins = summary.TimeBins(contacts.frame_count, MAX_BINS)
+    held = summary.PairMap(pairs.key[chosen], bins.of, selected.world_count, len(contacts.shapes))
     if len(chosen):
         for block in passes.blocks():
-            held.add(touches_of(block).named(names))
+            held.add(summary.touches_of(block).named(names))
     listed = []
     for row in np.lexsort((pairs.key[chosen], pairs.first[chosen])).tolist():
         pair = int(chosen[row])
@@ -463,7 +454,7 @@ def _pairs(passes: Passes, pairs: PairTotals) -> dict[str, Any]:
     return {"count": len(pairs.key), "listed": listed, **bins.axis(contacts.time)}
 
 
-def _depths(depths: DepthHistogram) -> list[dict[str, Any]]:
+def _depths(depths: summary.DepthHistogram) -> list[dict[str, Any]]:
     """Bins from the first to the last that is not empty; `from` is 0 in the lowest bin, `to` is None in the highest."""
     filled = np.flatnonzero(depths.counts)
     if not len(filled):
@@ -475,7 +466,7 @@ def _depths(depths: DepthHistogram) -> list[dict[str, Any]]:
     ]
 
 
-def _worst(selected: SelectedContacts, pairs: PairTotals) -> list[dict[str, Any]]:
+def _worst(selected: SelectedContacts, pairs: summary.PairTotals) -> list[dict[str, Any]]:
     order = np.lexsort((pairs.key, pairs.least))[:WORST_PAIRS]
     return [
         {**closest_cell(selected, pairs, row), "contacts": int(pairs.contacts[row]), "touches": int(pairs.touches[row])}

@@ -13,16 +13,10 @@ from typing import ClassVar
 import numpy as np
 
 from collidecli.analysis.touches import Intervals
+from collidecli.commands import scenes
 from collidecli.commands.event_stream import EventOptions, EventStream
 from collidecli.commands.results import Progress, Result
-from collidecli.commands.scenes import (
-    MUJOCO_ENDINGS,
-    USD_ENDINGS,
-    LoadedScene,
-    load_scene,
-    parse_frames,
-    recorded_options,
-)
+from collidecli.commands.scenes import LoadedScene
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.visuals import with_visuals
 from collidecli.report.view.frames import NO_COLOURS, ViewFrames
@@ -40,7 +34,7 @@ from collidecli.storage.process_activity import reading
 
 # Scene and motion of a contact set, found by name and by hash; poses and contacts of a view's frames.
 
-MOTION_ENDINGS = (".h5", ".hdf5", ".npz", ".npy", ".csv", ".mcap", ".db3", ".bag", *USD_ENDINGS)
+MOTION_ENDINGS = (".h5", ".hdf5", ".npz", ".npy", ".csv", ".mcap", ".db3", ".bag", *scenes.USD_ENDINGS)
 MAX_BYTES = 4 << 30
 """Total size of the files that are read to find a motion by its hash."""
 ANYWAY = "or draw it nevertheless with --allow-mismatch"
@@ -84,7 +78,7 @@ def find_sources(contacts: ContactSet, scene: str, trajectory: str, allow_mismat
     places = folders if above in map(Path.resolve, folders) else [*folders, above]
     files = (scene,) if scene else _named(contacts.scene, places)
     motion_file = trajectory or _recording(contacts, [*folders, *_folders(*files)[:-1]])
-    carried = Path(contacts.scene).suffix.lower() not in (*USD_ENDINGS, *MUJOCO_ENDINGS)
+    carried = Path(contacts.scene).suffix.lower() not in (*scenes.USD_ENDINGS, *scenes.MUJOCO_ENDINGS)
     if carried and not scene:
         if not motion_file:
             return _without(contacts, f"{contacts.scene}, which carries the scene,", folders, "-t")
@@ -150,13 +144,13 @@ def _loaded(
 ) -> tuple[LoadedScene, list[str]]:
     config = contacts.config
     worlds = config.get("worlds")
-    scene = load_scene(
+    scene = scenes.load_scene(
         files,
         worlds if isinstance(worlds, int) and len(files) < 2 else None,
         bool(config.get("static_pairs", False)),
         motion_file or None,
-        recorded_options(config, SceneOptions, contacts.path),
-        recorded_options(config, RecordingOptions, contacts.path),
+        scenes.recorded_options(config, SceneOptions, contacts.path),
+        scenes.recorded_options(config, RecordingOptions, contacts.path),
     )
     model, where = scene.model, " ".join(files) or motion_file
     notes = []
@@ -177,7 +171,7 @@ def _loaded(
 def _motion(
     contacts: ContactSet, scene: LoadedScene, motion_file: str, allow_mismatch: bool
 ) -> tuple[Motion, list[str]]:
-    options = recorded_options(contacts.config, RecordingOptions, contacts.path)
+    options = scenes.recorded_options(contacts.config, RecordingOptions, contacts.path)
     may_ignore = scene.recording is not None and "ignore_particles" in scene.recording.OPTIONS
     ignored = may_ignore and (options.ignore_particles or not len(scene.model.particles))
     motion = scene.motion(replace(options, ignore_particles=ignored))
@@ -289,9 +283,14 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
             raise InputError("it has no frames", request.file)
         sources = find_sources(contacts, request.scene, request.trajectory, request.allow_mismatch, request.points_only)
         try:
-            picked, model, colours, notes = parse_frames(request.frames, contacts.frame_count), None, NO_COLOURS, ()
+            picked, model, colours, notes = (
+                scenes.parse_frames(request.frames, contacts.frame_count),
+                None,
+                NO_COLOURS,
+                (),
+            )
             if sources.scene is not None:
-                options = recorded_options(contacts.config, SceneOptions, contacts.path)
+                options = scenes.recorded_options(contacts.config, SceneOptions, contacts.path)
                 model, colours, notes = with_visuals(sources.scene.model, sources.scene.imports, options)
             second = None
             if request.against:

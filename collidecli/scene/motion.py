@@ -146,6 +146,13 @@ def _key(world: np.ndarray, frame: np.ndarray) -> np.ndarray:
     return world.astype(np.int64) * 2**40 + frame
 
 
+def recorded_cells(episodes: Episodes | None, frame_count: int, world_count: int) -> np.ndarray:
+    """bool[frames, worlds]: whether each cell is recorded: in an episode, if there are some."""
+    if episodes is None:
+        return np.ones((frame_count, world_count), bool)
+    return episodes.inside(0, frame_count * world_count, world_count).reshape(frame_count, world_count)
+
+
 class Motion(Protocol):
     """Body poses over time, matched to a model's bodies.
 
