@@ -17,8 +17,10 @@ from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_en
 from collidecli.commands.scenes import EngineRequest
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, texts, write_npz
+from collidecli.scene.motion import recorded_cells
 from collidecli.scene.text_format import plural
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import TableColumn, cell_columns, csv_table
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import AUDIT_FORMAT, arrays_h5, read_result
@@ -51,8 +53,7 @@ def measure_overlaps(source: AuditSource, pairs: list[dict[str, Any]], volume: b
             one["overlap_volume_error"] = None if found.reason else found.error
             one["overlap_note"] = found.reason
         if point:
-            deepest = deepest_point(model, poses, shape0, shape1)
-            one["deepest_point"], one["deepest_point_error"] = deepest.depth, deepest.error
+            one["deepest_point"], one["deepest_point_error"] = deepest_point(model, poses, shape0, shape1)
 
 
 DEPTH, SELF, GROUND, START, TUNNEL = "depth", "self", "ground", "start", "tunnel"
@@ -165,7 +166,7 @@ def audit(request: AuditRequest, progress: Progress = None) -> Audit:
 
     Raises InputError for inputs that cannot be used, limits that are none, and patterns that match nothing.
     """
-    limits = request.limits.checked()
+    request.limits.checked()
     if not 0.0 <= request.tolerance < np.inf:
         raise InputError(f"{request.tolerance} is not a length", "--tolerance", "give at least 0, such as 1µm")
     if not request.first and (request.overlap_volume or request.deepest_point):
@@ -177,7 +178,7 @@ def audit(request: AuditRequest, progress: Progress = None) -> Audit:
             if audit_sources.STEPS_LEFT_OUT in source.notes:
                 raise InputError("the frames are not consecutive", "--frames", "select a range of frames")
             raise InputError("the contact set has no contacts between frames", source.name, "run with --sweep")
-        return _audited(source, limits, baseline, request, progress)
+        return _audited(source, baseline, request, progress)
 
 
 @contextmanager
@@ -193,13 +194,12 @@ def _source(request: AuditRequest) -> Iterator[AuditSource]:
     if request.limits.self is not None and not names:
         what = "a contact set has no joints, so that bodies of one robot are not known"
         raise InputError(what, "--self", "name them with --self-bodies, or audit the scene")
-    with audit_sources.audited_contact_set(request.contacts, request.frames, names) as source:
-        yield source
+    with reading("contact set", request.contacts), ContactSet.open(request.contacts) as contacts:
+        yield audit_sources.audited_contact_set(contacts, request.frames, names)
 
 
-def _audited(
-    source: AuditSource, limits: AuditLimits, baseline: dict[str, Any] | None, request: AuditRequest, progress: Progress
-) -> Audit:
+def _audited(source: AuditSource, baseline: dict[str, Any] | None, request: AuditRequest, progress: Progress) -> Audit:
+    limits = request.limits
     of_pairs = PairLimits(limits, source.shapes, source.name)
     shape = len(source.frames), source.world_count
     recorded, is_start = _recorded(source)
@@ -211,7 +211,7 @@ def _audited(
         found.add(key, cell, depth, of_pairs.limit(*pair), of_pairs.classes(*pair))
         if progress is not None:
             progress(done, shape[0])
-    pairs = _pairs(source, limits, of_pairs, found, baseline, request.tolerance)
+    pairs = _pairs(source, request, of_pairs, found, baseline)
     measure_overlaps(source, pairs[: request.first], request.overlap_volume, request.deepest_point)
     tunnels = _tunnels(source, of_pairs, found.usable)
     usable = found.usable.reshape(shape) & recorded
@@ -220,10 +220,36 @@ def _audited(
     arrays = [each.reshape(shape) for each in (found.depth, by_class[SELF], by_class[GROUND])]
     names = ("depth", "self_depth", "ground_depth")
     series = _series(source, {**dict(zip(names, arrays, strict=True)), "unusable": recorded & ~usable})
-    result = _result(source, limits, pairs, usable, recorded, baseline, request, series, tunnels)
+    known = [name for name in CHECKS if name != SELF or (source.shapes.robot >= 0).any()]
+    checks = [_check(name, limits, pairs, baseline is not None) for name in known]
+    if tunnels is not None:
+        checks.append(_check_tunnels(tunnels, baseline))
+    reasons = [one["reason"] for one in checks if one["reason"]]
+    time = source.frames.time
+    result = AuditResult(
+        input=source.name,
+        scene=source.scene,
+        scene_sha256=source.scene_sha256,
+        trajectory=source.trajectory,
+        trajectory_sha256=source.trajectory_sha256,
+        passed=not reasons,
+        reasons=reasons,
+        limits=_limits(limits),
+        frames=len(time),
+        worlds=source.world_count,
+        cells=int(recorded.sum()),
+        time={"first": float(time[0]), "last": float(time[-1])} if len(time) else {"first": None, "last": None},
+        checks=checks,
+        usable=_usable(source, usable, recorded),
+        series=series,
+        pairs=pairs,
+        tunnels=tunnels,
+        baseline=None if baseline is None else _compared(request, baseline, source, pairs),
+        warnings=source.notes,
+    )
     return Audit(
         result, usable, recorded, arrays[0], arrays[1], arrays[2], deepest.astype(np.int32).reshape(*shape, 2),
-        tuple(source.shapes.path), source.frames.number, source.step, source.frames.time,
+        tuple(source.shapes.path), source.frames.number, source.step, time,
     )  # fmt: skip
 
 
@@ -240,19 +266,18 @@ def _recorded(source: AuditSource) -> tuple[np.ndarray, np.ndarray]:
     is_start = np.zeros((frames, worlds), bool)
     if episodes is None:
         is_start[:1] = True
-        return np.ones((frames, worlds), bool), is_start
-    held = np.flatnonzero(episodes.frame_count > 0)
-    is_start[episodes.first_frame[held], episodes.world[held]] = True
-    return episodes.inside(0, frames * worlds, worlds).reshape(frames, worlds), is_start
+    else:
+        held = np.flatnonzero(episodes.frame_count > 0)
+        is_start[episodes.first_frame[held], episodes.world[held]] = True
+    return recorded_cells(episodes, frames, worlds), is_start
 
 
 def _pairs(
     source: AuditSource,
-    limits: AuditLimits,
+    request: AuditRequest,
     of_pairs: PairLimits,
     found: MotionDepths,
     baseline: dict[str, Any] | None,
-    tolerance: float,
 ) -> list[dict[str, Any]]:
     """Check and limit of a pair of names are those of its deepest pair of shapes."""
     pairs, names, count = found.pairs, source.shapes.names, len(source.shapes.path)
@@ -260,11 +285,8 @@ def _pairs(
     pairs = pairs.merged(name0 * count + name1)
     pairs = pairs.take(np.lexsort((pairs.key, -pairs.depth)))
     shape0, shape1 = pairs.key // count, pairs.key % count
-    limit, allowed, classes = (
-        of_pairs.limit(shape0, shape1),
-        of_pairs.allowed(shape0, shape1),
-        of_pairs.classes(shape0, shape1),
-    )
+    limit, allowed = of_pairs.limit(shape0, shape1), of_pairs.allowed(shape0, shape1)
+    classes, tolerance, max_start = of_pairs.classes(shape0, shape1), request.tolerance, request.limits.max_start
     before = None if baseline is None else _depths_by_name(baseline)
     rows = []
     for n in range(len(pairs)):
@@ -279,7 +301,7 @@ def _pairs(
         }  # fmt: skip
         if source.frames.episodes is not None:
             one["episode"] = source.frames.episodes.name_at(world, frame)
-        over_start = limits.max_start is not None and np.float32(one["start_depth"]) > np.float32(limits.max_start)
+        over_start = max_start is not None and np.float32(one["start_depth"]) > np.float32(max_start)
         one["exceeds"] = [one["check"]] * (one["cells_over"] > 0) + [START] * bool(over_start and not allowed[n])
         if before is not None:
             depth, start = before.get((one["shape0"], one["shape1"]), (0.0, 0.0))
@@ -298,7 +320,8 @@ def _tunnels(source: AuditSource, of_pairs: PairLimits, usable: np.ndarray) -> l
     bad = found.cell[~allowed]
     both = np.concatenate([bad, bad + source.world_count])
     usable[both[both < len(usable)]] = False
-    source.notes.extend(audit_sources.undecided_note(found.undecided))
+    if found.undecided:
+        source.notes.append(f"{plural(found.undecided, 'touch', 'touches')} between frames could not be decided")
     return audit_sources.tunnel_steps(found, source.shapes.names, source.frames, source.world_count, allowed)
 
 
@@ -342,46 +365,6 @@ def _read_baseline(path: str) -> dict[str, Any]:
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InputError("has a list of pairs that is damaged", path, fix) from None
     return found
-
-
-def _result(
-    source: AuditSource,
-    limits: AuditLimits,
-    pairs: list[dict[str, Any]],
-    usable: np.ndarray,
-    recorded: np.ndarray,
-    baseline: dict[str, Any] | None,
-    request: AuditRequest,
-    series: dict[str, Any],
-    tunnels: list[dict[str, Any]] | None,
-) -> AuditResult:
-    known = [name for name in CHECKS if name != SELF or (source.shapes.robot >= 0).any()]
-    checks = [_check(name, limits, pairs, baseline is not None) for name in known]
-    if tunnels is not None:
-        checks.append(_check_tunnels(tunnels, baseline))
-    reasons = [one["reason"] for one in checks if one["reason"]]
-    time = source.frames.time
-    return AuditResult(
-        input=source.name,
-        scene=source.scene,
-        scene_sha256=source.scene_sha256,
-        trajectory=source.trajectory,
-        trajectory_sha256=source.trajectory_sha256,
-        passed=not reasons,
-        reasons=reasons,
-        limits=_limits(limits),
-        frames=len(time),
-        worlds=source.world_count,
-        cells=int(recorded.sum()),
-        time={"first": float(time[0]), "last": float(time[-1])} if len(time) else {"first": None, "last": None},
-        checks=checks,
-        usable=_usable(source, usable, recorded),
-        series=series,
-        pairs=pairs,
-        tunnels=tunnels,
-        baseline=None if baseline is None else _compared(request, baseline, source, pairs),
-        warnings=source.notes,
-    )
 
 
 def _limits(limits: AuditLimits) -> dict[str, Any]:
@@ -437,17 +420,14 @@ def _usable(source: AuditSource, usable: np.ndarray, recorded: np.ndarray) -> di
 def _compared(
     request: AuditRequest, baseline: dict[str, Any], source: AuditSource, pairs: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    if baseline.get("trajectory_sha256") == source.trajectory_sha256:
-        note = ""
-    else:
-        note = "the baseline is of another recording"
+    is_same = baseline.get("trajectory_sha256") == source.trajectory_sha256
     here = {(one["shape0"], one["shape1"]) for one in pairs}
     return {
         "file": request.against,
         "tolerance": request.tolerance,
         "worse": sum(one["worse"] for one in pairs),
         "gone": len(_depths_by_name(baseline).keys() - here),
-        "note": note,
+        "note": "" if is_same else "the baseline is of another recording",
     }
 
 
@@ -479,12 +459,12 @@ def write_mask(path: str, audit: Audit, force: bool) -> None:
         output.commit()
 
 
+OF_CELLS = ("usable", "recorded", "depth", "self_depth", "ground_depth", "deepest")
+
+
 def _arrays(audit: Audit) -> dict[str, np.ndarray]:
-    return {
-        "usable": audit.usable, "recorded": audit.recorded, "depth": audit.depth, "self_depth": audit.self_depth,
-        "ground_depth": audit.ground_depth, "deepest": audit.deepest, "frame_index": audit.frame.astype(np.int64),
-        "step": audit.step, "time": audit.time,
-    }  # fmt: skip
+    arrays = {name: getattr(audit, name) for name in OF_CELLS}
+    return arrays | {"frame_index": audit.frame.astype(np.int64), "step": audit.step, "time": audit.time}
 
 
 def _write_csv(output: AtomicOutput, audit: Audit) -> None:
@@ -496,14 +476,9 @@ def _write_csv(output: AtomicOutput, audit: Audit) -> None:
         *(TableColumn(name, np.dtype(np.int32), words=words) for name in ("shape0", "shape1")),
     )
     frame, world = np.nonzero(audit.recorded)
-    at = frame, world
+    rows = {name: getattr(audit, name)[frame] for name in ("frame", "step", "time")} | {"world": world}
+    rows |= {name: getattr(audit, name)[frame, world] for name in OF_CELLS if name not in ("recorded", "deepest")}
+    rows["shape0"], rows["shape1"] = audit.deepest[frame, world].T + 1
     with csv_table(output, columns) as append:
         if len(frame):
-            append(
-                {
-                    "frame": audit.frame[frame], "step": audit.step[frame], "time": audit.time[frame], "world": world,
-                    "usable": audit.usable[at], "depth": audit.depth[at], "self_depth": audit.self_depth[at],
-                    "ground_depth": audit.ground_depth[at], "shape0": audit.deepest[at][:, 0] + 1,
-                    "shape1": audit.deepest[at][:, 1] + 1,
-                }
-            )  # fmt: skip
+            append(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.overlap_volume import surface_of
-from collidecli.analysis.patterns import NamedItems, Sides
+from collidecli.analysis.patterns import NamedItems
 from collidecli.analysis.touches import Frames, Names
 from collidecli.commands.collision import prepare_collision
+from collidecli.commands.contact_totals import TOUCHES
 from collidecli.commands.event_stream import touching_blocks
 from collidecli.commands.python_api import ModelBuilder, collide
 from collidecli.commands.run import search_warnings
@@ -27,31 +28,23 @@ from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.particles import Particles
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.scene.tables import HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, SWEEP, ContactBlock, GroupRows
-from collidecli.scene.text_format import checked_metres, did_you_mean, plural
+from collidecli.scene.text_format import checked_metres, did_you_mean
 from collidecli.storage.contact_sets.check import check_body_rows, check_group_rows, check_has_contacts
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.input_files import read_toml
-from collidecli.storage.process_activity import reading
 
 # Depth of the deepest point of two overlapping shapes: how far a point of one surface is below the other's surface.
 
 
-@dataclass(frozen=True)
-class DeepestPoint:
-    """A depth, and the bound of its error where a surface is round [m]."""
-
-    depth: float
-    error: float
-
-
-def deepest_point(model: Model, poses: np.ndarray, shape0: int, shape1: int) -> DeepestPoint:
-    """The greatest depth of a point of either surface below the other one, without margins.
+def deepest_point(model: Model, poses: np.ndarray, shape0: int, shape1: int) -> tuple[float, float]:
+    """The greatest depth of a point of either surface below the other one, without margins, and the bound of its error
+    where a surface is round [m].
 
     poses: float64[S, 7], xyzw, of the shapes in world. A surface is a cloth of its triangles, which the engine's search
     for the least distance of triangles measures (docs/adr/0098); the other shape is itself. A round surface is
-    replaced by triangles with corners on it, which it is nowhere farther from than `error`. Planes have no points.
+    replaced by triangles with corners on it, which it is nowhere farther from than the error. Planes have no points.
     """
-    found = DeepestPoint(0.0, 0.0)
+    found = 0.0, 0.0
     for surface, solid in ((shape0, shape1), (shape1, shape0)):
         if model.shapes.type[surface] == ShapeType.PLANE:
             continue
@@ -60,8 +53,8 @@ def deepest_point(model: Model, poses: np.ndarray, shape0: int, shape1: int) -> 
         placed = np.zeros((len(vertex), 7))
         placed[:, :3], placed[:, 6] = vertex, 1.0
         depth = _depth(model, solid, compose_poses(to_solid, placed)[:, :3], face)
-        if depth > found.depth:
-            found = DeepestPoint(depth, error)
+        if depth > found[0]:
+            found = depth, error
     return found
 
 
@@ -96,8 +89,6 @@ def _back(center: np.ndarray | tuple[float, float, float]) -> tuple[float, ...]:
     x, y, z = (-float(each) for each in center)
     return x, y, z, 0.0, 0.0, 0.0, 1.0
 
-
-# What an audit reads: the contacts of a contact set, or those of a scene in motion, computed as they are needed.
 
 # Limits of an audit: options, or a file in TOML, and the limit of each pair of shapes.
 
@@ -230,15 +221,8 @@ class AuditedShapes:
         """bool[n]: static planes and heightfields."""
         return self.is_static & np.isin(np.array(self.type), GROUND_TYPES)
 
-    def matching(self, patterns: Sequence[str], option: str, where: str) -> np.ndarray:
-        """bool[n]: items whose path, or whose body's path, matches. Raises InputError for a pattern without a match."""
-        return self._items(where).matching(patterns, option)
-
-    def sides(self, between: Sequence[str], option: str, where: str) -> Sides:
-        """The items of two patterns. Raises InputError for a pattern without a match."""
-        return self._items(where).sides(between, option)
-
-    def _items(self, where: str) -> NamedItems:
+    def items(self, where: str) -> NamedItems:
+        """The items, for patterns of their paths and of the paths of their bodies. where: for errors."""
         return NamedItems(self.path, np.arange(len(self.path)), self.body_path, f"shape or body of {where}")
 
 
@@ -246,18 +230,17 @@ class PairLimits:
     """The class and the limit of pairs of items. Raises InputError for patterns that match nothing."""
 
     def __init__(self, limits: AuditLimits, shapes: AuditedShapes, where: str) -> None:
-        self._limits, self._robot = limits, shapes.robot
+        self._limits, self._robot, items = limits, shapes.robot, shapes.items(where)
+        self._ground = shapes.is_ground
         if limits.ground_shapes:
-            self._ground = shapes.matching(limits.ground_shapes, "--ground-shapes", where)
-        else:
-            self._ground = shapes.is_ground
+            self._ground = items.matching(limits.ground_shapes, "--ground-shapes")
         if limits.max_ground is not None and not self._ground.any():
             what = f"{where} has no static plane or heightfield"
             raise InputError(what, "--max-ground", "name the ground with --ground-shapes")
         if limits.self is not None and not (shapes.robot >= 0).any():
             raise InputError(f"joints connect no bodies of {where}", "--self", "name the bodies with --self-bodies")
-        self._pairs = [(shapes.sides(one, "--limits: [[pair]]", where), limit) for one, limit in limits.pairs]
-        self._allow = [shapes.sides(one, "--allow", where) for one in limits.allow]
+        self._pairs = [(items.sides(one, "--limits: [[pair]]"), limit) for one, limit in limits.pairs]
+        self._allow = [items.sides(one, "--allow") for one in limits.allow]
 
     def classes(self, item0: np.ndarray, item1: np.ndarray) -> dict[str, np.ndarray]:
         """bool[n]: pairs of two bodies of one robot ("self"), pairs with the ground ("ground")."""
@@ -288,8 +271,6 @@ class PairLimits:
 
 # Tunnelling of a motion: pairs that are apart in two consecutive frames and touch between them, of a sweep.
 
-TOUCH = 1
-"""Status of a row of the sweep that touches; any other is undecided."""
 COLUMNS = ("shape0", "shape1", "status", "tunnel", "enter", "least")
 
 
@@ -306,20 +287,6 @@ class Tunnels:
     enter: np.ndarray
     depth: np.ndarray
     undecided: int = 0
-
-
-def tunnels_of(rows: Iterable[tuple[int, GroupRows]]) -> Tunnels:
-    """The steps with tunnelling in rows of the sweep, each with its first cell."""
-    parts, undecided = [], 0
-    for first, held in rows:
-        cell = first + np.repeat(np.arange(len(held.cell_counts)), held.cell_counts)
-        columns = held.columns
-        undecided += int((columns["status"] != TOUCH).sum())
-        at = np.flatnonzero(columns["tunnel"] == 1)
-        shapes = (columns[name][at].astype(np.int64) for name in ("shape0", "shape1"))
-        parts.append((cell[at], *shapes, columns["enter"][at], np.maximum(0.0, -columns["least"][at])))
-    none = [np.zeros(0, np.int64)] * 3 + [np.zeros(0)] * 2
-    return Tunnels(*(np.concatenate(values) for values in zip(none, *parts, strict=True)), undecided=undecided)
 
 
 def tunnel_steps(
@@ -344,11 +311,6 @@ def tunnel_steps(
         one["steps"] += 1
         one["depth"] = max(one["depth"], float(found.depth[n]))
     return sorted(rows.values(), key=lambda one: (-one["steps"], one["shape0"], one["shape1"]))
-
-
-def undecided_note(count: int) -> list[str]:
-    """A warning about undecided pairs of a sweep; none without."""
-    return [f"{plural(count, 'touch', 'touches')} between frames could not be decided"] if count else []
 
 
 STEPS_LEFT_OUT = "tunnelling is not checked: the frames are not consecutive"
@@ -384,12 +346,18 @@ class AuditSource:
         """Steps of selected frames in which pairs tunnel; None without a sweep. To be called after `rows`."""
         if self.swept is None:
             return None
-        found = tunnels_of(self.swept)
-        cell, kept = self._selected(found.cell)
-        inside = np.flatnonzero(cell < (len(self.frames) - 1) * self.world_count)
-        cell, kept = cell[inside], kept[inside]
-        columns = (getattr(found, name)[kept] for name in ("shape0", "shape1", "enter", "depth"))
-        return Tunnels(cell, *columns, undecided=found.undecided)
+        none = [np.zeros(0, np.int64)] * 3 + [np.zeros(0)] * 2
+        parts, undecided = [none], 0
+        for first, rows in self.swept:
+            columns = rows.columns
+            undecided += int((columns["status"] != TOUCHES).sum())
+            at = np.flatnonzero(columns["tunnel"] == 1)
+            cell, kept = self._selected(first + np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)[at])
+            inside = np.flatnonzero(cell < (len(self.frames) - 1) * self.world_count)
+            at = at[kept[inside]]
+            shapes = (columns[name][at].astype(np.int64) for name in ("shape0", "shape1"))
+            parts.append([cell[inside], *shapes, columns["enter"][at], np.maximum(0.0, -columns["least"][at])])
+        return Tunnels(*map(np.concatenate, zip(*parts, strict=True)), undecided=undecided)
 
     def _selected(self, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Cells of the selected frames, and their rows among cells of the input."""
@@ -411,17 +379,13 @@ class AuditSource:
                 yield len(done) // self.world_count, cells, shape0, shape1, distance
 
 
-@contextmanager
-def audited_contact_set(path: str, frames: str, self_bodies: Sequence[str]) -> Iterator[AuditSource]:
-    """The contacts of a contact set. Raises InputError for another file, and for unknown frames and bodies."""
-    with reading("contact set", path), ContactSet.open(path) as contacts:
-        check_has_contacts(contacts)
-        check_body_rows(contacts)
-        yield contact_set_source(contacts, frames, self_bodies)
+def audited_contact_set(contacts: ContactSet, frames: str, self_bodies: Sequence[str]) -> AuditSource:
+    """The contacts of an open contact set, with a robot of the named bodies.
 
-
-def contact_set_source(contacts: ContactSet, frames: str, self_bodies: Sequence[str]) -> AuditSource:
-    """The contacts of an open contact set, with a robot of the named bodies."""
+    Raises InputError for a set without contacts, and for unknown frames and bodies.
+    """
+    check_has_contacts(contacts)
+    check_body_rows(contacts)
     picked = parse_frames(frames, contacts.frame_count)
     number = np.arange(picked.start, picked.stop, picked.step)
     episodes = None if contacts.episodes is None else contacts.episodes.sliced(picked)
@@ -432,16 +396,18 @@ def contact_set_source(contacts: ContactSet, frames: str, self_bodies: Sequence[
     worlds = contacts.world_count
     notes = []
     if HYDRO_PATCHES.name in contacts.groups:
-        notes.append(
-            "depths of hydroelastic pairs are those of their contact surfaces: audit the scene for translations"
-        )
+        what = "depths of hydroelastic pairs are those of their contact surfaces"
+        notes.append(f"{what}: audit the scene for translations")
     if SOFT_CONTACTS.name in contacts.groups or SELF_CONTACTS.name in contacts.groups:
         notes.append(PARTICLES_LEFT_OUT)
     first, last = (int(number[0]) * worlds, (int(number[-1]) + 1) * worlds) if len(number) else (0, 0)
-    swept = _swept(contacts, first, last)
-    if swept is not None and picked.step > 1 and len(number) > 1:
+    swept = None
+    if SWEEP.name in contacts.groups and picked.step > 1 and len(number) > 1:
         notes.append(STEPS_LEFT_OUT)
-        swept = None
+    elif SWEEP.name in contacts.groups:
+        rows = contacts.groups[SWEEP.name].rows(first, last, COLUMNS)
+        check_group_rows(contacts, {SWEEP.name: rows}, first, last)
+        swept = [(first, rows)]
     return AuditSource(
         name=contacts.path,
         scene=contacts.scene,
@@ -456,14 +422,6 @@ def contact_set_source(contacts: ContactSet, frames: str, self_bodies: Sequence[
         notes=notes,
         swept=swept,
     )
-
-
-def _swept(contacts: ContactSet, first: int, last: int) -> list[tuple[int, GroupRows]] | None:
-    if SWEEP.name not in contacts.groups:
-        return None
-    rows = contacts.groups[SWEEP.name].rows(first, last, COLUMNS)
-    check_group_rows(contacts, {SWEEP.name: rows}, first, last)
-    return [(first, rows)]
 
 
 @contextmanager
@@ -484,7 +442,6 @@ def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterato
         with scene.named():
             collision = prepare_collision(model, motion, contact, request.engine, device, timing)
         notes += collision.notes
-
         swept: list[tuple[int, GroupRows]] | None = [] if contact.sweep else None
 
         def contents() -> Generator[ContactBlock, None, None]:
@@ -538,7 +495,7 @@ def _with_named_robot(shapes: AuditedShapes, patterns: Sequence[str], where: str
     """The shapes with one robot, of the bodies that match; with those of the joints without patterns."""
     if not patterns:
         return shapes if len(shapes.robot) else replace(shapes, robot=np.full(len(shapes.path), -1, np.int64))
-    named = shapes.matching(patterns, "--self-bodies", where) & ~shapes.is_ground
+    named = shapes.items(where).matching(patterns, "--self-bodies") & ~shapes.is_ground
     owners = {shapes.body_path[row] or shapes.path[row] for row in np.flatnonzero(named).tolist()}
     if len(owners) < 2 or shapes.is_static[named].all():
         what = f"{', '.join(patterns)} names no two bodies of {where} of which one moves"

@@ -13,7 +13,7 @@ import numpy as np
 from collidecli.analysis.patterns import listed
 from collidecli.analysis.summary import PairTotals, touches_of
 from collidecli.analysis.touches import Intervals, MergeGap
-from collidecli.commands.event_stream import EventOptions, EventStream, interval_columns
+from collidecli.commands.event_stream import EventOptions, EventStream
 from collidecli.commands.events import leading
 from collidecli.commands.results import html_table
 from collidecli.commands.scenes import frames_text, parse_frames
@@ -253,7 +253,7 @@ class ContactSet(reader.ContactSet):
             warnings.warn(note, stacklevel=3)
         found = Intervals.chained(*stream.batches())
         first = leading(found, stream.frames, "begin")
-        return NamedColumns(interval_columns(first, stream.frames, stream.keys, by))
+        return NamedColumns(stream.columns(first))
 
     @python_call
     def to_pandas(

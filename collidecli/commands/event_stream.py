@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,6 @@ from collidecli.commands.scenes import parse_frames
 from collidecli.errors import InputError
 from collidecli.exporters.selection import chosen_worlds, named_items
 from collidecli.scene import tables
-from collidecli.scene.motion import Episodes
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS, recorded_number
 from collidecli.scene.tables import ContactBlock, GroupRows
 from collidecli.storage.contact_sets.check import (
@@ -102,36 +101,34 @@ def group_notes(contacts: ContactSet, threshold: float, particles_only: bool) ->
     return notes
 
 
-@dataclass(frozen=True)
-class PairSelection:
-    """Masks bool[items], of the items of `touching_blocks`.
+def items_on_bodies(contacts: ContactSet, patterns: Sequence[str], option: str) -> np.ndarray:
+    """bool[n]: of `named_items`, those on a body whose path matches. Raises InputError for one without a match."""
+    met = matching_paths(contacts.body_path, patterns, option, f"body of {contacts.path}")
+    return np.append(met, False)[named_items(contacts).body]  # the last entry is for body -1
 
-    A pair has an item in each of `one`, both items in `both`, and one in each of `sides`.
+
+class PairSelection:
+    """Selected pairs of the items of `touching_blocks`.
+
+    Masks bool[items]: a pair has an item in each of `one`, both items in `both`, and one in each of `sides`.
     """
 
-    one: list[np.ndarray]
-    both: np.ndarray | None
-    sides: Sides | None
-
-    @classmethod
-    def of(cls, contacts: ContactSet, options: EventOptions) -> PairSelection:
+    def __init__(self, contacts: ContactSet, options: EventOptions) -> None:
         items, objects = named_items(contacts), contacts.particle_objects
-
-        def of_bodies(patterns: Sequence[str], option: str) -> np.ndarray:
-            met = matching_paths(contacts.body_path, patterns, option, f"body of {contacts.path}")
-            return np.append(met, False)[items.body]  # the last entry is for body -1
-
         # A particle is selected as its object is.
         counts = objects.particle_count if options.by == PARTICLES else 0
         owner = np.repeat(len(contacts.shapes) + np.arange(len(objects)), counts)
         row = np.concatenate([np.arange(len(items.path)), owner])
         one = [items.matching(options.include, "--include")] if options.include else []
-        one += [of_bodies(options.bodies, "--body")] if options.bodies else []
+        one += [items_on_bodies(contacts, options.bodies, "--body")] if options.bodies else []
         out = [items.matching(options.exclude, "--exclude")] if options.exclude else []
-        out += [of_bodies(options.exclude_bodies, "--exclude-body")] if options.exclude_bodies else []
-        both = ~np.logical_or.reduce(out)[row] if out else None
-        sides = Sides(*(side[row] for side in items.sides(options.between, "--between"))) if options.between else None
-        return cls([mask[row] for mask in one], both, sides)
+        bodies = options.exclude_bodies
+        out += [items_on_bodies(contacts, bodies, "--exclude-body")] if bodies else []
+        self.one = [mask[row] for mask in one]
+        self.both = ~np.logical_or.reduce(out)[row] if out else None
+        self.sides = None
+        if options.between:
+            self.sides = Sides(*(side[row] for side in items.sides(options.between, "--between")))
 
     def of_rows(self, shape0: np.ndarray, shape1: np.ndarray, selected: np.ndarray | None) -> np.ndarray | None:
         """bool[n]: `selected` and in a selected pair; None is all."""
@@ -148,8 +145,17 @@ class PairSelection:
 # The contacts of a contact set by which pairs touch: of shapes, of particle objects, and of single particles.
 
 COLUMNS = ("shape0", "shape1", "distance")
-Pairs = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Cell, both items and distance of contacts: int[n] thrice, float32[n]."""
+OF_STEPS = ("status", "tunnel", "enter", "leave", "least")
+_READ = {
+    tables.RIGID_CONTACTS.name: COLUMNS,
+    tables.HYDRO_PATCHES.name: ("shape0", "shape1", "depth"),
+    tables.SOFT_CONTACTS.name: ("shape", "indices", "distance"),
+    tables.SELF_CONTACTS.name: ("kind", "indices", "distance"),
+    tables.SWEEP.name: ("shape0", "shape1", *OF_STEPS),
+    tables.SOFT_SWEEP.name: ("shape", "indices", *OF_STEPS),
+    tables.SELF_SWEEP.name: ("kind", "indices", *OF_STEPS),
+}
+"""Columns of each table: two that have the items of its rows, then the distance or the columns of steps."""
 
 
 def touching_blocks(
@@ -162,69 +168,42 @@ def touching_blocks(
     its shape and object, or of both objects. each_particle: only contacts of particles, each one of its shape, or of
     the other object, with each of its particles. Raises InputError for unknown shapes and particles.
     """
-    parts: dict[str, Callable[[ContactSet, GroupRows, bool], Pairs]] = {}
-    if not each_particle:
-        parts = {tables.RIGID_CONTACTS.name: _of_shapes, tables.HYDRO_PATCHES.name: _of_shapes}
-    if with_particles:
-        parts |= {tables.SOFT_CONTACTS.name: _soft, tables.SELF_CONTACTS.name: _self}
-    held = {name: contacts.tables[name] for name in parts if name in contacts.tables}
+    names = [] if each_particle else [tables.RIGID_CONTACTS.name, tables.HYDRO_PATCHES.name]
+    names += [tables.SOFT_CONTACTS.name, tables.SELF_CONTACTS.name] if with_particles else []
+    held = {name: contacts.tables[name] for name in names if name in contacts.tables}
     starts = [table.cell_start for table in held.values()]
     for begin, end in spans(starts, max_rows, first, last) if starts else ():
-        rows = {name: table.rows(begin, end, _READ[name]) for name, table in held.items()}
-        check_group_rows(contacts, rows, begin, end)
-        yield _joined(begin, end, [parts[name](contacts, each, each_particle) for name, each in rows.items()])
+        groups = {name: table.rows(begin, end, _READ[name]) for name, table in held.items()}
+        check_group_rows(contacts, groups, begin, end)
+        parts = []
+        for name, rows in groups.items():
+            row, one, other = _items(contacts, name, rows, each_particle)
+            cell = np.repeat(np.arange(end - begin), rows.cell_counts)[row]
+            parts.append((cell, one, other, rows.columns[_READ[name][2]][row].astype(np.float32, copy=False)))
+        cell, *columns = (np.concatenate(values) for values in zip(*parts, strict=True))
+        order = np.argsort(cell, kind="stable") if len(parts) > 1 else slice(None)
+        counts = np.bincount(cell, minlength=end - begin).astype(np.int64)
+        values = zip(COLUMNS, columns, strict=True)
+        yield ContactBlock(begin, counts, {name: column[order] for name, column in values})
 
 
-_READ = {
-    tables.RIGID_CONTACTS.name: COLUMNS,
-    tables.HYDRO_PATCHES.name: ("shape0", "shape1", "depth"),
-    tables.SOFT_CONTACTS.name: ("shape", "indices", "distance"),
-    tables.SELF_CONTACTS.name: ("kind", "indices", "distance"),
-}
-
-
-def _of_shapes(contacts: ContactSet, rows: GroupRows, each_particle: bool) -> Pairs:
-    return _pairs(rows.cell_counts, *rows.columns.values())
-
-
-def _soft(contacts: ContactSet, rows: GroupRows, each_particle: bool) -> Pairs:
-    shape, indices, distance = (rows.columns[name] for name in _READ[tables.SOFT_CONTACTS.name])
+def _items(
+    contacts: ContactSet, group: str, rows: GroupRows, each_particle: bool
+) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
+    """Rows and their two items: with `each_particle` each particle of a row, and what its element touches."""
+    one, other = (rows.columns[name] for name in _READ[group][:2])
+    if not contacts.tables[group].definition.objects:
+        return slice(None), one, other
+    first = len(contacts.shapes)
+    owners = [first + owner for owner in objects_of(contacts, group, rows)]
+    is_self = len(owners) == 2
     if not each_particle:
-        (owner,) = objects_of(contacts, tables.SOFT_CONTACTS.name, rows)
-        return _pairs(rows.cell_counts, shape, len(contacts.shapes) + owner, distance)
-    return _of_each(contacts, rows, np.repeat(shape[:, None], indices.shape[1], axis=1))
-
-
-def _self(contacts: ContactSet, rows: GroupRows, each_particle: bool) -> Pairs:
-    owners = [len(contacts.shapes) + owner for owner in objects_of(contacts, tables.SELF_CONTACTS.name, rows)]
-    if not each_particle:
-        return _pairs(rows.cell_counts, owners[0], owners[1], rows.columns["distance"])
-    # The first element is a vertex, or an edge of two particles.
-    is_edge = rows.columns["kind"] == 1
-    others = [owners[1], np.where(is_edge, owners[1], owners[0]), owners[0], owners[0]]
-    return _of_each(contacts, rows, np.stack(others, axis=1))
-
-
-def _of_each(contacts: ContactSet, rows: GroupRows, partner: np.ndarray) -> Pairs:
-    """A contact for each particle of each row. partner: int[n, particles], the item that each touches."""
-    row, entry = np.nonzero(rows.columns["indices"] >= 0)
-    first = len(contacts.shapes) + len(contacts.particle_objects)
-    particle = first + rows.columns["indices"][row, entry].astype(np.int64)
-    cell = np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)[row]
-    return cell, partner[row, entry], particle, rows.columns["distance"][row].astype(np.float32, copy=False)
-
-
-def _pairs(cell_counts: np.ndarray, one: np.ndarray, other: np.ndarray, distance: np.ndarray) -> Pairs:
-    cell = np.repeat(np.arange(len(cell_counts)), cell_counts)
-    return cell, one, other, distance.astype(np.float32, copy=False)
-
-
-def _joined(first: int, last: int, parts: list[Pairs]) -> ContactBlock:
-    cell, *columns = (np.concatenate(values) for values in zip(*parts, strict=True))
-    order = np.argsort(cell, kind="stable") if len(parts) > 1 else slice(None)
-    found: Mapping[str, np.ndarray] = dict(zip(COLUMNS, columns, strict=True))
-    counts = np.bincount(cell, minlength=last - first).astype(np.int64)
-    return ContactBlock(first, counts, {name: values[order] for name, values in found.items()})
+        return slice(None), owners[0] if is_self else one, owners[-1]
+    row, entry = np.nonzero(other >= 0)
+    partner = one[row]
+    if is_self:  # the first element is a vertex, or an edge of two particles
+        partner = np.where(entry <= partner, owners[1][row], owners[0][row])
+    return row, partner, first + len(contacts.particle_objects) + other[row, entry].astype(np.int64)
 
 
 _UNITS = {"begin_time": "s", "end_time": "s", "seconds": "s", "least_distance": "m", "deepest_time": "s"}
@@ -243,27 +222,6 @@ def is_known(found: Intervals) -> tuple[np.ndarray, np.ndarray]:
 def _following(found: Intervals) -> np.ndarray:
     """int64[n]: the frame after each interval; the last one if the interval lasts to the end of its episode."""
     return np.minimum(found.last + 1, found.end - 1)
-
-
-def interval_columns(found: Intervals, frames: Frames, keys: PairKeys, by: str) -> dict[str, np.ndarray]:
-    """Columns of `interval_rows` with paths and names of episodes as objects of type str in place of rows."""
-    words: dict[str, np.ndarray] = dict.fromkeys(EVENT_COLUMNS[by], np.array(keys.paths, object))
-    if frames.episodes is not None:
-        words["episode"] = np.array(["", *frames.episodes.name], object)
-    columns = interval_rows(found, frames, keys, by)
-    return columns | {name: texts[columns[name]] for name, texts in words.items()}
-
-
-def interval_table(keys: PairKeys, episodes: Episodes | None, by: str) -> tuple[TableColumn, ...]:
-    """Descriptions of the columns of a file of `interval_rows`."""
-    words = dict.fromkeys(EVENT_COLUMNS[by], keys.paths) | {
-        "episode": ("", *(episodes.name if episodes is not None else ()))
-    }
-    no_frames = Frames(np.zeros(0, np.int64), np.zeros(0), episodes)
-    return tuple(
-        TableColumn(name, values.dtype, _UNITS.get(name, ""), words=words.get(name), nan_is_none=name == "end_time")
-        for name, values in interval_rows(Intervals.none(), no_frames, keys, by).items()
-    )
 
 
 def interval_rows(found: Intervals, frames: Frames, keys: PairKeys, by: str) -> dict[str, np.ndarray]:
@@ -317,7 +275,7 @@ class EventStream:
         self.notes = threshold_notes(contacts, options.threshold, particles_only)
         self.notes += group_notes(contacts, options.threshold, particles_only)
         check_body_rows(contacts)
-        self._contacts, self._options = contacts, options
+        self.contacts, self.by, self._options = contacts, options.by, options
         picked = parse_frames(options.frames, contacts.frame_count)
         self._start, self._step = picked.start, picked.step
         number = np.arange(picked.start, picked.stop, picked.step)
@@ -326,9 +284,29 @@ class EventStream:
         self.worlds = chosen_worlds(options.worlds, contacts)
         self._is_selected_world = np.isin(np.arange(contacts.world_count), self.worlds)
         self.keys = pair_keys(contacts, options.by, options.by_name)
-        self._selection = PairSelection.of(contacts, options)
+        self._selection = PairSelection(contacts, options)
         self._tracker = IntervalTracker(self.frames, options.merge_gap)
         self.contact_count = self.touching_count = 0
+
+    def rows(self, found: Intervals) -> dict[str, np.ndarray]:
+        """See `interval_rows`."""
+        return interval_rows(found, self.frames, self.keys, self.by)
+
+    def columns(self, found: Intervals) -> dict[str, np.ndarray]:
+        """The rows, with paths and names of episodes as objects of type str in place of their numbers."""
+        return {
+            column.name: values if column.words is None else np.array(column.words, object)[values]
+            for column, values in zip(self.table(), self.rows(found).values(), strict=True)
+        }
+
+    def table(self) -> tuple[TableColumn, ...]:
+        """Descriptions of the columns of a file of `rows`."""
+        episodes, words = self.frames.episodes, dict.fromkeys(EVENT_COLUMNS[self.by], self.keys.paths)
+        words["episode"] = ("", *(() if episodes is None else episodes.name))
+        return tuple(
+            TableColumn(name, values.dtype, _UNITS.get(name, ""), words=words.get(name), nan_is_none=name == "end_time")
+            for name, values in self.rows(Intervals.none()).items()
+        )
 
     def batches(self, progress: Progress = None) -> Iterator[Intervals]:
         """Intervals in the order in which they end; to be called once. Raises InputError for a damaged file."""
@@ -338,11 +316,11 @@ class EventStream:
 
     def frame_touches(self, progress: Progress = None) -> Iterator[tuple[int, Intervals]]:
         """Lower bounds of the frames of later touches, and results of `touches_of`. Raises InputError as `batches`."""
-        worlds, count = self._contacts.world_count, len(self.frames)
+        worlds, count = self.contacts.world_count, len(self.frames)
         if count and worlds:
             first, last = int(self.frames.number[0]) * worlds, (int(self.frames.number[-1]) + 1) * worlds
             particles = self._options.with_particles, self._options.by == PARTICLES
-            blocks = touching_blocks(self._contacts, self._options.block_rows, first, last, *particles)
+            blocks = touching_blocks(self.contacts, self._options.block_rows, first, last, *particles)
             for block in read_ahead(blocks):
                 following = self._index((block.first_cell + len(block.cell_counts)) // worlds)
                 yield following, self.touches_of(block)
@@ -354,7 +332,7 @@ class EventStream:
 
     def selected_steps(self, cell: np.ndarray, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
         """int64: rows of steps that begin in `cell`, int[n], of selected pairs and worlds, between selected frames."""
-        frame, world = np.divmod(cell, self._contacts.world_count)
+        frame, world = np.divmod(cell, self.contacts.world_count)
         last = self.frames.number[-1] if len(self.frames) else -1
         between = (frame >= self._start) & (frame + 1 <= last) & self._is_selected_world[world]
         selected = self._selection.of_rows(shape0, shape1, between)
@@ -362,7 +340,7 @@ class EventStream:
 
     def touches_of(self, block: ContactBlock) -> Intervals:
         """An interval of one frame for each touching pair of each cell of a block of `touching_blocks`."""
-        worlds = self._contacts.world_count
+        worlds = self.contacts.world_count
         cells = block.first_cell + np.arange(len(block.cell_counts))
         frame, world = cells // worlds, cells % worlds
         index, between = np.divmod(frame - self._start, self._step)
@@ -375,7 +353,7 @@ class EventStream:
         self.contact_count += len(cell) if selected is None else int(selected.sum())
         # In float32, like the column, so that a distance that was written as 0.001 equals the threshold 0.001.
         near = distance <= np.float32(self._options.threshold)
-        near |= shape0 >= len(self._contacts.shapes)  # contacts of particle objects with each other
+        near |= shape0 >= len(self.contacts.shapes)  # contacts of particle objects with each other
         rows = np.flatnonzero(near if selected is None else near & selected)
         self.touching_count += len(rows)
         cell = cell[rows]
@@ -417,7 +395,6 @@ def row_templates(contacts: ContactSet, count: int) -> np.ndarray:
 TIMES = ("enter_time", "leave_time")
 """Columns of a table of intervals: when a pair begins and ends to touch, between frames too [s]."""
 MISSED = "missed"
-READ = ("status", "tunnel", "enter", "leave", "least")
 
 
 @dataclass(frozen=True)
@@ -452,7 +429,7 @@ class SweptTouches:
         found["enter_time"][held], found["leave_time"][held] = self.begin[since[held]], self.end[until[held]]
         return found
 
-    def missed_rows(self, stream: EventStream, by: str) -> dict[str, np.ndarray]:
+    def missed_rows(self, stream: EventStream) -> dict[str, np.ndarray]:
         """Rows of `interval_rows`, TIMES and MISSED for the touches in no frame, by begin."""
         rows = np.flatnonzero(self.missed)
         rows = rows[np.lexsort((self.key[rows], self.begin[rows]))]
@@ -463,7 +440,7 @@ class SweptTouches:
         return {
             "world": world,
             **({} if episodes is None else {"episode": episodes.row(world, frame - first) + 1}),
-            **dict(zip(EVENT_COLUMNS[by], stream.keys.items(key), strict=True)),
+            **dict(zip(EVENT_COLUMNS[stream.by], stream.keys.items(key), strict=True)),
             **dict.fromkeys(("begin_frame", "last_frame", "deepest_frame"), frame),
             **dict.fromkeys(("begin_known", "end_known", MISSED), known),
             **dict.fromkeys(("touching_frames", "pauses", "contacts", "most_contacts"), none),
@@ -479,25 +456,26 @@ def swept_columns(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
     return (*kept, *times, TableColumn(MISSED, np.dtype(bool)))
 
 
-def swept_touches(contacts: ContactSet, stream: EventStream, by: str) -> SweptTouches:
-    """The touches of a set with contacts between frames.
+def swept_touches(stream: EventStream) -> SweptTouches:
+    """The touches of a stream's set with contacts between frames.
 
     A touch that lasts to the end of its step goes on in a touch of the pair from the begin of the next step. Particles
     touch as their object, or each by itself with `by` particles. Raises InputError for a set without contacts between
     frames, and for frames that are not consecutive.
     """
+    contacts = stream.contacts
     if tables.SWEEP.name not in contacts.groups:
         fix = "run it with --sweep"
         raise InputError(
             "the contact set has no contacts between frames", f"{contacts.path}: /{tables.SWEEP.name}", fix
         )
-    if by == PARTICLES and tables.SOFT_SWEEP.name not in contacts.groups:
+    if stream.by == PARTICLES and tables.SOFT_SWEEP.name not in contacts.groups:
         what = "the contact set has no particles between frames"
         raise InputError(what, f"{contacts.path}: /{tables.SOFT_SWEEP.name}", "give --by shapes or bodies")
     frames = stream.frames
     if len(frames) > 1 and frames.number[1] - frames.number[0] > 1:
         raise InputError("the frames are not consecutive", "--frames", "select a range of frames")
-    columns, cell = _rows(contacts, by)
+    columns, cell = _swept_rows(contacts, stream.by == PARTICLES)
     rows = stream.selected_steps(cell, columns["shape0"], columns["shape1"])
     columns, cell = {name: values[rows] for name, values in columns.items()}, cell[rows]
     touches = columns["status"] == TOUCHES
@@ -518,14 +496,14 @@ def swept_touches(contacts: ContactSet, stream: EventStream, by: str) -> SweptTo
     return SweptTouches(key[start], frame[start], begin[start], end, tunnel, least, undecided)
 
 
-def swept_events(found: SweptTouches, stream: EventStream, by: str, first: int) -> dict[str, Any]:
+def swept_events(found: SweptTouches, stream: EventStream, first: int) -> dict[str, Any]:
     """Counts of the touches between frames, and the first ones by begin."""
     shown = np.lexsort((found.key, found.begin))[:first]
     items = (rows[shown].tolist() for rows in stream.keys.items(found.key))
     names = ([stream.keys.paths[row] for row in rows] for rows in items)
     listed = {
         "world": stream.keys.world(found.key[shown]).tolist(),
-        **dict(zip(EVENT_COLUMNS[by], names, strict=True)),
+        **dict(zip(EVENT_COLUMNS[stream.by], names, strict=True)),
         "frame": found.frame[shown].tolist(),
         "begin_time": found.begin[shown].tolist(),
         "end_time": found.end[shown].tolist(),
@@ -537,52 +515,19 @@ def swept_events(found: SweptTouches, stream: EventStream, by: str, first: int) 
     return {**counts, "listed": rows}
 
 
-def _rows(contacts: ContactSet, by: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
+def _swept_rows(contacts: ContactSet, each_particle: bool) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Columns of the rows of all groups, with the items of `touching_blocks` as shape0 and shape1; and their cells."""
     parts, cells = [], []
-    for group, names in _ITEMS.items():
-        if group not in contacts.groups or (group == tables.SWEEP.name and by == PARTICLES):
-            continue
-        table = contacts.groups[group]
-        counts = np.diff(table.cell_start())
-        rows = GroupRows(counts, {name: table.column(name) for name in (*names, *READ)})
-        check_group_rows(contacts, {group: rows}, 0, contacts.cell_count)
-        cell = np.repeat(np.arange(contacts.cell_count), counts)
-        for row, one, other in _items(contacts, group, rows, by):
-            parts.append({"shape0": one, "shape1": other} | {name: rows.columns[name][row] for name in READ})
-            cells.append(cell[row])
+    of_particles = [tables.SOFT_SWEEP.name, tables.SELF_SWEEP.name]
+    for group in of_particles if each_particle else [tables.SWEEP.name, *of_particles]:
+        if group in contacts.groups:
+            table = contacts.groups[group]
+            rows = GroupRows(np.diff(table.cell_start()), {name: table.column(name) for name in _READ[group]})
+            check_group_rows(contacts, {group: rows}, 0, contacts.cell_count)
+            row, one, other = _items(contacts, group, rows, each_particle)
+            parts.append({"shape0": one, "shape1": other} | {name: rows.columns[name][row] for name in OF_STEPS})
+            cells.append(np.repeat(np.arange(contacts.cell_count), rows.cell_counts)[row])
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, np.concatenate(cells)
-
-
-_ITEMS = {
-    tables.SWEEP.name: ("shape0", "shape1"),
-    tables.SOFT_SWEEP.name: ("shape", "indices"),
-    tables.SELF_SWEEP.name: ("kind", "indices"),
-}
-"""Columns of each group that have the items of its rows."""
-
-
-def _items(
-    contacts: ContactSet, group: str, rows: GroupRows, by: str
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Row numbers and both items: with `by` particles each particle of a row, and what its element touches."""
-    one, other = (rows.columns[name] for name in _ITEMS[group])
-    every = np.arange(len(one))
-    if group == tables.SWEEP.name:
-        yield every, one, other
-        return
-    first = len(contacts.shapes)
-    owners = [first + owner for owner in objects_of(contacts, group, rows)]
-    is_self = group == tables.SELF_SWEEP.name
-    if by != PARTICLES:
-        yield every, owners[0] if is_self else one, owners[-1]
-        return
-    for entry, particle in enumerate(other.T.astype(np.int64)):
-        partner = one
-        if is_self:  # the first element is a vertex, or an edge of two particles
-            partner = np.where(entry <= one, owners[1], owners[0])
-        row = np.flatnonzero(particle >= 0)
-        yield row, partner[row], first + len(contacts.particle_objects) + particle[row]
 
 
 def _first_rows(key: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:

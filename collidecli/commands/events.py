@@ -74,21 +74,29 @@ class EventsResult(Result):
 
 
 class Totals:
-    """Counts of all intervals, the longest interval, and the first ones in the requested order (listed)."""
+    """Counts of all intervals of a stream, the longest interval, the first ones in the requested order (listed), and
+    the graph of the pairs.
+    """
 
-    def __init__(self, order: str, first: int) -> None:
-        self._order, self._first = order, first
+    def __init__(self, stream: EventStream, order: str, first: int) -> None:
+        self._stream, self._order, self._first = stream, order, first
+        self.graph = TouchGraph(len(stream.keys.paths))
         self.count = self.begins = self.ends = 0
         self.longest = self.listed = Intervals.none()
 
-    def add(self, found: Intervals, frames: Frames) -> None:
-        """Adds intervals."""
-        self.count += len(found)
+    def add(self, found: Intervals) -> None:
+        """Adds intervals, in the order of the stream."""
+        frames, keys = self._stream.frames, self._stream.keys
         begun, ended = event_stream.is_known(found)
+        self.count += len(found)
         self.begins += int(begun.sum())
         self.ends += int(ended.sum())
         self.listed = leading(Intervals.chained(self.listed, found), frames, self._order, self._first)
         self.longest = leading(Intervals.chained(self.longest, found), frames, "duration", 1)
+        pairs = keys.world(found.key), keys.items(found.key)
+        seconds = event_stream.interval_seconds(found, frames)
+        unknown = (~(begun & ended)).astype(np.int64)
+        self.graph.add(*pairs, found.touching, found.contacts, seconds, found.distance, unknown)
 
 
 def leading(found: Intervals, frames: Frames, order: str, first: int | None = None) -> Intervals:
@@ -111,32 +119,28 @@ def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | N
     """
     with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
         stream = EventStream(contacts, request.options)
-        graph, totals = TouchGraph(len(stream.keys.paths)), Totals(request.order, request.first)
-        swept = event_stream.swept_touches(contacts, stream, request.options.by) if request.sweep else None
-        file = TableColumn(FILE, np.dtype(np.int64), words=(request.path,))
-        columns = (file, *event_stream.interval_table(stream.keys, stream.frames.episodes, request.options.by))
+        totals = Totals(stream, request.order, request.first)
+        swept = event_stream.swept_touches(stream) if request.sweep else None
+        columns = (TableColumn(FILE, np.dtype(np.int64), words=(request.path,)), *stream.table())
         columns = event_stream.swept_columns(columns) if request.sweep else columns
         with written_tables(request.csv, request.parquet, request.force, columns) as tables:
+
+            def append_rows(rows: dict[str, np.ndarray]) -> None:
+                for append in tables:
+                    append({FILE: np.zeros(len(rows[WORLD]), np.int64), **rows})
+
             for found in stream.batches(progress):
-                add_to_graph(graph, found, stream)
-                totals.add(found, stream.frames)
-                rows = (
-                    event_stream.interval_rows(found, stream.frames, stream.keys, request.options.by)
-                    if tables or keep
-                    else {}
-                )
+                totals.add(found)
+                rows = stream.rows(found) if tables or keep else {}
                 if tables and swept is not None:
                     rows |= swept.times(found.key, rows["begin_time"], stream.frames.time[found.last])
                     rows[event_stream.MISSED] = np.zeros(len(found), bool)
-                for append in tables:
-                    append({FILE: np.zeros(len(found), np.int64), **rows})
+                append_rows(rows)
                 if keep is not None:
                     keep(rows, stream)
             if tables and swept is not None:
-                rows = swept.missed_rows(stream, request.options.by)
-                for append in tables:
-                    append({FILE: np.zeros(len(rows[event_stream.MISSED]), np.int64), **rows})
-        return _result(request, contacts, stream, totals, graph, swept)
+                append_rows(swept.missed_rows(stream))
+        return _result(request, stream, totals, swept)
 
 
 @contextmanager
@@ -160,30 +164,10 @@ def written_tables(csv: str, parquet: str, force: bool, columns: Sequence[TableC
             output.commit()
 
 
-def add_to_graph(graph: TouchGraph, found: Intervals, stream: EventStream) -> None:
-    """Adds intervals of a stream, in the order of the stream."""
-    keys, frames = stream.keys, stream.frames
-    begun, ended = event_stream.is_known(found)
-    unknown = ~(begun & ended)
-    graph.add(
-        keys.world(found.key),
-        keys.items(found.key),
-        found.touching,
-        found.contacts,
-        event_stream.interval_seconds(found, frames),
-        found.distance,
-        unknown.astype(np.int64),
-    )
-
-
 def _result(
-    request: EventsRequest,
-    contacts: ContactSet,
-    stream: EventStream,
-    totals: Totals,
-    graph: TouchGraph,
-    swept: event_stream.SweptTouches | None,
+    request: EventsRequest, stream: EventStream, totals: Totals, swept: event_stream.SweptTouches | None
 ) -> EventsResult:
+    contacts, graph = stream.contacts, totals.graph
     frames, longest = stream.frames, totals.longest
     return EventsResult(
         file=contacts.path,
@@ -213,13 +197,11 @@ def _result(
             "unknown_ends": totals.count - totals.ends,
             "longest": float(event_stream.interval_seconds(longest, frames)[0]) if len(longest) else None,
         },
-        listed=_listed(stream, totals, request.options.by),
+        listed=_listed(stream, totals),
         graph=_graph(graph, stream, request) if request.graph else None,
         warnings=stream.notes,
         written={"csv": request.csv or None, "parquet": request.parquet or None},
-        between_frames=None
-        if swept is None
-        else event_stream.swept_events(swept, stream, request.options.by, request.first),
+        between_frames=None if swept is None else event_stream.swept_events(swept, stream, request.first),
     )
 
 
@@ -248,8 +230,8 @@ def _options(request: EventsRequest) -> dict[str, Any]:
     }
 
 
-def _listed(stream: EventStream, totals: Totals, by: str) -> list[dict[str, Any]]:
-    columns = event_stream.interval_columns(totals.listed, stream.frames, stream.keys, by)
+def _listed(stream: EventStream, totals: Totals) -> list[dict[str, Any]]:
+    columns = stream.columns(totals.listed)
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     listed = [dict(zip(columns, row, strict=True)) for row in rows]
     for row in listed:
@@ -299,7 +281,6 @@ class IntervalTable:
     """
 
     def __init__(self, files: Sequence[str], options: EventOptions) -> None:
-        self._by = options.by
         self._file_row = {file: row for row, file in enumerate(files)}
         self._word_row: dict[str, dict[str, int]] = {}
         found: dict[str, TableColumn] = {}
@@ -307,7 +288,7 @@ class IntervalTable:
             # The error of a file that cannot be used is reported where its intervals are computed.
             with suppress(Exception), reading("contact set", file), ContactSet.open(file) as contacts:
                 stream = EventStream(contacts, options)
-                for column in event_stream.interval_table(stream.keys, stream.frames.episodes, self._by):
+                for column in stream.table():
                     found.setdefault(column.name, column)
                     rows = self._word_row.setdefault(column.name, {})
                     for word in column.words or ():
@@ -338,7 +319,7 @@ class IntervalTable:
         """Rows of a file, whose texts are indices into the words of all files. Without episodes their name is ""."""
         number = len(rows[WORLD])
         joined = {EPISODE: np.zeros(number, np.int64), **rows, FILE: np.full(number, self._file_row[file])}
-        for column in event_stream.interval_table(stream.keys, stream.frames.episodes, self._by):
+        for column in stream.table():
             if column.words is not None:
                 row_of = self._word_row[column.name]
                 joined[column.name] = np.array([row_of[word] for word in column.words], np.int64)[rows[column.name]]

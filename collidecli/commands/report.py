@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from collidecli.analysis import summary
-from collidecli.analysis.patterns import matching_paths
+from collidecli.commands import event_stream
 from collidecli.commands.audit import CHECKS, SCHEMA, TUNNEL
 from collidecli.commands.clearance import ClearanceResult
 from collidecli.commands.diff import DiffRequest, diff
-from collidecli.commands.event_stream import EventOptions, EventStream, shape_names, swept_events, swept_touches
+from collidecli.commands.event_stream import items_on_bodies, shape_names
 from collidecli.commands.inspect import ContactSetSource, contact_set_source, read_timing
 from collidecli.commands.label import LabelResult
 from collidecli.commands.merge import demos_of
@@ -329,11 +329,9 @@ def check_selection(request: ReportRequest) -> None:
 def _between_frames(contacts: ContactSet, request: ReportRequest) -> dict[str, Any] | None:
     if SWEEP.name not in contacts.groups:
         return None
-    options = EventOptions(
-        include=request.include, exclude=request.exclude, bodies=request.bodies, worlds=request.worlds
-    )
-    stream = EventStream(contacts, options)
-    return swept_events(swept_touches(contacts, stream, options.by), stream, options.by, MAX_LISTED)
+    given = {name: getattr(request, name) for name in ("include", "exclude", "bodies", "worlds")}
+    stream = event_stream.EventStream(contacts, event_stream.EventOptions(**given))
+    return event_stream.swept_events(event_stream.swept_touches(stream), stream, MAX_LISTED)
 
 
 def _timing(path: str) -> tuple[dict[str, Any], list[str]]:
@@ -361,10 +359,9 @@ def _selected(contacts: ContactSet, request: ReportRequest) -> SelectedContacts:
     kept = kept_items(contacts, request.include, request.exclude)
     if request.bodies:
         check_body_rows(contacts)
-        found = matching_paths(contacts.body_path, request.bodies, "--body", f"body of {contacts.path}")
-        body = np.append(contacts.shapes.body, np.full(len(contacts.particle_objects), -1))
-        kept = np.ones((len(body), 2), bool) if kept is None else kept
-        kept[:, 0] &= np.append(found, False)[body]  # the last entry is for body -1
+        found = items_on_bodies(contacts, request.bodies, "--body")
+        kept = np.ones((len(found), 2), bool) if kept is None else kept
+        kept[:, 0] &= found
     return SelectedContacts(contacts, range(contacts.frame_count), chosen_worlds(request.worlds, contacts), kept)
 
 

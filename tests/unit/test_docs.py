@@ -20,7 +20,7 @@ from collidecli.analysis.touches import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
 from collidecli.cli.main import main
 from collidecli.commands import report
-from collidecli.commands.event_stream import MISSED, TIMES, interval_columns
+from collidecli.commands.event_stream import MISSED, TIMES, interval_rows
 from collidecli.commands.export import ENDINGS, NPZ_ENDING
 from collidecli.engine import pipeline
 from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS
@@ -320,7 +320,7 @@ def test_contact_sets_from_python(tmp_path, monkeypatch, capsys):
 def test_the_table_of_columns():
     none = Intervals.none().first
     frames = Frames(none, none.astype(float), Episodes((), none, none, none))
-    columns = interval_columns(Intervals.none(), frames, PairKeys.of_shapes((), 1), "shapes")
+    columns = interval_rows(Intervals.none(), frames, PairKeys.of_shapes((), 1), "shapes")
     rows = table(page("docs/howto/list-touches.md"), "## Output")
     assert [name for row in rows for name in re.findall(r"`(\w+)`", row[0])] == [*columns, *TIMES, MISSED]
 

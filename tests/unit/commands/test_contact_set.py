@@ -219,8 +219,7 @@ def depth_of(add_one, add_other, at) -> tuple[float, float]:
     add_other(builder, builder.add_body())
     model = builder.finalize()
     bodies = compose_poses(TURNED, np.array([(0, 0, 0, 0, 0, 0, 1), (*at, 0, 0, 0, 1)], float))
-    found = deepest_point(model, compose_poses(bodies, model.shapes.pose), 0, 1)
-    return found.depth, found.error
+    return deepest_point(model, compose_poses(bodies, model.shapes.pose), 0, 1)
 
 
 def hull(builder, body):
