@@ -465,9 +465,8 @@ def check_clearance(request: ClearanceRequest) -> None:
     if request.bins and not request.first:
         raise InputError("the chart shows the listed distances, and none is listed", "--plot", "give --first 1 or more")
     if request.compression != "none" and not request.output.lower().endswith(HDF5_ENDINGS):
-        raise InputError(
-            "compresses an HDF5 file, and none is written", "--compression", "leave it out, or give -o FILE.h5"
-        )
+        what = "compresses an HDF5 file, and none is written"
+        raise InputError(what, "--compression", "leave it out, or give -o FILE.h5")
     if request.output:
         check_ending(request.output, CLEARANCE_ENDINGS, "a file of distances")
         check_output(request.output, request.force, (*request.scenes, request.trajectory))

@@ -234,11 +234,8 @@ def prepare_collision(
 def check_frames(motion: Motion) -> None:
     """Raises InputError for a motion of one frame, which has no steps."""
     if len(motion.time) < 2:
-        raise InputError(
-            "the motion has one frame, and contacts between frames need two",
-            "--sweep",
-            "give a recording with -t, or select more frames",
-        )
+        what = "the motion has one frame, and contacts between frames need two"
+        raise InputError(what, "--sweep", "give a recording with -t, or select more frames")
 
 
 def sample_poses(motion: Motion) -> np.ndarray:

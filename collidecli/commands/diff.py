@@ -92,11 +92,8 @@ def _compared(request: DiffRequest, a: ContactSet, b: ContactSet) -> list[str]:
     ]
     for name in request.fields:
         if name not in (*shared, *of_groups):
-            raise InputError(
-                f"'{name}' is no column of both files",
-                "--fields",
-                f"both have {', '.join(dict.fromkeys(shared + of_groups))}",
-            )
+            what = f"'{name}' is no column of both files"
+            raise InputError(what, "--fields", f"both have {', '.join(dict.fromkeys(shared + of_groups))}")
     if request.pairs_only:
         return []
     return [name for name in shared if not request.fields or name in request.fields]

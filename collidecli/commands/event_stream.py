@@ -75,11 +75,9 @@ def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool
     if tables.SOFT_CONTACTS.name in contacts.groups and soft_gap is not None:
         limits.append(float(np.float32(soft_gap)))
     if limits and np.float32(threshold) > max(limits):
-        raise InputError(
-            f"the contact set has no contacts beyond {max(limits):.6g} m, the largest gap of a pair",
-            f"--threshold {threshold:g}",
-            f"give at most that, or 'any'; collide run --gap {threshold:g} reports contacts up to there",
-        )
+        what = f"the contact set has no contacts beyond {max(limits):.6g} m, the largest gap of a pair"
+        fix = f"give at most that, or 'any'; collide run --gap {threshold:g} reports contacts up to there"
+        raise InputError(what, f"--threshold {threshold:g}", fix)
     notes = []
     if limits and np.float32(threshold) > min(limits):
         notes.append(
@@ -466,9 +464,8 @@ def swept_touches(stream: EventStream) -> SweptTouches:
     contacts = stream.contacts
     if tables.SWEEP.name not in contacts.groups:
         fix = "run it with --sweep"
-        raise InputError(
-            "the contact set has no contacts between frames", f"{contacts.path}: /{tables.SWEEP.name}", fix
-        )
+        what = "the contact set has no contacts between frames"
+        raise InputError(what, f"{contacts.path}: /{tables.SWEEP.name}", fix)
     if stream.by == PARTICLES and tables.SOFT_SWEEP.name not in contacts.groups:
         what = "the contact set has no particles between frames"
         raise InputError(what, f"{contacts.path}: /{tables.SOFT_SWEEP.name}", "give --by shapes or bodies")

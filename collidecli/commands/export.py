@@ -37,9 +37,8 @@ SAME_SCENE = "give the scene as it was at the run, with every file that it refer
 def loaded_scene(contacts: ContactSet, path: str) -> LoadedScene:
     """The scene at `path`, read with the options of the run. Raises InputError for another scene than the run's."""
     if " " in contacts.scene and os.path.basename(path) != contacts.scene:
-        raise InputError(
-            f"the contact set was made of several scenes: {contacts.scene}", contacts.path, "run this one by itself"
-        )
+        what = f"the contact set was made of several scenes: {contacts.scene}"
+        raise InputError(what, contacts.path, "run this one by itself")
     scene = scenes.load_scene(
         (path,), None, options=scenes.recorded_options(contacts.config, SceneOptions, contacts.path)
     )
@@ -61,9 +60,8 @@ def compiled_geoms(scene: LoadedScene) -> CompiledGeoms:
         what = f"the worlds have {len(scene.imports)} scenes, and the export has the ids of one"
         raise InputError(what, scene.name, "compute each scene with collide run --demos, and export it")
     if not isinstance(imported, MjcfImport):
-        raise InputError(
-            "only MJCF and URDF scenes have ids of geoms", scene.name, "give the MJCF or URDF scene of the run"
-        )
+        what = "only MJCF and URDF scenes have ids of geoms"
+        raise InputError(what, scene.name, "give the MJCF or URDF scene of the run")
     model = imported.mj_model
     path = scene.model.shapes.path
     rows = enumerate(imported.shape_row.tolist())
@@ -85,11 +83,8 @@ def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:
     ending = Path(contacts.scene).suffix.lower()
     if not path:
         if ending in scenes.USD_ENDINGS:
-            raise InputError(
-                f"a layer over {contacts.scene} needs the scene's units and path",
-                contacts.path,
-                "give the scene of the run with --scene",
-            )
+            what = f"a layer over {contacts.scene} needs the scene's units and path"
+            raise InputError(what, contacts.path, "give the scene of the run with --scene")
         return SceneLayers(up_axis=contacts.up_axis)
     if Path(path).suffix.lower() in scenes.MUJOCO_ENDINGS:
         raise InputError("a USD layer needs a USD scene", path, "leave --scene out to write a layer without a scene")
@@ -433,11 +428,8 @@ def _layout(request: ExportRequest, selected: SelectedContacts) -> Layout:
 
     if request.to == "mujoco":
         if not request.scene:
-            raise InputError(
-                "mjContact has ids of the compiled scene, which a contact set does not contain",
-                selected.contacts.path,
-                "give the scene of the run with --scene",
-            )
+            what = "mjContact has ids of the compiled scene, which a contact set does not contain"
+            raise InputError(what, selected.contacts.path, "give the scene of the run with --scene")
         return layouts.mujoco_layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene)))
     layout_of = {
         "npz": layouts.columns_layout,

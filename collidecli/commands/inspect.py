@@ -202,11 +202,8 @@ def _rows(scene: LoadedScene, path: str, left_out: Container[str]) -> list[int]:
         if not rows:
             raise InputError(f"the body '{path}' has no shape that collides", "--why", "name another")
     if not rows and path in left_out:
-        raise InputError(
-            f"'{path}' is only visual: no mask and no pair allows contacts of it",
-            "--why",
-            "name two shapes that collide",
-        )
+        what = f"'{path}' is only visual: no mask and no pair allows contacts of it"
+        raise InputError(what, "--why", "name two shapes that collide")
     if not rows and path in model.particles.path:
         kind = model.particles.kind[model.particles.path.index(path)]
         what = f"'{path}' is no shape: it consists of particles ({kind})"

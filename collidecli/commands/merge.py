@@ -215,11 +215,8 @@ def plan_worlds(sets: Sequence[ContactSet]) -> MergePlan:
     for k, one in enumerate(sets):
         for name in ("step", "time"):
             if not np.array_equal(getattr(one, name), getattr(sets[0], name)):
-                raise InputError(
-                    f"the frames differ from those of {sets[0].path} in /time/{name}",
-                    one.path,
-                    "give sets of the same frames, or leave --worlds out if these are other frames",
-                )
+                fix = "give sets of the same frames, or leave --worlds out if these are other frames"
+                raise InputError(f"the frames differ from those of {sets[0].path} in /time/{name}", one.path, fix)
         twin = next((other for other in sets[:k] if _share_worlds(one, other)), None)
         if twin is not None:
             what = f"it has worlds of {twin.path}: both are of one motion"
@@ -471,11 +468,8 @@ def _header(
     if worlds:
         templates = np.concatenate([one.world_template for one in sets])
         if len(set(templates.tolist())) > 1:
-            raise InputError(
-                "the worlds are of several scenes, whose templates have other numbers in one run",
-                first.path,
-                "run the scenes together",
-            )
+            what = "the worlds are of several scenes, whose templates have other numbers in one run"
+            raise InputError(what, first.path, "run the scenes together")
         tables[WORLD_TEMPLATE] = replace(tables[WORLD_TEMPLATE], values=templates.astype(np.int32))
     held = [
         *tables.values(),

@@ -191,11 +191,8 @@ class Contacts:
     def cell(self, frame: int, world: int = 0) -> Contacts:
         """Contacts of one frame of one world, as views. Raises InputError for an unknown frame or world."""
         if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
-            raise InputError(
-                f"frame {frame}, world {world} does not exist",
-                "contacts",
-                f"there are {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}",
-            )
+            fix = f"there are {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}"
+            raise InputError(f"frame {frame}, world {world} does not exist", "contacts", fix)
         cell = frame * self.world_count + world
         first, last = (int(row) for row in self.cell_start[cell : cell + 2])
         columns = {column.name: getattr(self, column.name)[first:last] for column in RIGID_COLUMNS}

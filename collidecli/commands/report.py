@@ -384,9 +384,8 @@ def _first_pass(passes: Passes) -> _Sums:
     selected, contacts = passes.selected, passes.selected.contacts
     if not np.isfinite(contacts.time).all():
         frame = int(np.argmin(np.isfinite(contacts.time)))
-        raise InputError(
-            "is not a finite number", f"{contacts.path}: /time/time, frame {frame}", "repair the recording"
-        )
+        what = "is not a finite number"
+        raise InputError(what, f"{contacts.path}: /time/time, frame {frame}", "repair the recording")
     frames = summary.FrameSums(selected.frame_count, selected.world_count)
     sums = _Sums(frames, summary.DepthHistogram(), summary.PairTotals.none(), np.full(selected.world_count, np.inf))
     names = shape_names(contacts)

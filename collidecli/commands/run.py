@@ -91,11 +91,8 @@ class RunColumns:
             exact = ExactGradients(model, device)
         columns = cls(model, motion, surfaces, episodes_in(motion, model.world_count), exact)
         if columns._velocities and len(motion.time) < 2:
-            raise InputError(
-                f"{' and '.join(sorted(columns._velocities))} of a motion of one frame: there is no velocity",
-                "--columns",
-                "give a recording of two frames or more, or leave the column out",
-            )
+            what = f"{' and '.join(sorted(columns._velocities))} of a motion of one frame: there is no velocity"
+            raise InputError(what, "--columns", "give a recording of two frames or more, or leave the column out")
         return columns
 
     @property

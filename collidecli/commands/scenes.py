@@ -50,9 +50,8 @@ class PoseArray:
     def __init__(self, poses: np.ndarray, body_path: Sequence[str], particles: np.ndarray | None = None) -> None:
         wanted = ("frames", "worlds", len(body_path), 7)
         if poses.ndim != 4 or poses.shape[2:] != wanted[2:]:
-            raise InputError(
-                f"has shape {poses.shape}", "body_q", f"give ({', '.join(map(str, wanted))}): a pose for each body"
-            )
+            what = f"has shape {poses.shape}"
+            raise InputError(what, "body_q", f"give ({', '.join(map(str, wanted))}): a pose for each body")
         if poses.dtype.name not in FLOAT_TYPES:
             raise InputError(f"is of type {poses.dtype}", "body_q", f"give {' or '.join(FLOAT_TYPES)}")
         if particles is not None and len(particles) != len(poses):
@@ -72,11 +71,9 @@ class PoseArray:
         bad = normalize(poses)
         if bad is not None:
             frame, world, body = (int(k) for k in np.argwhere(bad)[0])
-            raise InputError(
-                pose_fault(poses[frame, world, body]),
-                f"body_q, frame {frames[frame]}, world {world}, body '{self._body_path[body]}'",
-                "give seven finite numbers, x y z and a unit quaternion xyzw",
-            )
+            what = pose_fault(poses[frame, world, body])
+            where = f"body_q, frame {frames[frame]}, world {world}, body '{self._body_path[body]}'"
+            raise InputError(what, where, "give seven finite numbers, x y z and a unit quaternion xyzw")
         return poses
 
     def read_particles(self, frames: range) -> np.ndarray | None:
@@ -109,14 +106,12 @@ def parse_frames(text: str, frame_count: int) -> range:
             raise ValueError
         picked = range(frame_count)[slice(*numbers)] if len(numbers) > 1 else _one_frame(numbers[0] or 0, frame_count)
     except ValueError as error:
-        raise InputError(
-            f"'{text}' is not a slice of frames", "--frames", "write A:B:S, such as 0:100 or ::10"
-        ) from error
+        what = f"'{text}' is not a slice of frames"
+        raise InputError(what, "--frames", "write A:B:S, such as 0:100 or ::10") from error
     if not len(picked):
         held = f"there are frames 0 to {frame_count - 1}" if frame_count else "there are none"
-        raise InputError(
-            f"'{text}' selects none of {frame_count} frames", "--frames", f"{held}; write A:B:S with A < B"
-        )
+        what = f"'{text}' selects none of {frame_count} frames"
+        raise InputError(what, "--frames", f"{held}; write A:B:S with A < B")
     if picked.step < 0:
         raise InputError(f"'{text}' is descending", "--frames", "write A:B:S with a step S above zero")
     return picked
@@ -131,9 +126,8 @@ def frames_text(frames: str | int | slice) -> str:
         return ":".join("" if number is None else str(number) for number in (frames.start, frames.stop, frames.step))
     if isinstance(frames, str | int | np.integer) and not isinstance(frames, bool):
         return str(frames)
-    raise InputError(
-        f"frames is a {type(frames).__name__}", "frames", 'give a text such as "0:100", a slice or a number'
-    )
+    what = f"frames is a {type(frames).__name__}"
+    raise InputError(what, "frames", 'give a text such as "0:100", a slice or a number')
 
 
 def _one_frame(index: int, frame_count: int) -> range:
@@ -603,11 +597,9 @@ def _check_same_rules(builder: ModelBuilder, first: ModelBuilder, path, first_pa
 def _check_environments(builder: ModelBuilder, worlds: int | None, what: str, where: str, remedy: str = "") -> None:
     """Raises InputError where the number of a scene's environments differs from the number of worlds."""
     if builder.world_count and worlds not in (None, builder.world_count):
-        raise InputError(
-            f"there are {worlds} {what}, and the scene has {builder.world_count} worlds of its own",
-            where,
-            f"give equal numbers{remedy}; environments become one world with --environments none",
-        )
+        what = f"there are {worlds} {what}, and the scene has {builder.world_count} worlds of its own"
+        fix = f"give equal numbers{remedy}; environments become one world with --environments none"
+        raise InputError(what, where, fix)
 
 
 def _embedded_scene(request: SceneRequest, recording: Recording, cache: SceneCache | None) -> LoadedScene:
@@ -619,11 +611,8 @@ def _embedded_scene(request: SceneRequest, recording: Recording, cache: SceneCac
     path = recording.content.path
     embedded = recording.embedded_scenes(request.recording)
     if embedded is None:
-        raise InputError(
-            f"this is {recording.LABEL}: it contains no scene",
-            path,
-            "give the scene in which it was recorded (for collide traj convert with --scene)",
-        )
+        what = f"this is {recording.LABEL}: it contains no scene"
+        raise InputError(what, path, "give the scene in which it was recorded (for collide traj convert with --scene)")
     if cache is None:
         return replace(_compiled_scene(request, embedded, path), recording=recording)
     texts = tuple(scene.text for scene in embedded.scenes)
@@ -651,11 +640,8 @@ def _compiled_scene(request: SceneRequest, embedded: EmbeddedScenes, path: str) 
         model = builders[0].finalize(world_count=worlds or len(world_import), static_pairs=static_pairs)
         world_import = (0,) * model.world_count
     elif worlds not in (None, len(world_import)):
-        raise InputError(
-            f"--worlds {worlds} with {len(world_import)} demonstrations of different scenes",
-            path,
-            "each demonstration is one world: remove --worlds, or select some with --demos",
-        )
+        what = f"--worlds {worlds} with {len(world_import)} demonstrations of different scenes"
+        raise InputError(what, path, "each demonstration is one world: remove --worlds, or select some with --demos")
     else:
         model = _worlds_of([builders[index] for index in world_import], static_pairs)
     warnings = tuple(dict.fromkeys(w for scene in imports for w in scene.warnings))
@@ -703,11 +689,8 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
         from collidecli.importers.mujoco.scene import add_mjcf
 
         return add_mjcf(builder, path, options)
-    raise InputError(
-        f"no scene format has the extension '{ending}'",
-        os.fspath(path),
-        f"known extensions: {', '.join(USD_ENDINGS + MUJOCO_ENDINGS)}",
-    )
+    what = f"no scene format has the extension '{ending}'"
+    raise InputError(what, os.fspath(path), f"known extensions: {', '.join(USD_ENDINGS + MUJOCO_ENDINGS)}")
 
 
 def _no_file(path: str | os.PathLike[str]) -> str:

@@ -77,11 +77,8 @@ def _recorded_control(rows: np.ndarray, path: str, actuators: int, frames: int, 
     if rows.ndim == 2:
         rows = np.repeat(rows[:, None], worlds, axis=1)
     if rows.ndim != 3 or rows.shape[0] < frames - 1 or rows.shape[1:] != (worlds, actuators):
-        raise InputError(
-            f"the control has shape {list(rows.shape)}",
-            path,
-            f"give [{frames - 1}, {actuators}], or [{frames - 1}, {worlds}, {actuators}] with a control per world",
-        )
+        fix = f"give [{frames - 1}, {actuators}], or [{frames - 1}, {worlds}, {actuators}] with a control per world"
+        raise InputError(f"the control has shape {list(rows.shape)}", path, fix)
     finite = np.isfinite(rows)
     if not finite.all():
         row, world, actuator = (int(k) for k in np.unravel_index(int(np.argmin(finite)), rows.shape))
@@ -197,9 +194,8 @@ def _check_arguments(path: str, frames: int, every: int, worlds: int, seed: int,
     if float_type not in ("float32", "float64"):
         raise InputError(f"the float type is '{float_type}'", "record", "take float32 or float64")
     if Path(path).suffix.lower() in USD_ENDINGS:
-        raise InputError(
-            "MuJoCo simulates MJCF and URDF scenes, and this is OpenUSD", path, "give an MJCF or URDF scene"
-        )
+        what = "MuJoCo simulates MJCF and URDF scenes, and this is OpenUSD"
+        raise InputError(what, path, "give an MJCF or URDF scene")
 
 
 class _Simulation:
@@ -232,11 +228,9 @@ class _Simulation:
             for warning in _UNSTABLE:
                 given = data.warning[warning]
                 if given.number:
-                    raise InputError(
-                        f"the simulation became unstable: {mujoco.mju_warningText(warning, given.lastinfo)}",
-                        f"{self.path}: before frame {frame + 1}, world {world}",
-                        "take a smaller timestep in the scene's <option>, or a gentler control",
-                    )
+                    what = f"the simulation became unstable: {mujoco.mju_warningText(warning, given.lastinfo)}"
+                    fix = "take a smaller timestep in the scene's <option>, or a gentler control"
+                    raise InputError(what, f"{self.path}: before frame {frame + 1}, world {world}", fix)
 
 
 class _Recorder:

@@ -368,9 +368,8 @@ def write_view(view: View, request: ViewRequest, progress: Progress = None) -> V
         try:
             os.makedirs(os.path.dirname(output), 0o700, exist_ok=True)
         except OSError as error:
-            raise OutputError(
-                f"the folder cannot be created: {error.strerror}", output, "give --export FILE"
-            ) from error
+            what = f"the folder cannot be created: {error.strerror}"
+            raise OutputError(what, output, "give --export FILE") from error
     with AtomicOutput(output, request.force or not request.export) as stream:
         if request.to == "rerun":
             from collidecli.report.view.rerun import write_recording
