@@ -26,7 +26,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType
+from collidecli.scene.shape_types import IDENTITY_POSE
 from collidecli.scene.tables import MOTION_COLUMNS
 from collidecli.storage.trajectory_motion import open_trajectory
 from tests.cli.conftest import SCENE, write_motion, write_poses
@@ -54,11 +54,12 @@ def ball_on_ground() -> Model:
     return builder.finalize()
 
 
-def ball_poses(position: np.ndarray, angle: np.ndarray) -> np.ndarray:
-    """float64[F, 1, 1, 7]: positions [F, 3], turned about y."""
-    nothing = np.zeros_like(angle)
-    rotation = np.stack([nothing, np.sin(0.5 * angle), nothing, np.cos(0.5 * angle)], axis=1)
-    return np.concatenate([position, rotation], axis=1)[:, None, None]
+def ball_poses(x, z, angle=0.0) -> np.ndarray:
+    """float64[F, 1, 1, 7]: positions along x and z, turned about y."""
+    nothing = np.zeros(np.broadcast(x, z, angle).shape)
+    turn = 0.5 * (angle + nothing)
+    columns = (x + nothing, nothing, z + nothing, nothing, np.sin(turn), nothing, np.cos(turn))
+    return np.stack(columns, axis=1)[:, None, None]
 
 
 def velocities(model: Model, motion: TimedMotion, **options) -> tuple[np.ndarray, np.ndarray]:
@@ -72,27 +73,22 @@ TIME = np.arange(200) * SECONDS
 
 def test_a_sliding_and_a_spinning_ball_slip_and_a_rolling_one_does_not():
     """It rolls through many turns, past the quaternion's change of sign."""
-    x = RATE * RADIUS * TIME
-    position = np.stack([x, 0 * x, 0 * x + RADIUS], axis=1)
-    normal, slip = velocities(ball_on_ground(), TimedMotion(ball_poses(position, RATE * TIME)))
+    rolling = ball_poses(RATE * RADIUS * TIME, RADIUS, RATE * TIME)
+    normal, slip = velocities(ball_on_ground(), TimedMotion(rolling))
     assert max(np.abs(normal).max(), slip.max()) < 1e-6
-    x = 0.7 * TIME
-    position = np.stack([x, 0 * x, 0 * x + RADIUS], axis=1)
-    _, slip = velocities(ball_on_ground(), TimedMotion(ball_poses(position, 0.0 * TIME)))
-    assert slip == pytest.approx(0.7, rel=1e-6)
-    still = np.tile([0.0, 0.0, RADIUS], (len(TIME), 1))
-    _, slip = velocities(ball_on_ground(), TimedMotion(ball_poses(still, -30.0 * TIME)))
-    assert slip == pytest.approx(30.0 * RADIUS, rel=1e-5)
+    for poses, expected in (
+        (ball_poses(0.7 * TIME, RADIUS), 0.7),
+        (ball_poses(0.0, RADIUS, -30.0 * TIME), 30.0 * RADIUS),
+    ):
+        assert velocities(ball_on_ground(), TimedMotion(poses))[1] == pytest.approx(expected, rel=1e-5)
 
 
 def test_normal_velocity_is_negative_while_approaching():
     """A falling ball: central differences are exact for a parabola; at both ends they are of half a step aside."""
     height = 0.8 - 0.5 * 9.81 * TIME[:30] ** 2
-    position = np.stack([0 * height, 0 * height, height], axis=1)
-    normal, slip = velocities(ball_on_ground(), TimedMotion(ball_poses(position, 0 * height)))
+    normal, slip = velocities(ball_on_ground(), TimedMotion(ball_poses(0.0, height)))
     expected = -9.81 * TIME[:30]
-    expected[0] -= 9.81 * 0.5 * SECONDS
-    expected[-1] += 9.81 * 0.5 * SECONDS
+    expected[[0, -1]] += 9.81 * 0.5 * SECONDS * np.array([-1.0, 1.0])
     assert normal == pytest.approx(expected, abs=1e-5)
     assert slip.max() < 1e-6
 
@@ -100,10 +96,8 @@ def test_normal_velocity_is_negative_while_approaching():
 def test_no_velocity_spans_two_episodes():
     """The second episode begins elsewhere, and moves the other way."""
     x = np.concatenate([0.5 * TIME[:10], 7.0 - 0.3 * TIME[:10]])
-    position = np.stack([x, 0 * x, 0 * x + RADIUS], axis=1)
-    first, count = np.array([0, 10]), np.array([10, 10])
-    episodes = Episodes(("a", "b"), np.zeros(2, np.int32), first, count)
-    _, slip = velocities(ball_on_ground(), TimedMotion(ball_poses(position, 0 * x), episodes))
+    episodes = Episodes(("a", "b"), np.zeros(2, np.int32), np.array([0, 10]), np.array([10, 10]))
+    _, slip = velocities(ball_on_ground(), TimedMotion(ball_poses(x, RADIUS), episodes))
     assert slip == pytest.approx(np.repeat([0.5, 0.3], 10), rel=1e-5)
 
 
@@ -148,8 +142,7 @@ def test_worlds_that_share_a_recording_have_their_own_frames():
     ],
 )
 def test_motions_without_velocities_are_refused(frames, seconds, episodes, message):
-    poses = ball_poses(np.tile([0.0, 0.0, RADIUS], (frames, 1)), np.zeros(frames))
-    motion = TimedMotion(poses, episodes, seconds)
+    motion = TimedMotion(ball_poses(np.zeros(frames), RADIUS), episodes, seconds)
     for name in ("normal_velocity", "slip"):
         with pytest.raises(InputError, match=message) as error:
             collidecli.collide(ball_on_ground(), motion, device="cpu", columns=[name])
@@ -158,12 +151,12 @@ def test_motions_without_velocities_are_refused(frames, seconds, episodes, messa
     assert gradients.columns["distance_grad1"][0].tolist() == [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
 
 
-TILTED = (0.0, 0.0, 0.0, 0.1, 0.2, 0.3, np.sqrt(1.0 - 0.14))
+TURN = (0.1, 0.2, 0.3, np.sqrt(1.0 - 0.14))
 SOLIDS = {
-    "sphere": (ShapeType.SPHERE, (0.2,)),
-    "box": (ShapeType.BOX, (0.2, 0.2, 0.2)),
-    "capsule": (ShapeType.CAPSULE, (0.1, 0.3)),
-    "plane": (ShapeType.PLANE, ()),
+    "sphere": {"radius": 0.2},
+    "box": {"hx": 0.2, "hy": 0.2, "hz": 0.2},
+    "capsule": {"radius": 0.1, "half_height": 0.3},
+    "plane": {},
 }
 
 
@@ -171,37 +164,35 @@ SOLIDS = {
     ("first", "second", "pose", "is_exact"),
     [
         ("plane", "box", (0.0, 0.0, 0.25, 0.0, 0.0, 0.0, 1.0), 0),  # four corners
-        ("plane", "box", (0.0, 0.0, 0.4, *TILTED[3:]), 1),
+        ("plane", "box", (0.0, 0.0, 0.4, *TURN), 1),
         ("box", "box", (0.1, 0.0, 0.41, 0.0, 0.0, 0.0, 1.0), 0),  # parallel faces
-        ("box", "box", (0.1, 0.05, 0.5, *TILTED[3:]), 1),
+        ("box", "box", (0.1, 0.05, 0.5, *TURN), 1),
         ("box", "box", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0),  # six directions of equal depth
         ("capsule", "capsule", (0.25, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0),  # parallel segments
-        ("capsule", "capsule", (0.25, 0.0, 0.0, *TILTED[3:]), 1),
+        ("capsule", "capsule", (0.25, 0.0, 0.0, *TURN), 1),
         ("sphere", "box", (0.0, 0.0, 0.3, 0.0, 0.0, 0.0, 1.0), 1),
-        ("sphere", "box", (0.0, 0.0, 0.0, *TILTED[3:]), 0),  # the centre of the box
+        ("sphere", "box", (0.0, 0.0, 0.0, *TURN), 0),  # the centre of the box
         ("sphere", "sphere", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), 0),  # every direction
     ],
 )
 def test_gradients_at_ties_are_flagged(first, second, pose, is_exact):
     builder = ModelBuilder()
-    for name, key in ((first, "first"), (second, "second")):
-        builder.add_shape(builder.add_body(key=key), *SOLIDS[name], None, ShapeConfig(gap=1.0), key=key)
+    for name in (first, second):
+        add = getattr(builder, f"add_shape_{name}")
+        add(builder.add_body(), **SOLIDS[name], cfg=ShapeConfig(gap=1.0))
     poses = np.array([IDENTITY_POSE, pose])[None, None]
     contacts = collidecli.collide(builder.finalize(), poses, device="cpu", columns=["grad_exact"])
     assert contacts.columns["grad_exact"].sum() == is_exact
     if is_exact:
         assert contacts.columns["grad_exact"][np.argmin(contacts.distance)] == 1
-    arguments = {"sphere": ("radius",), "box": ("hx", "hy", "hz"), "capsule": ("radius", "half_height"), "plane": ()}
-    shapes = [
-        collidecli.Shape(name, **dict(zip(arguments[name], SOLIDS[name][1], strict=True))) for name in (first, second)
-    ]
+    shapes = [collidecli.Shape(name, **SOLIDS[name]) for name in (first, second)]
     found = collidecli.distance(*shapes, pose_b=np.array(pose), gradient=True)
     assert found.gradient_exact is bool(is_exact)
 
 
 def test_gradients_of_distances_are_central_differences():
     """Of smooth and polyhedral shapes, apart and overlapping; the shapes are off their bodies' origins."""
-    rng, step, off = np.random.default_rng(8), 1e-6, (0.3, -0.2, 0.1, *TILTED[3:])
+    rng, step, off = np.random.default_rng(8), 1e-6, (0.3, -0.2, 0.1, *TURN)
     vertices, faces = blob(rng, 4, 5)
     arguments = {
         "sphere": {"radius": 0.7},
@@ -211,42 +202,39 @@ def test_gradients_of_distances_are_central_differences():
         "mesh": {"vertices": vertices, "faces": faces},
     }
     shapes = [collidecli.Shape(kind, off, **given) for kind, given in arguments.items()]
-    poses = random_poses(rng, (12, 2), 2.0)
+    poses = random_poses(rng, (8, 2), 2.0)
     for first, second in combinations_with_replacement(shapes, 2):
         found = collidecli.distance(first, second, pose_a=poses[:, 0], pose_b=poses[:, 1], gradient=True)
         smooth = found.gradient_exact & (np.abs(found.distance) > 0.05)
         assert smooth.sum() > 2, (first, second)
-        for side, gradient in enumerate((found.gradient_a, found.gradient_b)):
-            assert gradient is not None
-            for axis in range(6):
-                ends = []
-                for sign in (-1.0, 1.0):
-                    moved = poses.copy()
-                    moved[:, side] = [turned_or_moved(pose, axis, sign * step) for pose in poses[:, side]]
-                    ends.append(collidecli.distance(first, second, pose_a=moved[:, 0], pose_b=moved[:, 1]).distance)
-                # The least or largest over normals: an error of 1e-11 of a distance is 5e-6 of a normal.
-                slope = (ends[1] - ends[0]) / (2 * step)
-                np.testing.assert_allclose(slope[smooth], gradient[smooth, axis], atol=1e-5)
+        moved = np.broadcast_to(poses, (2, 6, 2, *poses.shape)).copy()
+        for side, axis, end, k in np.ndindex(2, 6, 2, len(poses)):
+            moved[side, axis, end, k, side] = turned_or_moved(poses[k, side], axis, (2 * end - 1) * step)
+        pose_a, pose_b = np.moveaxis(moved, -2, 0).reshape(2, -1, 7)
+        ends = collidecli.distance(first, second, pose_a=pose_a, pose_b=pose_b).distance.reshape(moved.shape[:4])
+        # The least or largest over normals: an error of 1e-11 of a distance is 5e-6 of a normal.
+        slope = (ends[:, :, 1] - ends[:, :, 0]) / (2 * step)
+        gradient = np.swapaxes([found.gradient_a, found.gradient_b], 1, 2)
+        np.testing.assert_allclose(slope[..., smooth], gradient[..., smooth], atol=1e-5)
 
 
 def test_gradients_of_clearances_are_central_differences():
     """Of two worlds, by the motion of each body; the plane rests."""
     builder, rng, step = ModelBuilder(), np.random.default_rng(3), 1e-6
     builder.add_ground_plane()
-    builder.add_shape_box(builder.add_body(), hx=0.5, hy=0.9, hz=0.3, xform=(0.3, -0.2, 0.1, *TILTED[3:]))
+    builder.add_shape_box(builder.add_body(), hx=0.5, hy=0.9, hz=0.3, xform=(0.3, -0.2, 0.1, *TURN))
     builder.add_shape_capsule(builder.add_body(), radius=0.3, half_height=0.8)
     model, poses = builder.finalize(world_count=2), random_poses(rng, (4, 2, 2), 2.0)
     found = collidecli.clearance(model, poses, gradient=True)
     assert found.gradient_exact[:, :, 1:].all()
-    for body, (item, gradient) in ((0, (0, found.gradient1)), (0, (2, found.gradient0)), (1, (2, found.gradient1))):
-        for axis in range(6):
-            moved = [poses.copy(), poses.copy()]
-            for sign, each in zip((-1.0, 1.0), moved, strict=True):
-                for frame, world in np.ndindex(4, 2):
-                    each[frame, world, body] = turned_or_moved(poses[frame, world, body], axis, sign * step)
-            low, high = (collidecli.clearance(model, each).distance[..., item] for each in moved)
-            slope, exact = (high - low) / (2 * step), found.gradient_exact[..., item]
-            np.testing.assert_allclose(slope[exact], gradient[..., item, axis][exact], atol=1e-5)
+    moved = np.broadcast_to(poses, (2, 6, 2, *poses.shape)).copy()
+    for body, axis, end, *cell in np.ndindex(2, 6, 2, 4, 2):
+        moved[body, axis, end, *cell, body] = turned_or_moved(poses[*cell, body], axis, (2 * end - 1) * step)
+    ends = collidecli.clearance(model, moved.reshape(-1, 2, 2, 7)).distance.reshape(2, 6, 2, 4, 2, 3)
+    slope = (ends[:, :, 1] - ends[:, :, 0]) / (2 * step)
+    for body, item, gradient in ((0, 0, found.gradient1), (0, 2, found.gradient0), (1, 2, found.gradient1)):
+        exact = found.gradient_exact[..., item]
+        np.testing.assert_allclose(slope[body, ..., item][:, exact], gradient[..., item, :][exact].T, atol=1e-5)
     assert collidecli.clearance(model, poses).gradient0 is None
 
 
@@ -276,13 +264,9 @@ def cart(tmp_path):
     return path
 
 
-def content(path):
+def content(path) -> dict[str, np.ndarray]:
     with h5py.File(path) as file:
         return {name: data[()] for name, data in file.items()}
-
-
-def bytes_of(path):
-    return {name: np.asarray(data).tobytes() for name, data in content(path).items() if name != "body_name"}
 
 
 def test_poses_are_those_of_mujocos_steps(cart, tmp_path):
@@ -290,7 +274,7 @@ def test_poses_are_those_of_mujocos_steps(cart, tmp_path):
     (tmp_path / "push.csv").write_text("force\n2.5\n2.0\n3.0\n")
     record(cart, tmp_path / "csv.h5", 4, control=str(tmp_path / "push.csv"), every=2)
     result = record(cart, tmp_path / "m.h5", 4, control=str(tmp_path / "push.npy"), every=2)
-    assert bytes_of(tmp_path / "m.h5") == bytes_of(tmp_path / "csv.h5")
+    np.testing.assert_equal(content(tmp_path / "m.h5"), content(tmp_path / "csv.h5"))
     assert (result.frames, result.worlds, result.bodies) == (4, 1, 2)
     model = mujoco.MjModel.from_xml_path(str(cart))
     data = mujoco.MjData(model)
@@ -311,7 +295,7 @@ def test_poses_are_those_of_mujocos_steps(cart, tmp_path):
 def test_the_seed_decides_and_world_w_has_the_seed_plus_w(cart, tmp_path):
     for name, seed in (("a", 4), ("again", 4), ("other", 5)):
         record(cart, tmp_path / f"{name}.h5", 6, control="random", seed=seed, noise=0.1)
-    assert bytes_of(tmp_path / "a.h5") == bytes_of(tmp_path / "again.h5")
+    np.testing.assert_equal(content(tmp_path / "a.h5"), content(tmp_path / "again.h5"))
     assert not np.array_equal(content(tmp_path / "a.h5")["body_q"], content(tmp_path / "other.h5")["body_q"])
     record(cart, tmp_path / "both.h5", 6, control="random", seed=4, noise=0.1, worlds=2)
     both = content(tmp_path / "both.h5")["body_q"]
@@ -335,19 +319,18 @@ def test_random_control_stays_in_the_actuators_range(cart, tmp_path):
 @pytest.mark.parametrize("keyframe", ["away", "1", 1])
 def test_it_begins_at_a_keyframe_and_zero_is_zero(cart, tmp_path, keyframe):
     record(cart, tmp_path / "m.h5", 3, keyframe=keyframe)
-    np.testing.assert_array_equal(content(tmp_path / "m.h5")["body_q"][:, 0, 0, 0], -5.0)
+    assert content(tmp_path / "m.h5")["body_q"][:, 0, 0, 0].tolist() == [-5.0] * 3
 
 
 def test_coordinates_and_poses_say_the_same(tmp_path):
     scene = SAMPLE / "humanoid.xml"
     options = {"control": "random", "seed": 2, "every": 3, "worlds": 2, "noise": 0.05}
-    record(scene, tmp_path / "body.h5", 40, **options)
-    record(scene, tmp_path / "joint.h5", 40, joint=True, **options)
-    builder = ModelBuilder()
+    builder, read = ModelBuilder(), []
     imported = add_mjcf(builder, scene)
     model = builder.finalize(2)
-    body, joint = (tmp_path / name for name in ("body.h5", "joint.h5"))
-    read = [open_trajectory(path, model, imported.kinematics).read(range(40)) for path in (body, joint)]
+    for name, joint in (("body.h5", False), ("joint.h5", True)):
+        record(scene, tmp_path / name, 40, joint=joint, **options)
+        read.append(open_trajectory(tmp_path / name, model, imported.kinematics).read(range(40)))
     np.testing.assert_allclose(read[0], read[1], rtol=0, atol=1e-14)
     assert np.ptp(read[0][:, 0, model.bodies.path.index("pelvis"), 2]) > 0.05
 
@@ -403,9 +386,8 @@ def test_outputs_are_kept_and_an_unstable_simulation_leaves_nothing(cart, tmp_pa
         """<mujoco><option timestep="1"/><worldbody><body><freejoint/><geom size="0.1"/>
         <body pos="1 0 0"><joint axis="0 1 0" stiffness="1e9"/><geom size="0.1"/></body></body></worldbody></mujoco>"""
     )
-    with pytest.raises(InputError, match="unstable") as refusal:
+    with pytest.raises(InputError, match=r"(?s)unstable.*frame|frame.*unstable"):
         record(path, tmp_path / "wild.h5", 500, noise=0.5)
-    assert "frame" in str(refusal.value)
     assert not (tmp_path / "wild.h5").exists()
 
 
@@ -420,16 +402,17 @@ def test_a_scene_that_cannot_move(tmp_path):
         assert motion.read(range(3)).shape == (3, 2, 0, 7)
 
 
+OTHER = SCENE.replace('size="0.5"', 'size="0.51"')
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scene.xml").write_text(SCENE)
     for length in (20, 9):
         write_motion(tmp_path / f"m{length}.h5", length)
-    poses = np.zeros((12, 2, 1, 7))
-    poses[..., 2] = (0.905 - 0.01 * np.arange(12))[:, None, None]
+    poses = np.tile(ball_poses(0.0, 0.905 - 0.01 * np.arange(12)), (1, 2, 1, 1))
     poses[:, 1, :, 2] += 0.05
-    poses[..., 6] = 1.0
     write_poses(tmp_path / "two.h5", poses, ["ball"])
     return tmp_path
 
@@ -443,15 +426,9 @@ def imported(monkeypatch) -> list[str]:
 
 
 def request(trajectory: str | None, **changes) -> RunRequest:
-    made = RunRequest(
-        scenes=("scene.xml",),
-        trajectory=trajectory,
-        output="kept.h5",
-        contact=ContactOptions(gap=0.02),
-        engine=EngineOptions(threads=1, device="cpu"),
-        force=True,
-    )
-    return replace(made, **changes)
+    engine, contact = EngineOptions(threads=1, device="cpu"), ContactOptions(gap=0.02)
+    made = RunRequest(scenes=("scene.xml",), trajectory=trajectory, output="kept.h5", contact=contact, engine=engine)
+    return replace(made, **{"force": True, **changes})
 
 
 def both(cache: SceneCache, wanted: RunRequest) -> str:
@@ -470,7 +447,7 @@ def test_a_scene_is_imported_once_for_recordings_in_a_row_unless_its_file_change
     assert results[0] == results[2] != results[1]
     assert results == [run(request(f"m{length}.h5")).content_sha256 for length in (20, 9, 20)]
     first = both(cache, request("m20.h5"))
-    (here / "scene.xml").write_text(SCENE.replace('size="0.5"', 'size="0.51"'))
+    (here / "scene.xml").write_text(OTHER)
     assert both(cache, request("m20.h5")) != first
     (here / "scene.xml").unlink()
     with pytest.raises(InputError, match="no such file"):
@@ -519,7 +496,7 @@ def test_a_scene_whose_file_changes_while_it_is_loaded_is_imported_again(here, i
 
     def changing(builder, path, options):
         loaded = counted(builder, path, options)
-        (here / "scene.xml").write_text(SCENE.replace('size="0.5"', 'size="0.51"'))
+        (here / "scene.xml").write_text(OTHER)
         return loaded
 
     monkeypatch.setattr(scenes, "add_scene", changing)
