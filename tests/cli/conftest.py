@@ -57,9 +57,9 @@ def _motion(frames: int) -> bytes:
     poses = np.zeros((frames, 1, 1, 7))
     poses[..., 2] = (0.8 + 0.105 - 0.01 * np.arange(frames))[:, None, None]
     poses[..., 6] = 1.0
-    held = io.BytesIO()
-    write_poses(held, poses, ["ball"])  # pyright: ignore[reportArgumentType]
-    return held.getvalue()
+    file = io.BytesIO()
+    write_poses(file, poses, ["ball"])  # pyright: ignore[reportArgumentType]
+    return file.getvalue()
 
 
 def write_motion(path: Path, frames: int = FRAMES) -> None:
@@ -67,10 +67,29 @@ def write_motion(path: Path, frames: int = FRAMES) -> None:
     path.write_bytes(_motion(frames))
 
 
+def arrays(path: str | Path) -> dict[str, Any]:
+    """Every dataset of an HDF5 file by its name; texts as str."""
+    found: dict[str, Any] = {}
+
+    def add(name: str, item: object) -> None:
+        if isinstance(item, h5py.Dataset):
+            found[name] = (item.asstr() if h5py.check_string_dtype(item.dtype) else item)[()]
+
+    with h5py.File(path) as file:
+        file.visititems(add)
+    return found
+
+
+def attributes(path: str | Path) -> dict[str, Any]:
+    """Those of the root of an HDF5 file; `config` as an object."""
+    with h5py.File(path) as file:
+        found: dict[str, Any] = dict(file.attrs)
+    return found | {"config": json.loads(found.get("config", "{}"))}
+
+
 def sha(path: str | Path) -> str:
     """The hash of the contacts of a set."""
-    with h5py.File(path) as file:
-        return str(file.attrs["content_sha256"])
+    return attributes(path)["content_sha256"]
 
 
 def write_jobs(folder: Path, lengths: Sequence[int], text: str = JOBS) -> Path:

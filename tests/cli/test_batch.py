@@ -27,13 +27,7 @@ from collidecli.batch import plan as plan_module
 from collidecli.batch import work as work_module
 from collidecli.batch.executors import Slot, WorkerKilledError, by_processes
 from collidecli.batch.plan import Plan, read_plan
-from collidecli.batch.store import (
-    DifferentContactsError,
-    Failure,
-    Store,
-    content_of,
-    open_store,
-)
+from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, open_store
 from collidecli.batch.work import attempts, dataset_hash, work_shard
 from collidecli.report.progress import batch_progress
 from collidecli.storage import input_files

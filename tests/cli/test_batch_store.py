@@ -17,12 +17,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from collidecli.batch import work
-from collidecli.batch.store import (
-    DifferentContactsError,
-    Failure,
-    Store,
-    content_of,
-)
+from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of
 from collidecli.batch.work import work_shard
 from collidecli.errors import InputError
 from collidecli.storage.files import MOST_WAIT, UnavailableError, files_at
