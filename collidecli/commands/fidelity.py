@@ -451,8 +451,8 @@ def write_repros(folder: str, repros: Sequence[Repro], force: bool) -> None:
 
 
 def _engine(problem: Problem, name: str, rows: EngineRows, answers: Answers) -> dict[str, Any]:
-    engine_sets.about = {"name": name, **engine_sets.about_engine(problem, rows), "contacts": len(rows.cell)}
-    return engine_sets.about | {"least_excess": -_largest(-answers.excess)}
+    about = {"name": name, **engine_sets.about_engine(problem, rows), "contacts": len(rows.cell)}
+    return about | {"least_excess": -_largest(-answers.excess)}
 
 
 def _largest(values: np.ndarray) -> float:

@@ -6,7 +6,6 @@ import json
 import re
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 
@@ -22,34 +21,32 @@ from collidecli.errors import InputError
 from collidecli.scene.options import LOG_FORMATS
 from collidecli.storage.contact_sets.check import BELOW_GAP, EQUATION
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.unit.commands.test_fidelity import PLAN, planned
+from tests.unit.commands.test_fidelity import PLAN, some
 from tests.unit.commands.test_fidelity import falling as falling
+from tests.unit.commands.test_fidelity import planned as planned
+from tests.unit.commands.test_fidelity import rows as rows
+from tests.unit.commands.test_fidelity import saved as saved
+from tests.unit.storage.contact_sets.test_check import attribute, edit, replaced
 
 DEPTHS = 0.01 + np.arange(5) ** 1.2 * 0.002
 """Of the box `low` in the floor, in each frame [m]."""
 
 
-def imported(scene: tuple[str, str], path: Path, layout: str = "rows", **options) -> str:
+def imported(scene: tuple[str, str], path: str | Path, layout: str = "rows", **options) -> str:
     """The contact set of a file of rows or of a log, beside it."""
-    output, given = str(path.with_suffix(".h5")), {"source": str(path), "layout": layout} | options
+    output, given = str(Path(path).with_suffix(".h5")), {"source": str(path), "layout": layout} | options
     import_contacts(ImportRequest(scenes=[scene[0]], trajectory=scene[1], output=output, **given))
     return output
 
 
-def written(folder: Path, rows: dict[str, np.ndarray], name: str = "rows") -> Path:
-    np.savez(folder / f"{name}.npz", **rows)
-    return folder / f"{name}.npz"
-
-
 @pytest.mark.parametrize("rule", ["both", "midpoint", "on0", "on1", "unspecified"])
-def test_import_of_rows(rule: str, falling: tuple[str, str], tmp_path: Path):
+def test_import_of_rows(rule: str, falling, rows, saved):
     """Depths are those of the motion, points are on both surfaces, and `fidelity` finds no fault in the set."""
-    rows = planned(*falling, tmp_path)
     middle, half = rows["point"], 0.5 * rows["distance"][:, None] * rows["normal"]
     points = {"on0": middle - half, "on1": middle + half, "both": middle - half}
     rows |= {"point": points.get(rule, middle), "point_rule": np.array(rule)}
     rows |= {"point1": middle + half} if rule == "both" else {}
-    path = imported(falling, written(tmp_path, rows))
+    path = imported(falling, saved(rows))
     result = check(path)
     assert result.good, result.findings
     notes = {note.what for note in result.notes or ()}
@@ -58,10 +55,8 @@ def test_import_of_rows(rule: str, falling: tuple[str, str], tmp_path: Path):
     with ContactSet.open(path) as contacts:
         assert contacts.version == (1, 5)
         engine = contacts.engine
-        assert engine is not None
         assert (engine.name, engine.point_rule, engine.stateful, engine.reports_gap) == ("planned", rule, False, None)
-        names = [contacts.shapes.path[row] for row in (0, 1)]
-        assert names == ["floor", "low"]
+        assert contacts.shapes.path[:2] == ("floor", "low")
         block = contacts.cells(0, contacts.cell_count)
         floor = (block.shape0 == 0) & (block.shape1 == 1)
         assert np.abs(block.distance[floor] + DEPTHS).max() < 1e-8
@@ -71,25 +66,22 @@ def test_import_of_rows(rule: str, falling: tuple[str, str], tmp_path: Path):
             assert np.abs(block.point0[floor][:, 2]).max() < 1e-9
             assert np.abs(block.offset1[floor][:, 2] + 0.1).max() < 1e-7
     found = fidelity(FidelityRequest(scenes=[falling[0]], trajectory=falling[1], engines=[path]))
-    assert found.rows
     assert all(one[name] == 0 for one in found.rows for name in ("missed", "phantom", "unusable_rows", "not_asked"))
     assert max(one["depth_error"]["worst"] for one in found.rows if one["depth_error"]) < 1e-8
-    with h5py.File(path, "r+") as file:
-        file.attrs["format_version"] = np.array([1, 4], np.int32)
+    edit(path, attribute("format_version", np.array([1, 4], np.int32)))
     with ContactSet.open(path) as contacts:
         assert contacts.engine is None
 
 
-def test_rows_of_an_engine_are_kept_as_they_are(falling: tuple[str, str], tmp_path: Path):
+def test_rows_of_an_engine_are_kept_as_they_are(falling, rows, saved, tmp_path: Path):
     """Wrong rows are notes with their number; equal pairs are ordered by distance, then by point."""
-    rows = planned(*falling, tmp_path)
     extent = len(rows["cell"])
-    doubled = {name: np.concatenate([v, v]) if v.shape[:1] == (extent,) else v for name, v in rows.items()}
+    doubled = some(rows, np.tile(np.arange(extent), 2))
     doubled["point"][extent:, 0] -= 0.01
     doubled["normal"][0] = 0.0
     doubled["normal"][1] = np.nan
     doubled["distance"][2] = 5.0
-    path = imported(falling, written(tmp_path, doubled))
+    path = imported(falling, saved(doubled))
     result = check(path)
     assert result.good
     notes = {note.what.split(" (")[0] for note in result.notes or ()}
@@ -104,47 +96,39 @@ def test_rows_of_an_engine_are_kept_as_they_are(falling: tuple[str, str], tmp_pa
     assert "engine name planned" in contact_text(path)
     with pytest.raises(InputError, match="contacts of another engine: planned"):
         merge(MergeRequest([path, path], str(tmp_path / "merged.h5")))
-    with h5py.File(path, "r+") as file:
-        distance = file["rigid_contacts/distance"]
-        distance[...] = distance[...][::-1]  # pyright: ignore
+    name = "rigid_contacts/distance"
+    edit(path, lambda file: replaced(name, file[name][()][::-1])(file))
     assert any("out of order" in finding.what for finding in check(path).findings)
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
-def test_the_deepest_contact_has_a_finite_distance(value: float, falling: tuple[str, str], tmp_path: Path, capsys):
+def test_the_deepest_contact_has_a_finite_distance(value: float, falling, rows, saved, tmp_path, capsys):
     """Of rows of which some, and then all, have distances that are not finite numbers."""
-    rows = planned(*falling, tmp_path)
     deepest = rows["distance"].argmin()
     rows["distance"][deepest] = value
     words = ["import", "--scene", falling[0], "-t", falling[1], "-o", str(tmp_path / "set.h5"), "--force"]
     for expected in (rows["distance"][np.isfinite(rows["distance"])].min(), None):
-        assert main([*words, str(written(tmp_path, rows))]) == 0
-        assert main([*words, str(written(tmp_path, rows)), "--json"]) == 0
+        assert main([*words, saved(rows)]) == 0
+        assert main([*words, saved(rows), "--json"]) == 0
         found = json.loads(capsys.readouterr().out.splitlines()[-1])["deepest"]
         assert found is None if expected is None else found["distance"] == pytest.approx(expected, abs=1e-7)
         rows["distance"][:] = value
 
 
-def replaced(file: h5py.File, name: str, values: object) -> None:
-    del file[name]
-    file[name] = values
-
-
 @pytest.mark.parametrize(
-    ("edit", "what"),
+    ("change", "what"),
     [
-        (lambda file: file["engine"].attrs.__delitem__("name"), "name is missing"),
-        (lambda file: file["engine"].attrs.__setitem__("point_rule", "middle"), "point_rule"),
-        (lambda file: file["engine"].attrs.__setitem__("stateful", np.int32(2)), "stateful is not 0 or 1"),
-        (lambda file: replaced(file, "engine/shape/treated_as", ["exact"] * 3), "rows for 4 shapes"),
-        (lambda file: replaced(file, "engine/shape/treated_as", ["guessed"] * 4), "is not exact, hull"),
-        (lambda file: replaced(file, "engine/pair_not_asked/shape0", np.array([7], np.int32)), "has 1 rows|0 rows"),
+        (attribute("name", None, "engine"), "name is missing"),
+        (attribute("point_rule", "middle", "engine"), "point_rule"),
+        (attribute("stateful", np.int32(2), "engine"), "stateful is not 0 or 1"),
+        (replaced("engine/shape/treated_as", ["exact"] * 3), "rows for 4 shapes"),
+        (replaced("engine/shape/treated_as", ["guessed"] * 4), "is not exact, hull"),
+        (replaced("engine/pair_not_asked/shape0", np.array([7], np.int32)), "has 1 rows|0 rows"),
     ],
 )
-def test_damaged_engine_groups(edit, what: str, falling: tuple[str, str], tmp_path: Path):
-    path = imported(falling, written(tmp_path, planned(*falling, tmp_path)))
-    with h5py.File(path, "r+") as file:
-        edit(file)
+def test_damaged_engine_groups(change, what: str, falling, rows, saved):
+    path = imported(falling, saved(rows))
+    edit(path, change)
     assert any(re.search(what, finding.what) for finding in check(path).findings)
     with pytest.raises(InputError):
         ContactSet.open(path)
@@ -213,9 +197,9 @@ def test_logs_that_do_not_fit(name: str, change, what: str, falling: tuple[str, 
         (["--engine", "mujoko"], 2, "there is no adapter of 'mujoko'"),
     ],
 )
-def test_run_of_an_engine(options, code: int, what: str, falling: tuple[str, str], tmp_path: Path, capsys):
+def test_run_of_an_engine(options, code: int, what: str, falling, rows, saved, tmp_path: Path, capsys):
     adapter, output = tmp_path / "planned.py", tmp_path / "out.h5"
-    adapter.write_text(PLAN.format(answers=str(written(tmp_path, planned(*falling, tmp_path)))))
+    adapter.write_text(PLAN.format(answers=saved(rows)))
     call = ["run", falling[0], "-t", falling[1], "-o", str(output), "--json"]
     assert main([*call, *(option.format(adapter=adapter) for option in options)]) == code
     text = capsys.readouterr().out
@@ -228,11 +212,9 @@ def test_run_of_an_engine(options, code: int, what: str, falling: tuple[str, str
 
 def test_options_of_an_engine(falling: tuple[str, str], tmp_path: Path):
     pytest.importorskip("mujoco")
-    path = imported(
-        falling, tmp_path / "mujoco", "", source="mujoco", engine_options=["multiccd=0", "ccd_iterations=17"]
-    )
+    options = ["multiccd=0", "ccd_iterations=17"]
+    path = imported(falling, tmp_path / "mujoco", "", source="mujoco", engine_options=options)
     with ContactSet.open(path) as contacts:
-        assert contacts.engine is not None
         assert json.loads(contacts.engine.options) == {"multiccd": 0.0, "ccd_iterations": 17.0}
 
 
@@ -248,26 +230,24 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_differences_by_pair(edit: str, falling: tuple[str, str], tmp_path: Path):
+def test_differences_by_pair(edit: str, falling, rows, saved):
     """Each edit of one pair in one frame is counted once, as what it is; swapped sets exchange missing and extra."""
-    rows = planned(*falling, tmp_path)
     chosen = np.argmin(rows["distance"])
     if edit == "shallow":
         rows["distance"][chosen] = -5e-5
-    baseline = imported(falling, written(tmp_path, rows, "a"))
+    baseline = imported(falling, saved(rows, "a"))
     if edit == "not_asked":
         rows["pair_asked"] = rows["pair_asked"] & (np.arange(len(rows["pair_asked"])) != rows["pair"][chosen])
         chosen = rows["pair"] == rows["pair"][chosen]
     if edit in ("missing", "shallow", "not_asked"):
-        extent = len(rows["cell"])
-        rows = {name: np.delete(v, chosen, 0) if v.shape[:1] == (extent,) else v for name, v in rows.items()}
+        rows = some(rows, np.delete(np.arange(len(rows["cell"])), chosen))
     elif edit == "deeper":
         rows["distance"][chosen] -= 2e-4
     else:
         angle = np.radians(2.0)
         turned = {"turned": [0.0, np.sin(angle), np.cos(angle)], "long": [0.0, 2.0, 0.0], "zero": [0.0] * 3}
         rows["normal"][chosen] = turned[edit]
-    other = imported(falling, written(tmp_path, rows, "b"))
+    other = imported(falling, saved(rows, "b"))
     found, swapped = diff_pairs(PairDiffRequest(baseline, other)), diff_pairs(PairDiffRequest(other, baseline))
     kind, number = EDITS[edit]
     totals = {name: found.counts[name] for name in ("missing", "extra", "changed")}
@@ -280,7 +260,6 @@ def test_differences_by_pair(edit: str, falling: tuple[str, str], tmp_path: Path
         assert [(one["shape0"], one["shape1"], one[kind]) for one in found.pairs] == [("low", "high", 1)]
         assert found.pairs[0]["first"]["frame_a"] == 4
     if edit == "turned":
-        assert found.angle is not None
         assert found.angle["worst"] == pytest.approx(2.0, abs=1e-5)
         assert diff_pairs(PairDiffRequest(baseline, other, max_angle=2.1)).equal
     if edit == "not_asked":

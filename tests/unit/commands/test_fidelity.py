@@ -18,8 +18,11 @@ import pytest
 
 from collidecli import engines
 from collidecli.cli.main import main
-from collidecli.commands.fidelity import FidelityRequest, fidelity, load_problem
+from collidecli.commands.engine_sets import load_problem
+from collidecli.commands.fidelity import FidelityRequest, fidelity
 from collidecli.commands.scenes import EngineRequest
+from collidecli.engine.distances import PairDistances
+from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep.motion import Supports
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import moved_points
@@ -55,10 +58,10 @@ FALL = """<mujoco><worldbody>
 </worldbody></mujoco>"""
 
 
-@pytest.fixture
-def falling(tmp_path: Path) -> tuple[str, str]:
+@pytest.fixture(scope="module")
+def falling(tmp_path_factory) -> tuple[str, str]:
     """A scene of three bodies and five frames, in each of which each body sinks by another length."""
-    scene, motion = tmp_path / "fall.xml", tmp_path / "fall.h5"
+    scene, motion = (tmp_path_factory.mktemp("falling") / name for name in ("fall.xml", "fall.h5"))
     scene.write_text(FALL)
     poses = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (5, 1, 3, 1))
     poses[:, 0, 2, 0] = 2.0
@@ -114,12 +117,10 @@ np.savez(sys.argv[2], **answers)
 """
 
 
-def planned(scene: str, motion: str, folder: Path) -> dict[str, np.ndarray]:
+@pytest.fixture(scope="module")
+def planned(falling) -> dict[str, np.ndarray]:
     """The rows of an engine without a fault: each touching pair has one contact, by our own distances."""
-    from collidecli.engine.distances import PairDistances
-    from collidecli.engine.pipeline import find_device
-
-    problem = load_problem(EngineRequest(scenes=[scene], trajectory=motion))
+    problem = load_problem(EngineRequest(scenes=[falling[0]], trajectory=falling[1]))
     pair, pose = problem.arrays["pair"], problem.arrays["pose"]
     cell, row = (each.ravel() for each in np.indices((len(pose), len(pair))))
     found = PairDistances(problem.model, find_device(""), pair).measure(pair[row], pose[cell[:, None], pair[row]])
@@ -142,13 +143,44 @@ def planned(scene: str, motion: str, folder: Path) -> dict[str, np.ndarray]:
     }
 
 
+@pytest.fixture
+def rows(planned) -> dict[str, np.ndarray]:
+    """A copy of the planned rows, which a test may change."""
+    return {name: values.copy() for name, values in planned.items()}
+
+
+@pytest.fixture
+def saved(tmp_path: Path):
+    """saved(rows, name): the path of a file of rows."""
+
+    def write(rows: dict[str, np.ndarray], name: str = "rows") -> str:
+        np.savez(tmp_path / f"{name}.npz", **rows)
+        return str(tmp_path / f"{name}.npz")
+
+    return write
+
+
+def some(rows: dict[str, np.ndarray], kept) -> dict[str, np.ndarray]:
+    """Rows with some of the contacts."""
+    return rows | {name: rows[name][kept] for name in ("cell", "pair", "distance", "normal", "point")}
+
+
+def deep_half(rows: dict[str, np.ndarray]) -> np.ndarray:
+    """Every second overlap, whose depth becomes wrong."""
+    deep = np.flatnonzero(rows["distance"] < -1e-3)[::2]
+    rows["distance"][deep] -= 2e-3
+    return deep
+
+
+def command(falling: tuple[str, str], *answers: str) -> list[str]:
+    return ["fidelity", falling[0], "-t", falling[1], "--engines", ",".join(answers)]
+
+
 def with_fault(rows: dict[str, np.ndarray], fault: str, chosen: np.ndarray) -> dict[str, np.ndarray]:
     """Rows with a fault in the chosen ones."""
-    rows = {name: values.copy() for name, values in rows.items()}
     if fault == "missed":
-        for name in ("cell", "pair", "distance", "normal", "point"):
-            rows[name] = rows[name][~chosen]
-    elif fault == "missed in the gap":
+        return some(rows, ~chosen)
+    if fault == "missed in the gap":
         rows["distance"][chosen] = 0.003
     elif fault == "phantom":
         rows["distance"][rows["distance"] > 0.01] = -0.07
@@ -161,15 +193,12 @@ def with_fault(rows: dict[str, np.ndarray], fault: str, chosen: np.ndarray) -> d
     elif fault == "point_error":
         rows["point"][chosen] += [0.5, 0.0, 0.0]
     elif fault.startswith("shifted"):
-        rows["cell"] = rows["cell"] + (1 if fault == "shifted" else -1)
-        kept = (rows["cell"] >= 0) & (rows["cell"] < CELLS)
-        for name in ("cell", "pair", "distance", "normal", "point"):
-            rows[name] = rows[name][kept]
+        rows["cell"] += 1 if fault == "shifted" else -1
+        return some(rows, (rows["cell"] >= 0) & (rows["cell"] < CELLS))
     elif fault == "stale":  # in every second cell
         at = {(cell, pair): k for k, (cell, pair) in enumerate(zip(rows["cell"], rows["pair"], strict=True))}
         of = [at.get((cell - 1, pair), k) if cell % 2 else k for (cell, pair), k in at.items()]
-        for name in ("distance", "normal", "point"):
-            rows[name] = rows[name][of]
+        return some(rows, of) | {name: rows[name] for name in ("cell", "pair")}
     return rows
 
 
@@ -177,12 +206,10 @@ COUNTS = ("missed", "phantom", "wrong_sign", "stale", "shifted", "flipped", "zer
 
 
 @pytest.mark.parametrize("fault", ["none", *COUNTS, "missed in the gap", "shifted back", "point_error"])
-def test_a_fault_is_in_its_column_and_in_no_other(fault: str, falling: tuple[str, str], tmp_path: Path):
-    rows = planned(*falling, tmp_path)
+def test_a_fault_is_in_its_column_and_in_no_other(fault: str, falling, rows, saved, tmp_path: Path):
     deep = rows["distance"] < -1e-3
-    np.savez(tmp_path / "answers.npz", **with_fault(rows, fault, deep))
     adapter = tmp_path / "planned.py"
-    adapter.write_text(PLAN.format(answers=str(tmp_path / "answers.npz")))
+    adapter.write_text(PLAN.format(answers=saved(with_fault(rows, fault, deep))))
     result = fidelity(FidelityRequest(scenes=[falling[0]], trajectory=falling[1], engines=[str(adapter)]))
     fault = fault.removesuffix(" back").removesuffix(" in the gap")
     totals = {name: sum(one[name] for one in result.rows) for name in COUNTS}
@@ -267,17 +294,14 @@ def test_repros_of_the_sample(name: str, record_property, capsys):
             print(f"\n{script.name}: {recorded[1]} was wrong, the installed version is right")
 
 
-def test_the_page_has_the_shares_of_wrong_answers(falling: tuple[str, str], tmp_path: Path, capsys):
+def test_the_page_has_the_shares_of_wrong_answers(falling, rows, saved, tmp_path: Path, capsys):
     """A planned engine with wrong depths of one pair: its field of the map, and no scripts."""
-    rows = planned(*falling, tmp_path)
-    deep = np.flatnonzero(rows["distance"] < -1e-3)
-    rows["distance"][deep[::2]] -= 2e-3
-    np.savez(tmp_path / "deep.npz", **{**rows, "engine": np.array("mjcf")})  # a name in the table of repros
-    page = tmp_path / "page.html"
-    call = ["fidelity", falling[0], "-t", falling[1], "--engines", f"<a/b>={tmp_path / 'deep.npz'}"]
+    deep, page = deep_half(rows), tmp_path / "page.html"
+    rows["engine"] = np.array("mjcf")  # a name in the table of repros
+    call = command(falling, f"<a/b>={saved(rows)}")
     assert main([*call, "-o", str(page), "--json", "--max-depth-error", "1mm"]) == 1
     found, text = json.loads(capsys.readouterr().out), page.read_text()
-    assert sum(one["wrong"] for one in found["rows"]) == len(deep[::2])
+    assert sum(one["wrong"] for one in found["rows"]) == len(deep)
     for one in found["rows"]:
         if one["asked"]:
             title = f"<a/b>, {' and '.join(one['types'])}: {one['wrong']} of {one['asked']} wrong"
@@ -286,7 +310,7 @@ def test_the_page_has_the_shares_of_wrong_answers(falling: tuple[str, str], tmp_
     assert "<a/b>" not in text
     assert "no script for" in text
     points = found["depths"]["<a/b>"]
-    assert sum(one[2] for one in points if one[3]) == len(deep[::2])
+    assert sum(one[2] for one in points if one[3]) == len(deep)
     assert sum(one[2] for one in points) == sum(one["asked"] for one in found["rows"])
     assert main([*call, "--repro", str(tmp_path / "repros"), "-q"]) == 0
     assert sorted(path.name for path in (tmp_path / "repros").iterdir())[0].startswith("01-_a_b_-")
@@ -294,29 +318,20 @@ def test_the_page_has_the_shares_of_wrong_answers(falling: tuple[str, str], tmp_
     assert "has files" in capsys.readouterr().err
 
 
-def test_types_that_are_near_in_the_answers_of_one_engine_alone_have_a_field_of_the_map(falling, tmp_path: Path):
+def test_types_that_are_near_in_the_answers_of_one_engine_alone_have_a_field_of_the_map(falling, rows, saved, tmp_path):
     """The capsule never touches the plane: an engine without contacts in the gap has no row of this pair of types."""
-    rows = planned(*falling, tmp_path)
-    np.savez(tmp_path / "near.npz", **rows)
-    overlaps = rows["distance"] < 0.0
-    less = {name: rows[name][overlaps] for name in ("cell", "pair", "distance", "normal", "point")}
-    np.savez(tmp_path / "plain.npz", **rows | less)
-    page, files = tmp_path / "page.html", [str(tmp_path / f"{name}.npz") for name in ("near", "plain")]
-    call = ["fidelity", falling[0], "-t", falling[1], "--engines", ",".join(files), "-q", "-o", str(page)]
-    assert main(call) == 0
+    files, page = (saved(rows, "near"), saved(some(rows, rows["distance"] < 0.0), "plain")), tmp_path / "page.html"
+    assert main([*command(falling, *files), "-q", "-o", str(page)]) == 0
     assert "plane and capsule" in page.read_text()
 
 
-def test_the_view_has_both_contacts_of_the_worst_answers(falling: tuple[str, str], tmp_path: Path, capsys):
+def test_the_view_has_both_contacts_of_the_worst_answers(falling, rows, saved, tmp_path: Path, capsys):
     """Every second depth is wrong: the page links to the pair and frame, where the view has exact and wrong contact."""
     pytest.importorskip("viser")
-    rows = planned(*falling, tmp_path)
-    deep = np.flatnonzero(rows["distance"] < -1e-3)
-    rows["distance"][deep[::2]] -= 2e-3
-    np.savez(tmp_path / "deep.npz", **rows)
+    deep_half(rows)
     page, view = tmp_path / "page.html", tmp_path / "views" / "worst 1.html"
     view.parent.mkdir()
-    call = ["fidelity", falling[0], "-t", falling[1], "--engines", str(tmp_path / "deep.npz"), "-o", str(page)]
+    call = [*command(falling, saved(rows, "deep")), "-o", str(page)]
     assert main([*call, "--view", str(view), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     one = found["worst"][0]
@@ -337,25 +352,21 @@ def test_the_view_has_both_contacts_of_the_worst_answers(falling: tuple[str, str
     assert "view.rrd" in capsys.readouterr().err
 
 
-def test_limits_decide_the_exit_code_and_the_junit_file(falling: tuple[str, str], tmp_path: Path, capsys):
+def test_limits_decide_the_exit_code_and_the_junit_file(falling, rows, saved, tmp_path: Path, capsys):
     """What an engine cannot hold is not asked and never missed."""
-    rows = planned(*falling, tmp_path)
     of_pair = rows["pair"] == rows["pair"][rows["distance"] < -1e-3][0]
-    without = {name: rows[name][~of_pair] for name in ("cell", "pair", "distance", "normal", "point")}
     not_asked = {"pair_asked": ~np.isin(np.arange(len(rows["pair_asked"])), rows["pair"][of_pair])}
-    np.savez(tmp_path / "rows.npz", **rows | without | not_asked)
-    request = {"scenes": [falling[0]], "trajectory": falling[1], "engines": [str(tmp_path / "rows.npz")]}
+    path = saved(some(rows, ~of_pair) | not_asked)
+    request = {"scenes": [falling[0]], "trajectory": falling[1], "engines": [path]}
     result = fidelity(FidelityRequest(**request, max_missed=0))
     assert result.passed
     assert sum(one["not_asked"] for one in result.rows) > 0 == sum(one["missed"] for one in result.rows)
     assert not result.warnings
-    nothing = {name: rows[name][:0] for name in without} | {"pair_asked": np.zeros(len(rows["pair_asked"]), bool)}
-    np.savez(tmp_path / "rows.npz", **rows | nothing)
+    saved(some(rows, slice(0)) | {"pair_asked": np.zeros(len(rows["pair_asked"]), bool)})
     assert fidelity(FidelityRequest(**request)).warnings == ("rows: no pair that overlaps is asked",)
     deep = rows["distance"] < -1e-3
     rows["distance"][deep] -= 1e-3
-    np.savez(tmp_path / "deep.npz", **rows)
-    call = ["fidelity", falling[0], "-t", falling[1], "--engines", f"deep={tmp_path / 'deep.npz'}", "--force"]
+    call = [*command(falling, f"deep={saved(rows)}"), "--force"]
     outputs = {"-o": "f.json", "--junit-xml": "f.xml", "--markdown": "f.md"}
     files = [text for option, name in outputs.items() for text in (option, str(tmp_path / name))]
     assert main([*call, "--max-missed", "0", "--max-depth-error", "1.1mm", *files]) == 0
@@ -366,8 +377,7 @@ def test_limits_decide_the_exit_code_and_the_junit_file(falling: tuple[str, str]
     assert ElementTree.parse(tmp_path / "f.xml").getroot().attrib["failures"] != "0"
     assert "| deep |" in (tmp_path / "f.md").read_text()
     written = json.loads((tmp_path / "f.json").read_text())
-    assert written["schema"] == "collide.fidelity/1"
-    assert not written["passed"]
+    assert (written["schema"], written["passed"]) == ("collide.fidelity/1", False)
     assert {one["engine"] for one in written["rows"]} == {"deep"}
     assert written["worst"][0]["what"] == "depth"
 
@@ -384,12 +394,10 @@ def test_limits_decide_the_exit_code_and_the_junit_file(falling: tuple[str, str]
         ("pair_asked", None, "has rows of a pair that is not asked"),
     ],
 )
-def test_rows_that_do_not_fit_are_refused(name: str, value: object, what: str, falling, tmp_path: Path):
-    rows = planned(*falling, tmp_path)
+def test_rows_that_do_not_fit_are_refused(name: str, value: object, what: str, rows, saved):
     values = {"cell": rows["cell"] + 5, "pair_asked": ~rows["pair_asked"]}.get(name, value)
-    np.savez(tmp_path / "rows.npz", **rows | {name: np.array(values)})
     with pytest.raises(InputError, match=what):
-        engines.read_rows(str(tmp_path / "rows.npz"), (5, 4, len(rows["pair_asked"])))
+        engines.read_rows(saved(rows | {name: np.array(values)}), (5, 4, len(rows["pair_asked"])))
 
 
 @pytest.mark.parametrize(
@@ -426,25 +434,20 @@ def test_support_heights_are_those_of_the_surfaces():
     builder, rng = ModelBuilder(), np.random.default_rng(0)
     sphere = rng.normal(size=(40_000, 3))
     sphere /= np.linalg.norm(sphere, axis=1)[:, None]
-    disc = sphere * [1.0, 1.0, 0.0] / np.linalg.norm(sphere[:, :2], axis=1)[:, None]
-    corners = np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T
-    hull = corners * [0.3, 0.2, 0.1]
-    points = [
-        0.3 * sphere,
-        0.3 * sphere + np.sign(sphere[:, 2:]) * [0.0, 0.0, 0.2],
-        hull,
-        np.concatenate([0.3 * disc + [0.0, 0.0, 0.2], 0.3 * disc - [0.0, 0.0, 0.2]]),
-        np.concatenate([[[0.0, 0.0, 0.2]], 0.3 * disc - [0.0, 0.0, 0.2]]),
-        sphere * [0.3, 0.2, 0.1],
-        hull,
-    ]
-    builder.add_shape_sphere(builder.add_body(), radius=0.3)
-    builder.add_shape_capsule(builder.add_body(), radius=0.3, half_height=0.2)
-    builder.add_shape_box(builder.add_body(), hx=0.3, hy=0.2, hz=0.1)
-    builder.add_shape_cylinder(builder.add_body(), radius=0.3, half_height=0.2)
-    builder.add_shape_cone(builder.add_body(), radius=0.3, half_height=0.2)
-    builder.add_shape_ellipsoid(builder.add_body(), rx=0.3, ry=0.2, rz=0.1)
-    builder.add_shape_convex_hull(builder.add_body(), vertices=hull)
+    disc, up = 0.3 * sphere * [1.0, 1.0, 0.0] / np.linalg.norm(sphere[:, :2], axis=1)[:, None], [0.0, 0.0, 0.2]
+    hull = np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T * [0.3, 0.2, 0.1]
+    points = []
+    for kind, sizes, surface in (
+        ("sphere", {"radius": 0.3}, 0.3 * sphere),
+        ("capsule", {"radius": 0.3, "half_height": 0.2}, 0.3 * sphere + np.sign(sphere[:, 2:]) * up),
+        ("box", {"hx": 0.3, "hy": 0.2, "hz": 0.1}, hull),
+        ("cylinder", {"radius": 0.3, "half_height": 0.2}, np.concatenate([disc + up, disc - up])),
+        ("cone", {"radius": 0.3, "half_height": 0.2}, np.concatenate([[up], disc - up])),
+        ("ellipsoid", {"rx": 0.3, "ry": 0.2, "rz": 0.1}, sphere * [0.3, 0.2, 0.1]),
+        ("convex_hull", {"vertices": hull}, hull),
+    ):
+        getattr(builder, f"add_shape_{kind}")(builder.add_body(), **sizes)
+        points.append(surface)
     model = builder.finalize()
     pose = rng.normal(size=7)
     pose[3:] /= np.linalg.norm(pose[3:])
