@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -103,57 +102,37 @@ def line_count(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def test_functions_can_be_read_at_a_glance():
-    long = set()
-    for path in SOURCES:
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, FUNCTION) and line_count(node) > MOST_FUNCTION_LINES:
-                long.add(f"{name_of(path)}: {node.name}")
+    nodes = [(path, node) for path in SOURCES for node in ast.walk(tree_of(path)) if isinstance(node, FUNCTION)]
+    long = {f"{name_of(path)}: {node.name}" for path, node in nodes if line_count(node) > MOST_FUNCTION_LINES}
     assert long == OUTGROWN, "split these functions, or take what has been split off the list"
 
 
 def test_no_path_of_a_private_machine():
-    found = []
-    for path in files():
-        if path.suffix in TEXT and not name_of(path).startswith("tests/"):
-            for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-                if PRIVATE_PLACE.search(line):
-                    found.append(f"{name_of(path)}:{number}: {line.strip()}")
-    assert not found
+    texts = [path for path in files() if path.suffix in TEXT and not name_of(path).startswith("tests/")]
+    lines = [(path, *each) for path in texts for each in enumerate(path.read_text(errors="replace").splitlines(), 1)]
+    assert [f"{path}:{number}: {line}" for path, number, line in lines if PRIVATE_PLACE.search(line)] == []
 
 
 @pytest.mark.parametrize(
     ("line", "is_private"),
     [
-        ("open('/home/a/scene.usda')", True),
-        ("see /tmp/x", True),
-        ("cd /work/main", True),
-        ("docs/home/index.md", False),
-        ("https://host.org/work/main", False),
-        ("frames/work", False),
+        *((line, True) for line in ("open('/home/a/scene.usda')", "see /tmp/x", "cd /work/main")),
+        *((line, False) for line in ("docs/home/index.md", "https://host.org/work/main", "frames/work")),
     ],
 )
 def test_what_a_private_path_is(line, is_private):
     assert bool(PRIVATE_PLACE.search(line)) == is_private
 
 
-def public_functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Functions of the module that other modules may call."""
-    for node in tree.body:
-        if isinstance(node, FUNCTION) and not node.name.startswith("_"):
-            yield node.name, node
-
-
-def test_public_functions_say_what_they_do():
-    silent = []
-    for path in PACKAGE:
-        for name, node in public_functions(tree_of(path)):
-            if ast.get_docstring(node) is None:
-                silent.append(f"{name_of(path)}: {name}")
-    assert not silent
-
-
-def test_modules_say_what_they_are_for():
-    silent = [name_of(p) for p in PACKAGE if p.read_text().strip() and not ast.get_docstring(tree_of(p))]
+def test_public_functions_and_modules_say_what_they_do():
+    silent = [
+        f"{name_of(path)}: {getattr(node, 'name', '')}"
+        for path in PACKAGE
+        if path.read_text().strip()
+        for node in (tree_of(path), *tree_of(path).body)
+        if isinstance(node, (ast.Module, *FUNCTION)) and not getattr(node, "name", "").startswith("_")
+        if ast.get_docstring(node) is None
+    ]
     assert not silent
 
 

@@ -30,21 +30,16 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def run_first(*arguments: str, path: str = "") -> subprocess.CompletedProcess[str]:
-    paths = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    return subprocess.run(
-        [sys.executable, "-c", WITHOUT_PACKAGES, *arguments],
+def test_rehearsal_without_usd_and_mujoco(tmp_path):
+    output = tmp_path / "first.json"
+    made = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PACKAGES, "--device", "cpu", "--output", str(output), "--steps", STEPS],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": paths, "PATH": path},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]), "PATH": ""},
         capture_output=True,
         text=True,
         check=False,
     )
-
-
-def test_rehearsal_without_usd_and_mujoco(tmp_path):
-    output = tmp_path / "first.json"
-    made = run_first("--device", "cpu", "--output", str(output), "--steps", STEPS)
     assert made.returncode == 0, made.stdout + made.stderr
     record = json.loads(output.read_text())
     assert (record["schema"], record["verdict"], record["rehearsal"]) == (first.SCHEMA, "passed", True)
@@ -69,21 +64,16 @@ def test_rehearsal_without_usd_and_mujoco(tmp_path):
         assert row["device"]["frames_per_second"] == pytest.approx(row["frames"] / row["device"]["seconds"])
 
 
-def test_absent_device_ends_the_run_at_the_first_step(tmp_path):
+def test_absent_device_ends_the_run_at_the_first_step_and_an_unknown_step_is_refused(tmp_path, capsys):
     output = tmp_path / "first.json"
-    made = run_first("--device", "cuda:99", "--output", str(output))
-    assert made.returncode == first.EXIT_FAILED
+    assert first.main(["--output", str(output), "--steps", "machine,speed"]) == first.EXIT_USAGE
+    assert "no step 'speed'" in capsys.readouterr().err
+    assert not output.exists()
+    assert first.main(["--device", "cuda:99", "--output", str(output)]) == first.EXIT_FAILED
     record = json.loads(output.read_text())
     assert [(step["name"], step["status"]) for step in record["steps"]] == [("machine", "failed")]
     assert "there is no device 'cuda:99'" in record["steps"][0]["reason"]
-    assert "Traceback" not in made.stderr
-
-
-def test_unknown_step_is_refused(tmp_path):
-    made = run_first("--output", str(tmp_path / "first.json"), "--steps", "machine,speed")
-    assert made.returncode == first.EXIT_USAGE
-    assert "no step 'speed'" in made.stderr
-    assert not (tmp_path / "first.json").exists()
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def failing(run: Run) -> dict:
@@ -123,19 +113,19 @@ def test_record_remains_when_a_step_ends_the_process(tmp_path, monkeypatch):
     assert (record["verdict"], record["steps"][0]["status"]) == ("running", "running")
 
 
-def test_pairs_that_differ_fail(tmp_path, monkeypatch):
-    differing = {PAIRS[0]: Difference(pairs=100, largest=1e-3, beyond=1)}
-    found = lambda device, frames, kinds: differing.get(kinds, Difference(pairs=100))  # noqa: E731
-    monkeypatch.setattr(answers, "pair_difference", found)
-    with pytest.raises(StepFailed, match="plane-sphere differ beyond rounding") as raised:
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (Difference(pairs=100, largest=1e-3, beyond=1), "plane-sphere differ beyond rounding"),
+        (Difference(), "plane-sphere"),
+    ],
+)
+def test_pairs_that_differ_or_have_no_contacts_fail(tmp_path, monkeypatch, found, words):
+    of_kinds = {PAIRS[0]: found}
+    monkeypatch.setattr(answers, "pair_difference", lambda *given: of_kinds.get(given[2], Difference(pairs=100)))
+    with pytest.raises(StepFailed, match=words) as raised:
         answers.compare_pairs(Run("cpu", tmp_path / "first.json", True))
-    assert raised.value.result["pairs"][0]["largest"] == 1e-3
-
-
-def test_pairs_without_contacts_fail(tmp_path, monkeypatch):
-    monkeypatch.setattr(answers, "pair_difference", lambda device, frames, kinds: Difference())
-    with pytest.raises(StepFailed, match="plane-sphere"):
-        answers.compare_pairs(Run("cpu", tmp_path / "first.json", True))
+    assert raised.value.result["pairs"][0]["largest"] == found.largest
 
 
 def test_two_hashes_of_a_scene_fail(tmp_path, monkeypatch):
