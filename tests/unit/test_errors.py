@@ -20,9 +20,7 @@ def test_long_names_lose_their_middle():
     assert one_line("x" * 1200) == "x" * 1200
     short = one_line("a" * 5000 + "b" * 5000)
     assert len(short) < 1210
-    assert short.startswith("aaa")
-    assert short.endswith("bbb")
-    assert " ... " in short
+    assert (short[:3], " ... " in short, short[-3:]) == ("aaa", True, "bbb")
 
 
 @pytest.mark.parametrize("kind", [CollideError, InputError, OutputError, Interrupted])
