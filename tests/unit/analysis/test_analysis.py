@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import groupby, product
 
 import numpy as np
 import pytest
@@ -19,33 +20,43 @@ from collidecli.analysis.touches import NO_TEMPLATE, Names, PairKeys
 from collidecli.commands.diff import share_of
 from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.tables import ContactBlock
+from tests.support import meshes
 from tests.support.contact_sets import made_up_block, small_model, split
 
 TURNED = np.array([0.3, -0.2, 0.5, *(np.array([0.1, 0.7, -0.3, 0.6]) / math.sqrt(0.95))])
 EYE = (0.0, 0.0, 0.0, 1.0)
 
 
-def volume_of(add_one, add_other, one, other):
-    """Of two shapes at two poses. add_one, add_other: functions of a builder and a body."""
+def two_shapes(one, other, pose_one, pose_other):
+    """A model of two shapes, `shape(...)`, and their poses at poses of their bodies."""
     builder = collidecli.ModelBuilder()
-    add_one(builder, -1)
-    add_other(builder, builder.add_body())
+    for (kind, sizes), body in ((one, -1), (other, builder.add_body())):
+        add = getattr(builder, f"add_shape_{kind}")
+        add(body, **sizes)
     model = builder.finalize()
+    return model, compose_poses(np.array([pose_one, pose_other], float), model.shapes.pose)
+
+
+def volume_of(one, other, pose_one, pose_other):
+    model, poses = two_shapes(one, other, pose_one, pose_other)
     for hull in model.hulls:
         hull.vertex.setflags(write=False)  # as those of the cache are
-    return overlap_volume(model, compose_poses(np.array([one, other], float), model.shapes.pose), 0, 1)
+    return overlap_volume(model, poses, 0, 1)
 
 
-def plane(builder, body):
-    builder.add_ground_plane()
+def shape(kind: str, **sizes):
+    return kind, sizes
 
 
-def sphere(radius):
-    return lambda builder, body: builder.add_shape_sphere(body, radius=radius)
+def sphere(radius: float):
+    return shape("sphere", radius=radius)
 
 
-def box(x, y, z):
-    return lambda builder, body: builder.add_shape_box(body, hx=x, hy=y, hz=z)
+def box(x: float, y: float, z: float):
+    return shape("box", hx=x, hy=y, hz=z)
+
+
+PLANE = shape("plane")
 
 
 def cap(radius: float, depth: float) -> float:
@@ -55,44 +66,25 @@ def cap(radius: float, depth: float) -> float:
 @pytest.mark.parametrize(
     ("one", "other", "at", "expected"),
     [
-        (plane, sphere(0.5), (0, 0, 0.4, *EYE), cap(0.5, 0.1)),
-        (plane, box(0.5, 0.4, 0.3), (7, 0, 0.2, *EYE), 1.0 * 0.8 * 0.1),
-        (sphere(0.5), sphere(0.3), (0.4, 0, 0, *EYE), None),
+        (PLANE, sphere(0.5), (0, 0, 0.4, *EYE), cap(0.5, 0.1)),
+        (PLANE, box(0.5, 0.4, 0.3), (7, 0, 0.2, *EYE), 1.0 * 0.8 * 0.1),
+        (sphere(0.5), sphere(0.3), (0.4, 0, 0, *EYE), cap(0.5, 0.1) + cap(0.3, 0.3)),
         (box(0.5, 0.5, 0.5), box(0.5, 0.5, 0.5), (0.7, 0.6, 0.5, *EYE), 0.3 * 0.4 * 0.5),
         (box(1, 1, 1), sphere(0.25), (0, 0, 1.1, *EYE), cap(0.25, 0.15)),
         (box(1, 1, 1), sphere(0.25), (0, 0, 3, *EYE), 0.0),
         (box(1, 1, 1), sphere(0.25), (0, 0, 0, *EYE), 4 / 3 * math.pi * 0.25**3),
+        (box(2, 2, 1), shape("cylinder", radius=0.5, half_height=0.4), (0, 0, 1.3, *EYE), math.pi * 0.25 * 0.1),
+        (box(2, 2, 1), shape("cone", radius=0.5, half_height=0.4), (0, 0, 0, *EYE), math.pi * 0.25 * 0.8 / 3),
         (
             box(2, 2, 1),
-            lambda b, body: b.add_shape_cylinder(body, radius=0.5, half_height=0.4),
-            (0, 0, 1.3, *EYE),
-            math.pi * 0.25 * 0.1,
-        ),
-        (
-            box(2, 2, 1),
-            lambda b, body: b.add_shape_cone(body, radius=0.5, half_height=0.4),
+            shape("capsule", radius=0.2, half_height=0.4),
             (0, 0, 0, *EYE),
-            math.pi * 0.25 * 0.8 / 3,
+            math.pi * 0.04 * (0.8 + 0.8 / 3),
         ),
-        (
-            box(2, 2, 1),
-            lambda b, body: b.add_shape_capsule(body, radius=0.2, half_height=0.4),
-            (0, 0, 0, *EYE),
-            math.pi * 0.04 * (0.8 + 4 / 3 * 0.2),
-        ),
-        (
-            box(2, 2, 1),
-            lambda b, body: b.add_shape_ellipsoid(body, rx=0.2, ry=0.3, rz=0.4),
-            (0, 0, 1, *EYE),
-            4 / 3 * math.pi * 0.2 * 0.3 * 0.4 / 2,
-        ),
+        (box(2, 2, 1), shape("ellipsoid", rx=0.2, ry=0.3, rz=0.4), (0, 0, 1, *EYE), 2 / 3 * math.pi * 0.024),
     ],
 )
 def test_closed_forms(one, other, at, expected):
-    if expected is None:  # two spheres: the two caps that their common circle cuts off
-        d, r, s = 0.4, 0.5, 0.3
-        x = (d * d + r * r - s * s) / (2 * d)
-        expected = cap(r, r - x) + cap(s, s - (d - x))
     poses = [compose_poses(TURNED, np.array(pose, float)) for pose in ((0, 0, 0, *EYE), at)]
     found = volume_of(one, other, *poses)
     assert abs(found.volume - expected) <= found.error + 1e-9
@@ -100,32 +92,20 @@ def test_closed_forms(one, other, at, expected):
     assert not found.reason
 
 
-def cube_faces() -> tuple[np.ndarray, np.ndarray]:
-    corner = np.array([[(k >> axis & 1) - 0.5 for axis in range(3)] for k in range(8)])
-    sides = ((0, 4, 6, 2), (1, 3, 7, 5), (0, 1, 5, 4), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6))
-    return corner, np.array([t for a, b, c, d in sides for t in ((a, b, c), (a, c, d))])
-
-
 def test_meshes_and_heightfields():
-    vertex, face = cube_faces()
-    mesh = collidecli.ModelBuilder.add_shape_mesh
-    cube, rest = box(0.5, 0.5, 0.5), (0, 0, 0, *EYE)
-    closed = volume_of(cube, lambda b, body: mesh(b, body, vertex, face), rest, (0.25, 0, 0, *EYE))
-    assert (closed.volume, closed.error) == (pytest.approx(0.75, rel=1e-12), 0.0)
-    hull = volume_of(cube, lambda b, body: b.add_shape_convex_hull(body, vertex), rest, (0.25, 0, 0, *EYE))
-    assert (hull.volume, hull.error) == (pytest.approx(0.75, rel=1e-12), 0.0)
-    opened = volume_of(cube, lambda b, body: mesh(b, body, vertex, face[2:]), rest, rest)
-    assert math.isnan(opened.volume)
-    assert "open mesh" in opened.reason
-
-    def flat(builder, body):
-        builder.add_shape_heightfield(body, np.zeros((3, 4)), hx=2.0, hy=2.0, base=1.0)
-
+    vertex, face = meshes.box(0.5, 0.5, 0.5)
+    cube, rest, aside = box(0.5, 0.5, 0.5), (0, 0, 0, *EYE), (0.25, 0, 0, *EYE)
+    for solid in (shape("mesh", vertices=vertex, faces=face), shape("convex_hull", vertices=vertex)):
+        found = volume_of(cube, solid, rest, aside)
+        assert (found.volume, found.error) == (pytest.approx(0.75, rel=1e-12), 0.0)
+    flat = shape("heightfield", heights=np.zeros((3, 4)), hx=2.0, hy=2.0, base=1.0)
     found = volume_of(flat, sphere(0.5), (0, 0, 0, *EYE), (0.2, 0.1, 0.4, *EYE))
     assert abs(found.volume - cap(0.5, 0.1)) <= found.error
-    both = volume_of(plane, lambda b, body: b.add_shape_plane(body, key="other"), rest, rest)
-    assert math.isnan(both.volume)
-    assert "planes" in both.reason
+    opened = shape("mesh", vertices=vertex, faces=face[2:])
+    for one, other, reason in ((cube, opened, "open mesh"), (PLANE, PLANE, "planes")):
+        found = volume_of(one, other, rest, rest)
+        assert math.isnan(found.volume)
+        assert reason in found.reason
 
 
 FRAMES, WORLDS = 11, 3
@@ -146,64 +126,42 @@ def rows(block):
 
 
 @pytest.mark.parametrize("cells", [1, 4, 1000])
-def test_touches(block, rows, cells):
-    found = []
+def test_touches_frames_and_pairs_do_not_depend_on_blocks(block, rows, cells):
+    found, sums, none = [], FrameSums(FRAMES, WORLDS), np.zeros(0, np.int64)
+    pairs = PairTotals(none, none, none, none, none, none.astype(float), none)
+    keys = np.unique([row[1] * SHAPES + row[2] for row in rows])[1::2]
+    bin_of = time_bins(FRAMES, 4)
+    held = PairMap(keys, bin_of, WORLDS, SHAPES)
     for part in split(block, cells):
+        sums.add(part)
         touches = touches_of(part)
+        held.add(touches)
+        pairs = pairs.joined(PairTotals.of(touches, SHAPES))
         points = touches.mean(part.columns["point0"])
         for n in range(len(touches)):
-            held = slice(int(touches.start[n]), int(touches.start[n] + touches.contact_count[n]))
-            np.testing.assert_allclose(points[n], part.columns["point0"][held].mean(axis=0))
+            of = slice(int(touches.start[n]), int(touches.start[n] + touches.contact_count[n]))
+            np.testing.assert_allclose(points[n], part.columns["point0"][of].mean(axis=0))
             key = (int(touches.cell[n]), int(touches.shape0[n]), int(touches.shape1[n]))
             found.append((*key, int(touches.contact_count[n]), float(touches.distance[n])))
     expected = {}
     for cell, shape0, shape1, distance in rows:
         expected.setdefault((cell, shape0, shape1), []).append(distance)
     assert found == [(*key, len(some), min(some)) for key, some in expected.items()]
-
-
-@pytest.mark.parametrize("cells", [1, 4, 1000])
-def test_frames(block, rows, cells):
-    sums = FrameSums(FRAMES, WORLDS)
-    for part in split(block, cells):
-        sums.add(part)
     for frame in range(FRAMES):
-        here = [row for row in rows if row[0] // WORLDS == frame]
-        assert sums.contacts[frame] == len(here)
-        assert sums.penetrating[frame] == sum(row[3] < 0.0 for row in here)
-        assert sums.least[frame] == min((row[3] for row in here), default=np.inf)
-
-
-@pytest.mark.parametrize("cells", [1, 4, 1000])
-def test_pairs(block, rows, cells):
-    none = np.zeros(0, np.int64)
-    pairs = PairTotals(none, none, none, none, none, none.astype(float), none)
-    for part in split(block, cells):
-        pairs = pairs.joined(PairTotals.of(touches_of(part), SHAPES))
+        here = [row[3] for row in rows if row[0] // WORLDS == frame]
+        wanted = (len(here), sum(distance < 0.0 for distance in here), min(here, default=np.inf))
+        assert (sums.contacts[frame], sums.penetrating[frame], sums.least[frame]) == wanted
     assert (np.diff(pairs.key) > 0).all()
     assert set(pairs.key.tolist()) == {row[1] * SHAPES + row[2] for row in rows}
     for n, key in enumerate(pairs.key.tolist()):
         here = [row for row in rows if row[1] * SHAPES + row[2] == key]
-        cells_of = [row[0] for row in here]
-        assert pairs.contacts[n] == len(here)
-        assert pairs.touches[n] == len(set(cells_of))
+        cells_of, least = [row[0] for row in here], min(row[3] for row in here)
+        assert (pairs.contacts[n], pairs.touches[n]) == (len(here), len(set(cells_of)))
         assert (pairs.first[n], pairs.last[n]) == (min(cells_of), max(cells_of))
-        least = min(row[3] for row in here)
-        assert pairs.least[n] == least
-        assert pairs.at[n] == min(row[0] for row in here if row[3] == least)
-
-
-def test_the_map_of_pairs(block, rows):
-    keys = np.unique([row[1] * SHAPES + row[2] for row in rows])[1::2]
-    bin_of = time_bins(FRAMES, 4)
-    held = PairMap(keys, bin_of, WORLDS, SHAPES)
-    for part in split(block, 5):
-        held.add(touches_of(part))
-    for n, key in enumerate(keys.tolist()):
-        for b in range(bin_of[-1] + 1):
-            here = [r for r in rows if r[1] * SHAPES + r[2] == key and bin_of[r[0] // WORLDS] == b]
-            assert held.contacts[n, b] == len(here)
-            assert held.least[n, b] == min((r[3] for r in here), default=np.inf)
+        assert (pairs.least[n], pairs.at[n]) == (least, min(row[0] for row in here if row[3] == least))
+    for (n, key), b in product(enumerate(keys.tolist()), range(bin_of[-1] + 1)):
+        here = [row[3] for row in rows if row[1] * SHAPES + row[2] == key and bin_of[row[0] // WORLDS] == b]
+        assert (held.contacts[n, b], held.least[n, b]) == (len(here), min(here, default=np.inf))
 
 
 def test_bins_of_frames():
@@ -216,11 +174,9 @@ def test_bins_of_frames():
 
 def test_depths():
     depth = DepthHistogram()
-    distance = np.array([0.5, 0.0, -1e-12, -1.5e-3, -1.4e-3, -1.1, -1e6], np.float32)
-    depth.add(distance)
+    depth.add(np.array([0.5, 0.0, -1e-12, -1.5e-3, -1.4e-3, -1.1, -1e6], np.float32))
     assert depth.counts.sum() == 5, "what is apart or just touches has no depth"
-    assert depth.counts[0] == 1
-    assert depth.counts[-1] == 1
+    assert (depth.counts[0], depth.counts[-1]) == (1, 1)
     for value, expected in ((1.45e-3, 2), (1.1, 1)):
         n = int(np.searchsorted(depth.edges, value))
         assert depth.edges[n - 1] <= value < depth.edges[n]
@@ -236,31 +192,21 @@ def test_a_contact_of_distance_0_does_not_penetrate():
 
 def state_machine(distance: np.ndarray, rule: LabelRule) -> np.ndarray:
     """bool[F] of distances float32[F] of one episode, infinite without a contact; frame by frame."""
-    touching, found = False, []
+    touching, found = False, ""
     for d in distance:
-        touching = bool(d <= np.float32(rule.leave)) if touching else bool(d <= np.float32(rule.enter))
-        found.append(touching)
-    found = "".join("x" if on else "." for on in found)
+        touching = bool(d <= np.float32(rule.leave if touching else rule.enter))
+        found += "x" if touching else "."
     inside = found.strip(".")
     before = len(found) - len(found.lstrip("."))
-    pauses = "".join(
-        part.replace(".", "x") if part[0] == "." and len(part) < rule.min_frames else part for part in parts(inside)
-    )
+    pauses = "".join(part.replace(".", "x") if len(part) < rule.min_frames else part for part in parts(inside))
     labels = "." * before + pauses + "." * (len(found) - before - len(inside))
-    return np.array(
-        [c == "x" for part in parts(labels) for c in (part if len(part) >= rule.min_frames else "." * len(part))], bool
-    )
+    kept = "".join(part if len(part) >= rule.min_frames else "." * len(part) for part in parts(labels))
+    return np.array([c == "x" for c in kept], bool)
 
 
 def parts(text: str) -> list[str]:
     """Runs of equal characters."""
-    found: list[str] = []
-    for character in text:
-        if found and found[-1][0] == character:
-            found[-1] += character
-        else:
-            found.append(character)
-    return found
+    return ["".join(run) for _, run in groupby(text)]
 
 
 def labels_of(distance: np.ndarray, rule: LabelRule, end: int | None = None) -> np.ndarray:
@@ -290,11 +236,16 @@ def test_against_a_state_machine(seed, least):
         np.testing.assert_array_equal(labels_of(distance, rule, 25), np.concatenate(halves).reshape(distance.shape))
 
 
+def test_no_rows_have_no_labels():
+    none = np.zeros(0, np.int64)
+    assert len(labelled_runs(none, none, np.zeros(0, np.float32), LabelRule(min_frames=2))) == 0
+
+
 def test_names_are_merged_where_no_world_has_two():
     template = np.array([-1, 0, 0, 0, 1, 1, -1, 1, NO_TEMPLATE])
     names = Names.of(["floor", "cup", "pin", "pin", "cup", "floor", "wall", "wall2", "cup"], template)
     assert names.row.tolist() == [0, 1, 2, 3, 1, 5, 6, 7, 1]
-    assert names.text == (
+    merged = (
         "floor",
         "cup",
         "pin (template 0)",
@@ -305,6 +256,7 @@ def test_names_are_merged_where_no_world_has_two():
         "wall2",
         "cup",
     )
+    assert names.text == merged
     assert [side.tolist() for side in names.pair(np.array([4]), np.array([0]))] == [[0], [1]]
     # Paths of one template stay as they are; particles and shapes, and a body and its namesake in one world, differ.
     assert Names.of(["pin", "pin"], np.zeros(2, int)).text == ("pin", "pin")
@@ -312,11 +264,6 @@ def test_names_are_merged_where_no_world_has_two():
     keys = keys.with_more(["b"], ["cloth"], 2).by_name(np.array([0, 1, 1, 0, 1]))
     assert list(zip(keys.paths, keys.kinds, strict=True)) == [("a", "body"), ("b", "body"), ("b", "cloth")]
     assert keys.number.tolist() == [0, 1, 0, 1, 2]
-
-
-def test_no_rows():
-    none = np.zeros(0, np.int64)
-    assert len(labelled_runs(none, none, np.zeros(0, np.float32), LabelRule(min_frames=2))) == 0
 
 
 def contacts(points: np.ndarray, features: np.ndarray, cell: int = 0) -> Contacts:

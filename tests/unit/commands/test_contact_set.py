@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import subprocess
 import sys
@@ -16,7 +15,9 @@ from collidecli.commands.audit_sources import deepest_point
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.tables import RIGID_COLUMNS
+from tests.support import meshes
 from tests.support.contact_sets import Touch, intervals, made_up, ordered
+from tests.unit.analysis.test_analysis import EYE, PLANE, TURNED, box, shape, sphere, two_shapes
 
 
 @pytest.fixture(scope="module")
@@ -152,29 +153,22 @@ def test_export_is_that_of_the_command(contacts, tmp_path):
     assert not (tmp_path / "a.npz").exists()
 
 
-@pytest.mark.parametrize("frames", ["", "1:6:2", "3"])
+@pytest.mark.parametrize("frames", [slice(None), slice(1, 6, 2), slice(3, 4)])
 def test_frames_of_data(contacts, edited, frames):
-    wanted = np.isin(edited.cell // 3, range(7)[{"": slice(None), "1:6:2": slice(1, 6, 2), "3": slice(3, 4)}[frames]])
     order = np.lexsort((*[edited.columns[n] for n in ("feature1", "feature0", "shape1", "shape0")], edited.cell))
-    order = order[wanted[order]]
+    order = order[np.isin(edited.cell[order] // 3, range(7)[frames])]
     table, data = contacts.to_pandas(frames), contacts.to_xarray(frames)
-    assert len(table) == data.sizes["contact"] == wanted.sum()
-    for name in ("frame", "world", "time"):
-        cell = edited.cell[order]
-        expected = {"frame": cell // 3, "world": cell % 3, "time": edited.time[cell // 3]}[name]
-        assert table[name].tolist() == data[name].to_numpy().tolist() == expected.tolist()
+    cell = edited.cell[order]
+    assert len(table) == data.sizes["contact"] == len(cell)
+    for name, values in (("frame", cell // 3), ("world", cell % 3), ("time", edited.time[cell // 3])):
+        assert table[name].tolist() == data[name].to_numpy().tolist() == values.tolist()
+    words = {"kind": ("point", "edge", "face", "patch"), "shape0": edited.path, "shape1": edited.path}
     for name, values in edited.columns.items():
         values = values[order]
         np.testing.assert_array_equal(data[name], values)
         assert data[name].dtype == values.dtype
-        if name in ("shape0", "shape1"):
-            assert table[name].tolist() == [edited.path[row] for row in values]
-            continue
-        if name == "kind":
-            assert table[name].tolist() == [("point", "edge", "face", "patch")[kind] for kind in values]
-            continue
         held = table[name] if values.ndim == 1 else table[[f"{name}_{axis}" for axis in "xyz"]]
-        np.testing.assert_array_equal(held, values)
+        np.testing.assert_array_equal(held, [words[name][row] for row in values] if name in words else values)
     assert data["distance"].attrs["units"] == "m"
     assert data["shape_path"].to_numpy().tolist() == edited.path
 
@@ -207,50 +201,29 @@ def test_a_notebook_shows_a_table_with_escaped_texts(edited, tmp_path):
     assert "<b>" not in shown
 
 
-TURNED = np.array([0.3, -0.2, 0.5, *(np.array([0.1, 0.7, -0.3, 0.6]) / math.sqrt(0.95))])
-CUBE = np.array([[(k >> axis & 1) - 0.5 for axis in range(3)] for k in range(8)])
-SIDES = ((0, 4, 6, 2), (1, 3, 7, 5), (0, 1, 5, 4), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6))
-FACES = np.array([t for a, b, c, d in SIDES for t in ((a, b, c), (a, c, d))])
-
-
-def depth_of(add_one, add_other, at) -> tuple[float, float]:
-    builder = collidecli.ModelBuilder()
-    add_one(builder, -1)
-    add_other(builder, builder.add_body())
-    model = builder.finalize()
-    bodies = compose_poses(TURNED, np.array([(0, 0, 0, 0, 0, 0, 1), (*at, 0, 0, 0, 1)], float))
-    return deepest_point(model, compose_poses(bodies, model.shapes.pose), 0, 1)
-
-
-def hull(builder, body):
-    builder.add_shape_convex_hull(body, CUBE + np.array([5.0, 0.0, 0.0]), xform=(-5, 0, 0, 0, 0, 0, 1))
-
-
-def sphere(radius):
-    return lambda builder, body: builder.add_shape_sphere(body, radius=radius)
-
-
-def box(half):
-    return lambda builder, body: builder.add_shape_box(body, hx=half, hy=half, hz=half)
+HULL = shape("convex_hull", vertices=meshes.box(0.5, 0.5, 0.5)[0] + [5.0, 0.0, 0.0], xform=(-5, 0, 0, *EYE))
+MESH = shape("mesh", **dict(zip(("vertices", "faces"), meshes.box(0.5, 0.5, 0.5), strict=True)))
+CUBE = box(0.5, 0.5, 0.5)
 
 
 @pytest.mark.parametrize(
     ("one", "other", "at", "expected"),
     [
-        (lambda builder, body: builder.add_ground_plane(), sphere(0.5), (0, 0, 0.4), 0.1),
-        (lambda builder, body: builder.add_ground_plane(), box(0.5), (3, 0, 0.2), 0.3),
+        (PLANE, sphere(0.5), (0, 0, 0.4), 0.1),
+        (PLANE, CUBE, (3, 0, 0.2), 0.3),
         (sphere(0.5), sphere(0.3), (0.6, 0, 0), 0.2),
-        (box(0.5), box(0.5), (0.7, 0.6, 0.1), 0.3),  # a corner, below the nearest face of the other
-        (lambda b, body: b.add_shape_box(body, hx=2, hy=2, hz=0.1), box(0.5), (0, 0, 0), 0.4),  # a plate in a cube
-        (box(2.0), box(0.5), (0, 0, 0), 1.5),
-        (sphere(1.0), box(0.5), (0, 0, 0), 0.5),  # the middle of a face is deeper than its corners
-        (box(0.5), sphere(0.25), (0, 0, 0.6), 0.15),
-        (hull, box(0.5), (0.7, 0.0, 0.0), 0.3),
-        (lambda builder, body: builder.add_shape_mesh(body, CUBE, FACES), sphere(0.25), (0, 0, 0.6), 0.15),
+        (CUBE, CUBE, (0.7, 0.6, 0.1), 0.3),  # a corner, below the nearest face of the other
+        (box(2, 2, 0.1), CUBE, (0, 0, 0), 0.4),  # a plate in a cube
+        (box(2.0, 2.0, 2.0), CUBE, (0, 0, 0), 1.5),
+        (sphere(1.0), CUBE, (0, 0, 0), 0.5),  # the middle of a face is deeper than its corners
+        (CUBE, sphere(0.25), (0, 0, 0.6), 0.15),
+        (HULL, CUBE, (0.7, 0.0, 0.0), 0.3),
+        (MESH, sphere(0.25), (0, 0, 0.6), 0.15),
     ],
 )
 def test_closed_forms(one, other, at, expected):
-    depth, error = depth_of(one, other, at)
+    bodies = compose_poses(TURNED, np.array([(0, 0, 0, *EYE), (*at, *EYE)], float))
+    depth, error = deepest_point(*two_shapes(one, other, *bodies), 0, 1)
     assert abs(depth - expected) <= error + 1e-6
     assert error <= 2e-4
 
