@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,7 +23,9 @@ from tests.cli.conftest import SCENE, write_motion
 from tests.cli.test_batch_clusters import SCRIPTS, ended
 from tests.cli.test_batch_clusters import slurm as slurm
 from tests.cli.test_recordings import write_demos
-from tests.support.batches import Proxy, compute, dataset, plan, start, two_mounts
+from tests.support.batches import URL, compute, dataset, plan, start, two_mounts
+from tests.support.batches import endpoint as endpoint
+from tests.support.batches import proxy as proxy
 
 pytestmark = pytest.mark.slow
 SCENES, MOTIONS = 5, 200
@@ -77,26 +79,19 @@ def recordings(tmp_path_factory) -> Path:
     return folder
 
 
+HASHES: list[str] = []
+
+
 @pytest.fixture
-def campaign(recordings, tmp_path, monkeypatch) -> Path:
-    """The current folder with the recordings."""
+def expected(recordings, tmp_path, monkeypatch, collide) -> str:
+    """Hash of the data set that one process computes, once; the current folder has the recordings."""
     monkeypatch.chdir(tmp_path)
     for path in recordings.iterdir():
         os.symlink(path, tmp_path / path.name)
-    return tmp_path
-
-
-@pytest.fixture(scope="module")
-def undisturbed() -> dict[str, str]:
-    """Filled once with the hash of the data set that one process computes."""
-    return {}
-
-
-def hash_of_all(undisturbed: dict[str, str], collide) -> str:
-    if not undisturbed:
+    if not HASHES:
         compute(collide, "one")
-        undisturbed["sha256"] = dataset(collide, "one")
-    return undisturbed["sha256"]
+        HASHES.append(dataset(collide, "one"))
+    return HASHES[0]
 
 
 def check(folder: str, expected: str, collide) -> None:
@@ -132,28 +127,18 @@ def repeated(command: Callable[[], subprocess.Popen[bytes]], kills: int) -> int:
     raise AssertionError("the command does not end")
 
 
-def test_processes(campaign, undisturbed, collide):
-    expected = hash_of_all(undisturbed, collide)
-    plan(collide, "B", "--shard-seconds", "0.5")
-    killed = repeated(lambda: start("batch", "run", "B", "--workers", "2"), KILLS)
-    check("B", expected, collide)
-    assert killed > KILLS // 2
-
-
-def test_local_cluster(campaign, undisturbed, collide):
+@pytest.mark.parametrize("words", ["batch run B --workers 2", "batch run B --executor dask --workers 2"])
+def test_processes_and_a_local_cluster(expected, collide, words):
     pytest.importorskip("distributed")
-    expected = hash_of_all(undisturbed, collide)
     plan(collide, "B", "--shard-seconds", "0.5")
-    words = "batch", "run", "B", "--executor", "dask", "--workers", "2"
-    killed = repeated(lambda: start(*words), KILLS)
+    killed = repeated(lambda: start(*words.split()), KILLS)
     check("B", expected, collide)
     assert killed > KILLS // 2
 
 
-def test_two_mounts(campaign, undisturbed, collide):
+def test_two_mounts(expected, tmp_path, collide):
     """Two slots, each with a mount of its own, as on two nodes with one file system."""
-    expected = hash_of_all(undisturbed, collide)
-    with two_mounts(campaign) as (a, b):
+    with two_mounts(tmp_path) as (a, b):
         plan(collide, str(a / "B"), "--shard-seconds", "0.5")
         killed: list[int] = []
 
@@ -170,9 +155,8 @@ def test_two_mounts(campaign, undisturbed, collide):
     assert sum(killed) > KILLS // 2
 
 
-def test_slurm(campaign, slurm, undisturbed, collide):
+def test_slurm(expected, tmp_path, slurm, collide):
     """An array, of which two programs are killed and then worker processes; more follow until all is done."""
-    expected = hash_of_all(undisturbed, collide)
     plan(collide, "B", "--shard-seconds", "0.5")
     chance, killed = random.Random(0), 0
     while collide.result("batch status B")["left"]:
@@ -181,7 +165,7 @@ def test_slurm(campaign, slurm, undisturbed, collide):
             time.sleep(chance.uniform(2.0, 8.0))  # a task that is queued again starts after two minutes
             with suppress(psutil.NoSuchProcess, IndexError):
                 held = [each for each in psutil.process_iter(["cmdline"]) if "--slot" in (each.info["cmdline"] or ())]
-                found = [each for each in held if "python" in each.info["cmdline"][0] and each.cwd() == str(campaign)]
+                found = [each for each in held if "python" in each.info["cmdline"][0] and each.cwd() == str(tmp_path)]
                 if killed < KILLS:
                     below = [child for each in found for child in each.children(recursive=True)]
                     workers = [child for child in below if "spawn_main" in " ".join(child.cmdline())]
@@ -189,36 +173,12 @@ def test_slurm(campaign, slurm, undisturbed, collide):
                     killed += 1
     check("B", expected, collide)
     assert killed > KILLS // 2
+    gather = slurm.run("sbatch", "--parsable", "--wait", str(SCRIPTS / "gather.sbatch"), "B")
+    assert slurm.state(gather) == ["COMPLETED"], Path(f"slurm-{gather}.out").read_text()
 
 
-@pytest.fixture
-def store(monkeypatch) -> Iterator[tuple[Proxy, str]]:
-    """A proxy before an object store, and the URL of a batch in it."""
-    server = pytest.importorskip("moto.server")
-    fsspec = pytest.importorskip("fsspec")
-    pytest.importorskip("s3fs")
-    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    running.start()
-    made = Proxy(running.get_host_and_port())
-    for name, value in {
-        "AWS_ACCESS_KEY_ID": "user",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{made.port}",
-    }.items():
-        monkeypatch.setenv(name, value)
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
-    fsspec.filesystem("s3").mkdir("campaign")
-    yield made, "s3://campaign/B"
-    made.cut()
-    running.stop()
-    fsspec.get_filesystem_class("s3").clear_instance_cache()
-
-
-def test_an_object_store_that_goes_away(campaign, store, undisturbed, collide):
-    expected = hash_of_all(undisturbed, collide)
-    proxy, url = store
-    plan(collide, url, "--shard-seconds", "0.5")
+def test_an_object_store_that_goes_away(expected, proxy, collide):
+    plan(collide, URL, "--shard-seconds", "0.5")
 
     def outage() -> None:
         time.sleep(10.0)
@@ -228,7 +188,7 @@ def test_an_object_store_that_goes_away(campaign, store, undisturbed, collide):
 
     away = threading.Thread(target=outage)
     away.start()
-    killed = repeated(lambda: start("batch", "run", url, "--workers", "2"), KILLS)
+    killed = repeated(lambda: start("batch", "run", URL, "--workers", "2"), KILLS)
     away.join()
-    check(url, expected, collide)
+    check(URL, expected, collide)
     assert killed > KILLS // 2

@@ -10,13 +10,13 @@ from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from types import SimpleNamespace
 
-import h5py
 import mujoco
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
 from collidecli.storage.trajectory_files import TrajectoryWriter, normalize
+from tests.cli.conftest import arrays
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (extra ros)")
 
@@ -92,11 +92,13 @@ class Recorder:
         one = self.make("geometry_msgs/TransformStamped", self.header(milli, parent), child, moved)
         self.add(topic, milli, "tf2_msgs/TFMessage", [one])
 
+    def pose(self, *place: float):
+        turn = self.make("geometry_msgs/Quaternion", 0.0, 0.0, 0.0, 1.0)
+        return self.make("geometry_msgs/Pose", self.make("geometry_msgs/Point", *place), turn)
+
     def odometry(self, milli: float, child: str, x: float) -> None:
-        place, turn = (x, 0.0, 0.0), self.make("geometry_msgs/Quaternion", 0.0, 0.0, 0.0, 1.0)
-        place = self.make("geometry_msgs/Point", *place)
         none, still = np.zeros(36), [self.make("geometry_msgs/Vector3", 0.0, 0.0, 0.0)] * 2
-        pose = self.make("geometry_msgs/PoseWithCovariance", self.make("geometry_msgs/Pose", place, turn), none)
+        pose = self.make("geometry_msgs/PoseWithCovariance", self.pose(x, 0.0, 0.0), none)
         twist = self.make("geometry_msgs/TwistWithCovariance", self.make("geometry_msgs/Twist", *still), none)
         self.add("/odom", milli, "nav_msgs/Odometry", self.header(milli, "odom"), child, pose, twist)
 
@@ -157,9 +159,8 @@ def test_every_container_gives_the_contacts_of_the_trajectory(robot, collide, na
         q = np.column_stack([shoulder, elbow, grip, 0.01 + 0.5 * grip])
         writer.append(np.arange(FRAMES) * STEP * MILLI / 10**9, np.arange(FRAMES), joint_q=q[:, None])
     wanted, found = run(collide, "motion.h5"), run(collide, moving(name.endswith(".bag")).write(name))
-    assert found["content_sha256"] == wanted["content_sha256"]
+    assert (found["content_sha256"], found["warnings"]) == (wanted["content_sha256"], [])
     assert wanted["contacts"] > 0
-    assert found["warnings"] == []
 
 
 def write_by_foxglove(recorder: Recorder, name: str = "other.mcap") -> str:
@@ -270,9 +271,9 @@ def test_joint_states_are_those_of_rosbags(robot, name):
 
 
 def test_transforms_are_interpolated_as_by_scipy():
-    """1,000 random trees: lines for positions, slerp for rotations, from any frame to any other."""
+    """300 random trees: lines for positions, slerp for rotations, from any frame to any other."""
     rng, worst, count = np.random.default_rng(5), 0.0, 0
-    while count < 1000:
+    while count < 300:
         size = int(rng.integers(2, 7))
         tree, edges = ros_bag.Transforms("bag"), {}
         for child in range(1, size):
@@ -316,8 +317,7 @@ def test_the_base_moves_by_transforms_and_odometry(robot, collide):
     roots = {}
     for base in ("tf:map", "tf:map:camera", "odom:/odom", "none"):
         collide.ok(f"traj convert drive.mcap --scene arm.urdf -o base.h5 --force {BASE} {base}")
-        with h5py.File("base.h5") as file:
-            roots[base] = file["body_q"][:, 0, 0]
+        roots[base] = arrays("base.h5")["body_q"][:, 0, 0]
     at = np.arange(FRAMES)
     np.testing.assert_allclose(roots["tf:map"][:, 2], 0.01 * at, atol=1e-12)
     turned = Rotation.from_rotvec(np.outer(0.04 * at, [0, 0, 1])).apply(np.outer(0.1 * at, [1, 0, 0]))
@@ -339,13 +339,12 @@ TWO = """<mujoco><worldbody>
 def two_robots() -> Recorder:
     """Two robots with joints of one name, a crate that moves in map by transforms, a ball by poses in odom."""
     recorder = Recorder()
-    still = recorder.make("geometry_msgs/Quaternion", 0.0, 0.0, 0.0, 1.0)
     for k in range(FRAMES):
         for number, topic in enumerate(("/r1/joint_states", "/r2/joint_states")):
             recorder.joints(STEP * k, ["turn"], [0.01 * k * (1 - 3 * number)], topic)
         recorder.transform(STEP * k, "map", "crate", [0.1 * k, 0.0, 0.0, 0.0, 0.0, np.sin(0.01 * k), np.cos(0.01 * k)])
-        pose = recorder.make("geometry_msgs/Pose", recorder.make("geometry_msgs/Point", 0.0, 0.2 * k, 0.0), still)
-        recorder.add("/ball", STEP * k, "geometry_msgs/PoseStamped", recorder.header(STEP * k, "odom"), pose)
+        pose = (recorder.header(STEP * k, "odom"), recorder.pose(0.0, 0.2 * k, 0.0))
+        recorder.add("/ball", STEP * k, "geometry_msgs/PoseStamped", *pose)
         recorder.odometry(STEP * k, "wheels", 0.3 * k)
     recorder.transform(0, "map", "odom", [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0], "/tf_static")
     return recorder
@@ -358,9 +357,8 @@ def test_robots_by_namespace_and_other_bodies_by_their_sources(tmp_path, collide
 
     def poses(sources: str) -> dict[str, np.ndarray]:
         collide.ok(f"traj convert drive.mcap --scene two.xml -o all.h5 --force --body-from {sources}")
-        with h5py.File("all.h5") as file:
-            names = [name.decode() for name in file["body_name"]]
-            return {name: file["body_q"][:, 0, k] for k, name in enumerate(names)}
+        found = arrays("all.h5")
+        return {name: found["body_q"][:, 0, k] for k, name in enumerate(found["body_name"])}
 
     found = poses("crate=tf:map:crate")
     for name, angle in (("r1", 0.01 * at), ("r2", -0.02 * at)):
@@ -417,18 +415,16 @@ def test_a_frame_for_each_message_of_a_topic(robot, collide):
             each.odometry(37 * k + 1, "wheels", 0.0)
     for bag in (recorder.write(), ros1.write("drive.bag")):
         run(collide, bag, "--on-message", "/odom", "--from", "0.03")
-        with h5py.File("out.h5") as file:
-            np.testing.assert_allclose(file["time/time"], 1e-3 * (37 * np.arange(1, 5) + 1), atol=1e-9)
-    words = {
-        "/odo": "the bag has no topic '/odo'",
-        "/odom --rate 5": "give one of them",
-        "/odom --from 0.5": "no message",
-    }
-    for option, told in words.items():
-        collide.refused(f"run arm.urdf -t drive.mcap -o x.h5 --on-message {option}", told=told)
+        np.testing.assert_allclose(arrays("out.h5")["time/time"], 1e-3 * (37 * np.arange(1, 5) + 1), atol=1e-9)
     recorder.transform(0, "map", "odom", [0.0] * 6 + [1.0])
-    told = "/tf: has no time in its header"
-    collide.refused(f"run arm.urdf -t {recorder.write('tf.mcap')} -o x.h5 --on-message /tf", told=told)
+    recorder.write("tf.mcap")
+    for words, told in {
+        "drive.mcap --on-message /odo": "the bag has no topic '/odo'",
+        "drive.mcap --on-message /odom --rate 5": "give one of them",
+        "drive.mcap --on-message /odom --from 0.5": "no message",
+        "tf.mcap --on-message /tf": "/tf: has no time in its header",
+    }.items():
+        collide.refused(f"run arm.urdf -o x.h5 -t {words}", told=told)
 
 
 def test_angles_take_the_shorter_arc_between_messages(robot, collide):
@@ -438,12 +434,11 @@ def test_angles_take_the_shorter_arc_between_messages(robot, collide):
         recorder.joints(STEP * k, NAMES, [turns[k], grips[k], 0.0])
     collide.ok(f"traj convert {recorder.write()} --scene arm.urdf -o wrapped.h5 --rate 100")
     unwrapped = np.interp(np.arange(5), [0, 2, 4], np.unwrap(turns))
-    with h5py.File("wrapped.h5") as file:
-        names = file["body_name"].asstr()[()].tolist()
-        fore = Rotation.from_quat(file["body_q"][:, 0, names.index("fore"), 3:])
-        turn = (fore[0].inv() * fore).as_rotvec()[:, 1]
-        place = {name: file["body_q"][:, 0, names.index(name), :3] for name in ("fore", "left")}
-        left = fore.inv().apply(place["left"] - place["fore"])
+    found = arrays("wrapped.h5")
+    pose = {name: found["body_q"][:, 0, k] for k, name in enumerate(found["body_name"])}
+    fore = Rotation.from_quat(pose["fore"][:, 3:])
+    turn = (fore[0].inv() * fore).as_rotvec()[:, 1]
+    left = fore.inv().apply(pose["left"][:, :3] - pose["fore"][:, :3])
     np.testing.assert_allclose(turn, unwrapped - turns[0], atol=1e-12)
     np.testing.assert_allclose(left[:, 1] - left[0, 1], np.cos(0.1) * np.linspace(0.0, 0.08, 5), atol=1e-12)
 
@@ -565,20 +560,27 @@ def test_folders_of_bags_are_several_runs(robot, collide):
     assert [Path(item["output"]).name for item in found["items"]] == ["one.contacts.h5", "two.contacts.h5"]
 
 
-def test_rosbags_is_an_extra(robot, collide, monkeypatch):
+def test_rosbags_is_an_extra_and_a_version_without_the_private_names_is_refused(robot, collide, monkeypatch):
+    words = ("run arm.urdf -t", moving().write())
+    for change, args, told in (
+        (monkeypatch.setitem, (sys.modules, "rosbags.rosbag1.reader", None), "pip install 'collidecli[ros]'"),
+        (monkeypatch.delattr, ("rosbags.rosbag2.storage_mcap.DECOMPRESSORS",), "this version of rosbags is not known"),
+    ):
+        ros_messages._rosbags.cache_clear()
+        change(*args)
+        collide.refused(*words, told=told)
+        monkeypatch.undo()
+        monkeypatch.chdir(robot)
     ros_messages._rosbags.cache_clear()
-    monkeypatch.setitem(sys.modules, "rosbags.rosbag1.reader", None)
-    told = ("a ROS bag: needs rosbags", "pip install 'collidecli[ros]'")
-    collide.refused("run arm.urdf -t", moving().write(), told=told)
 
 
 def test_damaged_bags_are_refused_in_one_line(robot, collide, monkeypatch):
-    """Truncated, with flipped bits, with overwritten lengths: 200 files; and chunks larger than the limit."""
+    """Truncated, with flipped bits, with overwritten lengths: 100 files; and chunks larger than the limit."""
     rng, refused = np.random.default_rng(1), 0
     names = ("a.mcap", "zstd.mcap", "plain.bag", "lz4.bag", "b")
     sound = [Path(moving(name.endswith(".bag")).write(name)) for name in names]
     sound[-1] = next(sound[-1].glob("*.db3"))
-    for k in range(200):
+    for k in range(100):
         data, path = bytearray(sound[k % 5].read_bytes()), Path("bad").with_suffix(sound[k % 5].suffix)
         at = int(rng.integers(len(data)))
         if k % 3 == 0:
@@ -590,10 +592,9 @@ def test_damaged_bags_are_refused_in_one_line(robot, collide, monkeypatch):
         path.write_bytes(data)
         answer = collide(f"traj convert {path} -o out.h5 --force --scene arm.urdf")
         assert answer.code in (0, 2), (k, answer)
-        assert "Traceback" not in answer.err
         assert answer.code == 0 or len(answer.err.strip().splitlines()) <= 3, answer.err
         refused += answer.code == 2
-    assert refused > 100
+    assert refused > 50
     monkeypatch.setattr(ros_messages, "LARGEST_CHUNK", 1000)
     for path in sound[1], sound[3]:
         collide.refused(f"traj convert {path} -o other.h5 --scene arm.urdf", told="expands to more than 1000 bytes")
@@ -611,18 +612,9 @@ def test_wrong_lengths_and_definitions_are_refused_in_one_line(robot, collide):
         with open("schema.mcap", "wb") as file:
             bag, about = writer.Writer(file), ("sensor_msgs/msg/JointState", "ros2msg", definition)
             bag.start("ros2", "")
-            topic = bag.register_channel(
-                "/joint_states", "cdr", 0 if definition is None else bag.register_schema(*about)
-            )
+            schema = 0 if definition is None else bag.register_schema(*about)
+            topic = bag.register_channel("/joint_states", "cdr", schema)
             for _, _, time, data in moving().messages:
                 bag.add_message(topic, time, data, time)
             bag.finish()
         collide.refused("run arm.urdf -o out.h5 -t schema.mcap", told=told)
-
-
-def test_a_version_of_rosbags_without_the_private_names_is_refused_by_name(robot, collide, monkeypatch):
-    monkeypatch.delattr("rosbags.rosbag2.storage_mcap.DECOMPRESSORS")
-    ros_messages._rosbags.cache_clear()
-    moving().write("a.mcap")
-    collide.refused("run robot.urdf -t a.mcap", told=("this version of rosbags is not known", "DECOMPRESSORS"))
-    ros_messages._rosbags.cache_clear()

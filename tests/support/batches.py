@@ -347,3 +347,38 @@ def two_mounts(folder: Path) -> Iterator[tuple[Path, Path]]:
                 pytest.skip("bindfs cannot mount")
             stack.callback(subprocess.run, ["umount", "-l", path], check=True)
         yield mounts[0], mounts[1]
+
+
+URL = "s3://bucket/nightly"
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The environment of a running object store with an empty bucket; yields its address."""
+    fsspec = pytest.importorskip("fsspec")
+    pytest.importorskip("s3fs")
+    running = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    address = f"http://{host}:{port}"
+    keys = {"ACCESS_KEY_ID": "user", "SECRET_ACCESS_KEY": "secret"}
+    for name, value in (keys | {"DEFAULT_REGION": "us-east-1", "MAX_ATTEMPTS": "1", "ENDPOINT_URL": address}).items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    urllib.request.urlopen(urllib.request.Request(f"{address}/moto-api/reset", method="POST")).close()
+    fsspec.filesystem("s3", skip_instance_cache=True).mkdir("bucket")
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    yield address
+    running.stop()
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+
+
+@pytest.fixture
+def proxy(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """Between the command line and the server; a request has all attempts."""
+    host, port = endpoint.removeprefix("http://").split(":")
+    made = Proxy((host, int(port)))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{made.port}")
+    monkeypatch.delenv("AWS_MAX_ATTEMPTS")
+    pytest.importorskip("fsspec").get_filesystem_class("s3").clear_instance_cache()
+    yield made
+    made.cut()
