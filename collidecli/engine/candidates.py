@@ -61,9 +61,7 @@ def end_blocks(width: int, block_count: int, pair_count: int, pairs: PairLanes):
     """One thread per pair: the last of a block writes the end of its block's pairs and of empty blocks after it."""
     thread = wp.tid()
     block = pairs.slots[thread][0] // width
-    next_block = block_count
-    if thread + 1 < pair_count:
-        next_block = pairs.slots[thread + 1][0] // width
+    next_block = pairs.slots[thread + 1][0] // width if thread + 1 < pair_count else block_count
     for b in range(block, next_block):
         pairs.end[b] = thread + 1
     if thread == 0:
@@ -300,9 +298,7 @@ def find_sorted(values: wp.array[wp.int32], begin: int, end: int, wanted: int) -
             low = middle + 1
         else:
             high = middle
-    if low < end and values[low] == wanted:
-        return low
-    return -1
+    return low if low < end and values[low] == wanted else -1
 
 
 @wp.func
@@ -310,9 +306,7 @@ def forced_index(start: wp.array[wp.int32], forced: wp.array[wp.int32], row0: in
     """Index of the forced pair (row0 < row1); -1 if it is not forced."""
     begin = start[row0]
     end = start[row0 + 1]
-    if begin == end:
-        return -1
-    return find_sorted(forced, begin, end, row1)
+    return -1 if begin == end else find_sorted(forced, begin, end, row1)
 
 
 @wp.func
@@ -340,9 +334,7 @@ class PairLimits:
 @wp.func
 def pair_limits(margins: Margins, row0: int, row1: int) -> PairLimits:
     """Margin and gap of a pair (row0 < row1); those of a forced pair, where given, override its shapes'."""
-    limits = PairLimits()
-    limits.margin = margins.margin[row0] + margins.margin[row1]
-    limits.gap = wp.max(margins.gap[row0], margins.gap[row1])
+    limits = PairLimits(margins.margin[row0] + margins.margin[row1], wp.max(margins.gap[row0], margins.gap[row1]))
     if margins.gap_is_sum != 0:
         limits.gap = margins.gap[row0] + margins.gap[row1]
     forced = forced_index(margins.forced_start, margins.forced, row0, row1)

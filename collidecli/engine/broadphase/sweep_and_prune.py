@@ -196,10 +196,7 @@ def count_columns(
 def sortable(x: wp.float32) -> wp.int64:
     """Float as a 32-bit key in a 64-bit integer, in the order of the floats."""
     bits = wp.cast(x, wp.uint32)
-    if (bits >> wp.uint32(31)) != wp.uint32(0):
-        bits = ~bits
-    else:
-        bits = bits | (wp.uint32(1) << wp.uint32(31))
+    bits = ~bits if (bits >> wp.uint32(31)) != wp.uint32(0) else bits | (wp.uint32(1) << wp.uint32(31))
     return wp.int64(bits)
 
 
@@ -229,13 +226,10 @@ def write_entries(
     """One thread per slot of a block: an entry for each column that it covers. entry_end: inclusive scan of their
     number."""
     block_slot = wp.tid()
-    output = int(0)
-    if block_slot > 0:
-        output = entry_end[block_slot - 1]
+    output = entry_end[block_slot - 1] if block_slot > 0 else 0
     if output == entry_end[block_slot]:
         return
-    low = corner(instances.block_box, block_slot, 0)
-    high = corner(instances.block_box, block_slot, 3)
+    low, high = corner(instances.block_box, block_slot, 0), corner(instances.block_box, block_slot, 3)
     lower_key = sortable(low[columns.axis])
     block = block_slot // layout.width
     base = block * columns.count[0] * columns.count[1]

@@ -227,9 +227,7 @@ def write_scales(
 ):
     """One thread per candidate: the friction scale of each of its contacts. end: inclusive scan of the contacts."""
     thread = wp.tid()
-    first_slot = int(0)
-    if thread > 0:
-        first_slot = end[thread - 1]
+    first_slot = end[thread - 1] if thread > 0 else 0
     for slot in range(first_slot, end[thread]):
         friction_scale[slot] = wp.where(feature0[slot] == ANCHOR, scale[thread][1], scale[thread][0])
 

@@ -163,9 +163,7 @@ def force_of(contact: ContactRecord, margin: Real) -> Vec3:
 def cosine_to(force: Vec3, direction: Vec3) -> Real:
     """Cosine of the angle to a unit vector; -1 for a zero force."""
     size = wp.length(force)
-    if size == Real(0.0):
-        return Real(-1.0)
-    return wp.dot(force, direction) / size
+    return Real(-1.0) if size == Real(0.0) else wp.dot(force, direction) / size
 
 
 @wp.func
@@ -177,9 +175,7 @@ def direction_of_all(contact: wp.array[ContactRecord], first: int, stride: int, 
         total = total + force_of(contact[first + i * stride], margin)
         sizes = sizes + wp.max(depth_of(contact[first + i * stride], margin), Real(0.0))
     strength = wp.length(total)
-    if strength <= CANCELLED * sizes:
-        return Vec3()
-    return total / strength
+    return Vec3() if strength <= CANCELLED * sizes else total / strength
 
 
 @wp.func
@@ -208,9 +204,7 @@ def balance(contact: wp.array[ContactRecord], first: int, stride: int, count: in
     halving = int(-1)
     while cosine < ALIGNED and halving <= HALVINGS:
         halving += 1
-        least = least * Real(0.5)
-        if halving >= HALVINGS:
-            least = Real(0.0)
+        least = Real(0.0) if halving >= HALVINGS else least * Real(0.5)
         for i in range(count):
             at = first + i * stride
             if cosine < ALIGNED and depth_of(contact[at], margin) > least and not is_kept(contact[at]):
@@ -263,8 +257,7 @@ def anchor_of(
     """
     weight = Real(0.0)
     weighted = Vec3()
-    squares = Real(0.0)
-    most = Real(0.0)
+    squares, most = Real(0.0), Real(0.0)
     for i in range(count):
         at = first + i * stride
         depth = wp.max(depth_of(contact[at], margin), Real(0.0))
@@ -300,10 +293,7 @@ def friction_scales(
     """
     axis = anchor.normal
     center = middle_of(anchor)
-    force_all = Real(0.0)
-    moment_all = Real(0.0)
-    force = Real(0.0)
-    moment = Real(0.0)
+    force_all, moment_all, force, moment = Real(0.0), Real(0.0), Real(0.0), Real(0.0)
     for i in range(count):
         at = first + i * stride
         depth = wp.max(depth_of(contact[at], margin), Real(0.0))
@@ -421,8 +411,7 @@ def keep_extremes(
 
     A negative beta scores no separated contacts: in a bin with contacts that penetrate, only these count.
     """
-    best = wp.zeros(shape=SLOTS, dtype=int)
-    most = wp.zeros(shape=SLOTS, dtype=wp.float32)
+    best, most = wp.zeros(shape=SLOTS, dtype=int), wp.zeros(shape=SLOTS, dtype=wp.float32)
     for slot in range(SLOTS):
         best[slot] = -1
     for i in range(count):
@@ -491,8 +480,7 @@ def reduce_contacts(
     if b_leads:
         to_frame = wp.quat_inverse(wp.transform_get_rotation(query.pose_b_to_a))
     sort_many_by_features(contact, first, stride, count, b_leads)
-    center = wp.zeros(shape=BINS, dtype=Vec3)
-    deepest = wp.zeros(shape=BINS, dtype=int)
+    center, deepest = wp.zeros(shape=BINS, dtype=Vec3), wp.zeros(shape=BINS, dtype=int)
     sort_into_bins(rule, contact, first, stride, count, margin, to_frame, center, deepest)
     for i in range(rule.beta_count):
         keep_extremes(rule, contact, first, stride, count, margin, to_frame, center, deepest, rule.beta[i])

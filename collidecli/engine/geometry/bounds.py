@@ -33,8 +33,7 @@ INFINITE = wp.constant(wp.float32(1.0e38))
 @wp.func
 def disc_extent(axis: Vec3, radius: Real) -> Vec3:
     """Half extents of a disc's bounding box; `axis` is the disc's unit normal."""
-    one = Real(1.0)
-    zero = Real(0.0)
+    one, zero = Real(1.0), Real(0.0)
     return radius * Vec3(
         wp.sqrt(wp.max(zero, one - axis[0] * axis[0])),
         wp.sqrt(wp.max(zero, one - axis[1] * axis[1])),

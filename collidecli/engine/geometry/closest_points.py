@@ -156,10 +156,7 @@ def segment_and_box(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> 
         least = _least_translation(center, axis, half_length, half)
         if square == Real(0.0):
             return least
-    result = SegmentBox()
-    result.on_segment = on_segment
-    result.outward = wp.normalize(outside)
-    result.distance = wp.sqrt(square)
+    result = SegmentBox(on_segment, wp.normalize(outside), wp.sqrt(square))
     if square > NEAR * NEAR * scale * scale:
         return result
     # Rounding rotates the direction between points this close, so the separation along it decides.
@@ -230,13 +227,10 @@ def _least_translation(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) 
             outward[i] = side
             result.distance = distance
             result.outward = outward
-            result.on_segment = Real(0.0)
-            if axis[i] != Real(0.0):
-                result.on_segment = -side * _sign(axis[i]) * half_length
+            result.on_segment = -side * _sign(axis[i]) * half_length if axis[i] != Real(0.0) else Real(0.0)
     to_beat = result.distance + FACE_PREFERENCE * (half_length + wp.length(half))
     for i in range(3):
-        j = (i + 1) % 3
-        k = (i + 2) % 3
+        j, k = (i + 1) % 3, (i + 2) % 3
         length = wp.sqrt(axis[j] * axis[j] + axis[k] * axis[k])
         if length > Real(0.0):
             along_j = -axis[k] / length
@@ -259,9 +253,7 @@ def _over_edge(
     center: Vec3, axis: Vec3, half_length: Real, half: Vec3, outward: Vec3, distance: Real, j: int, k: int
 ) -> Real:
     """Parameter where the segment, translated by -distance * outward, crosses the edge farthest along `outward`."""
-    across = j
-    if wp.abs(axis[k]) > wp.abs(axis[j]):
-        across = k
+    across = k if wp.abs(axis[k]) > wp.abs(axis[j]) else j
     edge = _sign(outward[across]) * half[across]
     at = (edge + distance * outward[across] - center[across]) / axis[across]
     return wp.clamp(at, -half_length, half_length)
@@ -270,9 +262,7 @@ def _over_edge(
 @wp.func
 def _sign(x: Real) -> Real:
     """-1 below zero, else 1."""
-    if x < Real(0.0):
-        return Real(-1.0)
-    return Real(1.0)
+    return Real(-1.0) if x < Real(0.0) else Real(1.0)
 
 
 # Closest points of a point and a triangle, and of two segments in general position.
@@ -337,9 +327,7 @@ def vertex_and_face(point: Vec3, p: Vec3, q: Vec3, r: Vec3) -> ElementPair:
         normal = across / area
         part = nearest_triangle_point(p, q, r, normal, point).part
     else:
-        part = EDGE_PART
-        if wp.length_sq(r - q) > wp.length_sq(q - p):
-            part = EDGE_PART + 1
+        part = EDGE_PART + 1 if wp.length_sq(r - q) > wp.length_sq(q - p) else EDGE_PART
         if wp.length_sq(p - r) > wp.max(wp.length_sq(r - q), wp.length_sq(q - p)):
             part = EDGE_PART + 2
     if part == 1:
@@ -409,8 +397,7 @@ def middle_of_overlap(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3, ends: Parameters) 
     """The middle of the overlap of two parallel segments where that is as near as their ends; else the ends."""
     best = ends
     d = p1 - p0
-    first = wp.dot(q0 - p0, d) / wp.dot(d, d)
-    last = wp.dot(q1 - p0, d) / wp.dot(d, d)
+    first, last = wp.dot(q0 - p0, d) / wp.dot(d, d), wp.dot(q1 - p0, d) / wp.dot(d, d)
     low = wp.max(Real(0.0), wp.min(first, last))
     high = wp.min(Real(1.0), wp.max(first, last))
     if high > low:
@@ -428,15 +415,13 @@ def middle_of_overlap(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3, ends: Parameters) 
 def segment_parameters(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3) -> Parameters:
     """Closest points of two segments, see `edge_and_edge`."""
     best = nearest_ends(p0, p1, q0, q1)
-    d = p1 - p0
-    e = q1 - q0
+    d, e = p1 - p0, q1 - q0
     across = wp.cross(d, e)
     sine = wp.dot(across, across)
     lengths = wp.dot(d, d) * wp.dot(e, e)
     if sine > PARALLEL * lengths:
         between = q0 - p0
-        s = wp.dot(wp.cross(between, e), across) / sine
-        t = wp.dot(wp.cross(between, d), across) / sine
+        s, t = wp.dot(wp.cross(between, e), across) / sine, wp.dot(wp.cross(between, d), across) / sine
         if s > Real(0.0) and s < Real(1.0) and t > Real(0.0) and t < Real(1.0):
             height = wp.dot(between, across)
             best.square = height * height / sine
@@ -461,8 +446,7 @@ def edge_and_edge(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3) -> ElementPair:
     """
     result = ElementPair()
     best = segment_parameters(p0, p1, q0, q1)
-    d = p1 - p0
-    e = q1 - q0
+    d, e = p1 - p0, q1 - q0
     result.point0 = p0 + best.s * d
     result.point1 = q0 + best.t * e
     result.weights = wp.vec4d(Real(1.0) - best.s, best.s, Real(1.0) - best.t, best.t)
@@ -470,9 +454,7 @@ def edge_and_edge(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3) -> ElementPair:
     off = result.point1 - result.point0
     across = wp.cross(d, e)
     sine = wp.dot(across, across)
-    result.normal = any_normal(d)
-    if sine > Real(0.0):
-        result.normal = across / wp.sqrt(sine)
+    result.normal = across / wp.sqrt(sine) if sine > Real(0.0) else any_normal(d)
     if best.crossing == 1:
         if wp.dot(q0 - p0, across) < Real(0.0):
             result.normal = -result.normal
@@ -601,11 +583,9 @@ def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real) -> SweepInt
                 if moving[0] >= fixed[1] or moving[1] <= fixed[0]:
                     result.end = -Real(wp.inf)
             else:
-                start = (fixed[0] - moving[1]) / rate
-                end = (fixed[1] - moving[0]) / rate
+                start, end = (fixed[0] - moving[1]) / rate, (fixed[1] - moving[0]) / rate
                 if rate < Real(0.0):
-                    start = (fixed[1] - moving[0]) / rate
-                    end = (fixed[0] - moving[1]) / rate
+                    start, end = (fixed[1] - moving[0]) / rate, (fixed[0] - moving[1]) / rate
                     axis = -axis
                 result.start = wp.max(result.start, start)
                 if end < result.end:
@@ -640,9 +620,7 @@ def overlap_of_projections(pair: TrianglePair, least: Real) -> Real:
 @wp.func
 def _cut_by_plane(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, corner: Vec3) -> Segment:
     """Intersection of triangle pqr with a plane through `corner` that crosses it."""
-    hp = wp.dot(normal, p - corner)
-    hq = wp.dot(normal, q - corner)
-    hr = wp.dot(normal, r - corner)
+    hp, hq, hr = wp.dot(normal, p - corner), wp.dot(normal, q - corner), wp.dot(normal, r - corner)
     # The corner that is alone on its side of the plane comes first.
     lone = p
     second = q
@@ -658,9 +636,7 @@ def _cut_by_plane(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, corner: Vec3) -> Segm
         second = p
         third = q
         h = Vec3(hr, hp, hq)
-    result = Segment()
-    result.start = lone
-    result.end = lone
+    result = Segment(lone, lone)
     if h[0] != h[1]:
         result.start = lone + wp.clamp(h[0] / (h[0] - h[1]), Real(0.0), Real(1.0)) * (second - lone)
     if h[0] != h[2]:
@@ -726,8 +702,7 @@ def _closest_of_edges(pair: TrianglePair, i: int, j: int, best: ClosestPoints) -
     result = best
     if square > Real(0.0):
         off = other - start
-        s = wp.dot(wp.cross(off, v), across) / square
-        t = wp.dot(wp.cross(off, u), across) / square
+        s, t = wp.dot(wp.cross(off, v), across) / square, wp.dot(wp.cross(off, u), across) / square
         if s > Real(0.0) and s < Real(1.0) and t > Real(0.0) and t < Real(1.0):
             gap = wp.length_sq(other + t * v - start - s * u)
             if gap < best.square:

@@ -137,8 +137,7 @@ def base_begins(field: Field) -> int:
 @wp.func
 def border_vertex(field: Field, k: int) -> wp.vec2i:
     """Row and column of border vertex k, 0 to the perimeter."""
-    along = field.cols - 1
-    up = field.rows - 1
+    along, up = field.cols - 1, field.rows - 1
     if k < along:
         return wp.vec2i(0, k)
     if k < along + up:
@@ -151,8 +150,7 @@ def border_vertex(field: Field, k: int) -> wp.vec2i:
 @wp.func
 def wall_normal(field: Field, k: int) -> Vec3:
     """Outward normal of the wall below segment k of the border."""
-    along = field.cols - 1
-    up = field.rows - 1
+    along, up = field.cols - 1, field.rows - 1
     if k < along:
         return Vec3(Real(0.0), Real(-1.0), Real(0.0))
     if k < along + up:
@@ -191,9 +189,7 @@ def border_edge_feature(field: Field, k: int) -> int:
     p = border_vertex(field, k)
     q = border_vertex(field, k + 1)
     low = wp.min(p[0], q[0]) * field.cols + wp.min(p[1], q[1])
-    if p[0] == q[0]:
-        return 8 * low + 1
-    return 8 * low + 2
+    return 8 * low + 1 if p[0] == q[0] else 8 * low + 2
 
 
 @wp.func
@@ -203,8 +199,7 @@ def wall_triangle(field: Field, number: int) -> TriangleShape:
     k = number >> 1
     p = border_vertex(field, k)
     q = border_vertex(field, k + 1)
-    top_p = vertex_at(field, p[0], p[1])
-    top_q = vertex_at(field, q[0], q[1])
+    top_p, top_q = vertex_at(field, p[0], p[1]), vertex_at(field, q[0], q[1])
     base = 8 * field.rows * field.cols
     next_k = k + 1
     if next_k == perimeter_of(field):
@@ -228,8 +223,7 @@ def wall_triangle(field: Field, number: int) -> TriangleShape:
 def base_triangle(field: Field, number: int) -> TriangleShape:
     """Triangle 0 or 1 of the base, with its normal downwards."""
     shape = TriangleShape()
-    along = field.cols - 1
-    up = field.rows - 1
+    along, up = field.cols - 1, field.rows - 1
     under = 8 * field.rows * field.cols
     base = under + 8 * perimeter_of(field)
     shape.p = Vec3(-field.half_x, -field.half_y, field.bottom)

@@ -167,9 +167,7 @@ def edge_end(shape: HullShape, edge: int, end: int) -> Vec3:
 @wp.func
 def seed_of(direction: Vec3, seeds: int) -> int:
     """Index of the cube map square, of 6 seeds^2 around the origin, that contains a direction."""
-    x = wp.abs(direction[0])
-    y = wp.abs(direction[1])
-    z = wp.abs(direction[2])
+    x, y, z = wp.abs(direction[0]), wp.abs(direction[1]), wp.abs(direction[2])
     # Selections instead of branches, which would be mispredicted.
     by_x = x >= wp.max(y, z)
     by_y = y >= z

@@ -451,20 +451,13 @@ def nearest_triangle_point(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3)
     Source: Ericson 2005, 5.1.5.
     """
     nearest = MeshPoint()
-    pq = q - p
-    pr = r - p
-    off = point - p
-    d1 = wp.dot(pq, off)
-    d2 = wp.dot(pr, off)
+    pq, pr, off = q - p, r - p, point - p
+    d1, d2 = wp.dot(pq, off), wp.dot(pr, off)
     off = point - q
-    d3 = wp.dot(pq, off)
-    d4 = wp.dot(pr, off)
+    d3, d4 = wp.dot(pq, off), wp.dot(pr, off)
     off = point - r
-    d5 = wp.dot(pq, off)
-    d6 = wp.dot(pr, off)
-    of_r = d1 * d4 - d3 * d2
-    of_q = d5 * d2 - d1 * d6
-    of_p = d3 * d6 - d5 * d4
+    d5, d6 = wp.dot(pq, off), wp.dot(pr, off)
+    of_r, of_q, of_p = d1 * d4 - d3 * d2, d5 * d2 - d1 * d6, d3 * d6 - d5 * d4
     zero = Real(0.0)
     if d1 <= zero and d2 <= zero:
         nearest.part = 0
@@ -494,9 +487,7 @@ def nearest_triangle_point(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3)
 @wp.func(inline=False)
 def mesh_point_on_triangle(meshes: Meshes, face: int, point: Vec3) -> MeshPoint:
     """Closest point of one triangle of a mesh to a point."""
-    p = mesh_corner(meshes, face, 0)
-    q = mesh_corner(meshes, face, 1)
-    r = mesh_corner(meshes, face, 2)
+    p, q, r = mesh_corner(meshes, face, 0), mesh_corner(meshes, face, 1), mesh_corner(meshes, face, 2)
     nearest = nearest_triangle_point(p, q, r, meshes.arrays[0].face_normal[face], point)
     nearest.face = face
     return nearest
@@ -585,9 +576,7 @@ def edge_crossing(low: Vec3, high: Vec3, point: Vec3, forward: bool) -> int:
     if low_above == high_above:
         return 0
     area = (low[1] - point[1]) * (high[2] - point[2]) - (low[2] - point[2]) * (high[1] - point[1])
-    if (area > Real(0.0)) != high_above:
-        return 0
-    return wp.where(forward == high_above, 1, -1)
+    return 0 if (area > Real(0.0)) != high_above else wp.where(forward == high_above, 1, -1)
 
 
 @wp.func
@@ -628,8 +617,7 @@ def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
         if face >= 0:
             crossing = triangle_crossing(meshes, face, point)
             if crossing != 0:
-                p = mesh_corner(meshes, face, 0)
-                q = mesh_corner(meshes, face, 1)
+                p, q = mesh_corner(meshes, face, 0), mesh_corner(meshes, face, 1)
                 r = mesh_corner(meshes, face, 2)
                 height = wp.dot(point - p, wp.cross(q - p, r - p)) * Real(crossing)
                 if point[0] < wp.min(p[0], wp.min(q[0], r[0])) or height < Real(0.0):

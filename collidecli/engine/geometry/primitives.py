@@ -94,8 +94,7 @@ def core_support(shape_type: int, size: Vec3, radius: Real, direction: Vec3) -> 
         y = Real(0.0)
         if across > Real(0.0):
             scale = size[0] / across
-            x = scale * direction[0]
-            y = scale * direction[1]
+            x, y = scale * direction[0], scale * direction[1]
         if shape_type == CYLINDER:
             result.point = Vec3(x, y, -size[1])
             if direction[2] >= Real(0.0):
@@ -130,10 +129,8 @@ def core_curvature(
         scaled = wp.cw_mul(size, direction)
         over_height = Real(1.0) / wp.length(scaled)
         point = over_height * wp.cw_mul(size, scaled)
-        u = wp.cw_mul(size, first)
-        v = wp.cw_mul(size, second)
-        along_u = wp.dot(point, first)
-        along_v = wp.dot(point, second)
+        u, v = wp.cw_mul(size, first), wp.cw_mul(size, second)
+        along_u, along_v = wp.dot(point, first), wp.dot(point, second)
         return Vec3(
             over_height * (wp.dot(u, u) - along_u * along_u) - radius * wp.dot(first, first),
             over_height * (wp.dot(u, v) - along_u * along_v) - radius * wp.dot(first, second),
@@ -211,10 +208,7 @@ class Primitive:
 @wp.func
 def primitive(shape_type: int, size: Vec3) -> Primitive:
     """`Primitive` with a type and size."""
-    shape = Primitive()
-    shape.type = shape_type
-    shape.size = size
-    return shape
+    return Primitive(shape_type, size)
 
 
 @wp.func
@@ -303,11 +297,7 @@ def difference_support(difference: Any, direction: Vec3) -> Vertex:
     """Support point of core a - core b along unit `direction`, in a's frame."""
     a = farthest_of_core(difference.a, difference.radius_a, direction)
     b = farthest_of_core(difference.b, difference.radius_b, -(wp.transpose(difference.rotation) * direction))
-    result = Vertex()
-    result.on_a = a.point
-    result.point = a.point - (difference.rotation * b.point + difference.position)
-    result.patch = a.patch + 8 * b.patch
-    return result
+    return Vertex(a.point - (difference.rotation * b.point + difference.position), a.point, a.patch + 8 * b.patch)
 
 
 # Closest points of the surfaces of box, ellipsoid, cylinder, cone, sphere and capsule to a point.
@@ -380,8 +370,7 @@ def nearest_on_box(half: Vec3, point: Vec3) -> SurfacePoint:
         result.outward = outside / result.distance
         result.feature = box_feature(side_of(outside[0]), side_of(outside[1]), side_of(outside[2]))
         return result
-    depth_x = half[0] - wp.abs(point[0])
-    depth_y = half[1] - wp.abs(point[1])
+    depth_x, depth_y = half[0] - wp.abs(point[0]), half[1] - wp.abs(point[1])
     depth_z = half[2] - wp.abs(point[2])
     if depth_x <= depth_y and depth_x <= depth_z:
         side = _inner_side(point[0])
@@ -413,9 +402,7 @@ def side_of(outside: Real) -> int:
 
 @wp.func
 def _inner_side(coordinate: Real) -> int:
-    if coordinate < Real(0.0):
-        return -1
-    return 1
+    return -1 if coordinate < Real(0.0) else 1
 
 
 @wp.func
@@ -612,8 +599,6 @@ def surface_point(shape_type: int, size: Vec3, point: Vec3) -> SurfacePoint:
     if shape_type == CAPSULE:
         core = point - Vec3(Real(0.0), Real(0.0), wp.clamp(point[2], -size[1], size[1]))
     length = wp.length(core)
-    result.outward = Vec3(Real(1.0), Real(0.0), Real(0.0))
-    if length > Real(0.0):
-        result.outward = core / length
+    result.outward = core / length if length > Real(0.0) else Vec3(Real(1.0), Real(0.0), Real(0.0))
     result.distance = length - size[0]
     return result

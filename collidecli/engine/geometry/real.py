@@ -122,9 +122,7 @@ MOST_EXPONENT = wp.constant(Real(1023.0))
 @wp.func
 def cosine_and_sine(angle: Real) -> Vec2:
     """Cosine and sine of an angle in [0, pi / 2]. Error: 1 ulp."""
-    x = angle
-    if angle > QUARTER_PI:
-        x = (HALF_PI - angle) + HALF_PI_REST
+    x = (HALF_PI - angle) + HALF_PI_REST if angle > QUARTER_PI else angle
     z = x * x
     odd = Real(-2.50507602534068634195e-08) + z * Real(1.58969099521155010221e-10)
     odd = Real(-1.98412698298579493134e-04) + z * (Real(2.75573137070700676789e-06) + z * odd)
@@ -135,9 +133,7 @@ def cosine_and_sine(angle: Real) -> Vec2:
     half = Real(0.5) * z
     top = Real(1.0) - half
     cosine = top + (((Real(1.0) - top) - half) + z * even)
-    if angle > QUARTER_PI:
-        return Vec2(sine, cosine)
-    return Vec2(cosine, sine)
+    return Vec2(sine, cosine) if angle > QUARTER_PI else Vec2(cosine, sine)
 
 
 @wp.func
@@ -170,9 +166,7 @@ def arc_tangent(y: Real, x: Real) -> Real:
     odd = w * (Real(-1.99999999998764832476e-01) + w * odd)
     angle = base - (t * (even + odd) - t)
     if steep:
-        if x < Real(0.0):
-            return HALF_PI + angle
-        return HALF_PI - angle
+        return HALF_PI + angle if x < Real(0.0) else HALF_PI - angle
     if x < Real(0.0):
         return Real(2.0) * HALF_PI - angle
     return angle

@@ -90,8 +90,7 @@ def fill_rows_of_mesh(
         unlike = sign_at(solid, wp.vec3f(start[row]), out[row * count]) != sign_at(
             solid, end, out[row * count + count - 1]
         )
-    sign = wp.float32(1.0)
-    before = wp.float32(0.0)
+    sign, before = wp.float32(1.0), wp.float32(0.0)
     for k in range(count):
         distance = out[row * count + k]
         if unlike or k == 0 or before + distance <= wp.float32(step) * SURE:
@@ -266,17 +265,12 @@ def between_corners(corner: Corners, fraction: Vec3, spacing: Real) -> FieldSamp
     if tear(corner, spacing) > TORN:
         mixed = (corner[0] * (one - x) + corner[1] * x) * (one - y) + (corner[2] * (one - x) + corner[3] * x) * y
         upper = (corner[4] * (one - x) + corner[5] * x) * (one - y) + (corner[6] * (one - x) + corner[7] * x) * y
-        sign = one
-        if mixed * (one - z) + upper * z < Real(0.0):
-            sign = -one
+        sign = -one if mixed * (one - z) + upper * z < Real(0.0) else one
         for k in range(8):
             corner[k] = sign * wp.abs(corner[k])
-    c00 = corner[0] * (one - x) + corner[1] * x
-    c10 = corner[2] * (one - x) + corner[3] * x
-    c01 = corner[4] * (one - x) + corner[5] * x
-    c11 = corner[6] * (one - x) + corner[7] * x
-    low = c00 * (one - y) + c10 * y
-    high = c01 * (one - y) + c11 * y
+    c00, c10 = corner[0] * (one - x) + corner[1] * x, corner[2] * (one - x) + corner[3] * x
+    c01, c11 = corner[4] * (one - x) + corner[5] * x, corner[6] * (one - x) + corner[7] * x
+    low, high = c00 * (one - y) + c10 * y, c01 * (one - y) + c11 * y
     result = FieldSample()
     result.inside = 1
     result.value = low * (one - z) + high * z
@@ -300,9 +294,7 @@ def sample_grid(grids: SdfGrids, number: int, point: Vec3) -> FieldSample:
         cell[axis] = wp.min(int(local[axis]), most - 1)
     blocks_x = grids.header[head]
     blocks_y = grids.header[head + 1]
-    bx = cell[0] // WIDE
-    by = cell[1] // WIDE
-    bz = cell[2] // WIDE
+    bx, by, bz = cell[0] // WIDE, cell[1] // WIDE, cell[2] // WIDE
     slot = grids.slot[grids.header[head + 4] + (bz * blocks_y + by) * blocks_x + bx]
     corner = Corners()
     if slot < 0:

@@ -183,12 +183,9 @@ def minimum_on_edge(query: Any, edge: DeformableElement, low: Slope, high: Slope
     result = Minimum()
     along = edge.q - edge.p
     growth = edge.radius[1] - edge.radius[0]
-    begin = Real(0.0)
-    end = Real(1.0)
-    value_begin = low.value - edge.radius[0]
-    value_end = high.value - edge.radius[1]
-    rate_begin = wp.dot(low.gradient, along) - growth
-    rate_end = wp.dot(high.gradient, along) - growth
+    begin, end = Real(0.0), Real(1.0)
+    value_begin, value_end = low.value - edge.radius[0], high.value - edge.radius[1]
+    rate_begin, rate_end = wp.dot(low.gradient, along) - growth, wp.dot(high.gradient, along) - growth
     result.value = value_begin
     result.slope = low
     if value_end < value_begin:
@@ -237,8 +234,7 @@ def center_of_polygon(polygon: wp.array[Vec2], count: int) -> Vec2:
     """Centre of area of a convex polygon; of its corners where it has no area."""
     first = polygon[0]
     area = Real(0.0)
-    sums = Vec2(Real(0.0), Real(0.0))
-    corners = Vec2(Real(0.0), Real(0.0))
+    sums, corners = Vec2(Real(0.0), Real(0.0)), Vec2(Real(0.0), Real(0.0))
     for k in range(1, count):
         corners += polygon[k] - first
         if k + 1 < count:
@@ -247,9 +243,7 @@ def center_of_polygon(polygon: wp.array[Vec2], count: int) -> Vec2:
             part = a[0] * b[1] - a[1] * b[0]
             area += part
             sums += part * (a + b)
-    if area > Real(0.0):
-        return first + sums / (Real(3.0) * area)
-    return first + corners / Real(count)
+    return first + sums / (Real(3.0) * area) if area > Real(0.0) else first + corners / Real(count)
 
 
 @wp.func
@@ -260,8 +254,7 @@ def cut_polygon(polygon: wp.array[Vec2], count: int, center: Vec2, rate: Vec2, a
     for k in range(count):
         here = polygon[k]
         ahead = polygon[(k + 1) % count]
-        height = above + wp.dot(rate, here - center)
-        height_ahead = above + wp.dot(rate, ahead - center)
+        height, height_ahead = above + wp.dot(rate, here - center), above + wp.dot(rate, ahead - center)
         if height <= Real(0.0):
             cut[written] = here
             written += 1
@@ -287,8 +280,7 @@ def minimum_in_face(query: Any, face: DeformableElement, threshold: Real) -> Min
     count = int(3)
     result = Minimum()
     result.value = Real(wp.inf)
-    u = face.q - face.p
-    v = face.r - face.p
+    u, v = face.q - face.p, face.r - face.p
     bound = -Real(wp.inf)
     cuts = int(0)
     while count >= 3 and cuts < wp.static(MOST_CUTS):
@@ -332,8 +324,7 @@ def is_least_on_boundary(face: DeformableElement, at: Minimum) -> bool:
 @wp.func
 def convex_minimum(query: Any, element: DeformableElement) -> Minimum:
     """Least value on an edge or triangle, and whether its interior is lower than its boundary."""
-    slope_p = slope_at(query, element.p)
-    slope_q = slope_at(query, element.q)
+    slope_p, slope_q = slope_at(query, element.p), slope_at(query, element.q)
     if element.count == 2:
         return minimum_on_edge(query, element, slope_p, slope_q)
     slope_r = slope_at(query, element.r)
@@ -476,8 +467,7 @@ def is_beyond(element: DeformableElement, query: TriangleQuery, distance: Real) 
     off = wp.max(off, Vec3())
     if wp.length(off) >= distance:
         return True
-    p = wp.dot(query.normal, element.p - query.p)
-    q = wp.dot(query.normal, element.q - query.p)
+    p, q = wp.dot(query.normal, element.p - query.p), wp.dot(query.normal, element.q - query.p)
     r = wp.dot(query.normal, element.r - query.p)
     return wp.min(p, wp.min(q, r)) >= distance or wp.max(p, wp.max(q, r)) <= -distance
 
@@ -561,8 +551,7 @@ def bound_of_part(surfaces: Any, row: int, element: DeformableElement, part: Par
     """Greatest lower bound of the values on a part by two of its triangles.
     The least value of the greater of two linear functions is at a corner or where they are equal on a side."""
     result = PartBound(-Real(wp.inf), Vec3())
-    point_a = point_of(element, part.a)
-    point_b = point_of(element, part.b)
+    point_a, point_b = point_of(element, part.a), point_of(element, part.b)
     point_c = point_of(element, part.c)
     corners = wp.matrix_from_rows(part.a, part.b, part.c)
     radii = corners * element.radius
@@ -582,8 +571,7 @@ def bound_of_part(surfaces: Any, row: int, element: DeformableElement, part: Par
                 if here < lowest.value:
                     lowest = PartBound(here, corners[k])
                 ahead = (k + 1) % 3
-                rise = heights[i][k] - heights[j][k]
-                rise_ahead = heights[i][ahead] - heights[j][ahead]
+                rise, rise_ahead = heights[i][k] - heights[j][k], heights[i][ahead] - heights[j][ahead]
                 if rise * rise_ahead < Real(0.0):
                     t = rise / (rise - rise_ahead)
                     here = heights[i][k] + t * (heights[i][ahead] - heights[i][k])
@@ -607,8 +595,7 @@ def quarter_of(part: Part, k: int, count: int) -> Part:
             result.a = ab
         result.c = result.b
         return result
-    bc = Real(0.5) * (part.b + part.c)
-    ca = Real(0.5) * (part.c + part.a)
+    bc, ca = Real(0.5) * (part.b + part.c), Real(0.5) * (part.c + part.a)
     if k == 0:
         result.b = ab
         result.c = ca
@@ -682,9 +669,7 @@ def examined(
     """The search after samples of a part: at its middle, and where its bound is."""
     search = before
     part = before.part
-    middle = (part.a + part.b + part.c) / Real(3.0)
-    if element.count == 2:
-        middle = Real(0.5) * (part.a + part.b)
+    middle = Real(0.5) * (part.a + part.b) if element.count == 2 else (part.a + part.b + part.c) / Real(3.0)
     center = point_of(element, middle)
     size = wp.max(wp.length(point_of(element, part.a) - center), wp.length(point_of(element, part.b) - center))
     size = wp.max(size, wp.length(point_of(element, part.c) - center)) + element.precision
@@ -782,7 +767,5 @@ def surface_minimum(surfaces: Any, row: int, half: Vec3, element: DeformableElem
             precision = DEPTH_PRECISION / LOWER * element.lower
             lower = Real(2.0) * precision
             result = inner_minimum(surfaces, row, half, element, result, precision)
-    result.interior = 0
-    if result.value < result.boundary - lower:
-        result.interior = 1
+    result.interior = 1 if result.value < result.boundary - lower else 0
     return result

@@ -117,9 +117,7 @@ def difference_of(kind: int, index: int, p: Vec3, q: Vec3, r: Vec3) -> Vec3:
     """A difference of a corner of the second element and one of the first, of DIFFERENCES.
     p, q, r: the second to fourth particle, from the first one."""
     if kind == VERTEX_FACE:
-        if index == 0:
-            return p
-        return wp.where(index == 1, q, r)
+        return p if index == 0 else wp.where(index == 1, q, r)
     corner = wp.where(index % 2 == 0, q, r)
     return wp.where(index < 2, corner, corner - p)
 
@@ -145,8 +143,7 @@ def separation_at(step: ElementStep, time: Real, normal: Vec3) -> Real:
 def nearest_at(step: ElementStep, time: Real) -> Nearest:
     """The elements at a time. Any weights give a distance of two points, and any normal a lower bound of all."""
     origin = Vec3(Real(0.0), Real(0.0), Real(0.0))
-    p = step.begin1 + time * step.shift1
-    q = step.begin2 + time * step.shift2
+    p, q = step.begin1 + time * step.shift1, step.begin2 + time * step.shift2
     r = step.begin3 + time * step.shift3
     result = Nearest()
     pair = ElementPair()
@@ -220,9 +217,7 @@ def first_touch(step: ElementStep, start: Real, sign: Real, limit: Real, toleran
             rounds = wp.static(ROUNDS)
         elif rounds < wp.static(ROUNDS):
             part = longer * ahead
-            other = time + sign * part
-            if part >= rest:
-                other = end
+            other = end if part >= rest else time + sign * part
             far = nearest_at(step, other)
             if is_apart_between(step, time, near, other, far, goal):
                 longer = Real(2.0) * longer
@@ -309,19 +304,14 @@ def is_near(scene: SelfScene, part: SelfCells, box: MovingBox, at: int) -> bool:
     """Whether a moving box overlaps that of a node of `SelfCells` at any time of the step.
     Along each axis both overlap while two linear functions of time are not negative."""
     last_at = at + part.cell_count * scene.node_width
-    lower = Vec3(part.lower[at])
-    upper = Vec3(part.upper[at])
-    last_lower = Vec3(part.lower[last_at])
+    lower, upper, last_lower = Vec3(part.lower[at]), Vec3(part.upper[at]), Vec3(part.lower[last_at])
     last_upper = Vec3(part.upper[last_at])
-    begin = Real(0.0)
-    end = Real(1.0)
+    begin, end = Real(0.0), Real(1.0)
     for side in range(6):
         axis = side // 2
-        first = box.high[axis] - lower[axis]
-        last = box.last_high[axis] - last_lower[axis]
+        first, last = box.high[axis] - lower[axis], box.last_high[axis] - last_lower[axis]
         if side % 2 == 1:
-            first = upper[axis] - box.low[axis]
-            last = last_upper[axis] - box.last_low[axis]
+            first, last = upper[axis] - box.low[axis], last_upper[axis] - box.last_low[axis]
         slack = wp.abs(box.high[axis]) + wp.abs(box.last_high[axis]) + wp.abs(first) + wp.abs(last)
         first += ROUNDING * slack
         last += ROUNDING * slack

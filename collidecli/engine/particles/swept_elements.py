@@ -114,12 +114,8 @@ def farthest_point(shape: Primitive, direction: Vec3) -> Vec3:
 @wp.func
 def farthest_point(shape: TriangleQuery, direction: Vec3) -> Vec3:
     """Support point of a triangle."""
-    p = wp.dot(shape.p, direction)
-    q = wp.dot(shape.q, direction)
-    r = wp.dot(shape.r, direction)
-    if p >= q and p >= r:
-        return shape.p
-    return wp.where(q >= r, shape.q, shape.r)
+    p, q, r = wp.dot(shape.p, direction), wp.dot(shape.q, direction), wp.dot(shape.r, direction)
+    return shape.p if p >= q and p >= r else wp.where(q >= r, shape.q, shape.r)
 
 
 @wp.func
@@ -148,9 +144,7 @@ def toward(shape: TriangleQuery, corners: Mat33) -> Vec3:
 
 @wp.func
 def _direction(vector: Vec3) -> Vec3:
-    if wp.length(vector) > Real(0.0):
-        return wp.normalize(vector)
-    return Vec3(Real(0.0), Real(0.0), Real(1.0))
+    return wp.normalize(vector) if wp.length(vector) > Real(0.0) else Vec3(Real(0.0), Real(0.0), Real(1.0))
 
 
 @wp.struct
@@ -189,8 +183,7 @@ def direction_of(simplex: wp.array[Vertex], count: int, v: Vec3, distance: Real)
     points, is not.
     """
     if count == 3:
-        u = simplex[1].point - simplex[0].point
-        w = simplex[2].point - simplex[0].point
+        u, w = simplex[1].point - simplex[0].point, simplex[2].point - simplex[0].point
         across = wp.cross(u, w)
         twice = wp.length(across)
         if twice > distance * wp.max(wp.length(u), wp.max(wp.length(w), wp.length(w - u))):
@@ -323,9 +316,7 @@ def advance(shape: Any, step: ElementStep, start: Real, sign: Real, most: Real, 
                 rounds = wp.static(ROUNDS)
             elif rounds < wp.static(ROUNDS):
                 passed += ahead
-    result = ElementAdvance()
-    if status != CLEAR:
-        result = touch_of(shape, step, corners, radii, base, normal)
+    result = touch_of(shape, step, corners, radii, base, normal) if status != CLEAR else ElementAdvance()
     result.status = status
     result.time = wp.where(status == CLEAR, most, passed)
     return result
@@ -381,9 +372,7 @@ def first_touch(
     # Triangles are searched near a part of the step for which the corners move by about the size of the element.
     corners = corners_in_shape(step, start)
     size = wp.length(highest_corner(corners) - lowest_corner(corners))
-    part = Real(1.0)
-    if size < step.speed:
-        part = wp.max(size / step.speed, LEAST_PART)
+    part = wp.max(size / step.speed, LEAST_PART) if size < step.speed else Real(1.0)
     passed = Real(0.0)
     result = ElementAdvance()
     result.status = CLEAR

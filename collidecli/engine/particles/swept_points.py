@@ -136,9 +136,7 @@ def time_above(height: Real, rate: Real, curvature: Real) -> Real:
         return Real(0.0)
     root = wp.sqrt(rate * rate + Real(2.0) * curvature * height)
     if rate > Real(0.0):
-        if curvature > Real(0.0):
-            return (rate + root) / curvature
-        return Real(wp.inf)
+        return (rate + root) / curvature if curvature > Real(0.0) else Real(wp.inf)
     if root - rate > Real(0.0):
         return Real(2.0) * height / (root - rate)
     return Real(wp.inf)
@@ -213,9 +211,7 @@ def bound_of_jumps(rows: ShapeRows, surfaces: GridSurfaces, step: PointStep, beg
     field = field_of(surfaces.fields, surfaces.field[step.row])
     low = wp.min(position_in_shape(step, begin)[2], position_in_shape(step, end)[2])
     low = low - Real(0.125) * step.curvature * (end - begin) * (end - begin) - step.rounding
-    if low > field.bottom:
-        return Real(wp.inf)
-    return field.bottom - rows.size[step.row][2]
+    return Real(wp.inf) if low > field.bottom else field.bottom - rows.size[step.row][2]
 
 
 @wp.func

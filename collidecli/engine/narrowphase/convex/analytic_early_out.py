@@ -73,9 +73,7 @@ class AxisDepth:
 @wp.func
 def _signed(size: Real, like: Real) -> Real:
     """`size` with the sign of `like`."""
-    if like < Real(0.0):
-        return -size
-    return size
+    return -size if like < Real(0.0) else size
 
 
 @wp.func
@@ -114,8 +112,7 @@ def _among_edges(difference: MinkowskiDifference, axis: Vec3, across: Vec3, best
     result = best
     is_beside = bool(False)
     for k in range(3):
-        i = (k + 1) % 3
-        j = (k + 2) % 3
+        i, j = (k + 1) % 3, (k + 2) % 3
         if across[k] > Real(0.0):
             apart = center[i] * axis[j] - center[j] * axis[i]
             gap = (wp.abs(apart) - half[i] * wp.abs(axis[j]) - half[j] * wp.abs(axis[i])) / across[k]
@@ -195,9 +192,7 @@ def _least_on_arc(rim: Rim, middle: Vec2, start: Vec2, end: Vec2, best: Vec3) ->
         if wp.abs(move) <= LAST_TURN * wp.sqrt(square):
             step = TURNS
     height = wp.dot(n, middle + _rim_point(rim, n))
-    if height < best[0]:
-        return Vec3(height, n[0], n[1])
-    return best
+    return Vec3(height, n[0], n[1]) if height < best[0] else best
 
 
 @wp.func
@@ -228,20 +223,15 @@ def _least_across_edge(
     Returns:
         height and direction; the height is `least` if there is none.
     """
-    mirror = Real(1.0)
-    if axis[0] * axis[1] < Real(0.0):
-        mirror = Real(-1.0)
+    mirror = Real(-1.0) if axis[0] * axis[1] < Real(0.0) else Real(1.0)
     w = Vec2(wp.abs(axis[0]), wp.abs(axis[1]))
     rim = Rim()
     rim.flat = flat
     rim.radius = radius
     length = wp.length(w)
-    rim.narrow = Vec2(Real(1.0), Real(0.0))
-    if length > Real(0.0):
-        rim.narrow = w / length
+    rim.narrow = w / length if length > Real(0.0) else Vec2(Real(1.0), Real(0.0))
     # Directions at which the outline's smooth arc changes, and the rim's support points there.
-    x = Vec2(Real(1.0), Real(0.0))
-    y = Vec2(Real(0.0), Real(1.0))
+    x, y = Vec2(Real(1.0), Real(0.0)), Vec2(Real(0.0), Real(1.0))
     wide = Vec2(-rim.narrow[1], rim.narrow[0])
     at_x = _rim_point(rim, x)
     at_narrow = (radius * flat) * rim.narrow
@@ -354,8 +344,7 @@ def box_and_cylinder(difference: MinkowskiDifference, max_separation: Real) -> A
     for k in range(3):
         flat = wp.abs(axis[k])
         if flat > LEAST_LEAN and best.depth > Real(0.0):
-            i = (k + 1) % 3
-            j = (k + 2) % 3
+            i, j = (k + 1) % 3, (k + 2) % 3
             least = best.depth - better
             found = _least_across_edge(
                 Vec2(half[i], half[j]),
@@ -422,9 +411,7 @@ def nearest_on_core(shape_type: int, size: Vec3, radius: Real, point: Vec3) -> S
             result.point[2] = wp.where(point[2] < Real(0.0), -size[1], size[1])
         if shape_type == CYLINDER:
             square = point[0] * point[0] + point[1] * point[1]
-            scale = Real(1.0)
-            if square > size[0] * size[0]:
-                scale = size[0] / wp.sqrt(square)
+            scale = size[0] / wp.sqrt(square) if square > size[0] * size[0] else Real(1.0)
             result.point[0] = scale * point[0]
             result.point[1] = scale * point[1]
     elif shape_type == CONE:
@@ -437,9 +424,7 @@ def nearest_on_core(shape_type: int, size: Vec3, radius: Real, point: Vec3) -> S
             along = size[0] * (size[0] - across) + Real(2.0) * size[1] * height
             along = wp.clamp(along / (size[0] * size[0] + Real(4.0) * size[1] * size[1]), Real(0.0), Real(1.0))
             result.patch = wp.where(along > Real(0.0) and along < Real(1.0), 1, 0)
-            scale = Real(0.0)
-            if across > Real(0.0):
-                scale = (Real(1.0) - along) * size[0] / across
+            scale = (Real(1.0) - along) * size[0] / across if across > Real(0.0) else Real(0.0)
             result.point = Vec3(scale * point[0], scale * point[1], (Real(2.0) * along - Real(1.0)) * size[1])
     elif shape_type == ELLIPSOID:
         square = wp.dot(point, point)
@@ -506,9 +491,7 @@ class EarlyOut:
 def toward(difference: Any) -> Vec3:
     """Unit vector along the line of centres; +z of a for coincident centres."""
     length = wp.length(difference.position)
-    if length > Real(0.0):
-        return difference.position / length
-    return Vec3(Real(0.0), Real(0.0), Real(1.0))
+    return difference.position / length if length > Real(0.0) else Vec3(Real(0.0), Real(0.0), Real(1.0))
 
 
 @wp.func

@@ -72,9 +72,7 @@ def difference_discontinuity(difference: MinkowskiDifference, bit: int, directio
 @wp.func
 def any_tangent(normal: Vec3) -> Vec3:
     """Unit vector perpendicular to `normal` and to the axis it is least along."""
-    x = wp.abs(normal[0])
-    y = wp.abs(normal[1])
-    z = wp.abs(normal[2])
+    x, y, z = wp.abs(normal[0]), wp.abs(normal[1]), wp.abs(normal[2])
     other = Vec3(Real(0.0), Real(0.0), Real(1.0))
     if x <= y and x <= z:
         other = Vec3(Real(1.0), Real(0.0), Real(0.0))
@@ -111,9 +109,7 @@ def step_fraction(step: Vec3, off: Vec3, is_upper: bool) -> Real:
     upper.
     """
     t = -wp.dot(off, step) / wp.dot(step, step)
-    if is_upper:
-        return wp.clamp(t, Real(-1.0), Real(0.0))
-    return wp.clamp(t, Real(0.0), Real(1.0))
+    return wp.clamp(t, Real(-1.0), Real(0.0)) if is_upper else wp.clamp(t, Real(0.0), Real(1.0))
 
 
 @wp.func
@@ -213,10 +209,8 @@ def covered_by_ring(
 ) -> Vec2:
     """Lower and upper end of the interval of u that a ring covers; (inf, 0) for none."""
     over = Real(1.0) / wp.sqrt(Real(1.0) + tilt * tilt)
-    sag = Real(0.0)
-    inradius = Real(wp.inf)
-    start = Vec2()
-    corner = Vec2()
+    sag, inradius = Real(0.0), Real(wp.inf)
+    start, corner = Vec2(), Vec2()
     for k in range(5):
         following = start
         if k < 4:
@@ -239,9 +233,7 @@ def covered_by_ring(
     if square < Real(0.0):
         return Vec2(Real(wp.inf), Real(0.0))
     sum = inradius + wp.sqrt(square)
-    upper = wp.max(Real(1.0), inradius / depth)
-    if sum < bend:
-        upper = sum / bend
+    upper = sum / bend if sum < bend else wp.max(Real(1.0), inradius / depth)
     return Vec2(sag / sum, upper)
 
 
@@ -260,8 +252,7 @@ def first_tangent(difference: MinkowskiDifference, normal: Vec3) -> Vec3:
 
     At half a right angle to one step, halfway between two. Only the first discontinuity of each core is considered.
     """
-    of_a = step_at(difference, 0, normal)
-    of_b = step_at(difference, 3, normal)
+    of_a, of_b = step_at(difference, 0, normal), step_at(difference, 3, normal)
     if of_a == Vec3() and of_b == Vec3():
         return any_tangent(normal)
     if of_a == Vec3():

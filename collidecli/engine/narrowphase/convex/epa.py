@@ -65,8 +65,7 @@ def set_face(vertices: wp.array[Vertex], faces: wp.array[Face], face: int, corne
     offset so far, is a sliver whose plane is rounding and that is coplanar with its neighbour.
     """
     p = vertices[corner[0]].point
-    first = vertices[corner[1]].point - p
-    second = vertices[corner[2]].point - p
+    first, second = vertices[corner[1]].point - p, vertices[corner[2]].point - p
     normal = wp.cross(first, second)
     square = wp.dot(normal, normal)
     faces[face].corner = corner
@@ -89,26 +88,20 @@ def set_face(vertices: wp.array[Vertex], faces: wp.array[Face], face: int, corne
 def start_polytope(vertices: wp.array[Vertex], faces: wp.array[Face]):
     """Four faces on the vertices 0..3, oriented outwards."""
     p = vertices[0].point
-    q = vertices[1].point - p
-    r = vertices[2].point - p
-    s = vertices[3].point - p
+    q, r, s = vertices[1].point - p, vertices[2].point - p, vertices[3].point - p
     if wp.dot(q, wp.cross(r, s)) > Real(0.0):
         swap = vertices[1]
         vertices[1] = vertices[2]
         vertices[2] = swap
     face = int(0)
     while face < 4:
-        corner = wp.vec3i(0, 1, 2)
-        neighbour = wp.vec3i(1, 2, 3)
+        corner, neighbour = wp.vec3i(0, 1, 2), wp.vec3i(1, 2, 3)
         if face == 1:
-            corner = wp.vec3i(0, 3, 1)
-            neighbour = wp.vec3i(3, 2, 0)
+            corner, neighbour = wp.vec3i(0, 3, 1), wp.vec3i(3, 2, 0)
         elif face == 2:
-            corner = wp.vec3i(1, 3, 2)
-            neighbour = wp.vec3i(1, 3, 0)
+            corner, neighbour = wp.vec3i(1, 3, 2), wp.vec3i(1, 3, 0)
         elif face == 3:
-            corner = wp.vec3i(2, 3, 0)
-            neighbour = wp.vec3i(2, 1, 0)
+            corner, neighbour = wp.vec3i(2, 3, 0), wp.vec3i(2, 1, 0)
         set_face(vertices, faces, face, corner, 0, -NEVER)
         faces[face].neighbour = neighbour
         face += 1
@@ -144,9 +137,7 @@ def find_visible_faces(
                     visible[visible_count] = other
                     visible_count += 1
                 else:
-                    following = k + 1
-                    if k == 2:
-                        following = 0
+                    following = 0 if k == 2 else k + 1
                     horizon[horizon_count] = wp.vec3i(corner[k], corner[following], other)
                     horizon_count += 1
             k += 1
@@ -216,9 +207,7 @@ def add_vertex(
         return -1
     i = int(0)
     while i < horizon_count:
-        slot = face_count + i - visible_count
-        if i < visible_count:
-            slot = visible[i]
+        slot = visible[i] if i < visible_count else face_count + i - visible_count
         fan[horizon[i][0]] = slot
         i += 1
     connect_fan(vertices, faces, horizon, fan, vertex, horizon_count, least)
@@ -262,9 +251,7 @@ def with_witness(vertices: wp.array[Vertex], faces: wp.array[Face], face_count: 
             of_r = wp.max(wp.dot(wp.cross(p - nearest, q - nearest), faces[i].normal), Real(0.0))
             area = of_p + of_q + of_r
             if area > Real(0.0):
-                of_p = of_p / area
-                of_q = of_q / area
-                of_r = of_r / area
+                of_p, of_q, of_r = of_p / area, of_q / area, of_r / area
                 # The interpolated corners must reproduce the point: they do not for slivers, whose weights are
                 # rounding.
                 if wp.length(of_p * p + of_q * q + of_r * r - nearest) <= WITNESS_MISS * scale:
@@ -431,9 +418,7 @@ def spread_tetrahedron(difference: Any, vertices: wp.array[Vertex]):
     best = Real(-1.0)
     k = int(0)
     while k < 4:
-        direction = first
-        if k >= 2:
-            direction = second
+        direction = second if k >= 2 else first
         if k % 2 == 1:
             direction = -direction
         w = difference_support(difference, direction)
@@ -444,8 +429,7 @@ def spread_tetrahedron(difference: Any, vertices: wp.array[Vertex]):
         k += 1
     p = vertices[0].point
     normal = wp.normalize(wp.cross(vertices[1].point - p, vertices[2].point - p))
-    above = difference_support(difference, normal)
-    below = difference_support(difference, -normal)
+    above, below = difference_support(difference, normal), difference_support(difference, -normal)
     vertices[3] = above
     if wp.dot(normal, p - below.point) > wp.dot(normal, above.point - p):
         vertices[3] = below
@@ -455,9 +439,7 @@ def spread_tetrahedron(difference: Any, vertices: wp.array[Vertex]):
 def is_thin(vertices: wp.array[Vertex]) -> bool:
     """Whether a tetrahedron is too flat as a start."""
     p = vertices[0].point
-    q = vertices[1].point - p
-    r = vertices[2].point - p
-    s = vertices[3].point - p
+    q, r, s = vertices[1].point - p, vertices[2].point - p, vertices[3].point - p
     volume = wp.abs(wp.dot(q, wp.cross(r, s)))
     return volume <= THIN * wp.length(q) * wp.length(r) * wp.length(s)
 
@@ -624,8 +606,7 @@ def depth_with_capacity(capacity: int, name: str) -> Callable[..., Any]:
         vertices = wp.zeros(shape=capacity, dtype=Vertex)
         faces = wp.zeros(shape=face_capacity, dtype=Face)
         visible = wp.zeros(shape=face_capacity, dtype=int)
-        horizon = wp.zeros(shape=capacity, dtype=wp.vec3i)
-        fan = wp.zeros(shape=capacity, dtype=int)
+        horizon, fan = wp.zeros(shape=capacity, dtype=wp.vec3i), wp.zeros(shape=capacity, dtype=int)
         i = int(0)
         while i < 4:
             vertices[i] = simplex[i]

@@ -54,8 +54,7 @@ class Interval:
 @wp.func
 def _orientation(polygon: wp.array[Vec3]) -> Real:
     """+1 for a counterclockwise polygon, else -1."""
-    p = polygon[1] - polygon[0]
-    q = polygon[2] - polygon[1]
+    p, q = polygon[1] - polygon[0], polygon[2] - polygon[1]
     return wp.sign(p[0] * q[1] - p[1] * q[0])
 
 
@@ -66,8 +65,7 @@ def _inward(polygon: wp.array[Vec3], count: int, k: int, orientation: Real) -> V
     """
     p = polygon[k]
     q = polygon[(k + 1) % count]
-    x = orientation * (p[1] - q[1])
-    y = orientation * (q[0] - p[0])
+    x, y = orientation * (p[1] - q[1]), orientation * (q[0] - p[0])
     return Vec3(x, y, -(x * p[0] + y * p[1]))
 
 
@@ -89,8 +87,7 @@ def clip_segment(p: Vec3, q: Vec3, polygon: wp.array[Vec3], count: int, toleranc
     orientation = _orientation(polygon)
     for k in range(count):
         line = _inward(polygon, count, k, orientation)
-        at_p = line[0] * p[0] + line[1] * p[1] + line[2]
-        at_q = line[0] * q[0] + line[1] * q[1] + line[2]
+        at_p, at_q = line[0] * p[0] + line[1] * p[1] + line[2], line[0] * q[0] + line[1] * q[1] + line[2]
         outside = _outside(line, tolerance)
         if at_p < outside and at_q < outside:
             result.low = Real(2.0)
@@ -216,9 +213,7 @@ def _feature_ids(
     if side >= 0:
         return wp.vec2i(code_a[EDGES + edge], code_b[EDGES + side])
     # Two edges of a meet at the end of the earlier one.
-    vertex = edge
-    if -1 - side == (edge + 1) % feature_a.count:
-        vertex = -1 - side
+    vertex = -1 - side if -1 - side == (edge + 1) % feature_a.count else edge
     return wp.vec2i(code_a[vertex], feature_b.code)
 
 
@@ -233,15 +228,10 @@ def drop_flat_corners(
     """
     kept = int(0)
     for i in range(count):
-        before = count - 1
-        if kept > 0:
-            before = kept - 1
-        after = int(0)
-        if i + 1 < count:
-            after = i + 1
+        before = kept - 1 if kept > 0 else count - 1
+        after = i + 1 if i + 1 < count else 0
         p = corner[i]
-        to_before = corner[before] - p
-        to_after = corner[after] - p
+        to_before, to_after = corner[before] - p, corner[after] - p
         chord = to_after - to_before
         # Distance from p to the segment between the neighbours.
         square = wp.dot(chord, chord)
@@ -311,8 +301,7 @@ def feature_contacts(
     that along the normal.
     """
     normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), normal)
-    a = support_feature(shape_a, normal)
-    b = support_feature(shape_b, -normal_in_b)
+    a, b = support_feature(shape_a, normal), support_feature(shape_b, -normal_in_b)
     if a.kind == POINT or b.kind == POINT:
         return 0
     return overlap_contacts(shape_a, shape_b, pose_b_to_a, max_separation, normal, normal_in_b, a, b, out, row)
@@ -339,10 +328,8 @@ def overlap_contacts(
     """
     a = feature_a
     b = feature_b
-    corner_a = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
-    corner_b = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
-    code_a = wp.zeros(shape=MAX_CODES, dtype=int)
-    code_b = wp.zeros(shape=MAX_CODES, dtype=int)
+    corner_a, corner_b = wp.zeros(shape=RIM_COUNT, dtype=Vec3), wp.zeros(shape=RIM_COUNT, dtype=Vec3)
+    code_a, code_b = wp.zeros(shape=MAX_CODES, dtype=int), wp.zeros(shape=MAX_CODES, dtype=int)
     feature_corners(shape_a, a, normal, corner_a, code_a)
     feature_corners(shape_b, b, -normal_in_b, corner_b, code_b)
     rotation = wp.transform_get_rotation(pose_b_to_a)
@@ -358,8 +345,7 @@ def overlap_contacts(
     for k in range(a.count):
         corner_a[k] = _footprint(corner_a[k], contact_frame.u, contact_frame.v, normal)
     # b's corners along the directions in b's frame: three rotations instead of one a corner.
-    u = wp.quat_rotate_inv(rotation, contact_frame.u)
-    v = wp.quat_rotate_inv(rotation, contact_frame.v)
+    u, v = wp.quat_rotate_inv(rotation, contact_frame.u), wp.quat_rotate_inv(rotation, contact_frame.v)
     center = _footprint(wp.transform_get_translation(pose_b_to_a), contact_frame.u, contact_frame.v, normal)
     for k in range(b.count):
         corner_b[k] = center + _footprint(corner_b[k], u, v, normal_in_b)
@@ -405,8 +391,7 @@ def _face_on_face(
     ids = wp.zeros(shape=MAX_POLYGON_VERTICES, dtype=wp.vec2i)
     width = wp.min(a.half_width, b.half_width)
     count = clip_polygon(corner_a, a, code_a, corner_b, b, code_b, ON_BORDER * width, corner, ids)
-    slope_a = _slope(contact_frame, a)
-    slope_b = _slope(contact_frame, b)
+    slope_a, slope_b = _slope(contact_frame, a), _slope(contact_frame, b)
     level_a = corner_a[0][2] + slope_a[0] * corner_a[0][0] + slope_a[1] * corner_a[0][1]
     level_b = corner_b[0][2] + slope_b[0] * corner_b[0][0] + slope_b[1] * corner_b[0][1]
     count = drop_flat_corners(
@@ -519,17 +504,14 @@ def _line_on_line(
     """
     along_a = Vec2(end_a[1][0] - end_a[0][0], end_a[1][1] - end_a[0][1])
     along_b = Vec2(end_b[1][0] - end_b[0][0], end_b[1][1] - end_b[0][1])
-    length_a = wp.length(along_a)
-    length_b = wp.length(along_b)
+    length_a, length_b = wp.length(along_a), wp.length(along_b)
     sine = (along_a[0] * along_b[1] - along_a[1] * along_b[0]) / (length_a * length_b)
     if wp.abs(sine) > PARALLEL_SINE:
         return _line_across_line(contact_frame, shape_a, shape_b, a, end_a, code_a, b, end_b, code_b, out, row)
     facing = wp.sign(wp.dot(along_a, along_b))
     e = wp.normalize(along_a / length_a + facing * along_b / length_b)
-    start_a = e[0] * end_a[0][0] + e[1] * end_a[0][1]
-    start_b = e[0] * end_b[0][0] + e[1] * end_b[0][1]
-    rate_a = wp.dot(along_a, e)
-    rate_b = wp.dot(along_b, e)
+    start_a, start_b = e[0] * end_a[0][0] + e[1] * end_a[0][1], e[0] * end_b[0][0] + e[1] * end_b[0][1]
+    rate_a, rate_b = wp.dot(along_a, e), wp.dot(along_b, e)
     low_b = wp.min(start_b, start_b + rate_b)
     high_b = wp.max(start_b, start_b + rate_b)
     low = wp.max(start_a, low_b)
@@ -579,16 +561,13 @@ def _line_across_line(
     row: int,
 ) -> int:
     """Contact where two lines cross, if the crossing is on both."""
-    along_a = end_a[1] - end_a[0]
-    along_b = end_b[1] - end_b[0]
-    gap = end_b[0] - end_a[0]
+    along_a, along_b, gap = end_a[1] - end_a[0], end_b[1] - end_b[0], end_b[0] - end_a[0]
     turn = along_a[0] * along_b[1] - along_a[1] * along_b[0]
     t_a = (gap[0] * along_b[1] - gap[1] * along_b[0]) / turn
     t_b = (gap[0] * along_a[1] - gap[1] * along_a[0]) / turn
     if wp.min(t_a, t_b) < -ON_BORDER or wp.max(t_a, t_b) > Real(1.0) + ON_BORDER:
         return 0
-    on_a = end_a[0] + t_a * along_a
-    on_b = end_b[0] + t_b * along_b
+    on_a, on_b = end_a[0] + t_a * along_a, end_b[0] + t_b * along_b
     height_a = _line_height(contact_frame, shape_a, True, a, on_a, on_a[2], Real(0.0))
     height_b = _line_height(contact_frame, shape_b, False, b, on_b, on_b[2], Real(0.0))
     if height_b - height_a >= contact_frame.max_separation:

@@ -147,8 +147,7 @@ def feature_corners(shape: Primitive, feature: Feature, direction: Vec3, corner:
     else:
         top_radius = wp.where(shape.type == CONE, Real(0.0), shape.size[0])
         across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
-        x = direction[0] / across
-        y = direction[1] / across
+        x, y = direction[0] / across, direction[1] / across
         corner[0] = Vec3(shape.size[0] * x, shape.size[0] * y, -shape.size[1])
         corner[1] = Vec3(top_radius * x, top_radius * y, shape.size[1])
         code[0] = 3
@@ -186,9 +185,7 @@ def _axis_weight(axis: int) -> int:
 @wp.func
 def _box_feature(size: Vec3, direction: Vec3) -> Feature:
     result = Feature()
-    x = wp.abs(direction[0])
-    y = wp.abs(direction[1])
-    z = wp.abs(direction[2])
+    x, y, z = wp.abs(direction[0]), wp.abs(direction[1]), wp.abs(direction[2])
     steep = wp.where(z > wp.max(x, y), 2, wp.where(y > x, 1, 0))
     flat = wp.where(z < wp.min(x, y), 2, wp.where(y < x, 1, 0))
     # Selections instead of branches and indices: no direction is more likely than another.
@@ -205,14 +202,12 @@ def _box_feature(size: Vec3, direction: Vec3) -> Feature:
         )
         result.code = 13 + wp.where(along < Real(0.0), -1, 1) * _axis_weight(steep)
         return result
-    digit_x = wp.where(direction[0] < Real(0.0), 0, 2)
-    digit_y = wp.where(direction[1] < Real(0.0), 0, 2)
+    digit_x, digit_y = wp.where(direction[0] < Real(0.0), 0, 2), wp.where(direction[1] < Real(0.0), 0, 2)
     digit_z = wp.where(direction[2] < Real(0.0), 0, 2)
     if wp.min(x, wp.min(y, z)) < LINE_SINE:
         result.kind = LINE
         result.count = 2
-        digit_x = wp.where(flat == 0, 1, digit_x)
-        digit_y = wp.where(flat == 1, 1, digit_y)
+        digit_x, digit_y = wp.where(flat == 0, 1, digit_x), wp.where(flat == 1, 1, digit_y)
         digit_z = wp.where(flat == 2, 1, digit_z)
     result.code = digit_x + 3 * digit_y + 9 * digit_z
     return result
@@ -250,8 +245,7 @@ def _box_corners(size: Vec3, feature: Feature, corner: wp.array[Vec3], code: wp.
     along = wp.dot(feature.normal, size)
     u = wp.where(axis == 0, size[1], wp.where(axis == 1, size[2], size[0]))
     v = wp.where(axis == 0, size[2], wp.where(axis == 1, size[0], size[1]))
-    weight_u = _axis_weight((axis + 1) % 3)
-    weight_v = _axis_weight((axis + 2) % 3)
+    weight_u, weight_v = _axis_weight((axis + 1) % 3), _axis_weight((axis + 2) % 3)
     corner[0] = _along_axis(axis, along, u, v)
     corner[1] = _along_axis(axis, along, -u, v)
     corner[2] = _along_axis(axis, along, -u, -v)
@@ -330,9 +324,7 @@ def feature_at(shape: Primitive, point: Vec3, direction: Vec3) -> int:
             digit = 3 * digit
         return code
     if shape_type == CAPSULE:
-        if wp.abs(point[2]) < size[1] * within:
-            return 2
-        return wp.where(point[2] > Real(0.0), 1, 0)
+        return 2 if wp.abs(point[2]) < size[1] * within else wp.where(point[2] > Real(0.0), 1, 0)
     if shape_type == CYLINDER or shape_type == CONE:
         outside = point[0] * point[0] + point[1] * point[1] >= size[0] * size[0] * within * within
         if point[2] <= -size[1] * within:
@@ -365,9 +357,7 @@ def line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Rea
                 entered = wp.max(entered, (-size[axis] - beside) / steep)
             line = line / 3
         # A box thinner than the offset from its edge is missed by the ray.
-        if entered > result:
-            return -Real(wp.inf)
-        return result
+        return -Real(wp.inf) if entered > result else result
     # Side: x^2 + y^2 = (radius - taper * z)^2, radius at z = 0.
     radius = size[0]
     taper = Real(0.0)
@@ -444,9 +434,7 @@ FACES = wp.constant(Real(1.0e-5))
 def better_face(shape: HullShape, vertex: int, direction: Vec3, best: int) -> int:
     """Face whose normal is closest to a direction, among those at a vertex and `best` (-1 for none)."""
     result = best
-    most = Real(-2.0)
-    if best >= 0:
-        most = wp.dot(hull_point(shape, shape.normal + best), direction)
+    most = wp.dot(hull_point(shape, shape.normal + best), direction) if best >= 0 else Real(-2.0)
     links = links_of(shape, vertex)
     at = links[0]
     end = links[1]
@@ -602,9 +590,7 @@ def feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
         along = wp.normalize(hull_point(shape, shape.vertex + hull_number(shape, row + 1 + following)) - start)
         if wp.length(wp.cross(along, point - start)) <= near:
             on_edge = hull_number(shape, row + 1 + CORNERS + k)
-    if on_edge >= 0:
-        return on_edge
-    return 3 * face + 2
+    return on_edge if on_edge >= 0 else 3 * face + 2
 
 
 @wp.func
@@ -643,9 +629,7 @@ def line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Rea
             entered = wp.max(entered, -height / along)
         elif height > Real(0.0):
             entered = Real(wp.inf)
-    if entered > left:
-        return -Real(wp.inf)
-    return left
+    return -Real(wp.inf) if entered > left else left
 
 
 # Support features and feature ids of a triangle; see `features`.
@@ -674,9 +658,7 @@ def corner_of(shape: TriangleShape, k: int) -> Vec3:
 def face_normal(shape: TriangleShape, direction: Vec3) -> Vec3:
     """Normal of a triangle, which has a face on either side; zero if neither supports the direction."""
     along = wp.dot(shape.normal, direction)
-    if wp.abs(along) < FACE_COSINE:
-        return Vec3()
-    return wp.sign(along) * shape.normal
+    return Vec3() if wp.abs(along) < FACE_COSINE else wp.sign(along) * shape.normal
 
 
 @wp.func
@@ -739,9 +721,7 @@ def triangle_feature_at(shape: TriangleShape, point: Vec3) -> int:
             return shape.vertex[k]
         if square_to_segment(corner_of(shape, k), corner_of(shape, k + 1), point) <= near * near:
             on_edge = shape.edge[k]
-    if on_edge >= 0:
-        return on_edge
-    return shape.face
+    return on_edge if on_edge >= 0 else shape.face
 
 
 @wp.func

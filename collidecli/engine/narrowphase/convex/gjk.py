@@ -115,14 +115,10 @@ def step_on_discontinuity(
     bend = curvature[0] - wp.dot(w.point, normal - discontinuity.height * discontinuity.axis)
     result.normal = normal
     result.is_valley = bend >= -LEVEL * scale
-    enough = STATIONARY * scale
-    if wp.abs(bend) <= WITHOUT_CURVATURE * scale:
-        enough = GENTLE * scale
+    enough = GENTLE * scale if wp.abs(bend) <= WITHOUT_CURVATURE * scale else STATIONARY * scale
     if wp.abs(slope) > enough:
         # Where the curvature is negative, the step has the length of the Newton step, but downhill.
-        result.turn = LONGEST_TURN
-        if wp.abs(slope) < LONGEST_TURN * wp.abs(bend):
-            result.turn = wp.abs(slope / bend)
+        result.turn = wp.abs(slope / bend) if wp.abs(slope) < LONGEST_TURN * wp.abs(bend) else LONGEST_TURN
         result.normal = normal - wp.sign(slope) * result.turn * tangent
     return result
 
@@ -137,33 +133,25 @@ def step_on_patch(difference: MinkowskiDifference, normal: Vec3, height: Real, w
     m00 = curvature[0] - height
     m01 = curvature[1]
     m11 = curvature[2] - height
-    g0 = wp.dot(w.point, first)
-    g1 = wp.dot(w.point, second)
+    g0, g1 = wp.dot(w.point, first), wp.dot(w.point, second)
     middle = Real(0.5) * (m00 + m11)
     spread = wp.sqrt(Real(0.25) * (m00 - m11) * (m00 - m11) + m01 * m01)
     result.normal = normal
     result.is_valley = middle - spread >= -LEVEL * scale
-    enough = STATIONARY * scale
-    if wp.abs(middle - spread) <= WITHOUT_CURVATURE * scale:
-        enough = GENTLE * scale
+    enough = GENTLE * scale if wp.abs(middle - spread) <= WITHOUT_CURVATURE * scale else STATIONARY * scale
     if g0 * g0 + g1 * g1 > enough * enough:
         if middle < spread:
             # |M|, the matrix with M's eigenvectors and the absolute values of its eigenvalues, is a M + b.
-            a = Real(-1.0)
-            b = Real(0.0)
+            a, b = Real(-1.0), Real(0.0)
             if middle > -spread:
                 a = middle / spread
                 b = (middle + spread) * (Real(1.0) - a)
             m00 = a * m00 + b
             m01 = a * m01
             m11 = a * m11 + b
-        determinant = m00 * m11 - m01 * m01
-        move0 = m01 * g1 - m11 * g0
-        move1 = m01 * g0 - m00 * g1
+        determinant, move0, move1 = m00 * m11 - m01 * m01, m01 * g1 - m11 * g0, m01 * g0 - m00 * g1
         size = wp.sqrt(move0 * move0 + move1 * move1)
-        result.turn = LONGEST_TURN
-        if size < LONGEST_TURN * determinant:
-            result.turn = size / determinant
+        result.turn = size / determinant if size < LONGEST_TURN * determinant else LONGEST_TURN
         if size == Real(0.0):
             return result
         t = result.turn / size
@@ -245,10 +233,7 @@ def move_along_steps(
         off += t * step
         if bit < 3:
             result.on_a += t * step
-        if bit == roles.twin:
-            bit = NONE
-        else:
-            bit = roles.twin
+        bit = NONE if bit == roles.twin else roles.twin
     result.missed = wp.length(off)
     return result
 
@@ -370,9 +355,7 @@ def minimum_on_disc(difference: MinkowskiDifference, normal: Vec3) -> Descent:
     off = result.height * axis - middle
     result.missed = wp.max(wp.length(off) - radius, Real(0.0))
     result.normal = axis
-    result.on_a = w.on_a
-    if is_on_a:
-        result.on_a = center + off
+    result.on_a = center + off if is_on_a else w.on_a
     if result.missed == Real(0.0):
         result.found = 1
     return result
@@ -406,12 +389,10 @@ def segment_weights(p: Vec3, q: Vec3) -> wp.vec2d:
 @wp.func
 def triangle_weights(p: Vec3, q: Vec3, r: Vec3) -> Vec3:
     """Barycentric coordinates of the point of triangle pqr closest to the origin."""
-    edge_q = q - p
-    edge_r = r - p
+    edge_q, edge_r = q - p, r - p
     normal = wp.cross(edge_q, edge_r)
     square = wp.dot(normal, normal)
-    of_p = wp.dot(wp.cross(q, r), normal)
-    of_q = wp.dot(wp.cross(r, p), normal)
+    of_p, of_q = wp.dot(wp.cross(q, r), normal), wp.dot(wp.cross(r, p), normal)
     of_r = wp.dot(wp.cross(p, q), normal)
     is_flat = square <= FLAT * FLAT * wp.dot(edge_q, edge_q) * wp.dot(edge_r, edge_r)
     if of_p > Real(0.0) and of_q > Real(0.0) and of_r > Real(0.0) and not is_flat:
@@ -444,14 +425,10 @@ def tetrahedron_weights(p: Vec3, q: Vec3, r: Vec3, s: Vec3) -> Weights:
     """Barycentric coordinates of the point of a tetrahedron closest to the origin; all positive if the origin is
     inside.
     """
-    of_p = wp.dot(q, wp.cross(s, r))
-    of_q = wp.dot(p, wp.cross(r, s))
-    of_r = wp.dot(p, wp.cross(s, q))
+    of_p, of_q, of_r = wp.dot(q, wp.cross(s, r)), wp.dot(p, wp.cross(r, s)), wp.dot(p, wp.cross(s, q))
     of_s = wp.dot(p, wp.cross(q, r))
     volume = of_p + of_q + of_r + of_s
-    edge_q = q - p
-    edge_r = r - p
-    edge_s = s - p
+    edge_q, edge_r, edge_s = q - p, r - p, s - p
     scale = wp.sqrt(wp.dot(edge_q, edge_q) * wp.dot(edge_r, edge_r) * wp.dot(edge_s, edge_s))
     is_flat = wp.abs(volume) <= FLAT * scale
     if volume < Real(0.0):
@@ -683,9 +660,7 @@ def at_minimum(nearest: Nearest, minimum: Descent) -> Nearest:
 @wp.func
 def next_direction(direction: Vec3, radius: Real, v: Vec3, normal: Vec3) -> Vec3:
     """Next search direction: -v, which is `normal`; with a radius, the direction between two balls of that radius."""
-    if radius > Real(0.0):
-        return wp.normalize(radius * direction - v)
-    return normal
+    return wp.normalize(radius * direction - v) if radius > Real(0.0) else normal
 
 
 @wp.func(inline=False)
@@ -700,8 +675,7 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
     """
     result = Nearest()  # APART
     result.normal = start
-    square = Real(0.0)
-    scale_square = Real(0.0)
+    square, scale_square = Real(0.0), Real(0.0)
     step = int(0)
     descend_at = wp.where(core_is_curved(difference.a.type) or core_is_curved(difference.b.type), DESCEND_AT, GJK_LIMIT)
     radius = turning_radius(difference)

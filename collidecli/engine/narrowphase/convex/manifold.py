@@ -80,11 +80,7 @@ class Witness:
 @wp.func
 def witness_of(separation: Real, normal: Vec3, point: Vec3) -> Witness:
     """The contact with these values."""
-    result = Witness()
-    result.separation = separation
-    result.normal = normal
-    result.point = point
-    return result
+    return Witness(separation, normal, point)
 
 
 @wp.func
@@ -109,9 +105,7 @@ def witness_on_face(
         on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), other + along.separation * along.normal)
         normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), along.normal)
         is_valid = is_on_face(b, face_normal(b, -normal_in_b), on_b, near)
-    if is_valid:
-        return result
-    return searched
+    return result if is_valid else searched
 
 
 @wp.func
@@ -179,8 +173,7 @@ def manifold_along(
     while the face's normal nearly attains the separation, the witness is the search's, with its separation and normal.
     """
     normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), best.normal)
-    facing_a = support_feature(a, best.normal)
-    facing_b = support_feature(b, -normal_in_b)
+    facing_a, facing_b = support_feature(a, best.normal), support_feature(b, -normal_in_b)
     count = int(0)
     lone = bool(True)
     # The arrays of the overlap are cleared only for features that have corners.
@@ -217,8 +210,7 @@ def manifold_along(
         return wp.max(count, added + 1)
     point = witness.point
     on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), point + witness.separation * witness.normal)
-    code_a = feature_at(a, point, best.normal)
-    code_b = feature_at(b, on_b, -normal_in_b)
+    code_a, code_b = feature_at(a, point, best.normal), feature_at(b, on_b, -normal_in_b)
     emit_contact(out, row, point, witness.normal, witness.separation, code_a, code_b, 0)
     return 1
 

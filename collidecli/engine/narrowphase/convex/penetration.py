@@ -78,9 +78,7 @@ class Portal:
 def unit_or(v: Vec3, otherwise: Vec3) -> Vec3:
     """Normalised v, or `otherwise` if v is zero."""
     length = wp.length(v)
-    if length > Real(0.0):
-        return v / length
-    return otherwise
+    return v / length if length > Real(0.0) else otherwise
 
 
 @wp.func
@@ -178,11 +176,8 @@ def normal_beside(shape: HullShape, edge: int, side: int) -> Vec3:
 @wp.func
 def arcs_cross(a0: Vec3, a1: Vec3, b0: Vec3, b1: Vec3) -> bool:
     """Whether the great-circle arcs from a0 to a1 and from b0 to b1, of unit vectors, cross."""
-    across_a = wp.cross(a1, a0)
-    across_b = wp.cross(b1, b0)
-    b0_side = wp.dot(b0, across_a)
-    b1_side = wp.dot(b1, across_a)
-    a0_side = wp.dot(a0, across_b)
+    across_a, across_b = wp.cross(a1, a0), wp.cross(b1, b0)
+    b0_side, b1_side, a0_side = wp.dot(b0, across_a), wp.dot(b1, across_a), wp.dot(a0, across_b)
     a1_side = wp.dot(a1, across_b)
     return b0_side * b1_side < Real(0.0) and a0_side * a1_side < Real(0.0) and b0_side * a1_side > Real(0.0)
 
@@ -199,11 +194,9 @@ def depth_by_faces_and_edges(difference: DifferenceOfHulls) -> Depth:
         result = shallower(difference, hull_point(a, a.normal + face), result)
     for face in range(b.face_count):
         result = shallower(difference, -(difference.rotation * hull_point(b, b.normal + face)), result)
-    edges_a = (a.face - a.edge) / 4
-    edges_b = (b.face - b.edge) / 4
+    edges_a, edges_b = (a.face - a.edge) / 4, (b.face - b.edge) / 4
     for i in range(edges_a):
-        a0 = normal_beside(a, i, 0)
-        a1 = normal_beside(a, i, 1)
+        a0, a1 = normal_beside(a, i, 0), normal_beside(a, i, 1)
         start_a = edge_end(a, i, 0)
         along_a = edge_end(a, i, 1) - start_a
         for j in range(edges_b):

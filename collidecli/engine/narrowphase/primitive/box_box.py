@@ -58,8 +58,7 @@ def collide_box_box(
         exact depth, and also the exact distance if the opposing features' projections along it overlap; else one of the
         closest points is a vertex.
     """
-    a = primitive(BOX, size_a)
-    b = primitive(BOX, size_b)
+    a, b = primitive(BOX, size_a), primitive(BOX, size_b)
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     position = wp.transform_get_translation(pose_b_to_a)
     best = _best_face(size_a, size_b, rotation, position)
@@ -161,13 +160,11 @@ def _best_edges(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, fac
     scale = wp.length(position) + wp.length(size_a) + wp.length(size_b)
     axes = int(3)  # a variable, so that Warp keeps the loop
     for i in range(axes):
-        i1 = (i + 1) % 3
-        i2 = (i + 2) % 3
+        i1, i2 = (i + 1) % 3, (i + 2) % 3
         for j in range(axes):
             square = Real(1.0) - rotation[i, j] * rotation[i, j]
             if square > PARALLEL * PARALLEL:
-                j1 = (j + 1) % 3
-                j2 = (j + 2) % 3
+                j1, j2 = (j + 1) % 3, (j + 2) % 3
                 # Edge i of a times edge j of b: -R[i2, j] along i1 and R[i1, j] along i2.
                 offset = rotation[i1, j] * position[i2] - rotation[i2, j] * position[i1]
                 across = size_a[i1] * wp.abs(rotation[i2, j]) + size_a[i2] * wp.abs(rotation[i1, j])

@@ -116,9 +116,7 @@ def collide_plane_box(
     """
     center = wp.transform_get_translation(pose_b_to_a)
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    x = size_b[0] * rotation[2, 0]
-    y = size_b[1] * rotation[2, 1]
-    z = size_b[2] * rotation[2, 2]
+    x, y, z = size_b[0] * rotation[2, 0], size_b[1] * rotation[2, 1], size_b[2] * rotation[2, 2]
     if center[2] - wp.abs(x) - wp.abs(y) - wp.abs(z) >= max_separation:
         return 0
     count = 0
@@ -141,16 +139,12 @@ def collide_plane_box(
 @wp.func
 def _signed(corner: int, x: Real, y: Real, z: Real) -> Real:
     """Sum of x, y and z with the corner's signs."""
-    total = x
-    if corner & 1 == 0:
-        total = -x
+    total = -x if corner & 1 == 0 else x
     if corner & 2 == 0:
         total -= y
     else:
         total += y
-    if corner & 4 == 0:
-        return total - z
-    return total + z
+    return total - z if corner & 4 == 0 else total + z
 
 
 @wp.func
@@ -231,9 +225,7 @@ def collide_plane_cone(
     aside = wp.cross(axis, lowest)
     count = 0
     for feature in range(5):
-        point = base + _quarter(lowest, aside, feature)
-        if feature == APEX:
-            point = apex
+        point = apex if feature == APEX else base + _quarter(lowest, aside, feature)
         if point[2] < max_separation:
             _emit(out, row + count, point, point[2], feature, 0)
             count += 1
@@ -280,8 +272,7 @@ def collide_plane_convex_mesh(
     up = Vec3(Real(0.0), Real(0.0), Real(1.0))
     down_in_hull = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), up)
     deepest = farthest_vertex(hull, down_in_hull)
-    corner = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
-    code = wp.zeros(shape=MAX_CODES, dtype=int)
+    corner, code = wp.zeros(shape=RIM_COUNT, dtype=Vec3), wp.zeros(shape=MAX_CODES, dtype=int)
     feature = support_feature(hull, down_in_hull)
     if feature.kind != POINT:
         feature_corners(hull, feature, down_in_hull, corner, code)
@@ -353,10 +344,7 @@ def collide_sphere_capsule(
     separation = core_distance - radii
     if separation >= max_separation:
         return 0
-    if core_distance > TOUCHING * size_b[1]:
-        outward = outward / core_distance
-    else:
-        outward = away_from_axis(in_b)
+    outward = outward / core_distance if core_distance > TOUCHING * size_b[1] else away_from_axis(in_b)
     normal = -wp.quat_rotate(rotation, outward)
     emit_contact(out, row, size_a[0] * normal, normal, separation, -1, feature, 0)
     return 1
@@ -589,12 +577,10 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
             rate = capsule.axis[j] - capsule.axis[face] * lean
             half = capsule.half[j] * (Real(1.0) + SLACK)
             if wp.abs(rate) * capsule.half_length > SLACK * half:
-                t_in = (-half - start) / rate
-                t_out = (half - start) / rate
+                t_in, t_out = (-half - start) / rate, (half - start) / rate
                 step = feature_step(j, side_of(rate))
                 if rate < Real(0.0):
-                    t_in = (half - start) / rate
-                    t_out = (-half - start) / rate
+                    t_in, t_out = (half - start) / rate, (-half - start) / rate
                 if t_in > low:
                     low = t_in
                     low_border = face_feature - step
@@ -676,9 +662,7 @@ def _over_edge(capsule: _CapsuleInBox, edge: int, at: Real, edge_feature: int) -
     if wp.abs(at) >= capsule.half[edge]:
         touch.feature_b = edge_feature + feature_step(edge, side_of(at))
     else:
-        touch.feature_a = END_LOW
-        if on_segment > Real(0.0):
-            touch.feature_a = END_HIGH
+        touch.feature_a = END_HIGH if on_segment > Real(0.0) else END_LOW
     return touch
 
 
@@ -768,9 +752,7 @@ def _emit_shared_ends(
         feature_b = SIDE
         if wp.abs(z) < size_a[1]:
             feature_a = SIDE
-            feature_b = END_LOW
-            if (end == 1) == (axis_b[2] > Real(0.0)):
-                feature_b = END_HIGH
+            feature_b = END_HIGH if (end == 1) == (axis_b[2] > Real(0.0)) else END_LOW
         on_a = Vec3(Real(0.0), Real(0.0), z)
         on_b = center_b + (z - center_b[2]) / axis_b[2] * axis_b
         separation = wp.dot(normal, on_b - on_a) - size_a[0] - size_b[0]
