@@ -8,23 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
 
 from collidecli.analysis.labels import LabelRule
-from collidecli.batch.gather_formats import (
-    EPISODES,
-    READ_ME,
-    DoneEpisode,
-    Gathered,
-    folder_name,
-    write_lerobot,
-    write_parquet,
-    write_robomimic,
-    write_tables,
-)
+from collidecli.batch import gather_formats
+from collidecli.batch.gather_formats import EPISODES, READ_ME, DoneEpisode, Gathered, write_parquet, write_tables
 from collidecli.batch.plan import Plan, parquet_bytes
 from collidecli.batch.store import RECORD, Failure, Store, output_folder, read_record, write_record
 from collidecli.batch.work import History, HostThroughput, RunWarning, dataset_hash, recomputed_content, whole_results
@@ -54,10 +44,8 @@ def write_merged_shards(folder: str, gathered: Gathered) -> None:
 
     Raises InputError for episodes of a job whose scenes, options or times differ.
     """
-    for job, of_job in groupby(gathered.episodes, key=lambda done: done.episode.job):
-        os.makedirs(os.path.join(folder, folder_name(job)), exist_ok=True)
-        held = list(of_job)
-        below = os.path.commonpath([os.path.dirname(done.episode.motion) for done in held])
+    for job, held, below in gathered.jobs():
+        os.makedirs(os.path.join(folder, job), exist_ok=True)
         for number, shard in enumerate(_shards(gathered, held)):
             names = [_name(done, below) for done in shard]
             with ExitStack() as stack:
@@ -299,8 +287,8 @@ MANIFEST = "manifest"
 FORMATS: dict[str, Callable[[str, Gathered, NamedPairs], None]] = {
     "merge": lambda folder, gathered, pairs: write_merged_shards(folder, gathered),
     "parquet": lambda folder, gathered, pairs: write_parquet(folder, gathered),
-    "lerobot": write_lerobot,
-    "robomimic": write_robomimic,
+    "lerobot": gather_formats.write_lerobot,
+    "robomimic": gather_formats.write_robomimic,
 }
 """Functions that write a folder, by format."""
 LABELLED = ("lerobot", "robomimic")

@@ -146,6 +146,17 @@ class Gathered:
         if self._progress:
             self._progress(len(self._rows), len(self.episodes))
 
+    def jobs(self) -> Iterator[tuple[str, list[DoneEpisode], str]]:
+        """Name, episodes and folder of each job. Folder: the one that contains all recordings of the job.
+
+        Raises InputError for a name that cannot be that of a folder, in a changed plan.
+        """
+        for job, of_job in groupby(self.episodes, key=lambda done: done.episode.job):
+            if os.path.basename(job) != job or job in (".", "..") or "\0" in job:
+                raise InputError(f"the job '{job}' cannot be the name of a folder", "name", "give the job another name")
+            held = list(of_job)
+            yield job, held, os.path.commonpath([os.path.dirname(done.episode.motion) for done in held])
+
     def most_contacts(self, done: DoneEpisode) -> int:
         """Largest number of rigid contacts of a frame of an episode of one world."""
         with self._path(done) as path, h5py.File(path) as file:
@@ -333,21 +344,12 @@ def write_robomimic(folder: str, gathered: Gathered, pairs: NamedPairs) -> None:
         if not done.episode.demo or not is_hdf5:
             what = "is no demonstration of an HDF5 recording, and robomimic's files consist of them"
             raise InputError(what, done.episode.label, "use --to parquet or --to lerobot")
-    for job, of_job in groupby(gathered.episodes, key=lambda done: done.episode.job):
-        held = list(of_job)
-        below = os.path.commonpath([os.path.dirname(done.episode.motion) for done in held])
+    for job, held, below in gathered.jobs():
         for motion, episodes in groupby(held, key=lambda done: done.episode.motion):
-            path = os.path.join(folder, folder_name(job), os.path.relpath(motion, below))
+            path = os.path.join(folder, job, os.path.relpath(motion, below))
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with h5py.File(path, "w") as file:
                 _write_recording(file, list(episodes), gathered, pairs)
-
-
-def folder_name(job: str) -> str:
-    """The name of a job as that of a folder. Raises InputError for a name that cannot be one, in a changed plan."""
-    if os.path.basename(job) != job or job in (".", "..") or "\0" in job:
-        raise InputError(f"the job '{job}' cannot be the name of a folder", "name", "give the job another name")
-    return job
 
 
 def _write_recording(file: h5py.File, episodes: Sequence[DoneEpisode], gathered: Gathered, pairs: NamedPairs) -> None:

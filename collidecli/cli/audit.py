@@ -14,19 +14,14 @@ import click
 from collidecli.cli import options
 from collidecli.cli.options import Length, PatternPair, Verb, WholeNumber, option, repeated, request_of, streams_of
 from collidecli.cli.run import run_inputs
-from collidecli.cli.several import Job, computed, listed, listed_files
-from collidecli.cli.streams import Pages, check_chart, check_outputs, write_chart
-from collidecli.commands.results import HDF5_ENDINGS
+from collidecli.cli.several import CONTACT_SET, Job, computed, listed, listed_contact_sets
+from collidecli.cli.streams import Pages, Streams, check_chart, check_outputs, write_chart
+from collidecli.commands.results import HDF5_ENDINGS, InputFile, Result
 from collidecli.errors import InputError
 from collidecli.scene.options import ContactOptions
 
 if TYPE_CHECKING:
-    from collidecli.cli.streams import Streams
     from collidecli.commands.audit import AuditRequest
-    from collidecli.commands.results import InputFile, Result
-
-CONTACT_SET = "collide-contacts"
-"""FORMAT of storage.contact_sets.schema, which loads h5py."""
 
 limit = partial(option, section="Limits")
 of_class = partial(repeated, section="Classes of pairs", metavar="GLOB,...")
@@ -126,7 +121,7 @@ def _contact_sets(streams: Streams, inputs: Sequence[str], trajectory: str | Non
     named = (os.path.isdir(word) or options.is_hdf5(word) or word.lower().endswith(HDF5_ENDINGS) for word in inputs)
     if trajectory is not None or not inputs or not all(named):
         return None
-    return listed_files(streams, inputs, (CONTACT_SET,), "contact sets")
+    return listed_contact_sets(streams, inputs)
 
 
 def _several(

@@ -15,7 +15,9 @@ import click
 from collidecli.cli import options
 from collidecli.cli.label import rule_options
 from collidecli.cli.options import DURATION, PatternPair, Verb, WholeNumber, option, request_of, streams_of, together
+from collidecli.cli.streams import Streams
 from collidecli.cli.traj import VerbGroup
+from collidecli.errors import CollideError, InputError, OutputError
 from collidecli.escaping import printable
 from collidecli.scene.text_format import did_you_mean
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from collidecli.batch.plan import EpisodeTable, Job, Plan
     from collidecli.batch.store import Store
     from collidecli.batch.work import ShardReport
-    from collidecli.cli.streams import Streams
     from collidecli.commands.run import RunRequest
 
 
@@ -37,7 +38,6 @@ def job_request(scenes: Sequence[str], given: Mapping[str, Any], where: str) -> 
     """The request of a job for options of `run` by long name, parsed as the command line parses them."""
     from collidecli.cli.run import verb as run_verb
     from collidecli.commands.run import RunRequest
-    from collidecli.errors import InputError
 
     known = {
         name[2:]: parameter
@@ -107,7 +107,6 @@ def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float | No
     """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
     from collidecli.batch.plan import SHARD_SECONDS, EpisodeTable, make_plan, read_jobs, read_plan, write_plan
     from collidecli.batch.store import Store
-    from collidecli.errors import InputError, OutputError
 
     found = read_jobs(jobs, job_request)
     store, held = Store(folder), None
@@ -128,8 +127,6 @@ def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float | No
 
 def _check_shards(plan: Plan, shard_seconds: float | None, folder: str) -> None:
     """Raises InputError where another duration of shards is asked for than that of the plan."""
-    from collidecli.errors import InputError
-
     if shard_seconds not in (None, plan.shard_seconds):
         what = f"is {shard_seconds:g} s, and the shards of the plan in {folder} are of {plan.shard_seconds:g} s"
         raise InputError(what, "--shard-seconds", "leave it out, or replace the plan by collide batch plan --force")
@@ -212,7 +209,6 @@ def execution_options(workers: int, text: str) -> Callable:
 @click.pass_context
 def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any) -> int:
     """Compute every episode that has no contact set yet. JOBS.TOML is planned first."""
-    from collidecli.errors import InputError
     from collidecli.storage.files import is_url
 
     _check_executor(values)
@@ -229,8 +225,6 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
 
 
 def _check_executor(values: Mapping[str, Any]) -> None:
-    from collidecli.errors import InputError
-
     address = values["address"] or values["scheduler_file"]
     if values["executor"] == "processes" and address:
         raise InputError("has no effect on processes", "--address or --scheduler-file", "give --executor dask")
@@ -248,7 +242,6 @@ def _compute(streams: Streams, store: Store, plan: Plan, shards: range | None, v
     from collidecli.batch.gather import state_of
     from collidecli.batch.work import History, whole_results
     from collidecli.engine.scheduler import worker_count
-    from collidecli.errors import CollideError
     from collidecli.report.results import state_table
 
     own = range(plan.shard_count) if shards is None else shards
@@ -290,8 +283,6 @@ def _compute(streams: Streams, store: Store, plan: Plan, shards: range | None, v
 
 
 def _slot(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, int] | None:
-    from collidecli.errors import InputError
-
     try:
         first, count = (int(part) for part in (text or "0/1").split("/"))
         if not 0 <= first < count:
@@ -351,7 +342,6 @@ def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -
 def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     """Compute a sample of the contact sets again and compare their content hashes."""
     from collidecli.batch.gather import verify
-    from collidecli.errors import InputError
     from collidecli.report.results import verify_table
 
     try:

@@ -12,14 +12,12 @@ from collidecli.cli import options
 from collidecli.cli.options import METRES, PatternPair, Verb, WholeNumber, option, request_of, setting, streams_of
 from collidecli.cli.run import run_inputs
 from collidecli.cli.several import Job, computed, listed
-from collidecli.cli.streams import check_chart, write_chart
-from collidecli.commands.results import output_folders, planned_outputs
+from collidecli.cli.streams import Streams, check_chart, write_chart
+from collidecli.commands.results import InputFile, Result, output_folders, planned_outputs
 from collidecli.scene.options import CLEARANCE_THINGS, COMPRESSIONS, SPEED
 
 if TYPE_CHECKING:
-    from collidecli.cli.streams import Streams
     from collidecli.commands.clearance import ClearanceRequest
-    from collidecli.commands.results import InputFile, Result
 
 ENDING = ".clearance.h5"
 BY = "Measure each pair of shapes, each body, or all pairs together. [default: pair; all with --between]"

@@ -5,20 +5,17 @@ from __future__ import annotations
 import os
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from collidecli.cli import options
 from collidecli.cli.options import DEGREES, METRES, SHARE, Verb, WholeNumber, option, repeated, streams_of
-from collidecli.cli.several import Job, computed, listed, listed_files
-from collidecli.cli.streams import Pages, check_outputs, error_parts
+from collidecli.cli.several import Job, computed, listed, listed_contact_sets
+from collidecli.cli.streams import Pages, Streams, check_outputs, error_parts
+from collidecli.commands.results import FAILED, ONLY_A, ONLY_B, ListedInput, Progress, Result, ResultList
 from collidecli.errors import InputError
 from collidecli.scene.options import FRAME_MATCHES
-
-if TYPE_CHECKING:
-    from collidecli.cli.streams import Streams
-    from collidecli.commands.results import Progress, Result
 
 BY_PAIR = "Compare what each set says about each pair in each frame: sets of other engines too."
 BAND = "With --by-pair, least distances that differ by less are equal. [default: 0.1mm]"
@@ -91,7 +88,6 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
 def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any], by_pair: bool) -> int:
     from collidecli.commands.diff import DiffRequest, diff
     from collidecli.commands.diff_pairs import PairDiffRequest, diff_pairs
-    from collidecli.commands.results import FAILED, ListedInput, ResultList
     from collidecli.report.diff import diff_list_verdict, diff_table, diff_verdict, pair_diff_table, pair_diff_verdict
 
     started = time.perf_counter()
@@ -113,14 +109,12 @@ def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str,
 
 def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:
     from collidecli.commands.diff import DiffRequest, diff
-    from collidecli.commands.results import ONLY_A, ONLY_B, ListedInput, ResultList
     from collidecli.report.diff import diff_list_verdict
-    from collidecli.storage.contact_sets.schema import FORMAT
 
     for path, other in ((a, b), (b, a)):
         if not os.path.isdir(path):
             raise InputError(f"is no folder, and {other} is one", path, "compare two folders or two contact sets")
-    found = (listed_files(streams, [folder], (FORMAT,), "contact sets") or () for folder in (a, b))
+    found = (listed_contact_sets(streams, [folder]) or () for folder in (a, b))
     files_a, files_b = ({file.relative: file.path for file in files} for files in found)
     seconds: dict[str, float] = {}
 

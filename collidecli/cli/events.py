@@ -11,14 +11,13 @@ import click
 
 from collidecli.cli import options
 from collidecli.cli.options import PatternPair, Verb, WholeNumber, option, repeated, streams_of
-from collidecli.cli.several import Job, computed, listed, listed_files
-from collidecli.cli.streams import check_outputs
+from collidecli.cli.several import Job, computed, listed, listed_contact_sets
+from collidecli.cli.streams import Streams, check_outputs
+from collidecli.commands.results import InputFile, Progress, Result, write_output
 from collidecli.scene.options import EVENT_ORDERS, EVENT_THINGS
 
 if TYPE_CHECKING:
-    from collidecli.cli.streams import Streams
     from collidecli.commands.events import EventsRequest
-    from collidecli.commands.results import InputFile, Progress, Result
 
 SELECTED = "Selection"
 touch = partial(option, section="Definition of a touch")
@@ -70,10 +69,9 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
     from collidecli.analysis.touches import MergeGap
     from collidecli.commands.event_stream import EventOptions
     from collidecli.commands.events import EventsRequest
-    from collidecli.storage.contact_sets.schema import FORMAT
 
     streams = streams_of(ctx)
-    several = listed_files(streams, contact_sets, (FORMAT,), "contact sets")
+    several = listed_contact_sets(streams, contact_sets)
     inputs = [file.path for file in several] if several is not None else list(contact_sets)
     outputs, force = {name: values.pop(name) for name in FILES}, values.pop("force")
     check_outputs(outputs, "two of --csv, --parquet, --dot", force, inputs)
@@ -94,7 +92,6 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
 
 def _one(streams: Streams, request: EventsRequest, outputs: dict[str, str]) -> int:
     from collidecli.commands.events import events
-    from collidecli.commands.results import write_output
     from collidecli.report.results import events_table, touch_dot
 
     with streams.progress("reading") as progress:

@@ -13,6 +13,8 @@ import click
 from collidecli.cli import options
 from collidecli.cli.options import Length, Verb, WholeNumber, option, repeated, request_of, streams_of
 from collidecli.cli.streams import Pages, check_outputs
+from collidecli.commands.results import PAGE_ENDINGS, check_ending, write_output
+from collidecli.errors import extra_module
 from collidecli.scene.options import EngineOptions
 
 ENGINES = "mujoco, newton, coal, fcl, drake, bullet, dart, rapier; adapter.py; or what one wrote, rows.npz or set.h5."
@@ -65,8 +67,6 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """
     from collidecli.commands.engine_sets import check_engines
     from collidecli.commands.fidelity import FidelityRequest, check_repro_folder, fidelity, write_repros
-    from collidecli.commands.results import PAGE_ENDINGS, check_ending, write_output
-    from collidecli.errors import extra_module
     from collidecli.report.fidelity import fidelity_page, fidelity_table, fidelity_verdict
 
     streams, force = streams_of(ctx), values["force"]

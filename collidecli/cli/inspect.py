@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import click
 
 from collidecli.cli.options import Verb, cache_options, option, option_group, scene_options, setting, streams_of
 from collidecli.cli.several import Job, computed, listed, listed_files
-
-if TYPE_CHECKING:
-    from collidecli.commands.results import Result
+from collidecli.commands.results import RECORDING_ENDINGS, Result
+from collidecli.scene.options import DEFAULT_CACHE_LIMIT, SceneOptions
 
 EPILOG = """\b
 collide inspect robot.xml --why left_hand torso
@@ -34,14 +34,10 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     For a recording: its kind, bodies, frames and worlds, and the options that `run` needs for it. Several files, a
     folder of recordings and contact sets, or a pattern such as 'demos/*.h5': a row for each.
     """
-    from functools import partial
-
     from collidecli.commands.check import CHECKED
     from collidecli.commands.inspect import inspect_file
-    from collidecli.commands.results import RECORDING_ENDINGS
     from collidecli.importers.mesh_files import parts_kept_in
     from collidecli.report.runs import inspect_table
-    from collidecli.scene.options import DEFAULT_CACHE_LIMIT, SceneOptions
     from collidecli.storage.process_activity import limited_reading, reading
 
     streams = streams_of(ctx)

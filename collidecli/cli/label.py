@@ -10,15 +10,13 @@ import click
 
 from collidecli.cli import options
 from collidecli.cli.options import Length, PatternPair, Verb, WholeNumber, option, repeated, streams_of, together
-from collidecli.cli.several import Job, computed, listed, listed_files
-from collidecli.cli.streams import check_chart, write_chart
-from collidecli.commands.results import InputFile, check_output
+from collidecli.cli.several import Job, computed, listed, listed_contact_sets
+from collidecli.cli.streams import Streams, check_chart, write_chart
+from collidecli.commands.results import InputFile, Progress, Result, check_output
 from collidecli.scene.options import LABEL_THINGS
 
 if TYPE_CHECKING:
-    from collidecli.cli.streams import Streams
     from collidecli.commands.label import LabelRequest
-    from collidecli.commands.results import Progress, Result
 
 LABELLED, TOUCH, OUTPUT = "What is labelled", "Definition of a label", "Output"
 SENSORS = "Label these: bodies, or shapes with --by shapes. [default: all that move]"
@@ -63,7 +61,6 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
     """
     from collidecli.commands.label import LabelOptions, LabelRequest, label
     from collidecli.report.results import label_table
-    from collidecli.storage.contact_sets.schema import FORMAT
 
     streams = streams_of(ctx)
     output, first, force, world = (values.pop(name) for name in ("output", "first", "force", "world"))
@@ -74,7 +71,7 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
             raise click.UsageError("--between is for --sensors and --partners, and one of them is given too.")
         values["sensors"], values["partners"] = ([pattern] for pattern in between)
     chart = values.pop("chart")
-    several = listed_files(streams, contact_sets, (FORMAT,), "contact sets")
+    several = listed_contact_sets(streams, contact_sets)
     contacts = contact_sets[0]
     if chart is not None:
         if several is not None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from collidecli.cli.streams import Streams, variable_of
+from collidecli.cli.streams import Streams, source_of
 from collidecli.errors import InputError
 from collidecli.scene import options as declarations
 from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
@@ -458,12 +458,8 @@ def _source(error: InputError, ctx: click.Context) -> str:
         return ""
     words = set(re.findall(r"[a-z_]+", f"{error.where} {error.what}".replace("--", "").replace("-", "_")))
     for parameter in ctx.command.params:
-        if parameter.name in words:
-            source = ctx.get_parameter_source(parameter.name)
-            if source == click.core.ParameterSource.DEFAULT_MAP:
-                return str(ctx.meta.get("collide.config", CONFIG_FILE))
-            if source == click.core.ParameterSource.ENVIRONMENT:
-                return variable_of(parameter, ctx)
+        if parameter.name in words and (source := source_of(parameter, ctx)):
+            return source
     return ""
 
 

@@ -11,6 +11,7 @@ import click
 
 from collidecli.cli import options
 from collidecli.cli.options import Verb, WholeNumber, option, repeated, request_of, scenes_and_recording, streams_of
+from collidecli.commands.results import check_ending, check_hdf5_output, check_output, check_trace
 from collidecli.errors import InputError
 from collidecli.scene.options import SPEED
 
@@ -51,8 +52,6 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     The times exclude loading and compiling. With --devices each device is timed in turn. The exit code is 1 if the
     contacts of the broad phases are not bit-identical.
     """
-    from collidecli.commands.results import check_ending, check_hdf5_output, check_output, check_trace
-
     streams = streams_of(ctx)
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
     if values["devices"] and values["device"]:

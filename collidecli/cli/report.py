@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from collidecli.cli import options
 from collidecli.cli.options import METRES, Verb, option, repeated, streams_of, together
-from collidecli.cli.several import Job, computed, listed, listed_files
-from collidecli.commands.results import InputFile, output_folders, planned_outputs
+from collidecli.cli.several import Job, computed, listed, listed_contact_sets
+from collidecli.cli.streams import Streams
+from collidecli.commands import results
+from collidecli.commands.results import InputFile, Progress, Result
 from collidecli.scene.text_format import plural
-
-if TYPE_CHECKING:
-    from collidecli.cli.streams import Streams
-    from collidecli.commands.results import Progress, Result
 
 SELECTED, AGAINST, OUTPUT = "Selection", "Compared with a baseline", "Output"
 SHALLOW = "Ignore missing and extra contacts this close to the gap."
@@ -76,16 +74,14 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     packages of `pip install 'collidecli[plots]'`.
     """
     from collidecli.commands.report import check_selection
-    from collidecli.commands.results import PAGE_ENDINGS, check_ending, check_output
     from collidecli.report.charts import require_matplotlib
     from collidecli.report.results import report_table
-    from collidecli.storage.contact_sets.schema import FORMAT
 
     streams = streams_of(ctx)
     if not values["against"] and (values["atol"] or values["rtol"] or values["ignore_shallow"] is not None):
         raise click.UsageError("--atol, --rtol and --ignore-shallow need --against.")
     output, force, skip_existing = (values.pop(name) for name in ("output", "force", "skip_existing"))
-    several = listed_files(streams, files, (FORMAT,), "contact sets")
+    several = listed_contact_sets(streams, files)
     if several is not None:
         return _several_pages(streams, several, output, force, skip_existing, values)
     if skip_existing:
@@ -93,8 +89,8 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     (file,) = files
     output, request = output or f"{Path(file).stem}{ENDING}", requested(file, values)
     check_selection(request)
-    check_output(output, force, (file, *(values[name] for name in ("against", *FOR_ONE_PAGE))))
-    check_ending(output, PAGE_ENDINGS, "a page")
+    results.check_output(output, force, (file, *(values[name] for name in ("against", *FOR_ONE_PAGE))))
+    results.check_ending(output, results.PAGE_ENDINGS, "a page")
     require_matplotlib()
     with streams.progress("reading") as progress:
         result = _page(request, output, force, progress)
@@ -112,22 +108,21 @@ def _several_pages(
     if any(values[name] for name in ("against", *FOR_ONE_PAGE)):
         what = "--against, --profile, --audit, --labels and --clearance are for one page"
         raise click.UsageError(f"{what}; collide diff A/ B/ compares two folders.")
-    planned = planned_outputs(folder, files, ENDING, force, skip)
+    planned = results.planned_outputs(folder, files, ENDING, force, skip)
     require_matplotlib()
     jobs = [Job(file.path, *output, file.name) for file, output in zip(files, planned, strict=True)]
 
     def compute(job: Job, progress: Progress) -> Result:
         return _page(requested(job.name, values), job.output or "", force, progress)
 
-    with output_folders(job.output or "" for job in jobs if not job.is_skipped):
+    with results.output_folders(job.output or "" for job in jobs if not job.is_skipped):
         return listed(streams, "report", computed(streams, jobs, compute, "reading"))
 
 
 def _page(request: Any, output: str, force: bool, progress: Progress) -> Result:
     from collidecli.commands.report import report
-    from collidecli.commands.results import write_output
     from collidecli.report.report_page import report_page
 
     result = report(replace(request, subsets=True), progress)
-    write_output(output, report_page(result.as_dict()).encode(), force)
+    results.write_output(output, report_page(result.as_dict()).encode(), force)
     return replace(result, output=output)

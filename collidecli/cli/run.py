@@ -12,8 +12,9 @@ import click
 from collidecli.cli import options
 from collidecli.cli.options import Verb, VerbOption, option, repeated, request_of, scenes_and_recording, setting
 from collidecli.cli.several import Job, computed, listed, listed_files
+from collidecli.cli.streams import Streams
 from collidecli.commands import results
-from collidecli.commands.results import InputFile, input_files, output_folders
+from collidecli.commands.results import InputFile, Result, input_files, output_folders
 from collidecli.errors import InputError
 from collidecli.scene.options import CACHE, CONTACT_FORMATS, CONTACTS, HYDRO, SPEED, STEPS
 from collidecli.scene.text_format import plural
@@ -22,8 +23,6 @@ from collidecli.storage.input_files import bag_format
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from collidecli.cli.streams import Streams
-    from collidecli.commands.results import Result
     from collidecli.commands.scenes import SceneCache
     from collidecli.report.progress import FrameProgress
 
@@ -84,8 +83,6 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     With several recordings, each is a run with an output of its own, named after it; with --each, so is each scene. One
     that fails does not stop the others.
     """
-    from collidecli.commands.results import check_hdf5_output, check_trace
-
     streams = options.streams_of(ctx)
     _check_options(ctx, values)
     inputs = run_inputs(streams, scenes, values["trajectory"], values["each"])
@@ -99,9 +96,10 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     if folder:
         output = os.path.join(folder, options.default_output((trajectory,) if trajectory else scenes, None, ENDING))
     with output_folders([output] if folder else ()):
-        check_hdf5_output(output, "a contact set", values["force"], (*scenes, trajectory))  # before slow imports
+        sources, force = (*scenes, trajectory), values["force"]
+        results.check_hdf5_output(output, "a contact set", force, sources)  # before slow imports
         if values["trace"]:
-            check_trace(values["trace"], values["force"], (*scenes, trajectory))
+            results.check_trace(values["trace"], force, sources)
         with streams.progress("colliding", "loading", kernels=not values["engine"]) as progress:
             result = _run(values, scenes, output, trajectory, progress)
     streams.result(result, _table)

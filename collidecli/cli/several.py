@@ -6,17 +6,17 @@ import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from collidecli.cli.stop import Stopped
 from collidecli.cli.streams import INTERNAL_ERROR, Streams, described_error, error_parts
-from collidecli.commands.results import HDF5_ENDINGS, InputFile, input_files, names_several, sorted_by_kind
+from collidecli.commands import results
+from collidecli.commands.results import DONE, FAILED, HDF5_ENDINGS, SKIPPED, InputFile, ListedInput, Result
 from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.scene.text_format import plural
 
-if TYPE_CHECKING:
-    from collidecli.commands.results import ListedInput, Result
-
+CONTACT_SET = "collide-contacts"
+"""FORMAT of storage.contact_sets.schema, which loads h5py."""
 FEW = 3
 """Number of files of a folder that a warning names."""
 
@@ -47,8 +47,6 @@ def computed(
         doing, before, kernels: work on one input, and the work before its first frame, see `Streams.progress`.
     Raises OutputError, which would repeat for the others, Interrupted and Stopped.
     """
-    from collidecli.commands.results import DONE, SKIPPED, ListedInput
-
     for number, job in enumerate(jobs, 1):
         if job.is_skipped:
             yield ListedInput(input=job.name, state=SKIPPED, output=job.output)
@@ -65,8 +63,6 @@ def computed(
 
 def _failed(streams: Streams, job: Job, error: Exception) -> ListedInput:
     """The outcome of a job that raised an error, which is printed. Raises an error that ends the whole list."""
-    from collidecli.commands.results import FAILED, ListedInput
-
     if streams.is_stopping():  # a library may replace the exception of the signal handler
         raise Stopped from error
     if streams.verbose:
@@ -95,10 +91,9 @@ def listed(
     collide itself; else 1. is_good: whether the result of an input, as dictionary, is without a fault or difference.
     more: of `ResultList`.
     """
-    from collidecli.commands.results import FAILED, SKIPPED, ResultList
     from collidecli.report.diff import list_table
 
-    found = ResultList(verb=verb, items=list(items), more=more or {})
+    found = results.ResultList(verb=verb, items=list(items), more=more or {})
     streams.result(found, list_table)
     failed = [item for item in found.items if item.state == FAILED]
     if any((item.error or {}).get("exit_code") == INTERNAL_ERROR for item in failed):
@@ -117,12 +112,12 @@ def listed_files(
     out: those of other formats of collide than `formats`.
     what: the wanted files, a noun in the plural. Raises the errors of `input_files` and `sorted_by_kind`.
     """
-    if not names_several(words):
+    if not results.names_several(words):
         return None
     batches = [word for word in words if os.path.isfile(os.path.join(word, PLAN))]
     of_batches = [file for batch in batches for file in _batch_files(streams, batch)]
     words = [word for word in words if word not in batches]
-    files, left_out = sorted_by_kind([*of_batches, *input_files(words, endings)], formats, what)
+    files, left_out = results.sorted_by_kind([*of_batches, *results.input_files(words, endings)], formats, what)
     if left_out:
         names = ", ".join(file.path for file in left_out[:FEW])
         more = f" and {len(left_out) - FEW} more" if len(left_out) > FEW else ""
@@ -131,6 +126,11 @@ def listed_files(
             f"{plural(len(left_out), 'file')} of a folder {be} left out, as they are not {what}: {names}{more}"
         )
     return files
+
+
+def listed_contact_sets(streams: Streams, words: Sequence[str]) -> list[InputFile] | None:
+    """`listed_files` of contact sets."""
+    return listed_files(streams, words, (CONTACT_SET,), "contact sets")
 
 
 PLAN = "plan.parquet"

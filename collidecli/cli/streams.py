@@ -231,17 +231,18 @@ def usage_message(error: click.ClickException) -> str:
     if given is not None and isinstance(param, click.Option) and isinstance(param.type, click.Choice):
         hint = did_you_mean(given[1], [str(each) for each in param.type.choices], "")
         text += f"\n  {hint}" if hint else ""
-    if param is not None and param.name:
-        source = ctx.get_parameter_source(param.name)
-        if source == click.core.ParameterSource.DEFAULT_MAP:
-            text += f"\n  the value is from {ctx.meta.get('collide.config', 'the configuration file')}"
-        elif source == click.core.ParameterSource.ENVIRONMENT:
-            text += f"\n  the value is from {variable_of(param, ctx)}"
+    if param is not None and (source := source_of(param, ctx)):
+        text += f"\n  the value is from {source}"
     return f"{text}\n  {ctx.command_path} --help shows the options"
 
 
-def variable_of(param: click.Parameter, ctx: click.Context) -> str:
-    """Name of the environment variable that has set a parameter."""
+def source_of(param: click.Parameter, ctx: click.Context) -> str:
+    """The configuration file or environment variable that has set a parameter; "" for a flag or a default."""
+    source = ctx.get_parameter_source(param.name or "")
+    if source == click.core.ParameterSource.DEFAULT_MAP:
+        return str(ctx.meta["collide.config"])
+    if source != click.core.ParameterSource.ENVIRONMENT:
+        return ""
     own = f"{ctx.auto_envvar_prefix}_{str(param.name).upper()}"
     named = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
     return next((name for name in (*named, own) if name in os.environ), "an environment variable")

@@ -10,21 +10,11 @@ import numpy as np
 
 from collidecli.analysis.patterns import NamedItems, chosen_rows
 from collidecli.errors import InputError
+from collidecli.scene import tables
 from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing
 from collidecli.scene.motion import Episodes
 from collidecli.scene.shape_config import Material, Materials
-from collidecli.scene.tables import (
-    OPTIONAL_COLUMNS,
-    RIGID_COLUMNS,
-    RIGID_CONTACTS,
-    TABLES_BY_NAME,
-    Column,
-    ContactBlock,
-    GroupRows,
-    consecutive_groups,
-    entries_of,
-    shapes_of,
-)
+from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, Column, ContactBlock, GroupRows, entries_of
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.check import check_group_rows
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, rows_of_cells, spans
@@ -71,7 +61,7 @@ class SelectedContacts:
     @cached_property
     def shape_columns(self) -> tuple[str, ...]:
         """The columns that number shapes."""
-        return next((TABLES_BY_NAME[name].shapes for name in self.group.references.values()), self.group.shapes)
+        return next((tables.TABLES_BY_NAME[name].shapes for name in self.group.references.values()), self.group.shapes)
 
     @cached_property
     def episodes(self) -> Episodes | None:
@@ -119,7 +109,7 @@ class SelectedContacts:
                 rows = groups[self.group.name]
                 columns = {name: values for name, values in rows.columns.items() if name in names}
                 if any(name in names for name in self.shape_columns):
-                    columns |= dict(zip(self.shape_columns, shapes_of(groups, self.group.name), strict=True))
+                    columns |= dict(zip(self.shape_columns, tables.shapes_of(groups, self.group.name), strict=True))
                 for name, target in self.group.references.items():
                     if name in columns:
                         columns[name] = columns[name] + int(self._needed[target].row_starts(first, first)[0])
@@ -191,7 +181,7 @@ def rows_of_block(block: ContactBlock, rows: np.ndarray) -> ContactBlock:
 def _joined(first: int, blocks: Sequence[ContactBlock]) -> ContactBlock:
     if len(blocks) == 1:
         return ContactBlock(first, blocks[0].cell_counts, blocks[0].columns, blocks[0].groups)
-    groups = consecutive_groups([block.groups for block in blocks])
+    groups = tables.consecutive_groups([block.groups for block in blocks])
     columns = {name: np.concatenate([block.columns[name] for block in blocks]) for name in blocks[0].columns}
     return ContactBlock(first, np.concatenate([block.cell_counts for block in blocks]), columns, groups)
 
@@ -248,7 +238,7 @@ class Surfaces:
         self.names: tuple[str, ...] = RULE_COLUMNS[rule] if rule else MARGINS
         pairs, of_pairs = np.stack([forced.shape0, forced.shape1], axis=1), contacts.forced_materials
         self._mixing = ContactMixing(rule or "combine", materials, shapes.margin, pairs, forced.margin, of_pairs)
-        self._columns = {column.name: column for column in OPTIONAL_COLUMNS}
+        self._columns = {column.name: column for column in tables.OPTIONAL_COLUMNS}
 
     def of(self, name: str, shape0: np.ndarray, shape1: np.ndarray, dtype: str = "") -> np.ndarray:
         """One of `names` for contacts of shape0 [n] and shape1 [n]; `dtype` "" is the column's type."""

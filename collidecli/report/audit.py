@@ -118,13 +118,15 @@ CHECK_COLUMNS: list[Column] = [
     ("limit", "right", check_limit),
     ("pairs", "right", lambda one: count(one["pairs"])),
     ("deepest", "right", lambda one: length(one["deepest"])),
+    ("failing", "right", lambda one: count(one["failing"])),
 ]
 
 
 def audit_verdict(result: ResultDict, seconds: float) -> Verdict:
     """The verdict of collide.audit/1. seconds: duration of the audit."""
     result = printable_values(result)
-    checks = [[*(text(one) for _, _, text in CHECK_COLUMNS), _state(one)] for one in result["checks"]]
+    columns = [*CHECK_COLUMNS[:-1], ("result", "left", _state)]
+    checks = [[text(one) for _, _, text in columns] for one in result["checks"]]
     failing = [one for one in result["pairs"] if one["exceeds"]]
     pairs = [
         [
@@ -137,7 +139,7 @@ def audit_verdict(result: ResultDict, seconds: float) -> Verdict:
         f"collide audit: {'passed' if result['passed'] else 'failed'}",
         [markdown_text(audit_words(result))],
         [markdown_text(f"Usable frames: {usable_text(result)}")],
-        markdown_rows([*(title for title, _, _ in CHECK_COLUMNS), "result"], checks),
+        markdown_rows([title for title, _, _ in columns], checks),
         markdown_rows(["shape 0", "shape 1", "deepest", "frame", "world", "frames over"], pairs),
         [more_text(len(failing) - MOST_ROWS)] if len(failing) > MOST_ROWS else [],
         [f"- note: {markdown_text(note)}" for note in result["warnings"]],
@@ -156,8 +158,7 @@ def _state(check: ResultDict) -> str:
 
 def audit_table(first: int, result: ResultDict) -> RenderableType:
     """Tables of collide.audit/1: the verdict, the checks and the deepest pairs. first: number of pairs."""
-    failing: Column = ("failing", "right", lambda one: count(one["failing"]))
-    checks = rows_table([*CHECK_COLUMNS, failing], result["checks"])
+    checks = rows_table(CHECK_COLUMNS, result["checks"])
     words = verdict_text(audit_words(result), result["passed"])
     parts: list[RenderableType] = [words, Text(), _summary(result), checks]
     if result["pairs"] and first:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from collidecli.escaping import markdown_text, printable_values
 from collidecli.report.charts import Canvas, ChartKind, value_map
-from collidecli.report.report_page import html_page, page_charts, part, section, table
+from collidecli.report.report_page import columns_table, html_page, page_charts, part, section
 from collidecli.report.tables import (
     Column,
     Finding,
@@ -316,7 +316,7 @@ def fidelity_page(result: ResultDict, repros: Sequence[Any], view: str = "") -> 
             section("map", "Wrong answers", maps["wrong"], lead=lead),
             section("depths", "True and reported depths", maps["depths"], lead=POINTS),
             *_worst(list(zip(result["worst"], repros, strict=True)), view),
-            section("errors", "Errors", part(table=_listing("Errors", shown, result["rows"]))),
+            section("errors", "Errors", part(table=columns_table("Errors", shown, result["rows"]))),
             section("source", "Source", part(properties=_source(result)), part(lines=result["warnings"])),
         ],
     )
@@ -335,17 +335,12 @@ def _worst(found: Sequence[tuple[ResultDict, Any]], view: str) -> list[dict[str,
     columns: list[Column] = [*worst_columns(0), ("repro", "left", itemgetter("repro"))]
     lines = [f"{one['repro']}: {one['no_repro']}" for one, _ in found if one["no_repro"]]
     repros = part(heading="Repros", lines=lines, files=[file for _, repro in found for file in repro.files])
-    listed = _listing("Worst answers", columns, [one for one, _ in found])
+    listed = columns_table("Worst answers", columns, [one for one, _ in found])
     if view:
         listed["columns"].append({"title": "view", "right": False})
         for row, (one, _) in zip(listed["rows"], found, strict=True):
             row.append({"text": "both contacts", "link": f"{view}#{_fragment(one)}"})
     return [section("worst", "Worst answers", part(table=listed), repros, lead=PROOF)]
-
-
-def _listing(name: str, columns: Sequence[Column], rows: Sequence[ResultDict]) -> dict[str, Any]:
-    titles = [title + (">" if side == "right" else "") for title, side, _ in columns]
-    return table(name, titles, [[text(one) for _, _, text in columns] for one in rows])
 
 
 def _source(result: ResultDict) -> list[tuple[str, str, bool]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from collidecli.errors import InputError
 from collidecli.escaping import printable_values
-from collidecli.report.audit import CHECKS, audit_words, check_limit, findings, usable_text
+from collidecli.report.audit import CHECK_COLUMNS, CHECKS, audit_words, findings, usable_text
 from collidecli.report.charts import (
     BEFORE,
     NARROW,
@@ -28,21 +28,21 @@ from collidecli.report.charts import (
     time_axis,
     with_hovers,
 )
-from collidecli.report.diff import KINDS, cell_text, deviation, frame_lines, group_lines, model_line, verdict
-from collidecli.report.results import group_figures, label_rule
+from collidecli.report.diff import FIELDS, KINDS, cell_text, frame_lines, group_lines, model_line, verdict
+from collidecli.report.results import group_figures, label_columns, label_rule
 from collidecli.report.tables import (
+    STAGE_COLUMNS,
+    Column,
     ResultDict,
     length,
     moment,
     more_text,
     pair_labels,
     percent,
-    quantity,
     rate,
     seconds,
     seconds_text,
     short_names,
-    speed,
 )
 from collidecli.scene.options import changed_options
 from collidecli.scene.tables import group_words
@@ -59,6 +59,12 @@ def table(name: str, columns: str | Sequence[str], rows: Iterable[Sequence[str]]
     given = columns.split(",") if isinstance(columns, str) else columns
     titles = [{"title": one.rstrip(">"), "right": one.endswith(">")} for one in given]
     return {"name": name, "columns": titles, "rows": [list(row) for row in rows], "more": more}
+
+
+def columns_table(name: str, columns: Sequence[Column], rows: Iterable[ResultDict]) -> dict[str, Any]:
+    """A table for the template of the columns that a terminal has."""
+    titles = [title + (">" if side == "right" else "") for title, side, _ in columns]
+    return table(name, titles, [[text(row) for _, _, text in columns] for row in rows])
 
 
 def part(**given: Any) -> dict[str, Any]:
@@ -80,10 +86,6 @@ MAX_PAIRS = 12
 def _audit(found: ResultDict) -> dict[str, Any]:
     """Depth over time with limits and the mask, the checks, the findings and the deepest pairs of collide.audit/1."""
     lead = f"{audit_words(found).capitalize()}. Usable frames: {usable_text(found)}; the others are shaded."
-    checks = [
-        (CHECKS[one["name"]], check_limit(one), count(one["pairs"]), length(one["deepest"]), count(one["failing"]))
-        for one in found["checks"]
-    ]
     failures = [line for one in findings(found) for line in one.lines]
     pairs = [
         (
@@ -93,7 +95,7 @@ def _audit(found: ResultDict) -> dict[str, Any]:
         for one in found["pairs"][:MAX_PAIRS]
     ]  # fmt: skip
     columns, more = "pair,check,deepest>,in frame>,frames>,over limit>", more_text(len(found["pairs"]) - MAX_PAIRS)
-    parts = [part(chart="audit"), part(table=table("Checks", "check,limit>,pairs>,deepest>,failing>", checks))]
+    parts = [part(chart="audit"), part(table=columns_table("Checks", CHECK_COLUMNS, found["checks"]))]
     parts += [part(heading="Findings", lines=failures)] if failures else []
     parts += [part(heading="Deepest pairs", table=table("Deepest pairs", columns, pairs, more))] if pairs else []
     return section("audit", "Audit", *parts, lead=lead)
@@ -105,13 +107,9 @@ def _labels(found: ResultDict) -> dict[str, Any]:
     lead += f"; a column is {plural(per_bin, 'frame')}." if per_bin > 1 else "."
     if len(found["listed"]) < found["pairs"]:
         lead += f" {len(found['listed'])} of {plural(found['pairs'], 'pair')} are shown."
-    rows = []
-    for one in found["listed"]:
-        row = [f"{one['sensor']} and {one['partner']}", count(one["cells"]), percent(one["share"])]
-        row.append(quantity(one["least_distance"], length))
-        rows.append([*row, speed(one.get("mean_slip"))] if options["slip"] else row)
-    columns = "pair,frames>,share>,distance>" + (",mean slip>" if options["slip"] else "")
-    parts = [part(table=table("Labels", columns, rows))] if rows else []
+    pair: Column = ("pair", "left", lambda one: f"{one['sensor']} and {one['partner']}")
+    labelled = columns_table("Labels", [pair, *label_columns(options)], found["listed"])
+    parts = [part(table=labelled)] if found["listed"] else []
     return section("labels", "Labels", part(chart="labels"), *parts, lead=lead)
 
 
@@ -310,11 +308,7 @@ def _difference(found: ResultDict) -> dict[str, Any]:
         more = more_text(found["pairs"]["differing"] - len(listed))
         of_pairs = table("Differences by pair", "pair,missing>,extra>,changed>,first in", pairs, more)
         parts += [part(heading="By pair", chart="differences"), part(table=of_pairs)]
-    fields = [
-        (f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"]))
-        for f in found["fields"]
-        if f["differing"]
-    ]
+    fields = [[text(one) for _, _, text in FIELDS] for one in found["fields"] if one["differing"]]
     if fields:
         of_fields = table("Deviations of fields", "field,different>,changed>,largest>", fields)
         parts += [part(heading="By field", chart="deviations"), part(table=of_fields)]
@@ -396,11 +390,7 @@ def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
                 for b in result["depths"]
             ],
         ),
-        "stages": table(
-            "Stages of the run",
-            "stage,time>,calls>",
-            [(one["stage"].replace("_", " "), seconds(one["seconds"]), count(one["calls"])) for one in stages],
-        ),
+        "stages": columns_table("Stages of the run", STAGE_COLUMNS, stages),
         "phases": table(
             "Broad phases",
             "broad phase,candidates>,with contacts>,contacts>,time of the engine>",

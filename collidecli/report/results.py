@@ -214,16 +214,20 @@ def label_table(result: ResultDict) -> RenderableType:
         _written(result),
         *([("written", result["chart"])] if result.get("chart") else []),
     ]
-    columns: list[Column] = [
-        ("sensor", "left", itemgetter("sensor")),
-        ("partner", "left", itemgetter("partner")),
+    names: list[Column] = [(name, "left", itemgetter(name)) for name in ("sensor", "partner")]
+    columns = [*names, *label_columns(options)]
+    summary, more = name_value_table(rows), more_text(result["pairs"] - len(result["listed"]))
+    return Group(summary, rows_table(columns, result["listed"], more)) if result["listed"] else summary
+
+
+def label_columns(options: ResultDict) -> list[Column]:
+    """The columns of a pair of collide.label/1, without its names."""
+    return [
         ("frames", "right", lambda one: count(one["cells"])),
         ("share", "right", lambda one: percent(one["share"])),
         ("distance", "right", lambda one: quantity(one["least_distance"], length)),
-        *([("mean slip", "right", lambda one: speed(one["mean_slip"]))] if options["slip"] else []),
+        *([("mean slip", "right", lambda one: speed(one.get("mean_slip")))] if options["slip"] else []),
     ]
-    summary, more = name_value_table(rows), more_text(result["pairs"] - len(result["listed"]))
-    return Group(summary, rows_table(columns, result["listed"], more)) if result["listed"] else summary
 
 
 def label_rule(options: ResultDict) -> str:

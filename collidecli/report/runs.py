@@ -13,6 +13,7 @@ from rich.text import Text
 
 from collidecli.report.fidelity import engine_text
 from collidecli.report.tables import (
+    STAGE_COLUMNS,
     Column,
     Fitting,
     Listing,
@@ -36,10 +37,6 @@ from collidecli.scene.tables import GROUPS_BY_NAME, group_words
 from collidecli.scene.text_format import count, memory, plural
 
 OUTSIDE_RUN = ("load", "compile")
-STAGE_COLUMNS: list[Column] = [
-    ("stage", "left", lambda stage: stage["stage"].replace("_", " ")),
-    ("time", "right", lambda stage: seconds(stage["seconds"])),
-]
 
 
 def run_table(result: ResultDict) -> RenderableType:
@@ -140,7 +137,7 @@ def _stage_table(result: ResultDict) -> Table:
     of_run, others = _stages(result)
     total = sum(stage["seconds"] for stage in of_run) or 1.0
     share: Column = ("share", "right", lambda stage: percent(stage["seconds"] / total))
-    table = rows_table([*STAGE_COLUMNS, share], [stage for stage in of_run if stage["calls"]])
+    table = rows_table([*STAGE_COLUMNS[:2], share], [stage for stage in of_run if stage["calls"]])
     table.add_section()
     for stage in others:
         table.add_row(stage["stage"], seconds(stage["seconds"]), "")
@@ -471,9 +468,7 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         parts.append(_ranges_table(result["optional_columns"]))
     parts += [_ranges_table(held["columns"], name) for name, held in result["groups"].items() if held["rows"]]
     if result["timing"].get("stages"):
-        calls: Column = ("calls", "right", lambda stage: count(stage["calls"]))
-        stages = [stage for stage in result["timing"]["stages"] if stage["calls"]]
-        parts.append(rows_table([*STAGE_COLUMNS, calls], stages))
+        parts.append(rows_table(STAGE_COLUMNS, [one for one in result["timing"]["stages"] if one["calls"]]))
     return Group(*parts)
 
 

@@ -151,6 +151,14 @@ Column = tuple[str, str, Callable[[Any], str]]
 """Title, side as in `listing`, and text of a row."""
 
 
+STAGE_COLUMNS: list[Column] = [
+    ("stage", "left", lambda stage: stage["stage"].replace("_", " ")),
+    ("time", "right", lambda stage: seconds(stage["seconds"])),
+    ("calls", "right", lambda stage: count(stage["calls"])),
+]
+"""Columns of the stages of a run."""
+
+
 def rows_table(columns: Sequence[Column], rows: Iterable[Any], *more: str) -> Listing:
     """A `listing` with a row for each of `rows`. more: the cells of a last row, about rows that are not listed."""
     table, rows = listing(*(column[:2] for column in columns)), [*rows]

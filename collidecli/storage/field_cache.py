@@ -14,9 +14,7 @@ import json
 import math
 import os
 import re
-import secrets
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +22,11 @@ from pathlib import Path
 import numpy as np
 
 from collidecli.scene.options import DEFAULT_CACHE_LIMIT
+from collidecli.temporary_folders import TemporaryFolder
 
 MAGIC = b"collide field 1\n"
-SUFFIX, PARTIAL = ".sdf", ".partial"
+SUFFIX = ".sdf"
 FOLDER = "fields"
-STALE_SECONDS = 3600.0
-"""Age from which an incomplete file belongs to an ended process."""
 HEADER_LIMIT = 1 << 16
 _NUMBERS = re.compile("[<>|][fi][1248]")
 """NumPy's names of the types that an entry may have."""
@@ -95,21 +92,21 @@ class FieldCache:
             if self.limit:
                 self.notes.append(f"{self.folder}: an entry of {size} bytes is over the cache's limit, and not kept")
             return
-        path = self.folder / f"{key}{SUFFIX}"
-        partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            try:
-                with open(partial, "xb") as file:
-                    for part in parts:
-                        file.write(part)
-                os.replace(partial, path)
-            finally:
-                partial.unlink(missing_ok=True)
+            with TemporaryFolder("entry", str(self.folder)) as made:
+                partial = os.path.join(made, key)
+                with open(partial, "wb") as file:
+                    file.writelines(parts)
+                os.replace(partial, self.folder / f"{key}{SUFFIX}")
         except OSError as error:
             self.notes.append(f"{self.folder}: an entry was not kept: {(error.strerror or str(error)).lower()}")
             return
-        self.evict()
+        total = 0
+        for entry in self.entries():
+            total += entry.bytes
+            if total > self.limit:
+                _remove(entry.path)
 
     def entries(self) -> list[CacheEntry]:
         """The entries, the most recently used first."""
@@ -125,26 +122,9 @@ class FieldCache:
                     found.append(CacheEntry(Path(item.path), status.st_size, status.st_mtime))
         return sorted(found, key=lambda entry: (-entry.used, entry.path.name))
 
-    def evict(self) -> None:
-        """Removes entries beyond the limit, and incomplete files of killed processes."""
-        total = 0
-        for entry in self.entries():
-            total += entry.bytes
-            if total > self.limit:
-                _remove(entry.path)
-        self._remove_partial()
-
     def clear(self) -> list[CacheEntry]:
         """Removes every entry; returns the removed ones."""
-        removed = [entry for entry in self.entries() if _remove(entry.path)]
-        self._remove_partial()
-        return removed
-
-    def _remove_partial(self) -> None:
-        for path in self.folder.glob(f".*{PARTIAL}"):
-            with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > STALE_SECONDS:
-                    _remove(path)
+        return [entry for entry in self.entries() if _remove(entry.path)]
 
 
 def _remove(path: Path) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collidecli.numerics.matrices import compose_poses
+from collidecli.numerics.matrices import moved_points
 from collidecli.report.view.framing import Faces, Surfaces, SurfaceScale
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, recorded_particles
@@ -139,7 +139,6 @@ def _with_rows(rigid: dict[str, np.ndarray], more: dict[str, np.ndarray]) -> dic
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
 AHEAD = 16
 """Number of frames that are read together, as a recording is compressed in chunks of many frames."""
-UNTURNED = (0.0, 0.0, 0.0, 1.0)
 NO_COLOURS = np.zeros((0, 3), np.uint8)
 
 
@@ -258,9 +257,7 @@ class ViewFrames:
         placed = positions[world if len(positions) > 1 else 0]
         if model.world_shift is None or len(positions) > 1:
             return placed
-        shifted = compose_poses(
-            model.world_shift[world], np.concatenate([placed, np.tile(UNTURNED, (len(placed), 1))], axis=1)
-        )[:, :3]
+        shifted = moved_points(model.world_shift[world], placed)
         stays = model.particles.template[model.particles.owner] == GLOBAL_TEMPLATE
         return np.where(stays[:, None], placed, shifted)
 

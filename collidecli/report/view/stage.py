@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.analysis.touches import Intervals, PairKeys
-from collidecli.numerics.matrices import compose_poses
+from collidecli.numerics.matrices import moved_points
 from collidecli.report.tables import length, short_names
 from collidecli.report.view.frames import ViewFrames
 from collidecli.scene.model import Model
@@ -164,9 +164,12 @@ def _floor_planes(model: Model, rows: np.ndarray, poses: np.ndarray, up: int) ->
     planes = [row for row in rows.tolist() if kinds[row] == ShapeType.PLANE]
     if not planes:
         return np.zeros(0)
-    still = np.concatenate([np.zeros((len(planes), 3)), poses[planes, 3:]], axis=1)
-    normal = compose_poses(still, np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]))[:, :3]
-    return poses[planes, up][normal[:, up] > NEAR_UP]
+    return poses[planes, up][_plane_normals(poses[planes])[:, up] > NEAR_UP]
+
+
+def _plane_normals(poses: np.ndarray) -> np.ndarray:
+    still = np.concatenate([np.zeros((len(poses), 3)), poses[:, 3:]], axis=1)
+    return moved_points(still, np.array([0.0, 0.0, 1.0]))
 
 
 FIELD_OF_VIEW = float(np.radians(45.0))
@@ -265,12 +268,10 @@ class Stage:
 
 def below(planes: np.ndarray, center: np.ndarray) -> np.ndarray:
     """Poses of planes, each moved within its plane to the point closest to the centre of the scene."""
-    normal = compose_poses(
-        np.concatenate([np.zeros((len(planes), 3)), planes[:, 3:]], 1), np.array([0, 0, 1.0, 0, 0, 0, 1])
-    )
-    height = ((center - planes[:, :3]) * normal[:, :3]).sum(axis=1)
+    normal = _plane_normals(planes)
+    height = ((center - planes[:, :3]) * normal).sum(axis=1)
     moved = planes.copy()
-    moved[:, :3] = center - height[:, None] * normal[:, :3]
+    moved[:, :3] = center - height[:, None] * normal
     return moved
 
 
