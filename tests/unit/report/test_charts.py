@@ -91,24 +91,20 @@ def bars(axes) -> list[tuple[float, float, float]]:
 
 def test_contacts_over_time_and_of_bins_with_a_band_to_their_maximum():
     (axes,) = drawn("contacts").axes
-    lines = {line.get_label(): line for line in axes.lines}
-    assert list(lines) == ["contacts", "that penetrate"]
-    np.testing.assert_array_equal(lines["contacts"].get_xydata(), np.transpose([TIMES, SERIES["contacts"]]))
-    np.testing.assert_array_equal(lines["that penetrate"].get_xydata(), np.transpose([TIMES, SERIES["penetrating"]]))
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["contacts", "that penetrate"]
-    assert axes.get_xlabel() == "time [s]"
-    assert axes.get_xlim() == (0.5, 1.25)
-    assert axes.get_ylim()[0] == 0.0
+    light, legend = THEMES["light"], [text.get_text() for text in axes.get_legend().get_texts()]
+    assert legend == ["contacts", "that penetrate"]
+    for line, label, name, colour in zip(
+        axes.lines, legend, ("contacts", "penetrating"), ("accent", "warm"), strict=True
+    ):
+        assert (line.get_label(), line.get_color()) == (label, light[colour])
+        np.testing.assert_array_equal(line.get_xydata(), np.transpose([TIMES, SERIES[name]]))
+    assert (axes.get_xlabel(), axes.get_xlim(), axes.get_ylim()[0]) == ("time [s]", (0.5, 1.25), 0.0)
     assert axes.get_ylim()[1] >= 4.0
-    (band,) = filled(axes)
-    assert {(x, y) for x, y in band} >= {(t, c) for t, c in zip(TIMES, SERIES["contacts"], strict=True)}
-    assert lines["contacts"].get_color() == THEMES["light"]["accent"]
-    assert lines["that penetrate"].get_color() == THEMES["light"]["warm"]
-    (axes,) = drawn("contacts", series={**SERIES, "frames_per_bin": 5}).axes
-    band, _ = filled(axes)
-    points = {(x, y) for x, y in band}
-    for name in ("contacts", "most"):
-        assert points >= set(zip(TIMES, SERIES[name], strict=True))
+    for bins, names in ((1, ["contacts"]), (5, ["contacts", "most"])):
+        (axes,) = drawn("contacts", series={**SERIES, "frames_per_bin": bins}).axes
+        points = set(map(tuple, filled(axes)[0]))
+        assert len(filled(axes)) == len(names)
+        assert all(points >= set(zip(TIMES, SERIES[name], strict=True)) for name in names)
 
 
 @pytest.mark.parametrize("time", [[0.0, 0.0, 0.0, 0.0], [0.0, 2.0, 1.0, 3.0], [0.0, 1.0, 1.0, 2.0]])
@@ -131,11 +127,9 @@ def test_depth_over_time_has_the_unit_of_its_deepest(scale, factor, unit):
     depth = [value * scale for value in SERIES["depth"]]
     (axes,) = drawn("depth", series={**SERIES, "depth": depth}).axes
     (line,) = axes.lines
-    np.testing.assert_allclose(line.get_ydata(), np.array(depth) * factor, rtol=1e-12)
-    np.testing.assert_array_equal(line.get_xdata(), TIMES)
+    np.testing.assert_allclose(line.get_xydata(), np.transpose([TIMES, np.array(depth) * factor]), rtol=1e-12)
     assert max(line.get_ydata()) == pytest.approx(4.0)
-    assert axes.get_title(loc="left") == f"deepest penetration [{unit}]"
-    assert axes.get_ylim()[0] == 0.0
+    assert (axes.get_title(loc="left"), axes.get_ylim()[0]) == (f"deepest penetration [{unit}]", 0.0)
     (axes,) = drawn("depth", colours=PAGE, series={**SERIES, "depth": depth}).axes
     assert axes.get_title(loc="left") == f"[{unit}]"
 
@@ -158,12 +152,10 @@ def test_the_map_of_pairs():
     expected = np.where(counts > 0, LEAST_OPACITY + (1 - LEAST_OPACITY) * counts / 4, 0.0)
     np.testing.assert_allclose(opacities(axes), expected)
     assert scale_words(axes) == ["0", "4 contacts in a frame"]
-    assert ticks(axes.yaxis) == ["tip · box", "box · ground"]
-    assert axes.get_yticks().tolist() == [0, 1]
+    assert (ticks(axes.yaxis), axes.get_yticks().tolist()) == (["tip · box", "box · ground"], [0, 1])
     # The last bin ends one step after its beginning.
-    assert axes.get_xlim() == (0.5, 1.5)
+    assert (axes.get_xlabel(), axes.get_xlim()) == ("time [s]", (0.5, 1.5))
     assert axes.images[0].get_extent() == [0.5, 1.5, 1.5, -0.5]
-    assert axes.get_xlabel() == "time [s]"
 
 
 @pytest.mark.parametrize(("scale", "words"), [(1.0, "4 mm deep"), (1e-3, "4 µm deep"), (1e3, "4 m deep")])
@@ -232,12 +224,15 @@ DIFFERENCE = {
     },
     "fields": [
         {
-            "name": "distance",
-            "unit": "m",
-            "histogram": [{"from": None, "to": 1e-9, "contacts": 3}, {"from": 1e-3, "to": 1e-2, "contacts": 7}],
-        },
-        {"name": "kind", "unit": "", "histogram": []},
-        {"name": "point0", "unit": "m", "histogram": [{"from": 1e-6, "to": 1e-5, "contacts": 12000}]},
+            "name": name,
+            "unit": unit,
+            "histogram": [dict(zip(("from", "to", "contacts"), row, strict=True)) for row in rows],
+        }
+        for name, unit, rows in (
+            ("distance", "m", [(None, 1e-9, 3), (1e-3, 1e-2, 7)]),
+            ("kind", "", []),
+            ("point0", "m", [(1e-6, 1e-5, 12000)]),
+        )
     ],
 }
 
@@ -267,14 +262,10 @@ def test_deviations_by_field():
     assert axes.get_title(loc="left") == "deviation from [m or rad] to ten times that"
 
 
-@pytest.mark.parametrize(
-    ("metres", "unit"),
-    [(2.0, "m"), (1.0, "m"), (0.99, "mm"), (1e-3, "mm"), (0.99e-3, "µm"), (0.99e-6, "nm"), (0.0, "mm")],
-)
-def test_units_of_lengths(metres, unit):
-    factor, found = length_unit(metres)
-    assert found == unit
-    assert factor == {"m": 1.0, "mm": 1e3, "µm": 1e6, "nm": 1e9}[unit]
+def test_units_of_lengths():
+    units = {2.0: "m", 1.0: "m", 0.99: "mm", 1e-3: "mm", 0.99e-3: "µm", 0.99e-6: "nm", 0.0: "mm"}
+    factors = {"m": 1.0, "mm": 1e3, "µm": 1e6, "nm": 1e9}
+    assert [length_unit(metres) for metres in units] == [(factors[unit], unit) for unit in units.values()]
 
 
 LENGTHS = {1.0: "1 m", 10.0: "10 m", 0.1: "100 mm", 1e-3: "1 mm", 1e-5: "10 µm", 1e-6: "1 µm", 1e-8: "10 nm"}
@@ -311,13 +302,15 @@ def test_a_description_has_the_numbers_of_the_chart(kind):
 
 def test_what_has_no_data_is_named():
     nothing = {**RESULT, "contacts": 0, "penetrating": 0, "timing": {}}
-    missing = {kind: KINDS[kind].missing(nothing) for kind in KINDS}
-    assert missing["contacts"] == missing["pairs"] == "it has no contacts"
-    assert missing["depth"] == missing["depths"] == missing["pair-depths"] == "no contact penetrates"
-    assert missing["stages"] == "it has no timing of stages"
-    assert missing["areas"] == missing["forces"] == missing["pressures"] == "it has no hydroelastic surfaces"
-    assert missing["particles"] == "it has no contacts of particles"
-    assert missing["phases"] == "it has no count of candidates"
+    words = {
+        **dict.fromkeys(("contacts", "pairs"), "it has no contacts"),
+        **dict.fromkeys(("depth", "depths", "pair-depths"), "no contact penetrates"),
+        **dict.fromkeys(("areas", "forces", "pressures"), "it has no hydroelastic surfaces"),
+        "stages": "it has no timing of stages",
+        "particles": "it has no contacts of particles",
+        "phases": "it has no count of candidates",
+    }
+    assert {kind: KINDS[kind].missing(nothing) for kind in words} == words
     same = {**RESULT, "difference": {"pairs": {"listed": []}, "fields": [{"histogram": []}]}}
     assert KINDS["differences"].missing(same) == "no pair differs"
     assert KINDS["deviations"].missing(same) == "no field differs"
@@ -327,9 +320,8 @@ def test_values_on_hover():
     found = hovers("contacts")
     assert [x for x, _, _ in found] == [(0.5, 0.625), (0.625, 0.875), (0.875, 1.125), (1.125, 1.25)]
     assert found[1][2] == "frame 1, 0.75 s: 4 contacts, 3 penetrate"
-    assert [text for _, _, text in hovers("depth")][1:] == [
-        "frame 1, 0.75 s: 4 mm", "frame 2, 1 s: 1 mm", "frame 3, 1.25 s: 2 mm",
-    ]  # fmt: skip
+    expected = ["frame 1, 0.75 s: 4 mm", "frame 2, 1 s: 1 mm", "frame 3, 1.25 s: 2 mm"]
+    assert [text for _, _, text in hovers("depth")][1:] == expected
     assert [(x, text) for x, _, text in hovers("pairs")] == [
         (None, "/World/arm/tip and /World/box"),
         ((0.75, 1.0), "tip · box, frame 1, 0.75 s: 4 contacts"),
@@ -338,9 +330,8 @@ def test_values_on_hover():
         ((0.5, 0.75), "box · ground, frame 0, 0.5 s: 1 contacts"),
         ((1.25, 1.5), "box · ground, frame 3, 1.25 s: 3 contacts"),
     ]
-    assert [text.split(": ")[-1] for x, _, text in hovers("pair-depths") if x] == [
-        "4 mm", "within the gap", "within the gap", "2 mm",
-    ]  # fmt: skip
+    depths = [text.split(": ")[-1] for x, _, text in hovers("pair-depths") if x]
+    assert depths == ["4 mm", "within the gap", "within the gap", "2 mm"]
     assert [(x, text) for x, _, text in hovers("depths")] == [
         ((-7.0, -6.0), "below 1 µm: 100 contacts"),
         ((-5.0, -4.0), "10 µm to 100 µm: 3 contacts"),

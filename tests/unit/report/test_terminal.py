@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from functools import partial
 from io import StringIO
@@ -92,13 +91,15 @@ def test_a_common_end_and_the_middle_are_left_out_of_names():
 
 @pytest.mark.parametrize("most", [18, 26, 44])
 def test_labels_are_distinct(most):
-    names = [
-        ("/World/robot/left_shoulder_pitch_link_with_a_long_name/collision", "/World/ground/plane"),
-        ("/World/robot/right_shoulder_pitch_link_with_a_long_name/collision", "/World/ground/plane"),
-        ("/World/robot/right_shoulder_pitch_link_with_a_longer_name/collision", "/World/ground/plane"),
-        ("/World/robot/right_shoulder_pitch_link_with_a_long_name/visual", "/World/ground/plane"),
-    ]
-    labels = pair_labels(pairs(*names), most)
+    ends = (
+        "left_shoulder_pitch_link_with_a_long_name/collision",
+        "right_shoulder_pitch_link_with_a_long_name/collision",
+    )
+    ends += (
+        "right_shoulder_pitch_link_with_a_longer_name/collision",
+        "right_shoulder_pitch_link_with_a_long_name/visual",
+    )
+    labels = pair_labels(pairs(*((f"/World/robot/{end}", "/World/ground/plane") for end in ends)), most)
     assert len(set(labels)) == 4, labels
     assert all(len(label) <= most for label in labels)
 
@@ -124,10 +125,14 @@ def events(worlds: int = 1) -> dict[str, Any]:
     }
 
 
-def printed(result: dict[str, Any], width: int) -> list[str]:
-    stream = io.StringIO()
-    Console(file=stream, width=width, force_terminal=True, color_system=None).print(events_table(result))
+def on_terminal(table, width: int) -> list[str]:
+    stream = StringIO()
+    Console(file=stream, width=width, force_terminal=True, color_system=None).print(table)
     return stream.getvalue().splitlines()
+
+
+def printed(result: dict[str, Any], width: int) -> list[str]:
+    return on_terminal(events_table(result), width)
 
 
 @pytest.mark.parametrize(
@@ -152,11 +157,9 @@ def test_no_character_is_lost_on_any_terminal(width):
     left_out = next(k for k, line in enumerate(lines) if line.startswith(f"not in {width} columns: "))
     digits = sorted(character for line in lines[rule:left_out] for character in line if character.isdigit())
     assert digits == sorted("".join(filter(str.isdigit, f"{PATHS} 0 1100 1215 66.7 11.65 1187 2")))
-    stream = io.StringIO()
     table = listing(("name", "left"), ("first", "right"), ("second", "right"))
     table.add_row("abcdefghijklmnop", "123456789", "987654321")
-    Console(file=stream, width=width, force_terminal=True, color_system=None).print(table)
-    columns = re.findall(r"\d+", stream.getvalue())
+    columns = re.findall(r"\d+", "\n".join(on_terminal(table, width)))
     assert sorted("".join(columns)) == sorted("123456789987654321")
 
 
@@ -164,35 +167,30 @@ TITLES = ("distance", "begin", "touching in", "contacts")
 
 
 def test_a_wide_terminal_has_every_column_and_a_narrow_one_the_names_above_each_other():
-    wide, narrow = ("\n".join(printed(events(), width)) for width in (200, 80))
-    assert "  ".join(("", "contacts", "")) in wide
-    assert "23 200" in wide
-    assert "23 200" not in narrow
-    assert f"{PATHS[0]}   {PATHS[1]}" in wide
+    columns = {width: "\n".join(printed(events(), width)) for width in (200, *range(60, 160))}
+    wide, narrow = columns.pop(200), columns[80]
+    for text in ("  contacts  ", "23 200", f"{PATHS[0]}   {PATHS[1]}"):
+        assert text in wide
+        assert text not in narrow
     joined = "".join(line.split("  ")[0].strip() for line in narrow.splitlines())
     assert PATHS[0] in joined
     assert PATHS[1] in joined
     assert "not in 80 columns: contacts, touching in" in narrow
     assert "not in" not in wide
-    columns = {width: "\n".join(printed(events(), width)) for width in range(60, 160)}
     held = {name: min(width for width, text in columns.items() if f" {name} " in text) for name in TITLES}
     assert list(held) == sorted(held, key=held.__getitem__), "the least important is left out first"
     for name, width in held.items():
-        lines = columns[width].splitlines()
-        assert max(map(len, lines)) > width - 2, f"{name} would fit in fewer columns"
+        assert max(map(len, columns[width].splitlines())) > width - 2, f"{name} would fit in fewer columns"
 
 
 @pytest.mark.parametrize("width", [24, 30, 44])
 def test_names_break_after_slashes_and_underscores(width):
     """Never inside a part that fits."""
-    tables = [
+    for table in (
         name_value_table([("in", PATHS[1])]),
         rows_table([("x", "left", str), ("n", "right", lambda name: "39")], [PATHS[1]]),
-    ]
-    for table in tables:
-        stream = io.StringIO()
-        Console(file=stream, width=width, force_terminal=True, color_system=None).print(table)
-        cells = (re.sub(r"^in|^ x +n| 39", "", line).strip(" ─") for line in stream.getvalue().splitlines())
+    ):
+        cells = (re.sub(r"^in|^ x +n| 39", "", line).strip(" ─") for line in on_terminal(table, width))
         pieces = [cell for cell in cells if cell]
         assert "".join(pieces) == PATHS[1]
         assert all(piece.endswith(("/", "_", "name")) for piece in pieces)
