@@ -205,7 +205,6 @@ def state_machine(distance: np.ndarray, rule: LabelRule) -> np.ndarray:
 
 
 def parts(text: str) -> list[str]:
-    """Runs of equal characters."""
     return ["".join(run) for _, run in groupby(text)]
 
 

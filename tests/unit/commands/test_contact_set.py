@@ -104,7 +104,6 @@ def test_events_are_those_of_plain_python(contacts, edited):
 
 
 def test_patterns_are_a_text_with_commas_or_a_sequence(contacts):
-    """A text was taken for a sequence of patterns of one character each."""
     paths = contacts.shapes.path
     first, second = (f"*{paths[row]}" for row in (contacts.pairs()["row0"][0], contacts.pairs()["row1"][0]))
     for name in ("include", "exclude"):

@@ -161,7 +161,6 @@ def saved(tmp_path: Path):
 
 
 def some(rows: dict[str, np.ndarray], kept) -> dict[str, np.ndarray]:
-    """Rows with some of the contacts."""
     return rows | {name: rows[name][kept] for name in ("cell", "pair", "distance", "normal", "point")}
 
 
@@ -177,7 +176,6 @@ def command(falling: tuple[str, str], *answers: str) -> list[str]:
 
 
 def with_fault(rows: dict[str, np.ndarray], fault: str, chosen: np.ndarray) -> dict[str, np.ndarray]:
-    """Rows with a fault in the chosen ones."""
     if fault == "missed":
         return some(rows, ~chosen)
     if fault == "missed in the gap":

@@ -199,7 +199,6 @@ def test_options_that_are_none_are_refused_by_name(options, words):
 
 
 def test_options_of_a_run_are_parameters_by_name():
-    """The declarations of the options give the signature."""
     parameters = inspect.signature(collidecli.collide).parameters
     assert parameters["gap"].default is None
     assert parameters["cache_limit"].default == EngineOptions().cache_limit
@@ -366,14 +365,12 @@ FORMS = [
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize(("kind", "sizes", "truth"), FORMS, ids=[form[0] for form in FORMS])
 def test_signed_distances_of_primitives_have_their_closed_form(kind, sizes, truth, size):
-    given = points(1)
-    pose = np.array(TURNED)
+    given, pose = points(1), np.array(TURNED)
     placed = size * (given @ rotation_of(pose).T + pose[:3])
     shape = Shape(kind, xform=[*size * pose[:3], *pose[3:]], **{name: size * value for name, value in sizes.items()})
     found = collidecli.signed_distance(placed, shape)
     np.testing.assert_allclose(found, size * truth(given), atol=1e-12 * size)
-    assert (found < 0.0).any()
-    assert (found > 0.0).any()
+    assert found.min() < 0.0 < found.max()
 
 
 @pytest.mark.parametrize("kind", ["cone", "ellipsoid", "convex_hull"])
@@ -408,8 +405,7 @@ def test_distance_of_two_shapes_at_one_and_at_many_poses():
     box, ball = Shape("box", hx=1.0, hy=1.0, hz=1.0), Shape("sphere", xform=FAR, radius=0.5)
     found = collidecli.distance(box, ball)
     assert found.distance == pytest.approx(1.5, abs=1e-14)
-    np.testing.assert_allclose(found.normal, [0, 0, 1], atol=1e-14)
-    np.testing.assert_allclose([found.point0, found.point1], [[0, 0, 1], [0, 0, 2.5]], atol=1e-12)
+    np.testing.assert_allclose([found.normal, found.point0, found.point1], np.outer([1, 1, 2.5], [0, 0, 1]), atol=1e-12)
     moved = np.array([[0, 0, z, 0, 0, 0, 1.0] for z in (-1.4, -2.0, 7.0)])
     many = collidecli.distance(ball, box, pose_a=moved)
     np.testing.assert_allclose(many.distance, [0.1, -0.5, 8.5], atol=1e-12)
@@ -525,30 +521,25 @@ def test_pairs_and_the_deepest_of_several_blocks(shapes, most, held, monkeypatch
     if shapes**2 > MAX_TABLE_SIZE:
         monkeypatch.setattr(tally_module, "MAX_TABLE_SIZE", most)
     rng = np.random.default_rng(shapes)
-    tally, wanted, touching, deepest = Tally(Names(np.arange(shapes), ())), Counter(), Counter(), []
-    cells_of = [set(), set()]
+    tally, rows = Tally(Names(np.arange(shapes), ())), []
     for first in range(0, 30, 10):
         counts = rng.integers(0, 9, 10) if first != 10 else np.zeros(10, np.int64)
-        count = int(counts.sum())
-        shape0 = rng.integers(0, shapes - 1, count).astype(np.int32)
+        cell = np.repeat(np.arange(first, first + 10), counts)
+        shape0 = rng.integers(0, shapes - 1, len(cell)).astype(np.int32)
         shape1 = rng.integers(shape0 + 1, shapes).astype(np.int32)
-        order = np.lexsort((shape1, shape0, np.repeat(np.arange(10), counts)))
+        order = np.lexsort((shape1, shape0, cell))
         shape0, shape1 = shape0[order], shape1[order]
-        distance = rng.normal(size=count).astype(np.float32)
+        distance = rng.normal(size=len(cell)).astype(np.float32)
         tally.add(ContactBlock(first, counts, {"shape0": shape0, "shape1": shape1, "distance": distance}))
-        rows = list(zip(shape0.tolist(), shape1.tolist(), strict=True))
-        wanted.update(rows)
-        touching.update(row for row, apart in zip(rows, distance, strict=True) if apart <= 0.0)
-        cells = np.repeat(np.arange(first, first + 10), counts).tolist()
-        deepest += zip(distance.tolist(), shape0.tolist(), shape1.tolist(), cells, strict=True)
-        for row, cell, apart in zip(rows, cells, distance, strict=True):
-            cells_of[0].add((row, cell))
-            cells_of[1].update([(row, cell)] if apart <= 0.0 else [])
+        rows += zip(*(values.tolist() for values in (distance, shape0, shape1, cell)), strict=True)
+    touches = [row for row in rows if row[0] <= 0.0]
+    wanted, touching = (Counter((one, other) for _, one, other, _ in some) for some in (rows, touches))
     found = tally.pairs()
     assert found == {pair: (number, touching[pair]) for pair, number in wanted.items()}
     assert [number for number, _ in found.values()] == sorted(wanted.values(), reverse=True)
-    assert (tally.contact_pair_cells, tally.touching_pair_cells) == tuple(map(len, cells_of))
-    assert tally.deepest == min(deepest)
+    pair_cells = (tally.contact_pair_cells, tally.touching_pair_cells)
+    assert pair_cells == tuple(len({row[1:] for row in some}) for some in (rows, touches))
+    assert tally.deepest == min(rows)
 
 
 def test_touching_and_near_contacts_are_told_apart():
@@ -563,11 +554,11 @@ def test_touching_and_near_contacts_are_told_apart():
     tally.add(ContactBlock(0, np.array([4, 1]), columns))
     found = tally.counts(model.world_count, None)
     assert (found.contacts, found.touching_contacts, found.near_contacts) == (5, 2, 3)
-    assert (found.contact_pair_count, found.touching_pair_count) == (3, 2)
-    assert (found.contact_pair_cells, found.touching_pair_cells) == (4, 2)
+    pairs = (found.contact_pair_count, found.touching_pair_count, found.contact_pair_cells, found.touching_pair_cells)
+    assert pairs == (3, 2, 4, 2)
     assert [(pair.contacts, pair.touching) for pair in found.top_pairs] == [(3, 1), (1, 1), (1, 0)]
-    words = contact_text(vars(found))
-    assert words == "5: 2 touching (2 pairs of shapes), 3 near, in the gap (1 more pair of shapes)"
+    words = "5: 2 touching (2 pairs of shapes), 3 near, in the gap (1 more pair of shapes)"
+    assert contact_text(vars(found)) == words
 
 
 def test_counts_of_groups_do_not_depend_on_the_blocks():
@@ -588,13 +579,12 @@ def test_counts_of_groups_do_not_depend_on_the_blocks():
             assert found.deepest is None
             continue
         column = held.columns["depth" if name == "hydro_patches" else "distance"]
-        row = int(np.argmin(column))
+        row, deepest = int(np.argmin(column)), found.deepest
         cell = int(np.repeat(np.arange(cells), held.cell_counts)[row])
-        deepest = found.deepest
         assert (deepest.distance, deepest.frame, deepest.world) == (column[row], *divmod(cell, model.world_count))
         shapes = [held.columns[key][row] for key in ("shape0", "shape1", "shape") if key in held.columns]
-        names = [model.shapes.path[shape] for shape in shapes]
-        assert [name for name in (deepest.shape0, deepest.shape1) if name] == names
+        names = [name for name in (deepest.shape0, deepest.shape1) if name]
+        assert names == [model.shapes.path[shape] for shape in shapes]
 
 
 def test_covered_seconds():
@@ -630,17 +620,13 @@ def model_and_motion(bodies: int, worlds: int = 1, recorded: int = 1):
     return builder.finalize(world_count=worlds), ArrayMotion(poses)
 
 
-def taken(shares, frame_bytes: int, worlds: int = 1) -> int:
-    row_bytes = sum(c.width * c.dtype_for(np.dtype(np.float64)).itemsize for c in RIGID_COLUMNS)
-    frames = -(-shares.chunk_cells // worlds)
-    return HELD_BATCHES * frames * frame_bytes + HELD_CHUNKS * shares.chunk_rows * row_bytes + WRITING_BYTES
-
-
 @pytest.mark.parametrize("limit", [8 * MIB, 64 * MIB, 256 * MIB])
 @pytest.mark.parametrize(("bodies", "worlds", "recorded"), [(3, 1, 1), (50, 64, 64), (50, 64, 1)])
 def test_the_shares_add_up_to_the_limit(limit, bodies, worlds, recorded):
     shares = shared_out(limit, *model_and_motion(bodies, worlds, recorded), 10_000 * worlds)
-    assert taken(shares, POSE_BYTES * bodies * recorded, worlds) + shares.engine_bytes == limit
+    row_bytes = sum(c.width * c.dtype_for(np.dtype(np.float64)).itemsize for c in RIGID_COLUMNS)
+    poses = HELD_BATCHES * -(-shares.chunk_cells // worlds) * POSE_BYTES * bodies * recorded
+    assert poses + HELD_CHUNKS * shares.chunk_rows * row_bytes + WRITING_BYTES + shares.engine_bytes == limit
     assert shares.engine_bytes >= limit // 2
     assert shares.chunk_cells % worlds == 0
 

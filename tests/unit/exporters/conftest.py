@@ -19,7 +19,6 @@ FRAMES, WORLDS = 7, 3
 
 @pytest.fixture(scope="module")
 def block() -> ContactBlock:
-    """Every contact of the set."""
     return made_up_block(small_model(WORLDS, forced=True), FRAMES)
 
 

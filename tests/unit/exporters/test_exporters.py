@@ -318,7 +318,6 @@ def write_rows(path, picked, table, *about):
 
 @pytest.fixture(scope="module")
 def written(select, tmp_path_factory):
-    """Paths of the two files."""
     folder = tmp_path_factory.mktemp("tables")
     picked = select(*PICK)
     write_rows(folder / "a.csv", picked, csv_table)

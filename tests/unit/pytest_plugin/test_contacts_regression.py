@@ -30,6 +30,7 @@ REGRESSIONS = """
 def pytest_addoption(parser):
     parser.addoption("--force-regen", action="store_true", default=False, help="theirs")
 """
+BASELINE = "tests/test_contacts/fall.h5"
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
     for broad_phase in ("nxn", "sap", "explicit"):
         options = ["--broad-phase", broad_phase, "--device", "cpu", "--force", "-q"]
         assert main(["run", scene, "-t", motion, "-o", out, *options]) == 0
-    assert main(["diff", out, str(SAMPLE / "tests/test_contacts/fall.h5"), "--atol", "1e-6"]) == 0
+    assert main(["diff", out, str(SAMPLE / BASELINE), "--atol", "1e-6"]) == 0
     assert main(["report", out, "-o", out + ".html"]) == 0  # two copies of matplotlib in a process do not work together
 
 
@@ -86,22 +87,21 @@ def test_a_size_that_was_edited_fails_usefully(sample, pytester, monkeypatch):
     result = run(pytester, "-k", "nxn")
     result.assert_outcomes(failed=1, deselected=3)
     text = result.stdout.str()
-    result.stdout.fnmatch_lines(
-        [
-            "contacts are not those of the baseline",
-            "different: * contacts extra, * contacts changed",
-            "first     frame 22, world 0, t = 0.11 s",
-            " crate_large   crate_small *",
-            f"::error file={sample.name}/tests/test_contacts.py,line=*,title=test_*[[]nxn]::contacts are not *",
-            "FAILED *[[]nxn] - contacts are not those of the baseline: 152 contacts extra, 595 contacts changed",
-        ]
-    )
+    shown = [
+        "contacts are not those of the baseline",
+        "different: * contacts extra, * contacts changed",
+        "first     frame 22, world 0, t = 0.11 s",
+        " crate_large   crate_small *",
+        f"::error file={sample.name}/tests/test_contacts.py,line=*,title=test_*[[]nxn]::contacts are not *",
+        "FAILED *[[]nxn] - contacts are not those of the baseline: 152 contacts extra, 595 contacts changed",
+    ]
+    result.stdout.fnmatch_lines(shown)
     assert "Traceback" not in text
     assert "regression.py" not in text, "our own code is no part of what a test's author looks at"
     kept = dict(re.findall(r"^(baseline|obtained|report|page)  +(\S+)$", text, re.M))
     assert set(kept) == {"baseline", "obtained", "report", "page"}
     assert "Different: 152 contacts extra, 595 contacts changed." in Path(kept["page"]).read_text()
-    assert Path(kept["baseline"]) == sample / "tests/test_contacts/fall.h5"
+    assert Path(kept["baseline"]) == sample / BASELINE
     assert "crate_small" in Path(kept["report"]).read_text()
     (look,) = re.findall(r"^look +(.*)$", text, re.M)
     words = shlex.split(look)
@@ -125,7 +125,7 @@ def test_a_baseline_that_is_missing_is_written(sample, pytester):
 
 def test_regenerating(sample, pytester):
     edit(sample, CRATE, 'type="box" size="0.1 0.1 0.12"')
-    baseline = sample / "tests/test_contacts/fall.h5"
+    baseline = sample / BASELINE
     rest = sample / "tests/test_contacts/test_what_touches_at_rest.h5"
     before, untouched = content(baseline), rest.read_bytes()
     result = run(pytester, "--force-regen", "-k", "nxn or touches")
@@ -139,14 +139,14 @@ def test_regenerating(sample, pytester):
 
 
 def test_a_baseline_that_is_no_contact_set(sample, pytester):
-    baseline = sample / "tests/test_contacts/fall.h5"
+    baseline = sample / BASELINE
     baseline.write_text("version https://git-lfs.github.com/spec/v1\n")
     result = run(pytester, "-k", "nxn")
     result.assert_outcomes(failed=1, deselected=3)
     result.stdout.fnmatch_lines([f"{baseline}: *"])
     assert "Traceback" not in result.stdout.str()
     run(pytester, "--force-regen", "-k", "nxn").assert_outcomes(failed=1, deselected=3)
-    assert content(baseline) == content(SAMPLE / "tests/test_contacts/fall.h5")
+    assert content(baseline) == content(SAMPLE / BASELINE)
 
 
 MARKED = """
@@ -201,15 +201,10 @@ def test_what_is_refused_by_name(sample, pytester):
 
 
 def test_a_file_and_a_second_check(sample, pytester):
-    (sample / "tests/test_files.py").write_text(
-        """
-def test_file(contacts_regression):
-    contacts_regression.check_file("test_contacts/fall.h5", basename="kept")
-    contacts_regression.check_file("test_contacts/fall.h5", basename="kept")
-"""
-    )
+    check = '    contacts_regression.check_file("test_contacts/fall.h5", basename="kept")\n'
+    (sample / "tests/test_files.py").write_text(f"def test_file(contacts_regression):\n{check}{check}")
     run(pytester, "tests/test_files.py").assert_outcomes(failed=1)
-    assert (sample / "tests/test_files/kept.h5").read_bytes() == (sample / "tests/test_contacts/fall.h5").read_bytes()
+    assert (sample / "tests/test_files/kept.h5").read_bytes() == (sample / BASELINE).read_bytes()
     result = run(pytester, "tests/test_files.py")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*compares with kept.h5 twice*"])
@@ -248,17 +243,14 @@ def test_run(contacts_regression):
     assert "none.h5" in line
     assert "Warp" not in done.stdout.str()
     assert [path.name for path in (sample / "tests/test_many").iterdir()] == ["kept.h5"]
-    assert (sample / "tests/test_many/kept.h5").read_bytes() == (sample / "tests/test_contacts/fall.h5").read_bytes()
+    assert (sample / "tests/test_many/kept.h5").read_bytes() == (sample / BASELINE).read_bytes()
 
 
-def test_unused_it_imports_nothing_heavy():
+def test_unused_it_imports_nothing_heavy_and_the_package_has_it_as_a_plugin():
     heavy = ("warp", "pxr", "mujoco", "h5py", "numpy", "click", "rich")
     code = f"import collidecli.pytest_plugin, sys; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout == "[]\n"
-
-
-def test_the_package_says_so():
     text = (ROOT / "pyproject.toml").read_text()
     assert '[project.entry-points.pytest11]\ncollide = "collidecli.pytest_plugin"\n' in text
     if INSTALLED:

@@ -185,7 +185,6 @@ def test_a_wide_terminal_has_every_column_and_a_narrow_one_the_names_above_each_
 
 @pytest.mark.parametrize("width", [24, 30, 44])
 def test_names_break_after_slashes_and_underscores(width):
-    """Never inside a part that fits."""
     for table in (
         name_value_table([("in", PATHS[1])]),
         rows_table([("x", "left", str), ("n", "right", lambda name: "39")], [PATHS[1]]),

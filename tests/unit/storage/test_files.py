@@ -380,7 +380,6 @@ ARRAYS = {"place": np.arange(4.0), "fine": np.arange(24, dtype=np.float32).resha
 
 @pytest.fixture
 def cache(tmp_path) -> FieldCache:
-    """A cache with the arrays of `a`."""
     made = FieldCache(str(tmp_path))
     made.save("a", ARRAYS)
     return made
@@ -588,7 +587,6 @@ def test_an_attribute_that_breaks_its_rule_is_refused(tmp_path: Path, kind: Kind
 
 
 def test_attributes_of_other_programs_are_accepted(tmp_path: Path):
-    """Strings of fixed length, none at all, and unknown ones."""
     write_trajectory(tmp_path / "a.h5")
     with h5py.File(tmp_path / "a.h5", "r+") as file:
         file.attrs["creator"] = np.bytes_("recorder")

@@ -355,7 +355,6 @@ GROUP_NAMES = ["hydro_patches", "hydro_faces", "soft_contacts", "self_contacts"]
     ],
 )
 def test_golden_files_have_their_hashes_and_are_read_as_h5py_reads_them(version, sha256, extents, groups):
-    """Version 2.0 has two blocks of the content hash of its columns of cells."""
     path = GOLDEN.with_name("contacts_{}_{}.h5".format(*version))
     assert check_file(path) == []
     with ContactSet.open(path) as contacts, h5py.File(path) as file:
