@@ -168,6 +168,26 @@ def test_flat_ground_is_a_plane(ground, name, distance):
         assert contacts.cell(frame).distance.min() == pytest.approx(distance, abs=1e-6)
 
 
+@pytest.mark.parametrize("half", [0.1, 0.125])
+@pytest.mark.parametrize("shape_type", [ShapeType.BOX, ShapeType.CYLINDER, ShapeType.CONE])
+def test_corners_that_touch_diagonals_have_the_normal_of_the_ground(shape_type, half):
+    """A corner over the diagonal of two triangles of one plane touches one of them across its side alone."""
+    builder = ModelBuilder()
+    for count in (8, 10):
+        builder.add_shape_mesh(-1, *grid(count, 2.0))
+    builder.add_shape(builder.add_body(), shape_type, [half] * (3 if shape_type == ShapeType.BOX else 2))
+    off = (0.0, 1e-12, -1e-12, 1e-10, -1e-10, 1e-9, -1e-9, 3e-9, -3e-9)
+    lines = product((0.0, 0.25, 0.5, 1.0), (0.0, 0.25, 0.5, 1.0), (4, 5), off)
+    places = [(x / n, y / n, half + z) for x, y, n, z in lines]
+    body_q = np.zeros((len(places), 1, 1, 7))
+    body_q[:, 0, 0, :3], body_q[..., 6] = places, 1.0
+    contacts = collidecli.collide(builder.finalize(), body_q, gap=0.01)
+    assert np.abs(contacts.normal[:, 2]).min() > 1.0 - 1e-6
+    assert np.all(np.diff(contacts.cell_start) > 0)
+    lowest = np.minimum.reduceat(contacts.distance, contacts.cell_start[:-1])
+    np.testing.assert_allclose(lowest, [z - half for *_, z in places], atol=1e-8)
+
+
 @pytest.mark.parametrize("name", SLIDERS)
 @pytest.mark.parametrize("ground", ["mesh", "heightfield"])
 def test_nothing_catches_on_bumpy_ground(ground, name):

@@ -236,21 +236,21 @@ TOUCHING = wp.constant(Real(1.0e-6))
 
 @wp.func
 def without_fallbacks(contact: wp.array[ContactRecord], first: int, count: int, deep: Real, least: Real) -> int:
-    """Drops fallback contacts, except the deepest where no other's separation is below `deep` [m] or where it is DEEPER
-    than the others, and by more than `least` [m]; returns the number of contacts left.
+    """Drops fallback contacts, except the deepest where it is deeper than all others by more than `least` [m], and
+    DEEPER than they are where one of theirs is below `deep` [m]; returns the number of contacts left.
 
     So a pair whose cores cross never has only contacts with their shapes' rounding, nor a depth far below that of the
-    crossing. With `deep` = -inf, a fallback is kept only where it is the deepest of all; so is a MIDDLE_INSIDE contact
-    always.
+    crossing; and shapes that touch have no contact along a direction that is in no normal cone. A MIDDLE_INSIDE contact
+    is kept where it is the deepest of all.
     """
     counted = partition_by_priority(contact, first, count, FALLBACK)
     held = int(-1)
     for i in range(counted.count, count):
-        limit = Real(wp.inf)
-        if deep == -Real(wp.inf) or contact[first + i].priority >= MIDDLE_INSIDE:
-            limit = counted.deepest
-        elif counted.deepest < deep:
-            limit = wp.min(counted.deepest * DEEPER, counted.deepest - least)
+        limit = counted.deepest
+        if contact[first + i].priority < MIDDLE_INSIDE:
+            limit = counted.deepest - least
+            if counted.deepest < deep:
+                limit = wp.min(counted.deepest * DEEPER, limit)
         if held >= 0:
             limit = wp.min(limit, contact[first + held].separation)
         if contact[first + i].separation < limit:
