@@ -18,16 +18,9 @@ import pytest
 import collidecli
 from collidecli import InputError, ModelBuilder, Shape, ShapeConfig
 from collidecli.analysis.touches import Names
+from collidecli.commands import collision
 from collidecli.commands import contact_totals as tally_module
 from collidecli.commands import timing as timing_module
-from collidecli.commands.collision import (
-    HELD_BATCHES,
-    HELD_CHUNKS,
-    LEAST_CHUNK_ROWS,
-    POSE_BYTES,
-    WRITING_BYTES,
-    shared_out,
-)
 from collidecli.commands.contact_totals import HELD_ROWS, MAX_TABLE_SIZE, GroupTally, Tally
 from collidecli.commands.run import RunRequest, run
 from collidecli.commands.timing import TimingReport, covered_seconds
@@ -623,24 +616,25 @@ def model_and_motion(bodies: int, worlds: int = 1, recorded: int = 1):
 @pytest.mark.parametrize("limit", [8 * MIB, 64 * MIB, 256 * MIB])
 @pytest.mark.parametrize(("bodies", "worlds", "recorded"), [(3, 1, 1), (50, 64, 64), (50, 64, 1)])
 def test_the_shares_add_up_to_the_limit(limit, bodies, worlds, recorded):
-    shares = shared_out(limit, *model_and_motion(bodies, worlds, recorded), 10_000 * worlds)
+    shares = collision.shared_out(limit, *model_and_motion(bodies, worlds, recorded), 10_000 * worlds)
     row_bytes = sum(c.width * c.dtype_for(np.dtype(np.float64)).itemsize for c in RIGID_COLUMNS)
-    poses = HELD_BATCHES * -(-shares.chunk_cells // worlds) * POSE_BYTES * bodies * recorded
-    assert poses + HELD_CHUNKS * shares.chunk_rows * row_bytes + WRITING_BYTES + shares.engine_bytes == limit
+    poses = collision.HELD_BATCHES * -(-shares.chunk_cells // worlds) * collision.POSE_BYTES * bodies * recorded
+    held = collision.HELD_CHUNKS * shares.chunk_rows * row_bytes
+    assert poses + held + collision.WRITING_BYTES + shares.engine_bytes == limit
     assert shares.engine_bytes >= limit // 2
     assert shares.chunk_cells % worlds == 0
 
 
 def test_a_limit_too_small_for_a_frame_is_refused_with_what_is_enough_and_that_is_not_cut():
-    shares = shared_out(1024 * MIB, *model_and_motion(10), 3000)
+    shares = collision.shared_out(1024 * MIB, *model_and_motion(10), 3000)
     assert (shares.chunk_cells, shares.chunk_rows) == (3000, CHUNK_ROWS)
     model, motion = model_and_motion(400, 64, 64)
-    frame = POSE_BYTES * 400 * 64
+    frame = collision.POSE_BYTES * 400 * 64
     with pytest.raises(InputError, match=f"{memory(frame)} of poses") as refusal:
-        shared_out(8 * MIB, model, motion, 640)
+        collision.shared_out(8 * MIB, model, motion, 640)
     assert refusal.value.where == "--memory-limit"
     enough = int(refusal.value.fix.split()[3].removesuffix("MiB"))
-    shares = shared_out(enough * MIB, model, motion, 640)
-    assert (shares.chunk_cells, shares.chunk_rows) == (64, LEAST_CHUNK_ROWS)
+    shares = collision.shared_out(enough * MIB, model, motion, 640)
+    assert (shares.chunk_cells, shares.chunk_rows) == (64, collision.LEAST_CHUNK_ROWS)
     with pytest.raises(InputError):
-        shared_out((enough - 1) * MIB, model, motion, 640)
+        collision.shared_out((enough - 1) * MIB, model, motion, 640)

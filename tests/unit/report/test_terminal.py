@@ -11,22 +11,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from collidecli.report import tables
 from collidecli.report.progress import Rate, frame_progress
 from collidecli.report.results import events_table
-from collidecli.report.tables import (
-    in_one_unit,
-    length,
-    listing,
-    name_value_table,
-    pair_labels,
-    rate,
-    rows_table,
-    seconds,
-    shape_counts,
-    short_names,
-    shortened,
-    with_prefix,
-)
 
 
 @pytest.fixture
@@ -76,15 +63,15 @@ def pairs(*names: tuple[str, str]) -> list[dict[str, str]]:
 
 def test_a_common_end_and_the_middle_are_left_out_of_names():
     paths = ["/r/left_arm/collision/mesh", "/r/right_arm/collision/mesh", "/r/base/collision/mesh"]
-    assert short_names(paths) == ["left_arm", "right_arm", "base"]
+    assert tables.short_names(paths) == ["left_arm", "right_arm", "base"]
     whole = [f"{name}/collision/mesh" for name in ("left_arm", "right_arm", "base")]
-    assert short_names([*paths, "/floor"]) == [*whole, "floor"]
-    assert short_names(["/a/x", "/a/x"]) == ["a/x #0", "a/x #1"]
-    assert short_names(("", "/", "a")) == [" #0", " #1", "a"]
-    assert shortened("left_shoulder_collision", 12) == "left…llision"
-    assert shortened("short", 12) == "short"
+    assert tables.short_names([*paths, "/floor"]) == [*whole, "floor"]
+    assert tables.short_names(["/a/x", "/a/x"]) == ["a/x #0", "a/x #1"]
+    assert tables.short_names(("", "/", "a")) == [" #0", " #1", "a"]
+    assert tables.shortened("left_shoulder_collision", 12) == "left…llision"
+    assert tables.shortened("short", 12) == "short"
     names = [(f"{'a' * 40}{n}{'b' * 40}", "floor") for n in range(12)]
-    labels = pair_labels(pairs(*names), 26)
+    labels = tables.pair_labels(pairs(*names), 26)
     assert len(set(labels)) == 12, labels
     assert all(len(label) <= 26 for label in labels)
 
@@ -99,7 +86,7 @@ def test_labels_are_distinct(most):
         "right_shoulder_pitch_link_with_a_longer_name/collision",
         "right_shoulder_pitch_link_with_a_long_name/visual",
     )
-    labels = pair_labels(pairs(*((f"/World/robot/{end}", "/World/ground/plane") for end in ends)), most)
+    labels = tables.pair_labels(pairs(*((f"/World/robot/{end}", "/World/ground/plane") for end in ends)), most)
     assert len(set(labels)) == 4, labels
     assert all(len(label) <= most for label in labels)
 
@@ -157,7 +144,7 @@ def test_no_character_is_lost_on_any_terminal(width):
     left_out = next(k for k, line in enumerate(lines) if line.startswith(f"not in {width} columns: "))
     digits = sorted(character for line in lines[rule:left_out] for character in line if character.isdigit())
     assert digits == sorted("".join(filter(str.isdigit, f"{PATHS} 0 1100 1215 66.7 11.65 1187 2")))
-    table = listing(("name", "left"), ("first", "right"), ("second", "right"))
+    table = tables.listing(("name", "left"), ("first", "right"), ("second", "right"))
     table.add_row("abcdefghijklmnop", "123456789", "987654321")
     columns = re.findall(r"\d+", "\n".join(on_terminal(table, width)))
     assert sorted("".join(columns)) == sorted("123456789987654321")
@@ -186,8 +173,8 @@ def test_a_wide_terminal_has_every_column_and_a_narrow_one_the_names_above_each_
 @pytest.mark.parametrize("width", [24, 30, 44])
 def test_names_break_after_slashes_and_underscores(width):
     for table in (
-        name_value_table([("in", PATHS[1])]),
-        rows_table([("x", "left", str), ("n", "right", lambda name: "39")], [PATHS[1]]),
+        tables.name_value_table([("in", PATHS[1])]),
+        tables.rows_table([("x", "left", str), ("n", "right", lambda name: "39")], [PATHS[1]]),
     ):
         cells = (re.sub(r"^in|^ x +n| 39", "", line).strip(" ─") for line in on_terminal(table, width))
         pieces = [cell for cell in cells if cell]
@@ -205,14 +192,14 @@ RATES = {0.514: "0.514", 38.26: "38.3", 1483.4: "1 483"}
 PRESSURES = {2e5: "200 kPa", 999.99: "1 kPa", 7.25e9: "7.25 GPa", 0.5: "500 mPa", 0.0: "0 Pa", 1e-6: "1e-06 Pa"}
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [(length, LENGTHS), (seconds, TIMES), (rate, RATES), (partial(with_prefix, unit="Pa"), PRESSURES)],
-)
+QUANTITIES = [(tables.length, LENGTHS), (tables.seconds, TIMES), (tables.rate, RATES)]
+
+
+@pytest.mark.parametrize(("text", "words"), [*QUANTITIES, (partial(tables.with_prefix, unit="Pa"), PRESSURES)])
 def test_words_of_quantities_and_numbers_of_shapes(text, words):
     assert {value: text(value) for value in words} == words
     types = {"convex_mesh": 1, "box": 2, "mesh": 3, "plane": 1, "heightfield": 1200}
-    assert shape_counts(types) == "1 200 heightfields, 3 meshes, 2 boxes, 1 convex mesh, 1 plane"
+    assert tables.shape_counts(types) == "1 200 heightfields, 3 meshes, 2 boxes, 1 convex mesh, 1 plane"
 
 
 @pytest.mark.parametrize(
@@ -228,4 +215,4 @@ def test_words_of_quantities_and_numbers_of_shapes(text, words):
     ],
 )
 def test_a_column_of_lengths_or_times_has_one_unit(cells, shown):
-    assert in_one_unit(cells) == shown
+    assert tables.in_one_unit(cells) == shown

@@ -13,15 +13,7 @@ import pytest
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.scene.builder import ModelBuilder
-from collidecli.storage.trajectory_files import (
-    PIECE_BYTES,
-    FrameRows,
-    TrajectoryWriter,
-    bad_poses,
-    check_trajectory,
-    normalize,
-    read_header,
-)
+from collidecli.storage import trajectory_files as files
 from collidecli.storage.trajectory_motion import open_trajectory
 
 FRAMES = 11
@@ -43,7 +35,7 @@ def random_poses(*shape, seed=0):
 
 def write(path, poses, names, time=None, **options):
     time = np.arange(len(poses)) * 0.25 if time is None else time
-    with TrajectoryWriter(path, world_count=poses.shape[1], body_names=names, **options) as writer:
+    with files.TrajectoryWriter(path, world_count=poses.shape[1], body_names=names, **options) as writer:
         writer.append(time, np.arange(len(poses)) * 3, body_q=poses)
     return path
 
@@ -81,7 +73,7 @@ def test_any_chunk_gives_the_same_bits(tmp_path):
 def test_blocks_and_chunks_of_the_file_do_not_matter(tmp_path):
     poses = random_poses(FRAMES, 1, 3)
     path = tmp_path / "m.h5"
-    with TrajectoryWriter(path, body_names=("a", "b", "c"), frames_expected=4) as writer:
+    with files.TrajectoryWriter(path, body_names=("a", "b", "c"), frames_expected=4) as writer:
         for k in range(FRAMES):
             writer.append([k], [k], body_q=poses[k : k + 1])
     once = write(tmp_path / "once.h5", poses, ("a", "b", "c"))
@@ -129,10 +121,10 @@ def test_bodies_of_other_templates_are_not_read(tmp_path):
 
 
 def test_header_and_world_counts(tmp_path):
-    path = write(tmp_path / "m.h5", random_poses(2, 1, 3), ("a", "b", "c"))
+    path = write(tmp_path / "m.h5", random_poses(2, 1, 3), "abc")
     assert open_trajectory(path, model_of(worlds=5)).world_count == 1
-    path = write(tmp_path / "n.h5", random_poses(2, 3, 3), ("a", "b", "c"), creator="me")
-    header = read_header(path)
+    path = write(tmp_path / "n.h5", random_poses(2, 3, 3), "abc", creator="me")
+    header = files.read_header(path)
     assert (header.frame_count, header.world_count, header.kind) == (2, 3, "body_q")
     assert (header.body_names, header.creator, header.particle_count) == (("a", "b", "c"), "me", -1)
     with pytest.raises(InputError, match="3 worlds, the scene 2"):
@@ -147,36 +139,31 @@ def model_with_particles(count: int):
 
 
 def test_positions_of_particles_are_read_and_their_number_is_checked(tmp_path):
-    path = write(tmp_path / "m.h5", random_poses(4, 1, 1), ("a",))
     positions = np.random.default_rng(1).normal(size=(4, 1, 5, 3)).astype(np.float32)
-    with h5py.File(path, "r+") as file:
-        file["particle_q"] = positions
-    motion = open_trajectory(path, model_with_particles(5))
+    content = content_of(body_q=random_poses(4, 1, 1), body_name=["a"])
+
+    def opened(name, particle_q, count=5):
+        path = write_content(tmp_path / name, content | {"particle_q": particle_q})
+        return open_trajectory(path, model_with_particles(count))
+
+    motion = opened("m.h5", positions)
     np.testing.assert_array_equal(motion.read_particles(range(1, 3)), positions[1:3].astype(float))
     assert motion.warnings == ()
-    motion.close()
-    with pytest.raises(InputError, match=r"m\.h5: /particle_q: the recording has 5 particles, the scene 6"):
-        open_trajectory(path, model_with_particles(6))
-    with h5py.File(path, "r+") as file:
-        file["particle_q"][2, 0, 3, 1] = np.nan
-    bad = open_trajectory(path, model_with_particles(5))
+    with pytest.raises(InputError, match=r"n\.h5: /particle_q: the recording has 5 particles, the scene 6"):
+        opened("n.h5", positions, 6)
+    positions[2, 0, 3, 1] = np.nan
     with pytest.raises(InputError, match=r"/particle_q, frame 2, world 0, particle 3: the position is \(.*nan"):
-        bad.read_particles(range(4))
-    bad.close()
-    with h5py.File(path, "r+") as file:
-        file["particle_q"][2, 0, 3, 1] = 1e30
-    (found,) = check_trajectory(path)
+        opened("nan.h5", positions).read_particles(range(4))
+    positions[2, 0, 3, 1] = 1e30
+    (found,) = files.check_trajectory(write_content(tmp_path / "far.h5", content | {"particle_q": positions}))
     assert found.where.endswith("/particle_q, frame 2, world 0, entry 3")
     assert found.what == "the position is not finite, or beyond 1e+12 m"
-    far = np.full((1, 1, 1, 3), 1e30)
     with (
         pytest.raises(OutputError, match="particle_q, frame 0, world 0, column 0"),
-        TrajectoryWriter(tmp_path / "w.h5", body_names=("a",), particle_count=1) as writer,
+        files.TrajectoryWriter(tmp_path / "w.h5", body_names=("a",), particle_count=1) as writer,
     ):
-        writer.append(np.zeros(1), np.zeros(1), body_q=random_poses(1, 1, 1), particle_q=far)
-    with h5py.File(path, "r+") as file:
-        del file["particle_q"]
-    still = open_trajectory(path, model_with_particles(5))
+        writer.append(np.zeros(1), np.zeros(1), body_q=random_poses(1, 1, 1), particle_q=np.full((1, 1, 1, 3), 1e30))
+    still = opened("still.h5", None)
     assert still.read_particles(range(4)) is None
     assert still.warnings == ("the recording has no /particle_q: the scene's 5 particles rest",)
 
@@ -184,7 +171,7 @@ def test_positions_of_particles_are_read_and_their_number_is_checked(tmp_path):
 def test_particles_are_refused_unless_they_are_ignored(tmp_path):
     content = content_of(body_q=random_poses(4, 1, 1), body_name=["a"], particle_q=np.zeros((4, 1, 5, 3), np.float32))
     path = write_content(tmp_path / "m.h5", content)
-    assert read_header(path).particle_count == 5
+    assert files.read_header(path).particle_count == 5
     with pytest.raises(InputError, match=r"m\.h5: /particle_q: the recording has 5 particles") as refused:
         open_trajectory(path, model_of(("a",)))
     assert "--ignore-particles" in refused.value.fix
@@ -234,7 +221,7 @@ def test_joint_coordinates_make_poses(tmp_path, mjcf):
     qpos[..., 1:] = random_poses(5, 2)[..., 3:]
     mocap = random_poses(5, 2, 1, seed=1)
     path = tmp_path / "m.h5"
-    with TrajectoryWriter(path, world_count=2, coordinate_count=5, mocap_count=1) as writer:
+    with files.TrajectoryWriter(path, world_count=2, coordinate_count=5, mocap_count=1) as writer:
         writer.append(np.arange(5), np.arange(5), joint_q=qpos, mocap_q=mocap)
     motion = open_trajectory(path, model, scene.kinematics)
     assert motion.float_type == np.float64
@@ -312,13 +299,13 @@ def test_nothing_is_overwritten_without_force_or_left_by_an_error(tmp_path):
         write(path, random_poses(3, 1, 1), ("a",))
     assert path.read_bytes() == before
     write(path, random_poses(3, 1, 1), ("a",), force=True)
-    assert read_header(path).frame_count == 3
+    assert files.read_header(path).frame_count == 3
     with pytest.raises(OutputError, match="does not exist"):
         write(tmp_path / "no" / "m.h5", random_poses(3, 1, 1), ("a",))
-    with suppress(RuntimeError), TrajectoryWriter(tmp_path / "n.h5", body_names=("a",)) as writer:
+    with suppress(RuntimeError), files.TrajectoryWriter(tmp_path / "n.h5", body_names=("a",)) as writer:
         writer.append([0.0], [0], body_q=random_poses(1, 1, 1))
         raise RuntimeError
-    with pytest.raises(OutputError, match="no frames"), TrajectoryWriter(tmp_path / "n.h5", body_names=("a",)):
+    with pytest.raises(OutputError, match="no frames"), files.TrajectoryWriter(tmp_path / "n.h5", body_names=("a",)):
         pass
     assert os.listdir(tmp_path) == ["m.h5"]
 
@@ -327,7 +314,7 @@ def test_the_writer_refuses_what_the_reader_would(tmp_path):
     poses = random_poses(3, 1, 1)
     with pytest.raises(OutputError, match="runs back"):
         write(tmp_path / "m.h5", poses, ("a",), time=np.array([0.0, 2.0, 1.0]))
-    writer = TrajectoryWriter(tmp_path / "m.h5", body_names=("a",))
+    writer = files.TrajectoryWriter(tmp_path / "m.h5", body_names=("a",))
     writer.append([1.0], [0], body_q=poses[:1])
     with pytest.raises(OutputError, match="runs back"):
         writer.append([0.5], [1], body_q=poses[1:2])
@@ -372,7 +359,7 @@ def test_the_rows_are_those_that_hdf5_reads(tmp_path, layout, float_type):
     with h5py.File(tmp_path / "a.h5", "w", userblock_size=512 * (layout == "behind a user block")) as file:
         wanted = file.create_dataset("body_q", data=VALUES, **options)[()]
     with h5py.File(tmp_path / "a.h5") as file:
-        held = FrameRows(file, file["body_q"])
+        held = files.FrameRows(file, file["body_q"])
         assert (held._file_descriptor is not None) == (layout in STRAIGHT)
         for frames in ranges():
             assert np.array_equal(held.read(frames), wanted[frames.start : frames.stop])
@@ -391,7 +378,7 @@ def test_a_chunk_never_written_is_zeros_and_one_without_checksum_is_whole(tmp_pa
         data = file.create_dataset("body_q", (30, *ROW), "float64", chunks=(10, *ROW))
         data[:10], data[20:] = VALUES[:10], VALUES[20:30]
     with h5py.File(tmp_path / "a.h5") as file:
-        read = FrameRows(file, file["body_q"]).read(range(30))
+        read = files.FrameRows(file, file["body_q"]).read(range(30))
     assert np.array_equal(read[10:20], np.zeros((10, *ROW)))
     assert np.array_equal(read[20:], VALUES[20:30])
 
@@ -399,9 +386,9 @@ def test_a_chunk_never_written_is_zeros_and_one_without_checksum_is_whole(tmp_pa
 def test_pieces_are_of_whole_chunks_and_no_larger_than_they_must_be(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         data = file.create_dataset("body_q", (5000, *ROW), "float64", chunks=(100, *ROW))
-        pieces = list(FrameRows(file, data).pieces(range(50, 5000)))
+        pieces = list(files.FrameRows(file, data).pieces(range(50, 5000)))
         assert pieces[0] == range(50, 1800)
-        assert {len(piece) * data[:1].nbytes <= PIECE_BYTES for piece in pieces} == {True}
+        assert {len(piece) * data[:1].nbytes <= files.PIECE_BYTES for piece in pieces} == {True}
 
 
 @pytest.mark.parametrize("count", [0, 1, 8191, 8192, 8193, 20_000])
@@ -412,7 +399,7 @@ def test_normalizing_in_blocks_is_to_the_bit_what_it_is_at_once(count):
     x, y, z, w = (poses[..., k] for k in range(3, 7))
     wanted = poses.copy()
     wanted[..., 3:] /= np.sqrt(x * x + y * y + z * z + w * w)[..., None]
-    assert normalize(poses) is None
+    assert files.normalize(poses) is None
     assert np.array_equal(poses, wanted)
 
 
@@ -421,11 +408,11 @@ def test_normalizing_in_blocks_is_to_the_bit_what_it_is_at_once(count):
 def test_a_fault_in_any_block_is_pointed_at(row, value):
     poses = np.tile(np.array([0.0, 0, 0, 0, 0, 0, 1]), (20_000, 1))
     poses[row, 5] = value
-    found = normalize(poses)
+    found = files.normalize(poses)
     assert np.flatnonzero(found).tolist() == [row]
-    assert np.array_equal(found, bad_poses(poses))
+    assert np.array_equal(found, files.bad_poses(poses))
     with pytest.raises(ValueError, match="contiguous"):
-        normalize(np.zeros((7, 20)).T)
+        files.normalize(np.zeros((7, 20)).T)
 
 
 NAMES = ("a", "b")

@@ -10,31 +10,11 @@ import trimesh
 
 from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
 from collidecli.errors import InputError
-from collidecli.report.view import page
+from collidecli.report.view import framing, page, stage
 from collidecli.report.view.frames import ViewFrames
-from collidecli.report.view.framing import (
-    AROUND,
-    LEVELS,
-    MAX_GRID,
-    Surfaces,
-    SurfaceScale,
-    coarse_heightfields,
-    shape_groups,
-    triangle_fans,
-)
-from collidecli.report.view.stage import (
-    CONTACT_SIZE,
-    SHAPE_SIZES,
-    Stage,
-    TouchList,
-    drawn_particles,
-    extent_of,
-    seconds_between,
-    touch_label,
-)
 from collidecli.scene.builder import ModelBuilder
 
-CIRCLE = 0.5 * AROUND * np.sin(2 * np.pi / AROUND)
+CIRCLE = 0.5 * framing.AROUND * np.sin(2 * np.pi / framing.AROUND)
 """Area of the polygon that stands for a circle of radius 1."""
 
 
@@ -42,7 +22,7 @@ def drawn(builder: ModelBuilder) -> list[trimesh.Trimesh]:
     """A mesh a shape, by its row."""
     model = builder.finalize()
     found: dict[int, trimesh.Trimesh] = {}
-    for group in shape_groups(model, len(model.shapes)):
+    for group in framing.shape_groups(model, len(model.shapes)):
         for row, scale in zip(group.rows.tolist(), group.scale, strict=True):
             # Rims have two rings of vertices, for the shading; merged, the surface must be closed.
             mesh = trimesh.Trimesh(group.mesh.vertex * scale, group.mesh.face.astype(np.int64), process=False)
@@ -88,7 +68,7 @@ def test_equal_ones_are_one_mesh():
     builder.add_shape_capsule(-1, radius=0.1, half_height=0.5)
     builder.add_ground_plane()
     model = builder.finalize()
-    groups = shape_groups(model, 6)
+    groups = framing.shape_groups(model, 6)
     assert sorted(group.rows.tolist() for group in groups) == [[0, 2], [1, 3], [4], [5]]
     assert [group.planes for group in groups if group.rows[0] == 5] == [True]
 
@@ -114,9 +94,9 @@ def test_hulls_meshes_and_heightfields_of_which_large_ones_are_thinned():
     builder.add_shape_heightfield(-1, heights=np.zeros((3, 1000)), hx=1.0, hy=1.0, base=0.1)
     (mesh,) = drawn(builder)
     assert mesh.is_watertight
-    assert len(mesh.vertices) < 4 * 3 * MAX_GRID
+    assert len(mesh.vertices) < 4 * 3 * framing.MAX_GRID
     np.testing.assert_allclose(mesh.bounds[:, 0], [-1.0, 1.0])
-    assert coarse_heightfields(builder.finalize()) == 1
+    assert framing.coarse_heightfields(builder.finalize()) == 1
 
 
 SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
@@ -124,16 +104,17 @@ SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
 
 def test_fans_of_polygons_surfaces_and_particles_of_a_world():
     expected = [[0, 1, 2], [3, 4, 5], [3, 5, 6], [7, 8, 9], [7, 9, 10], [7, 10, 11]]
-    assert triangle_fans(np.array([3, 4, 5])).tolist() == expected
-    assert triangle_fans(np.zeros(0, np.int64)).shape == (0, 3)
-    scale, pairs = SurfaceScale(100.0, True), np.array([[0, 1], [0, 2], [1, 2]])
-    assert SurfaceScale(0.0, True).level(np.array([0.0])).tolist() == [0]
-    assert scale.level(np.array([0.0, 50.0, 100.0, 1e9])).tolist() == [0, LEVELS // 2, LEVELS - 1, LEVELS - 1]
-    assert Surfaces(pairs, np.zeros((3, 3)), np.zeros((3, 3))).of_pair((0, 2)).tolist() == [False, True, False]
+    assert framing.triangle_fans(np.array([3, 4, 5])).tolist() == expected
+    assert framing.triangle_fans(np.zeros(0, np.int64)).shape == (0, 3)
+    scale, pairs = framing.SurfaceScale(100.0, True), np.array([[0, 1], [0, 2], [1, 2]])
+    assert framing.SurfaceScale(0.0, True).level(np.array([0.0])).tolist() == [0]
+    levels, most = scale.level(np.array([0.0, 50.0, 100.0, 1e9])).tolist(), framing.LEVELS
+    assert levels == [0, most // 2, most - 1, most - 1]
+    assert framing.Surfaces(pairs, np.zeros((3, 3)), np.zeros((3, 3))).of_pair((0, 2)).tolist() == [False, True, False]
     builder = ModelBuilder()
     builder.add_cloth_mesh(vertices=SQUARE, indices=[0, 1, 2, 0, 2, 3], particle_radius=0.5)
     builder.add_particles([(0, 0, 2.0), (0, 0, 3.0)], radius=[0.1, 0.3])
-    drawn = drawn_particles(builder.finalize().particles, 0, 1.0)
+    drawn = stage.drawn_particles(builder.finalize().particles, 0, 1.0)
     assert (drawn.points.tolist(), drawn.corners.tolist()) == ([4, 5], [0, 1, 2, 3])
     assert drawn.triangle.tolist() == [[0, 1, 2], [0, 2, 3]]
     assert drawn.diameter == pytest.approx(0.4), "of the loose particles alone"
@@ -166,12 +147,12 @@ def test_the_list():
         rows = place == n
         found = touches(keys.key(world[rows], one[rows], other[rows]), place[rows], distance[rows])
         parts.append(tracker.add(found, n + 1))
-    found = TouchList(Intervals.chained(*parts, tracker.finish()), keys)
+    found = stage.TouchList(Intervals.chained(*parts, tracker.finish()), keys)
     assert found.deepest == 0.5
     assert [pair.label for pair in found.of(0)] == ["cup × floor · 250 mm", "a/hand × floor · 2 mm"]
     assert [pair.label for pair in found.of(1)] == ["a/hand × floor · 500 mm"]
     hand = found.of(0)[1]
-    labels = [touch_label(n, touch, frames.number) for n, touch in enumerate(hand.touches)]
+    labels = [stage.touch_label(n, touch, frames.number) for n, touch in enumerate(hand.touches)]
     assert labels == ["0: frame 4", "1: frame 6"]
     assert hand.deepest.deepest == 2
     assert len(list(found)) == 3
@@ -209,7 +190,7 @@ class Walk(ViewFrames):
 
 @pytest.mark.parametrize("speed", [0.0, SPEED])
 def test_the_moving_bodies_fill_the_window_and_not_the_floor(speed):
-    extent = extent_of(Walk(speed), 0, 2)
+    extent = stage.extent_of(Walk(speed), 0, 2)
     np.testing.assert_allclose(extent.center, (0.0, 0.0, 0.6), atol=1e-9)
     assert 0.5 <= extent.radius <= 0.8, "the floor of 100 m and the walk of 20 m are no part of it"
     assert (extent.floor, extent.plane, extent.travels) == (0.5, True, speed > 0.0)
@@ -217,16 +198,16 @@ def test_the_moving_bodies_fill_the_window_and_not_the_floor(speed):
 
 def test_the_view_follows_contacts_are_small_among_small_shapes_and_the_camera_of_a_pair():
     frames = Walk()
-    stage = Stage(frames, "Z", 0)
-    moved = [stage.travel(frames.shape_poses(index, 0), 0)[0] for index in (0, 7)]
+    view = stage.Stage(frames, "Z", 0)
+    moved = [view.travel(frames.shape_poses(index, 0), 0)[0] for index in (0, 7)]
     np.testing.assert_allclose(moved, (0.0, 7 * SPEED), atol=1e-9)
-    assert seconds_between(frames, 1, 3) == pytest.approx(0.2)
+    assert stage.seconds_between(frames, 1, 3) == pytest.approx(0.2)
     frames.time = np.zeros(11)
-    assert seconds_between(frames, 1, 3) == 2 / 30, "frames of one time follow each other"
-    stage = Stage(Walk(), "Z")
-    assert stage.unit == pytest.approx(CONTACT_SIZE * stage.extent.radius)
-    assert Stage(Walk(radius=0.01), "Z").unit == pytest.approx(SHAPE_SIZES * 0.01)
-    center, distance = stage.focus((0, 2), 7, 0) or (np.zeros(3), 0.0)
+    assert stage.seconds_between(frames, 1, 3) == 2 / 30, "frames of one time follow each other"
+    view = stage.Stage(Walk(), "Z")
+    assert view.unit == pytest.approx(stage.CONTACT_SIZE * view.extent.radius)
+    assert stage.Stage(Walk(radius=0.01), "Z").unit == pytest.approx(stage.SHAPE_SIZES * 0.01)
+    center, distance = view.focus((0, 2), 7, 0)
     np.testing.assert_allclose(center, (7 * SPEED, -0.5, 0.5), atol=1e-9)
-    assert 0.1 < distance < stage.distance
-    assert stage.focus((0, 3), 7, 0) is None
+    assert 0.1 < distance < view.distance
+    assert view.focus((0, 3), 7, 0) is None

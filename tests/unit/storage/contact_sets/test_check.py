@@ -16,21 +16,16 @@ from collidecli.scene.tables import ContactBlock
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.schema import HASHED_ROWS, BlockDigest, StreamDigest, content_hash
-from tests.support.contact_sets import (
-    documented_hash,
-    made_up_block,
-    small_model,
-    write_contact_set,
-)
+from tests.support import contact_sets as sets
 
-MODEL = small_model(forced=True)
+MODEL = sets.small_model(forced=True)
 FRAMES = 12
 
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory) -> Path:
     made = tmp_path_factory.mktemp("good") / "a.h5"
-    write_contact_set(made, MODEL, made_up_block(MODEL, FRAMES), chunk_rows=50)
+    sets.write_contact_set(made, MODEL, sets.made_up_block(MODEL, FRAMES), chunk_rows=50)
     return made
 
 
@@ -82,11 +77,11 @@ def replaced(name: str, values) -> Change:
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e5])
 def test_a_good_file_has_no_finding(tmp_path, float_type, scale):
     """At any distance from the origin, with witness points rounded to the file's float type."""
-    block = made_up_block(MODEL, FRAMES)
+    block = sets.made_up_block(MODEL, FRAMES)
     moved = dict(block.columns)
     for name in ("point0", "point1"):
         moved[name] = (moved[name] + scale * np.array([1.0, -2.0, 0.5])).astype(float_type)
-    write_contact_set(tmp_path / "a.h5", MODEL, ContactBlock(0, block.cell_counts, moved))
+    sets.write_contact_set(tmp_path / "a.h5", MODEL, ContactBlock(0, block.cell_counts, moved))
     assert check_file(tmp_path / "a.h5") == []
 
 
@@ -159,7 +154,7 @@ def test_a_newer_minor_version_and_unknown_datasets_are_read(path):
 
 
 def changed_block(change: Callable[[dict[str, np.ndarray], int], object]) -> ContactBlock:
-    block = made_up_block(MODEL, FRAMES)
+    block = sets.made_up_block(MODEL, FRAMES)
     columns = {name: values.copy() for name, values in block.columns.items()}
     start = np.concatenate([[0], np.cumsum(block.cell_counts)])
     row = int(start[np.flatnonzero(block.cell_counts >= 3)[3]]) + 1  # the second of at least three in its cell
@@ -198,7 +193,7 @@ ROW_CASES = {
 
 @pytest.mark.parametrize("expected", ROW_CASES)
 def test_rows(tmp_path, expected):
-    write_contact_set(tmp_path / "a.h5", MODEL, changed_block(ROW_CASES[expected]))
+    sets.write_contact_set(tmp_path / "a.h5", MODEL, changed_block(ROW_CASES[expected]))
     found = words(tmp_path / "a.h5")
     assert expected in found
     assert "frame " in found
@@ -206,10 +201,10 @@ def test_rows(tmp_path, expected):
 
 
 def test_a_shape_of_another_world(tmp_path):
-    model = small_model()
-    block = made_up_block(model, FRAMES)
+    model = sets.small_model()
+    block = sets.made_up_block(model, FRAMES)
     model.world_template[1] = 1
-    write_contact_set(tmp_path / "a.h5", model, block)
+    sets.write_contact_set(tmp_path / "a.h5", model, block)
     assert "world 1, shapes" in words(tmp_path / "a.h5")
     assert "a shape is not in this world" in words(tmp_path / "a.h5")
 
@@ -391,14 +386,14 @@ def test_golden_files_have_their_hashes_and_are_read_as_h5py_reads_them(version,
             assert (contacts.material_rule, contacts.materials.condim.tolist()) == ("mujoco", [4, 6, 4, 4, 6])
 
 
-BLOCK = made_up_block(MODEL, 1600)
+BLOCK = sets.made_up_block(MODEL, 1600)
 """More rows than two blocks of the hash."""
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("blocks") / "made.h5"
-    write_contact_set(path, MODEL, BLOCK, major=2)
+    sets.write_contact_set(path, MODEL, BLOCK, major=2)
     assert BLOCK.contact_count > 2 * HASHED_ROWS
     return path
 
@@ -454,7 +449,7 @@ def with_blocks(change) -> Change:
 def stale_blocks(file: h5py.File) -> None:
     """A changed row, and a content hash that fits, as from a program that does not know the hashes of blocks."""
     change_value(3)(file)
-    file.attrs["content_sha256"] = documented_hash(file, HASHED_ROWS)[0]
+    file.attrs["content_sha256"] = sets.documented_hash(file, HASHED_ROWS)[0]
 
 
 CASES = {
@@ -491,7 +486,7 @@ def test_damage_is_found_and_located(hashed_path, expected):
 
 
 def test_version_1_hashes_a_group_of_that_name(tmp_path):
-    write_contact_set(tmp_path / "a.h5", MODEL, made_up_block(MODEL, 4))
+    sets.write_contact_set(tmp_path / "a.h5", MODEL, sets.made_up_block(MODEL, 4))
     edit(tmp_path / "a.h5", lambda file: file.create_dataset("content_hash/block", data=np.zeros((3, 32), np.uint8)))
     assert "the content hash does not match" in words(tmp_path / "a.h5")
 

@@ -26,14 +26,7 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.schema import BlockDigest, StreamDigest
 from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, ChunkThreads, GzipPacker
 from collidecli.storage.h5_files import NewObjects
-from tests.support.contact_sets import (
-    block_with_groups,
-    documented_hash,
-    made_up_block,
-    small_model,
-    split,
-    write_contact_set,
-)
+from tests.support import contact_sets as sets
 from tests.unit.storage.contact_sets.test_check import attribute, drop, edit, put, replaced, words
 
 FRAMES = 6
@@ -54,7 +47,7 @@ def model_of(rule: str, forced: bool = True) -> Model:
         )
         for k in range(5)
     ]
-    model = small_model(forced=forced)
+    model = sets.small_model(forced=forced)
     shapes = replace(model.shapes, material=Materials.of(surfaces))
     own = [PairMaterial(condim=1, friction=(1.0, 0.5, 0.25, 0.125, 0.0625)), None] if forced else []
     pairs = PairMaterials.of(own if rule == "mujoco" else [])
@@ -64,8 +57,8 @@ def model_of(rule: str, forced: bool = True) -> Model:
 def write(path: Path, model: Model, names: tuple[str, ...] | None = None, **options) -> dict[str, np.ndarray]:
     """The optional columns that were written: all of the rule's where no names are given."""
     optional = OptionalColumns.of(model, RULE_COLUMNS[model.material_rule] if names is None else names)
-    block = optional.added(made_up_block(model, FRAMES))
-    write_contact_set(path, model, block, columns=(*RIGID_COLUMNS, *optional.columns), **options)
+    block = optional.added(sets.made_up_block(model, FRAMES))
+    sets.write_contact_set(path, model, block, columns=(*RIGID_COLUMNS, *optional.columns), **options)
     return {column.name: block.columns[column.name] for column in optional.columns}
 
 
@@ -214,14 +207,14 @@ def test_missing_tables_and_unknown_rules_are_named(tmp_path):
 
 
 GROUPS_FRAMES = 20
-MODEL = small_model()
+MODEL = sets.small_model()
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory) -> Path:
     made = tmp_path_factory.mktemp("groups") / "a.h5"
-    write_contact_set(
-        made, MODEL, block_with_groups(MODEL, GROUPS_FRAMES, groups=GROUPS), cells_per_block=7, chunk_rows=16
+    sets.write_contact_set(
+        made, MODEL, sets.block_with_groups(MODEL, GROUPS_FRAMES, groups=GROUPS), cells_per_block=7, chunk_rows=16
     )
     return made
 
@@ -229,7 +222,7 @@ def path(tmp_path_factory) -> Path:
 def edited(path, made, change) -> Path:
     """A changed copy with the content hash of its data."""
     shutil.copyfile(path, made)
-    edit(made, change, lambda file: file.attrs.modify("content_sha256", documented_hash(file)[0]))
+    edit(made, change, lambda file: file.attrs.modify("content_sha256", sets.documented_hash(file)[0]))
     return made
 
 
@@ -237,7 +230,7 @@ def test_blocks_are_the_written_cells_and_an_older_version_has_no_groups(path, t
     made = edited(path, tmp_path / "older.h5", attribute("format_version", np.int32([1, 2])))
     with ContactSet.open(made) as contacts:
         assert contacts.groups == {}
-    wanted = split(block_with_groups(MODEL, GROUPS_FRAMES, groups=GROUPS), 1)
+    wanted = sets.split(sets.block_with_groups(MODEL, GROUPS_FRAMES, groups=GROUPS), 1)
     with ContactSet.open(path) as contacts:
         assert list(contacts.groups) == [group.name for group in GROUPS]
         blocks = list(contacts.blocks(40, with_groups=True))
@@ -245,7 +238,7 @@ def test_blocks_are_the_written_cells_and_an_older_version_has_no_groups(path, t
         for block in blocks:
             rows = block.contact_count + sum(held.row_count for held in block.groups.values())
             assert rows <= 40 or len(block.cell_counts) == 1
-            for part in split(block, 1):
+            for part in sets.split(block, 1):
                 for name, held in wanted[part.first_cell].groups.items():
                     found = part.groups[name]
                     np.testing.assert_equal((found.columns, found.lists), (held.columns, held.lists), name)
@@ -328,16 +321,16 @@ def test_a_broken_rule_is_found(path, tmp_path, change, expected):
 
 def test_an_object_of_another_world_is_found(tmp_path):
     """gel is in the worlds of template 0 alone."""
-    model = replace(small_model(), world_template=np.array([0, 1, 0], np.int32))
-    write_contact_set(tmp_path / "a.h5", model, block_with_groups(model, GROUPS_FRAMES))
+    model = replace(sets.small_model(), world_template=np.array([0, 1, 0], np.int32))
+    sets.write_contact_set(tmp_path / "a.h5", model, sets.block_with_groups(model, GROUPS_FRAMES))
     found = words(tmp_path / "a.h5")
     assert re.search("/self_contacts, frame .*, world 1, .*a particle is not in this world", found), found
     assert not re.search("world [02], .*a particle is not in this world", found)
 
 
 def test_a_scene_without_particles_has_no_table(tmp_path):
-    model = replace(small_model(), particles=Particles())
-    write_contact_set(tmp_path / "a.h5", model, made_up_block(model, 4))
+    model = replace(sets.small_model(), particles=Particles())
+    sets.write_contact_set(tmp_path / "a.h5", model, sets.made_up_block(model, 4))
     with h5py.File(tmp_path / "a.h5") as file:
         assert "particle_object" not in file["model"]
     with ContactSet.open(tmp_path / "a.h5") as contacts:

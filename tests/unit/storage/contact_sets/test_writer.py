@@ -20,36 +20,16 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError, Interrupted, OutputError
-from collidecli.scene.tables import (
-    GROUPS,
-    GROUPS_BY_NAME,
-    HYDRO_FACES,
-    HYDRO_PATCHES,
-    RIGID_COLUMNS,
-    SOFT_CONTACTS,
-    ContactBlock,
-    consecutive_groups,
-    groups_of_cells,
-    no_rows,
-)
+from collidecli.scene import tables
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import writer
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.writer import ContactWriter
-from tests.support.contact_sets import (
-    ATTRIBUTES,
-    block_with_groups,
-    documented_hash,
-    made_up_block,
-    small_model,
-    split,
-    with_groups,
-    write_contact_set,
-)
+from tests.support import contact_sets as sets
 
 FRAMES = 20
-MODEL = small_model()
+MODEL = sets.small_model()
 
 
 def content_hash_of(path) -> str:
@@ -63,21 +43,21 @@ def test_read_back_as_written(tmp_path, compression, major, float_type):
     if compression == "zstd":
         pytest.importorskip("hdf5plugin")
     path = tmp_path / "a.h5"
-    model = small_model(forced=True)
-    block = made_up_block(model, FRAMES, float_type=float_type)
-    write_contact_set(path, model, block, cells_per_block=7, compression=compression, chunk_rows=64, major=major)
+    model = sets.small_model(forced=True)
+    block = sets.made_up_block(model, FRAMES, float_type=float_type)
+    sets.write_contact_set(path, model, block, cells_per_block=7, compression=compression, chunk_rows=64, major=major)
     with ContactSet.open(path) as contacts:
         assert contacts.version == ((1, 3) if major == 1 else (2, 0))
         assert (contacts.frame_count, contacts.world_count) == (FRAMES, 3)
         assert (contacts.contact_count, contacts.float_type) == (block.contact_count, float_type)
         whole = contacts.cells(0, contacts.cell_count)
-        for column in RIGID_COLUMNS:
+        for column in tables.RIGID_COLUMNS:
             assert whole.columns[column.name].dtype == block.columns[column.name].dtype
         assert (contacts.shapes.path, contacts.body_path) == (model.shapes.path, model.bodies.path)
         assert contacts.shapes.type == ("plane", "sphere", "box", "capsule", "ellipsoid")
         for found, expected in (
             (whole.cell_counts, block.cell_counts),
-            *((whole.columns[column.name], block.columns[column.name]) for column in RIGID_COLUMNS),
+            *((whole.columns[column.name], block.columns[column.name]) for column in tables.RIGID_COLUMNS),
             (contacts.shapes.body, model.shapes.body),
             (contacts.shapes.gap, model.shapes.gap.astype(np.float32)),
             (contacts.world_template, model.world_template),
@@ -86,16 +66,16 @@ def test_read_back_as_written(tmp_path, compression, major, float_type):
         ):
             assert np.array_equal(found, expected)
         assert np.array_equal(contacts.forced.margin, np.float32([0.5, np.nan]), equal_nan=True)
-        assert (contacts.scene, contacts.scene_sha256) == ("made_up.xml", ATTRIBUTES["scene_sha256"])
+        assert (contacts.scene, contacts.scene_sha256) == ("made_up.xml", sets.ATTRIBUTES["scene_sha256"])
         assert contacts.config["narrow_phase"] == "gjk"
         assert (contacts.gap_rule, contacts.up_axis) == ("max", "Z")
     assert check_file(path) == []
 
 
 def test_cells_and_blocks_are_slices_of_the_whole(tmp_path):
-    block = made_up_block(MODEL, FRAMES)
-    write_contact_set(tmp_path / "a.h5", MODEL, block)
-    by_cell = split(block, 1)
+    block = sets.made_up_block(MODEL, FRAMES)
+    sets.write_contact_set(tmp_path / "a.h5", MODEL, block)
+    by_cell = sets.split(block, 1)
     with ContactSet.open(tmp_path / "a.h5") as contacts:
         for frame, world in ((0, 0), (3, 2), (FRAMES - 1, 2)):
             cell = contacts.cell(frame, world)
@@ -115,18 +95,18 @@ def test_cells_and_blocks_are_slices_of_the_whole(tmp_path):
 
 def test_no_contacts_and_no_frames(tmp_path):
     for name, frame_count in (("no_contacts.h5", 4), ("no_frames.h5", 0)):
-        block = made_up_block(MODEL, frame_count, contacts_per_cell=0)
-        write_contact_set(tmp_path / name, MODEL, block)
+        block = sets.made_up_block(MODEL, frame_count, contacts_per_cell=0)
+        sets.write_contact_set(tmp_path / name, MODEL, block)
         with ContactSet.open(tmp_path / name) as contacts:
             assert contacts.contact_count == 0
             assert [len(part.cell_counts) for part in contacts.blocks()] == ([3 * frame_count] if frame_count else [])
         assert check_file(tmp_path / name) == []
 
 
-PLAIN, WITH_GROUPS = made_up_block(MODEL, FRAMES), block_with_groups(MODEL, FRAMES, groups=GROUPS)
+PLAIN, WITH_GROUPS = sets.made_up_block(MODEL, FRAMES), sets.block_with_groups(MODEL, FRAMES, groups=tables.GROUPS)
 
 
-LONG = made_up_block(MODEL, 1600)
+LONG = sets.made_up_block(MODEL, 1600)
 """More rows than two blocks of the hash of version 2."""
 
 
@@ -146,12 +126,12 @@ def test_the_hash_is_as_documented_and_does_not_depend_on_storage(tmp_path, bloc
             {"timing": {"stage": ["load", "write"], "seconds": np.ones(2), "device": "cpu"}},
         ]
     ):
-        way |= {"groups": [GROUPS_BY_NAME[name] for name in way.get("groups", block.groups)]}
+        way |= {"groups": [tables.GROUPS_BY_NAME[name] for name in way.get("groups", block.groups)]}
         path = tmp_path / f"{index}.h5"
-        write_contact_set(path, MODEL, block, major=major, **way)
+        sets.write_contact_set(path, MODEL, block, major=major, **way)
         with h5py.File(path) as file:
             blocks = file["content_hash/block"][()].tobytes() if major == 2 else b""
-            hashes = documented_hash(file, block_rows=8192 if major == 2 else None)
+            hashes = sets.documented_hash(file, block_rows=8192 if major == 2 else None)
             expected |= {(file.attrs["content_sha256"], blocks), (hashes[0], hashes[1] if major == 2 else b"")}
             assert ("content_hash" in file) == (file.attrs.get("content_block_rows") == 8192) == (major == 2)
         if index == 4:
@@ -162,7 +142,7 @@ def test_the_hash_is_as_documented_and_does_not_depend_on_storage(tmp_path, bloc
 def test_the_header_and_the_timing_report(tmp_path):
     path = tmp_path / "a.h5"
     timing = {"stage": ["load", "write"], "seconds": np.array([0.1, 0.2]), "device": "cpu", "chunk": {"cells": [4, 4]}}
-    write_contact_set(path, MODEL, made_up_block(MODEL, 2), timing=timing)
+    sets.write_contact_set(path, MODEL, sets.made_up_block(MODEL, 2), timing=timing)
     with h5py.File(path) as file:
         assert (file.attrs["format"], file.attrs["complete"]) == ("collide-contacts", 1)
         assert (file.attrs["format_version"].dtype, file.attrs["format_version"].tolist()) == (np.int32, [1, 3])
@@ -177,13 +157,13 @@ def test_the_header_and_the_timing_report(tmp_path):
 
 
 def test_blocks_out_of_turn_and_unfinished_files_are_refused(tmp_path):
-    block = made_up_block(MODEL, 4)
+    block = sets.made_up_block(MODEL, 4)
     with pytest.raises(ValueError, match="cell 6, the next cell is 0"):
-        write_contact_set(tmp_path / "a.h5", MODEL, ContactBlock(6, block.cell_counts, block.columns))
+        sets.write_contact_set(tmp_path / "a.h5", MODEL, tables.ContactBlock(6, block.cell_counts, block.columns))
     short = {name: values[:-1] for name, values in block.columns.items()}
     with pytest.raises(ValueError, match="rows for"):
-        write_contact_set(tmp_path / "a.h5", MODEL, ContactBlock(0, block.cell_counts, short))
-    arguments = (4, np.zeros(4), np.zeros(4), np.dtype(np.float64), ATTRIBUTES)
+        sets.write_contact_set(tmp_path / "a.h5", MODEL, tables.ContactBlock(0, block.cell_counts, short))
+    arguments = (4, np.zeros(4), np.zeros(4), np.dtype(np.float64), sets.ATTRIBUTES)
     with ContactWriter(tmp_path / "b.h5", MODEL, *arguments) as writer:
         writer.append(block)
         writer.end_contacts()
@@ -192,7 +172,7 @@ def test_blocks_out_of_turn_and_unfinished_files_are_refused(tmp_path):
     assert told == content_hash_of(tmp_path / "b.h5") != ""
     (tmp_path / "b.h5").unlink()
     with ContactWriter(tmp_path / "a.h5", MODEL, *arguments) as writer:
-        writer.append(split(block, 6)[0])
+        writer.append(sets.split(block, 6)[0])
         with pytest.raises(ValueError, match="6 of 12 cells"):
             writer.finish()
     assert list(tmp_path.iterdir()) == []
@@ -205,12 +185,12 @@ def test_a_short_set_has_shorter_chunks_and_the_same_content(tmp_path, monkeypat
     """Chunks of 256 rows, of 16 at least, and eight of them where that leaves them so long."""
     monkeypatch.setattr(writer, "CHUNK_ROWS", 256)
     monkeypatch.setattr(writer, "SHORT_CHUNK_ROWS", 16)
-    block = made_up_block(MODEL, frames)
-    write_contact_set(tmp_path / "given.h5", MODEL, block, chunk_rows=100)
-    write_contact_set(tmp_path / "chosen.h5", MODEL, block, cells_per_block=cells_per_block)
+    block = sets.made_up_block(MODEL, frames)
+    sets.write_contact_set(tmp_path / "given.h5", MODEL, block, chunk_rows=100)
+    sets.write_contact_set(tmp_path / "chosen.h5", MODEL, block, cells_per_block=cells_per_block)
     assert content_hash_of(tmp_path / "chosen.h5") == content_hash_of(tmp_path / "given.h5")
     with h5py.File(tmp_path / "chosen.h5") as file:
-        for column in RIGID_COLUMNS:
+        for column in tables.RIGID_COLUMNS:
             assert file[f"/rigid_contacts/{column.name}"].chunks[0] == rows, column.name
     assert check_file(tmp_path / "chosen.h5") == []
 
@@ -219,7 +199,7 @@ ROOT = Path(__file__).parents[4]
 
 
 def written(path: Path, seed: int = 5, **options) -> None:
-    write_contact_set(path, MODEL, made_up_block(MODEL, 30, seed=seed), **options)
+    sets.write_contact_set(path, MODEL, sets.made_up_block(MODEL, 30, seed=seed), **options)
 
 
 def test_an_existing_file_stays_unless_forced_and_after_an_error_half_way(tmp_path):
@@ -458,7 +438,7 @@ def test_a_rename_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 def expected_datasets(block):
     """Path to array, from the block that holds all cells: there, references are those of the file."""
     found = {}
-    for group in GROUPS:
+    for group in tables.GROUPS:
         rows = block.groups[group.name]
         found[f"/{group.name}/cell_start"] = np.concatenate([[0], np.cumsum(rows.cell_counts)])
         for column in group.columns:
@@ -473,8 +453,8 @@ def expected_datasets(block):
 @pytest.mark.parametrize("float_type", ["float32", "float64"])
 @pytest.mark.parametrize("options", [{}, {"cells_per_block": 7, "chunk_rows": 16}, {"compression": "none"}])
 def test_datasets_are_those_of_all_cells_in_one_block(tmp_path, options, float_type):
-    block = block_with_groups(MODEL, FRAMES, float_type, groups=GROUPS)
-    write_contact_set(tmp_path / "a.h5", MODEL, block, **options)
+    block = sets.block_with_groups(MODEL, FRAMES, float_type, groups=tables.GROUPS)
+    sets.write_contact_set(tmp_path / "a.h5", MODEL, block, **options)
     with h5py.File(tmp_path / "a.h5") as file:
         for path, values in expected_datasets(block).items():
             assert file[path].dtype == values.dtype, path
@@ -486,8 +466,8 @@ def test_datasets_are_those_of_all_cells_in_one_block(tmp_path, options, float_t
 
 
 def test_the_hash_depends_on_every_dataset(tmp_path):
-    def hashed(name: str, block: ContactBlock) -> str:
-        write_contact_set(tmp_path / name, MODEL, block)
+    def hashed(name: str, block: tables.ContactBlock) -> str:
+        sets.write_contact_set(tmp_path / name, MODEL, block)
         return content_hash_of(tmp_path / name)
 
     def with_a_bit_changed(columns: dict[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
@@ -495,12 +475,12 @@ def test_the_hash_depends_on_every_dataset(tmp_path):
         changed.reshape(-1).view(np.uint8)[-1] ^= 1
         return {**columns, name: changed}
 
-    short = block_with_groups(MODEL, 4, groups=GROUPS)
+    short = sets.block_with_groups(MODEL, 4, groups=tables.GROUPS)
     groups, columns = short.groups, short.columns
     hashes = [hashed("a.h5", short)]
-    for column in RIGID_COLUMNS:
+    for column in tables.RIGID_COLUMNS:
         hashes.append(hashed(column.name, replace(short, columns=with_a_bit_changed(columns, column.name))))
-    for group in GROUPS:
+    for group in tables.GROUPS:
         rows = groups[group.name]
         for column in group.columns:
             other = replace(rows, columns=with_a_bit_changed(rows.columns, column.name))
@@ -509,10 +489,10 @@ def test_the_hash_depends_on_every_dataset(tmp_path):
 
 
 def test_a_group_without_rows_is_written_and_hashed(tmp_path):
-    block = made_up_block(MODEL, FRAMES)
-    write_contact_set(tmp_path / "without.h5", MODEL, block)
-    empty = no_rows(SOFT_CONTACTS, len(block.cell_counts), np.dtype(np.float64))
-    write_contact_set(tmp_path / "empty.h5", MODEL, replace(block, groups={"soft_contacts": empty}))
+    block = sets.made_up_block(MODEL, FRAMES)
+    sets.write_contact_set(tmp_path / "without.h5", MODEL, block)
+    empty = tables.no_rows(tables.SOFT_CONTACTS, len(block.cell_counts), np.dtype(np.float64))
+    sets.write_contact_set(tmp_path / "empty.h5", MODEL, replace(block, groups={"soft_contacts": empty}))
     with h5py.File(tmp_path / "empty.h5") as file:
         assert file["/soft_contacts/indices"].shape == (0, 3)
         assert not file["/soft_contacts/cell_start"][()].any()
@@ -523,30 +503,30 @@ def test_a_group_without_rows_is_written_and_hashed(tmp_path):
 def test_blocks_of_other_groups_are_refused(tmp_path):
     block = WITH_GROUPS
     with pytest.raises(ValueError, match="block has groups"):
-        write_contact_set(tmp_path / "a.h5", MODEL, block, groups=GROUPS[:2])
+        sets.write_contact_set(tmp_path / "a.h5", MODEL, block, groups=tables.GROUPS[:2])
     with pytest.raises(ValueError, match=r"hydro_faces refers to rows of .*hydro_patches"):
-        write_contact_set(tmp_path / "a.h5", MODEL, block, groups=[HYDRO_FACES])
+        sets.write_contact_set(tmp_path / "a.h5", MODEL, block, groups=[tables.HYDRO_FACES])
     short = replace(block.groups["hydro_patches"], cell_counts=np.zeros(3, np.int64))
     with pytest.raises(ValueError, match="has 3 cells"):
-        write_contact_set(tmp_path / "a.h5", MODEL, replace(block, groups={"hydro_patches": short}))
+        sets.write_contact_set(tmp_path / "a.h5", MODEL, replace(block, groups={"hydro_patches": short}))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_joined_blocks_and_selected_cells_keep_references_and_lists():
     block = WITH_GROUPS
-    joined = consecutive_groups([part.groups for part in split(block, 7)])
+    joined = tables.consecutive_groups([part.groups for part in sets.split(block, 7)])
     reversed_cells = np.arange(len(block.cell_counts))[::-1]
-    twice = groups_of_cells(groups_of_cells(block.groups, reversed_cells), reversed_cells)
+    twice = tables.groups_of_cells(tables.groups_of_cells(block.groups, reversed_cells), reversed_cells)
     for found in (joined, twice):
-        for group in GROUPS:
+        for group in tables.GROUPS:
             rows, wanted = found[group.name], block.groups[group.name]
             np.testing.assert_equal(vars(rows), vars(wanted), group.name)
             assert all(rows.columns[name].dtype == values.dtype for name, values in wanted.columns.items())
 
 
 def test_size_in_memory_includes_groups():
-    plain = made_up_block(MODEL, FRAMES)
-    block = with_groups(plain, MODEL, groups=(HYDRO_PATCHES, HYDRO_FACES))
+    plain = sets.made_up_block(MODEL, FRAMES)
+    block = sets.with_groups(plain, MODEL, groups=(tables.HYDRO_PATCHES, tables.HYDRO_FACES))
     assert block.nbytes - plain.nbytes == sum(rows.nbytes for rows in block.groups.values())
     faces = block.groups["hydro_faces"]
     assert faces.nbytes > faces.lists["vertices"][1].nbytes + faces.columns["centroid"].nbytes
