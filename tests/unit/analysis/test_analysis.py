@@ -312,21 +312,15 @@ def test_a_crowded_pair_is_matched_in_order_and_told(monkeypatch):
 
 
 def test_pairs_that_stand_the_other_way_round_are_turned():
-    columns = {
-        "shape0": np.array([0, 0]),
-        "shape1": np.array([1, 2]),
-        "feature0": np.array([5, 6]),
-        "feature1": np.array([7, 8]),
-        "point0": np.eye(3)[:2],
-        "point1": np.eye(3)[1:],
-        "normal": np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]),
-    }
+    columns = {"shape0": [0, 0], "shape1": [1, 2], "feature0": [5, 6], "feature1": [7, 8]}
+    columns = {name: np.array(values) for name, values in columns.items()}
+    columns |= {"point0": np.eye(3)[:2], "point1": np.eye(3)[1:], "normal": np.eye(3)[[2, 0]]}
     turned = contacts_of(np.array([2]), columns, np.array([1, 0, 2]))
     assert (list(turned.first), list(turned.second)) == ([0, 1], [1, 2])
     assert (list(turned.columns["feature0"]), list(turned.columns["feature1"])) == ([7, 6], [5, 8])
-    assert np.array_equal(turned.columns["point0"], [np.eye(3)[1], np.eye(3)[1]])
-    assert np.array_equal(turned.columns["point1"], [np.eye(3)[0], np.eye(3)[2]])
-    assert np.array_equal(turned.columns["normal"], [[0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
+    expected = {"point0": np.eye(3)[[1, 1]], "point1": np.eye(3)[[0, 2]], "normal": [[0.0, 0.0, -1.0], [1.0, 0.0, 0.0]]}
+    for name, values in expected.items():
+        assert np.array_equal(turned.columns[name], values)
 
 
 @pytest.mark.parametrize("angle", [1e-9, 1e-3, 1.0, 3.0])

@@ -62,9 +62,8 @@ def test_columns_are_attributes(contacts, edited):
     for column in RIGID_COLUMNS:
         np.testing.assert_array_equal(getattr(whole, column.name), contacts.column(column.name))
         assert getattr(type(whole), column.name).__doc__.startswith(("int32[n", "float32", "uint8[n"))
-    assert whole.depth.dtype == np.float32
-    assert whole.depth.tolist() == [max(0.0, -distance) for distance in contacts.column("distance").tolist()]
-    assert whole.depth.max() > 0.0
+    depth = [max(0.0, -distance) for distance in contacts.column("distance").tolist()]
+    assert (whole.depth.dtype, whole.depth.tolist(), max(depth) > 0.0) == (np.float32, depth, True)
     assert whole.cell.tolist() == sorted(edited.cell.tolist())
     frame, world = 2, 1
     alone = contacts.cell(frame, world)
@@ -82,10 +81,10 @@ def test_pairs_are_counted(contacts, edited):
     assert (np.diff(pairs["contacts"]) <= 0).all()
     for n, pair in enumerate(zip(pairs["row0"], pairs["row1"], strict=True)):
         of = [row for row in rows if (row.shape0, row.shape1) == pair]
-        assert pairs["contacts"][n] == len(of)
-        assert pairs["cells"][n] == len({(row.frame, row.world) for row in of})
-        assert pairs["least_distance"][n] == np.float32(min(row.distance for row in of))
-        assert (pairs["shape0"][n], pairs["shape1"][n]) == (edited.path[pair[0]], edited.path[pair[1]])
+        least = np.float32(min(row.distance for row in of))
+        found = tuple(pairs[name][n] for name in ("contacts", "cells", "least_distance", "shape0", "shape1"))
+        cells = len({(row.frame, row.world) for row in of})
+        assert found == (len(of), cells, least, *(edited.path[row] for row in pair))
 
 
 def test_events_are_those_of_plain_python(contacts, edited):
@@ -190,9 +189,12 @@ def test_a_notebook_shows_a_table_with_escaped_texts(edited, tmp_path):
     with collidecli.ContactSet.open(path) as contacts:
         shown = contacts._repr_html_()
         cells = dict(re.findall(r"<th [^>]*>([^<]*)</th><td [^>]*>([^<]*)</td>", shown))
-        assert cells["contacts"] == str(contacts.contact_count)
-        assert cells["frames"] == f"7, 0 to {contacts.time[-1]:.6g} s"
-        assert cells["worlds"] == "3"
+        expected = {
+            "contacts": str(contacts.contact_count),
+            "frames": f"7, 0 to {contacts.time[-1]:.6g} s",
+            "worlds": "3",
+        }
+        assert cells.items() >= expected.items()
         assert "optional columns" not in cells
     assert shown.count('style="text-align: left"') == 2 * len(cells)
     assert "&lt;script&gt;" in shown

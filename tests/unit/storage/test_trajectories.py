@@ -292,22 +292,13 @@ def test_a_welded_body_may_be_recorded_where_it_is(tmp_path, mjcf):
         open_trajectory(path, model, scene.kinematics).read(range(3))
 
 
-def test_nothing_is_overwritten_without_force_or_left_by_an_error(tmp_path):
-    path = write(tmp_path / "m.h5", random_poses(2, 1, 1), ("a",))
-    before = path.read_bytes()
-    with pytest.raises(OutputError, match="exists already"):
-        write(path, random_poses(3, 1, 1), ("a",))
-    assert path.read_bytes() == before
-    write(path, random_poses(3, 1, 1), ("a",), force=True)
-    assert files.read_header(path).frame_count == 3
-    with pytest.raises(OutputError, match="does not exist"):
-        write(tmp_path / "no" / "m.h5", random_poses(3, 1, 1), ("a",))
+def test_nothing_is_left_by_an_error(tmp_path):
     with suppress(RuntimeError), files.TrajectoryWriter(tmp_path / "n.h5", body_names=("a",)) as writer:
         writer.append([0.0], [0], body_q=random_poses(1, 1, 1))
         raise RuntimeError
     with pytest.raises(OutputError, match="no frames"), files.TrajectoryWriter(tmp_path / "n.h5", body_names=("a",)):
         pass
-    assert os.listdir(tmp_path) == ["m.h5"]
+    assert os.listdir(tmp_path) == []
 
 
 def test_the_writer_refuses_what_the_reader_would(tmp_path):
@@ -319,11 +310,10 @@ def test_the_writer_refuses_what_the_reader_would(tmp_path):
     with pytest.raises(OutputError, match="runs back"):
         writer.append([0.5], [1], body_q=poses[1:2])
     writer.abort()
-    with pytest.raises(OutputError, match=r"shape is \(3, 1, 1, 7\), not \(3, 1, 2, 7\)"):
-        write(tmp_path / "m.h5", poses, ("a", "b"))
-    poses[1, 0, 0, 4] = np.nan
-    with pytest.raises(OutputError, match="frame 1, world 0"):
-        write(tmp_path / "m.h5", poses, ("a",))
+    for names, words in (("ab", r"shape is \(3, 1, 1, 7\), not \(3, 1, 2, 7\)"), ("a", "frame 1, world 0")):
+        poses[1, 0, 0, 4] = np.nan
+        with pytest.raises(OutputError, match=words):
+            write(tmp_path / "m.h5", poses, names)
     assert os.listdir(tmp_path) == []
 
 

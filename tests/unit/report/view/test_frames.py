@@ -148,14 +148,12 @@ def test_the_list():
         found = touches(keys.key(world[rows], one[rows], other[rows]), place[rows], distance[rows])
         parts.append(tracker.add(found, n + 1))
     found = stage.TouchList(Intervals.chained(*parts, tracker.finish()), keys)
-    assert found.deepest == 0.5
-    assert [pair.label for pair in found.of(0)] == ["cup × floor · 250 mm", "a/hand × floor · 2 mm"]
-    assert [pair.label for pair in found.of(1)] == ["a/hand × floor · 500 mm"]
+    labels = [[pair.label for pair in found.of(world)] for world in (0, 1)]
+    assert labels == [["cup × floor · 250 mm", "a/hand × floor · 2 mm"], ["a/hand × floor · 500 mm"]]
     hand = found.of(0)[1]
     labels = [stage.touch_label(n, touch, frames.number) for n, touch in enumerate(hand.touches)]
     assert labels == ["0: frame 4", "1: frame 6"]
-    assert hand.deepest.deepest == 2
-    assert len(list(found)) == 3
+    assert (found.deepest, hand.deepest.deepest, len(list(found))) == (0.5, 2, 3)
 
 
 SPEED = 2.0

@@ -93,14 +93,13 @@ def test_cells_and_blocks_are_slices_of_the_whole(tmp_path):
             contacts.cell(FRAMES, 0)
 
 
-def test_no_contacts_and_no_frames(tmp_path):
-    for name, frame_count in (("no_contacts.h5", 4), ("no_frames.h5", 0)):
-        block = sets.made_up_block(MODEL, frame_count, contacts_per_cell=0)
-        sets.write_contact_set(tmp_path / name, MODEL, block)
-        with ContactSet.open(tmp_path / name) as contacts:
-            assert contacts.contact_count == 0
-            assert [len(part.cell_counts) for part in contacts.blocks()] == ([3 * frame_count] if frame_count else [])
-        assert check_file(tmp_path / name) == []
+@pytest.mark.parametrize("frames", [4, 0])
+def test_no_contacts_and_no_frames(tmp_path, frames):
+    sets.write_contact_set(tmp_path / "a.h5", MODEL, sets.made_up_block(MODEL, frames, contacts_per_cell=0))
+    with ContactSet.open(tmp_path / "a.h5") as contacts:
+        assert contacts.contact_count == 0
+        assert [len(part.cell_counts) for part in contacts.blocks()] == ([3 * frames] if frames else [])
+    assert check_file(tmp_path / "a.h5") == []
 
 
 PLAIN, WITH_GROUPS = sets.made_up_block(MODEL, FRAMES), sets.block_with_groups(MODEL, FRAMES, groups=tables.GROUPS)
@@ -116,16 +115,15 @@ LONG = sets.made_up_block(MODEL, 1600)
 def test_the_hash_is_as_documented_and_does_not_depend_on_storage(tmp_path, block, major):
     expected = set()
     rows = 250 if block is LONG else 1
-    for index, way in enumerate(
-        [
-            {},
-            {"compression": "none", "threads": 3, "chunk_rows": 10_000},
-            {"compression": "lzf", "chunk_rows": 50 * rows},
-            {"chunk_rows": 33 * rows, "cells_per_block": 1 * rows},
-            {"chunk_rows": 16 * rows, "cells_per_block": 4, "threads": 2, "groups": [*block.groups][::-1]},
-            {"timing": {"stage": ["load", "write"], "seconds": np.ones(2), "device": "cpu"}},
-        ]
-    ):
+    ways = [
+        {},
+        {"compression": "none", "threads": 3, "chunk_rows": 10_000},
+        {"compression": "lzf", "chunk_rows": 50 * rows},
+        {"chunk_rows": 33 * rows, "cells_per_block": 1 * rows},
+        {"chunk_rows": 16 * rows, "cells_per_block": 4, "threads": 2, "groups": [*block.groups][::-1]},
+        {"timing": {"stage": ["load", "write"], "seconds": np.ones(2), "device": "cpu"}},
+    ]
+    for index, way in enumerate(ways):
         way |= {"groups": [tables.GROUPS_BY_NAME[name] for name in way.get("groups", block.groups)]}
         path = tmp_path / f"{index}.h5"
         sets.write_contact_set(path, MODEL, block, major=major, **way)
@@ -150,19 +148,16 @@ def test_the_header_and_the_timing_report(tmp_path):
         assert list(file["/timing/stage"].asstr()) == ["load", "write"]
         assert (list(file["/timing/seconds"]), list(file["/timing/chunk/cells"])) == ([0.1, 0.2], [4, 4])
         assert file["/timing"].attrs["device"] == "cpu"
-        units = [
-            file[name].attrs.get("unit") for name in ("rigid_contacts/distance", "time/time", "rigid_contacts/normal")
-        ]
-        assert units == ["m", "s", None]
+        for name, unit in (("rigid_contacts/distance", "m"), ("time/time", "s"), ("rigid_contacts/normal", None)):
+            assert file[name].attrs.get("unit") == unit
 
 
 def test_blocks_out_of_turn_and_unfinished_files_are_refused(tmp_path):
     block = sets.made_up_block(MODEL, 4)
-    with pytest.raises(ValueError, match="cell 6, the next cell is 0"):
-        sets.write_contact_set(tmp_path / "a.h5", MODEL, tables.ContactBlock(6, block.cell_counts, block.columns))
     short = {name: values[:-1] for name, values in block.columns.items()}
-    with pytest.raises(ValueError, match="rows for"):
-        sets.write_contact_set(tmp_path / "a.h5", MODEL, tables.ContactBlock(0, block.cell_counts, short))
+    for first, columns, words in ((6, block.columns, "cell 6, the next cell is 0"), (0, short, "rows for")):
+        with pytest.raises(ValueError, match=words):
+            sets.write_contact_set(tmp_path / "a.h5", MODEL, tables.ContactBlock(first, block.cell_counts, columns))
     arguments = (4, np.zeros(4), np.zeros(4), np.dtype(np.float64), sets.ATTRIBUTES)
     with ContactWriter(tmp_path / "b.h5", MODEL, *arguments) as writer:
         writer.append(block)
@@ -206,11 +201,9 @@ def test_an_existing_file_stays_unless_forced_and_after_an_error_half_way(tmp_pa
     path = tmp_path / "a.h5"
     written(path)
     before = path.read_bytes()
-    with pytest.raises(OutputError, match="exists already") as caught:
+    with pytest.raises(OutputError, match=r"(?s)exists already.*--force") as caught:
         written(path, seed=6)
     assert caught.value.exit_code == 3
-    assert "--force" in str(caught.value)
-    assert path.read_bytes() == before
     with suppress(RuntimeError), AtomicOutput(path, force=True) as output:
         output.write(b"half")
         raise RuntimeError
@@ -245,11 +238,9 @@ def test_a_full_disk(tmp_path, monkeypatch, fails_after):
         return real(*arguments)
 
     monkeypatch.setattr(os, "pwrite", pwrite)
-    with pytest.raises(OutputError, match="no space left on device") as caught:
+    with pytest.raises(OutputError, match=r"(?s)no space left on device.*free some space"):
         written(path, force=True, chunk_rows=16, cells_per_block=5)
     monkeypatch.undo()
-    assert caught.value.exit_code == 3
-    assert "free some space" in str(caught.value)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
     written(path, force=True)  # HDF5 was left in order
@@ -501,14 +492,14 @@ def test_a_group_without_rows_is_written_and_hashed(tmp_path):
 
 
 def test_blocks_of_other_groups_are_refused(tmp_path):
-    block = WITH_GROUPS
-    with pytest.raises(ValueError, match="block has groups"):
-        sets.write_contact_set(tmp_path / "a.h5", MODEL, block, groups=tables.GROUPS[:2])
-    with pytest.raises(ValueError, match=r"hydro_faces refers to rows of .*hydro_patches"):
-        sets.write_contact_set(tmp_path / "a.h5", MODEL, block, groups=[tables.HYDRO_FACES])
-    short = replace(block.groups["hydro_patches"], cell_counts=np.zeros(3, np.int64))
-    with pytest.raises(ValueError, match="has 3 cells"):
-        sets.write_contact_set(tmp_path / "a.h5", MODEL, replace(block, groups={"hydro_patches": short}))
+    short = replace(WITH_GROUPS.groups["hydro_patches"], cell_counts=np.zeros(3, np.int64))
+    for block, groups, words in (
+        (WITH_GROUPS, {"groups": tables.GROUPS[:2]}, "block has groups"),
+        (WITH_GROUPS, {"groups": [tables.HYDRO_FACES]}, r"hydro_faces refers to rows of .*hydro_patches"),
+        (replace(WITH_GROUPS, groups={"hydro_patches": short}), {}, "has 3 cells"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            sets.write_contact_set(tmp_path / "a.h5", MODEL, block, **groups)
     assert list(tmp_path.iterdir()) == []
 
 
