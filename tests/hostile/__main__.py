@@ -13,11 +13,18 @@ from tests.hostile.driver import Result, guard_faults, run_cases
 def main() -> int:
     numbers = [int(word) for word in sys.argv[1:]]
     first = numbers[1] if len(numbers) > 1 else 0
-    count = numbers[0] if numbers else WHOLE
-    start = time.monotonic()
-    order = list(range(first, first + count))
+    order = list(range(first, first + (numbers[0] if numbers else WHOLE)))
     random.Random(0).shuffle(order)  # something of every kind from the start
-    result = run_cases(order, Shown())
+    start, told = time.monotonic(), 0
+
+    def show(done: int, of: int, result: Result) -> None:
+        nonlocal told
+        for text in result.found[told:]:
+            print(text, flush=True)
+        told = len(result.found)
+        print(f"{done}/{of}, {told} faults, {len(result.crashed)} crashes", file=sys.stderr, flush=True)
+
+    result = run_cases(order, show)
     for text in guard_faults(result.crashed):
         result.found.append(text)
         print(text)
@@ -28,19 +35,6 @@ def main() -> int:
     print("crashes of libraries:", "; ".join(result.crashed_names) or "none")
     print(f"libraries crashed on {len(result.crashed)} inputs; faults: {len(result.found)}")
     return 1 if result.found else 0
-
-
-class Shown:
-    """Faults on stdout as they are found, how far it is on stderr."""
-
-    def __init__(self) -> None:
-        self._told = 0
-
-    def __call__(self, done: int, of: int, result: Result) -> None:
-        for text in result.found[self._told :]:
-            print(text, flush=True)
-        self._told = len(result.found)
-        print(f"{done}/{of}, {len(result.found)} faults, {len(result.crashed)} crashes", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

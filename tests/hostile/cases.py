@@ -15,7 +15,7 @@ import h5py
 
 from collidecli.scene.options import GROUP_NAMES
 from tests.hostile import crafted_arrays, crafted_hdf5, crafted_mjcf, crafted_usd
-from tests.hostile.crafted_hdf5 import ATTRIBUTES, DATASET_CHANGES, changed, set_attribute
+from tests.hostile.crafted_hdf5 import ATTRIBUTES, DATASET_CHANGES, set_attribute
 from tests.hostile.mutators import damaged
 from tests.hostile.seeds import GOLDEN, ROBOT_XML, Group, body_poses, hdf5
 
@@ -65,7 +65,7 @@ def asked_groups() -> list[Group]:
     found = []
     for version, more in (("1_1", {}), ("1_3", _ASKED_OF_GROUPS)):
         good = GOLDEN.with_name(f"contacts_{version}.h5").read_bytes()
-        files = {"contacts.h5": good, "good.h5": good, "later.h5": changed(good, _later)}
+        files = {"contacts.h5": good, "good.h5": good, "later.h5": hdf5(_later, good)}
         for name, made in _ASKED.items():
             commands = (("check", "{}"), *made, *more.get(name, ()))
             found.append(Group(f"asked of {version}, {name}", "contacts.h5", files, ("contacts.h5",), commands))
@@ -89,9 +89,9 @@ def damaged_set(seed: bytes, rng: random.Random) -> bytes:
         attributes = sorted(file.attrs)
     if kind < 0.4:
         name, value = rng.choice(attributes), ATTRIBUTES[rng.choice(sorted(ATTRIBUTES))]
-        return changed(seed, partial(set_attribute, name=name, value=value))
+        return hdf5(partial(set_attribute, name=name, value=value), seed)
     change = DATASET_CHANGES[rng.choice(sorted(DATASET_CHANGES))]
-    return changed(seed, lambda file: change(file, rng.choice(sorted(names))))
+    return hdf5(lambda file: change(file, rng.choice(sorted(names))), seed)
 
 
 # Damaged files of other kinds than scenes, recordings and contact sets: settings, jobs, plans, failures, profiles.
@@ -146,9 +146,8 @@ def _batch() -> dict[str, bytes]:
     key = "0" * 64
     with TemporaryDirectory() as folder:
         episodes = (Episode(key, "robot", "a.h5", "", 9, "1" * 64),)
-        write_plan(
-            Plan(EpisodeTable.of(episodes), {"robot": RunRequest(scenes=("robot.xml",), output="")}), Store(folder)
-        )
+        requests = {"robot": RunRequest(scenes=("robot.xml",), output="")}
+        write_plan(Plan(EpisodeTable.of(episodes), requests), Store(folder))
         plan = (Path(folder) / PLAN).read_bytes()
     failure = json.dumps(vars(Failure(key, "robot", "a.h5", "is damaged", 2, "here"))).encode()
     lines = ({"event": "begin", "host": "a"}, {"event": "start", "key": key}, {"event": "done", "key": key, "bytes": 9})
@@ -161,13 +160,8 @@ def _profiles() -> dict[str, bytes]:
 
     times = {"median": 1.0, "least": 1.0, "most": 1.0, "repeats": [1.0]}
     counts = {"candidates": 3, "touching_pairs": 2, "contacts": 2, "contacts_sha256": "a" * 64}
-    phase = {
-        "name": "nxn",
-        "skipped": None,
-        "compute_seconds": times,
-        "wall_seconds": times,
-        "stages": {"order": times},
-    }
+    phase = {"name": "nxn", "skipped": None, "stages": {"order": times}}
+    phase |= dict.fromkeys(("compute_seconds", "wall_seconds"), times)
     profile = {"schema": "collide.profile/1", "scene": "a.xml", "scene_sha256": "5" * 64, "repeats": 1}
     profile |= {"versions": {"numpy": "2"}, "phases": [phase | counts, {"name": "sap", "skipped": "too many"}]}
     with TemporaryDirectory() as folder:
@@ -194,34 +188,29 @@ _made: dict[str, list[Crafted]] = {}
 def crafted(groups: list[Group], outside: str) -> list[Crafted]:
     """All of them, always in the same order. outside: a folder with `secret.*` that only some of them name."""
     if outside not in _made:
-        by_name = {group.name: group for group in groups}
-        _made[outside] = [*_hdf5(by_name, outside), *_arrays(by_name), *_scenes(by_name, outside)]
+        _made[outside] = list(_crafted({group.name: group for group in groups}, outside))
     return _made[outside]
 
 
-def _hdf5(groups: dict[str, Group], outside: str) -> Iterator[Crafted]:
+def _crafted(groups: dict[str, Group], outside: str) -> Iterator[Crafted]:
+    def variants(name: str, made, keep: bool = True) -> Iterator[Crafted]:
+        group = groups[name]
+        for what, data in made:
+            files = {**(group.files if keep else {}), group.main: data}
+            yield Crafted(f"{name}: {what}", group.main, files, group.commands)
+
+    def seed(name: str) -> bytes:
+        return groups[name].files[groups[name].main]
+
     for name in ("body_q", "joint_q", "robosuite", "states", "isaac", "contacts", "particle_q"):
-        group = groups[name]
-        for what, data in crafted_hdf5.variants(group.files[group.main], outside):
-            yield Crafted(f"{name}: {what}", group.main, {**group.files, group.main: data}, group.commands)
-
-
-def _arrays(groups: dict[str, Group]) -> Iterator[Crafted]:
-    for name in ("states_npy", "states_npz"):
-        group = groups[name]
-        make = crafted_arrays.npy_files if name == "states_npy" else crafted_arrays.npz_files
-        for what, data in make():
-            yield Crafted(f"{name}: {what}", group.main, {**group.files, group.main: data}, group.commands)
-
-
-def _scenes(groups: dict[str, Group], outside: str) -> Iterator[Crafted]:
+        yield from variants(name, crafted_hdf5.variants(seed(name), outside))
+    yield from variants("states_npy", crafted_arrays.npy_files())
+    yield from variants("states_npz", crafted_arrays.npz_files())
     for name, module in (("usda", crafted_usd), ("mjcf", crafted_mjcf)):
         group = groups[name]
         for what, files, may_open in module.scenes(outside):
             yield Crafted(f"{name}: {what}", group.main, {**group.files, **files}, group.commands, may_open)
-    group = groups["usdz"]
-    for what, data in crafted_usd.packages(group.files[group.main], outside):
-        yield Crafted(f"usdz: {what}", group.main, {group.main: data}, group.commands)
+    yield from variants("usdz", crafted_usd.packages(seed("usdz"), outside), keep=False)
 
 
 # The hostile inputs by number: what was made on purpose first, then damage drawn from the number.

@@ -9,6 +9,8 @@ from functools import partial
 import h5py
 import numpy as np
 
+from tests.hostile.seeds import hdf5
+
 HUGE = (10**10, 2**40, 2**62)
 DEEP = 2000
 
@@ -22,12 +24,12 @@ def variants(seed: bytes, outside: str) -> Iterator[tuple[str, Callable[[], byte
     few = names if len(names) < 8 else [name for name in names if name.rsplit("/", 1)[-1] in _TELLING]
     for name in few:
         for what, change in {**DATASET_CHANGES, **leads_outside(outside)}.items():
-            yield f"{name} {what}", partial(changed, seed, partial(_call, change, name))
+            yield f"{name} {what}", partial(hdf5, partial(_call, change, name), seed)
     for name in attributes:
         for what, value in ATTRIBUTES.items():
-            yield f"attribute {name} {what}", partial(changed, seed, partial(set_attribute, name=name, value=value))
+            yield f"attribute {name} {what}", partial(hdf5, partial(set_attribute, name=name, value=value), seed)
     for what, change in FILE_CHANGES.items():
-        yield what, partial(changed, seed, change)
+        yield what, partial(hdf5, change, seed)
 
 
 def _call(change: Callable[[h5py.File, str], None], name: str, file: h5py.File) -> None:
@@ -35,13 +37,6 @@ def _call(change: Callable[[h5py.File, str], None], name: str, file: h5py.File) 
 
 
 _TELLING = ("path", "cell_start", "normal", "template")
-
-
-def changed(seed: bytes, change: Callable[[h5py.File], None]) -> bytes:
-    memory = io.BytesIO(seed)
-    with h5py.File(memory, "r+") as file:
-        change(file)
-    return memory.getvalue()
 
 
 def set_attribute(file: h5py.File, name: str, value: object) -> None:
@@ -84,31 +79,19 @@ def of_values(change: Callable[[np.ndarray], object]) -> Callable[[h5py.File, st
 
 
 def filled(value: float) -> Callable[[h5py.File, str], None]:
-    def fill(values: np.ndarray) -> np.ndarray:
-        values = values.copy()
-        values[...] = value if values.dtype.kind == "f" else np.array(value).astype(values.dtype)
-        return values
-
-    return of_values(fill)
+    return of_values(lambda v: np.full_like(v, value if v.dtype.kind == "f" else np.array(value).astype(v.dtype)))
 
 
-def declared(extent: int) -> Callable[[h5py.File, str], None]:
-    """The first extent is huge; nothing of it is stored."""
+def declared(extent: int, axis: int = 0) -> Callable[[h5py.File, str], None]:
+    """An extent is huge; nothing of it is stored."""
 
     def put_huge(file: h5py.File, name: str) -> None:
         kept = file[name]
-        shape = (extent, *kept.shape[1:]) if kept.shape else (extent,)
-        chunks = tuple(min(64, max(1, n)) for n in shape)
-        put(file, name, shape=shape, dtype=kept.dtype, chunks=chunks)
+        shape = [n or 1 for n in kept.shape] or [1]
+        shape[axis] = extent
+        put(file, name, shape=shape, dtype=kept.dtype, chunks=tuple(min(64, max(1, n)) for n in shape))
 
     return put_huge
-
-
-def wide(file: h5py.File, name: str) -> None:
-    """The last extent is huge."""
-    kept = file[name]
-    shape = (*kept.shape[:-1], 10**9) if kept.shape else (10**9,)
-    put(file, name, shape=shape, dtype=kept.dtype, chunks=tuple(min(64, max(1, n)) for n in shape))
 
 
 def one_vast_chunk(file: h5py.File, name: str) -> None:
@@ -135,28 +118,20 @@ def unknown_filter(file: h5py.File, name: str) -> None:
         h5py.h5d.create(file.id, name.encode(), kind, space, plist)
 
 
+def instead(value: object) -> Callable[[h5py.File, str], None]:
+    """Something else in the dataset's place; nothing for None."""
+
+    def put_instead(file: h5py.File, name: str) -> None:
+        del file[name]
+        if value is not None:
+            file[name] = value(name) if callable(value) else value
+
+    return put_instead
+
+
 def group_instead(file: h5py.File, name: str) -> None:
     del file[name]
     file.create_group(name)
-
-
-def type_instead(file: h5py.File, name: str) -> None:
-    del file[name]
-    file[name] = np.dtype("f8")
-
-
-def gone(file: h5py.File, name: str) -> None:
-    del file[name]
-
-
-def soft_loop(file: h5py.File, name: str) -> None:
-    del file[name]
-    file[name] = h5py.SoftLink(f"/{name}")
-
-
-def dangling(file: h5py.File, name: str) -> None:
-    del file[name]
-    file[name] = h5py.SoftLink("/nowhere/at/all")
 
 
 def of_dtype(dtype) -> Callable[[h5py.File, str], None]:
@@ -168,14 +143,14 @@ def of_dtype(dtype) -> Callable[[h5py.File, str], None]:
 
 DATASET_CHANGES: dict[str, Callable[[h5py.File, str], None]] = {
     **{f"of {extent:.0e} rows": declared(extent) for extent in HUGE},
-    "of a huge last extent": wide,
+    "of a huge last extent": declared(10**9, -1),
     "in one vast chunk": one_vast_chunk,
     "behind an unknown filter": unknown_filter,
     "is a group": group_instead,
-    "is a type": type_instead,
-    "is gone": gone,
-    "is a link to itself": soft_loop,
-    "is a link to nowhere": dangling,
+    "is a type": instead(np.dtype("f8")),
+    "is gone": instead(None),
+    "is a link to itself": instead(lambda name: h5py.SoftLink(f"/{name}")),
+    "is a link to nowhere": instead(h5py.SoftLink("/nowhere/at/all")),
     "is NaN": filled(float("nan")),
     "is infinite": filled(float("inf")),
     "is denormal": filled(5e-324),
@@ -210,10 +185,6 @@ DATASET_CHANGES: dict[str, Callable[[h5py.File, str], None]] = {
 def leads_outside(folder: str) -> dict[str, Callable[[h5py.File, str], None]]:
     target = f"{folder}/secret.h5"
 
-    def external_link(file: h5py.File, name: str) -> None:
-        del file[name]
-        file[name] = h5py.ExternalLink(target, "/time")
-
     def virtual(file: h5py.File, name: str) -> None:
         kept = file[name]
         layout = h5py.VirtualLayout(shape=kept.shape or (1,), dtype="f8")
@@ -232,7 +203,7 @@ def leads_outside(folder: str) -> dict[str, Callable[[h5py.File, str], None]]:
         file[name] = h5py.SoftLink("/link/time")
 
     return {
-        "links to another file": external_link,
+        "links to another file": instead(h5py.ExternalLink(target, "/time")),
         "is a view of another file": virtual,
         "is stored in another file": external_data,
         "links to another file by way of a group": link_through_group,

@@ -25,12 +25,9 @@ def scenes(outside: str) -> Iterator[tuple[str, dict[str, bytes], tuple[str, ...
     yield "an include of itself", {"part.xml": b'<mujoco><include file="part.xml"/></mujoco>'}, ()
     yield "a part that is empty", {"part.xml": b""}, ()
     yield "a part that is a picture", {"part.xml": b"\x89PNG\r\n\x1a\n" + bytes(100)}, ()
-    twice = {f"p{k}.xml": f'<mujoco><include file="p{k + 1}.xml"/></mujoco>'.encode() for k in range(200)}
-    yield (
-        "includes in a long chain",
-        {**twice, "p200.xml": b"<mujoco/>", "part.xml": b'<mujoco><include file="p0.xml"/></mujoco>'},
-        (),
-    )
+    chain = {f"p{k}.xml": f'<mujoco><include file="p{k + 1}.xml"/></mujoco>'.encode() for k in range(200)}
+    chain |= {"p200.xml": b"<mujoco/>", "part.xml": b'<mujoco><include file="p0.xml"/></mujoco>'}
+    yield "includes in a long chain", chain, ()
 
 
 def _counts() -> Iterator[tuple[str, bytes]]:
@@ -57,20 +54,8 @@ def _counts() -> Iterator[tuple[str, bytes]]:
 
 
 def _values() -> Iterator[tuple[str, bytes]]:
-    for value in (
-        "nan",
-        "inf",
-        "-inf",
-        "1e308",
-        "1e400",
-        "-1",
-        "0",
-        "5e-324",
-        "abc",
-        "1 2 3 4 5 6 7 8 9",
-        "",
-        "9" * 5000,
-    ):
+    values = ("nan", "inf", "-inf", "1e308", "1e400", "-1", "0", "5e-324", "abc", "1 2 3 4 5 6 7 8 9", "", "9" * 5000)
+    for value in values:
         yield f"size {value[:20]}", world(f'<geom type="sphere" size="{value}"/>')
         yield f"place {value[:20]}", world(f'<body pos="{value} 0 0"><freejoint/>{GEOM}</body>')
         yield f"turn {value[:20]}", world(f'<body quat="{value} 0 0 0"><freejoint/>{GEOM}</body>')

@@ -220,12 +220,11 @@ def guard_faults(numbers: Iterable[int]) -> list[str]:
                     "code": done.returncode,
                     "args": args,
                     "main": case.main,
-                    "out": done.stdout.decode("utf-8", "replace"),
-                    "err": done.stderr.decode("utf-8", "replace"),
-                    "left": sorted(set(os.listdir(folder)) - before),
                     "seconds": 0.0,
                     "peak": 0,
                     "opened": [],
                 }
+                facts |= {"left": sorted(set(os.listdir(folder)) - before)}
+                facts |= {name: getattr(done, f"std{name}").decode("utf-8", "replace") for name in ("out", "err")}
                 found += [f"{case.name}: {' '.join(args[:2])}, guarded: {fault}" for fault in faults(facts)]
     return found

@@ -10,27 +10,7 @@ NUMBERS = (
     "nan", "-nan", "inf", "-inf", "1e400", "1e308", "-1e308", "5e-324", "1e-320", "0", "-0.0", "-1", "4294967296",
     "-2147483649", "9223372036854775808", "99999999999999999999", "1e", "0x7f", "1,5", "",
 )  # fmt: skip
-WORDS = (
-    '"',
-    "'",
-    "<",
-    "&",
-    "\0",
-    "\n",
-    "@",
-    "{",
-    "[",
-    "(",
-    "</",
-    "<!--",
-    "#",
-    "..",
-    "/",
-    "\\",
-    "é",
-    "\udcff",
-    "A" * 5000,
-)
+WORDS = (*"\"'<&@{[(#/\\é\0\n", "</", "<!--", "..", "\udcff", "A" * 5000)
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
@@ -52,9 +32,8 @@ def flipped(data: bytes, rng: random.Random) -> bytes:
 def set_bytes(data: bytes, rng: random.Random) -> bytes:
     """A byte, a length or a number set to an extreme."""
     size = rng.choice((1, 2, 4, 8))
-    value = rng.choice(
-        (0, 1, (1 << 8 * size) - 1, 1 << (8 * size - 1), (1 << (8 * size - 1)) - 1, 0x7F << 8 * (size - 1))
-    )
+    half = 1 << (8 * size - 1)
+    value = rng.choice((0, 1, 2 * half - 1, half, half - 1, 0x7F << 8 * (size - 1)))
     at = rng.randrange(max(1, len(data)))
     return data[:at] + value.to_bytes(size, "little") + data[at + size :]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import h5py
 import numpy as np
@@ -75,8 +76,7 @@ PART_USDA = """#usda 1.0
     defaultPrim = "Part"
     metersPerUnit = 1
 )
-def Cube "Part" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-{
+def Cube "Part" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
     double size = 0.4
 }
 """
@@ -89,19 +89,15 @@ PILE_USDA = """#usda 1.0
     endTimeCode = 3
     timeCodesPerSecond = 10
 )
-def Xform "World"
-{
-    def Material "Rubber" (prepend apiSchemas = ["PhysicsMaterialAPI"])
-    {
+def Xform "World" {
+    def Material "Rubber" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {
         float physics:dynamicFriction = 0.5
     }
-    def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI", "MaterialBindingAPI"])
-    {
+    def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI", "MaterialBindingAPI"]) {
         uniform token axis = "Z"
         rel material:binding:physics = </World/Rubber>
     }
-    def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsRigidBodyAPI"])
-    {
+    def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsRigidBodyAPI"]) {
         double radius = 0.2
         custom int newton:collision_group = -1
         double3 xformOp:translate.timeSamples = { 0: (0, 0, 0.5), 1: (0, 0, 0.4), 3: (0, 0, 0.1) }
@@ -111,13 +107,10 @@ def Xform "World"
         prepend apiSchemas = ["PhysicsRigidBodyAPI"]
         variants = { string size = "small" }
         prepend variantSets = "size"
-    )
-    {
+    ) {
         double3 xformOp:translate = (0.3, 0, 0.3)
         uniform token[] xformOpOrder = ["xformOp:translate"]
-        def "block" (prepend references = @./part.usda@</Part>)
-        {
-        }
+        def "block" (prepend references = @./part.usda@</Part>) {}
         variantSet "size" = {
             "small" {
                 float custom:size = 1
@@ -127,15 +120,13 @@ def Xform "World"
             }
         }
     }
-    def PhysicsRevoluteJoint "hinge"
-    {
+    def PhysicsRevoluteJoint "hinge" {
         rel physics:body0 = </World/cart>
         rel physics:body1 = </World/ball>
         uniform token physics:axis = "X"
         bool physics:collisionEnabled = 1
     }
-    def PhysicsCollisionGroup "group"
-    {
+    def PhysicsCollisionGroup "group" {
         prepend rel physics:filteredGroups = </World/group>
         prepend rel collection:colliders:includes = [</World/cart>]
     }
@@ -149,40 +140,30 @@ ENVIRONMENTS_USDA = """#usda 1.0
     metersPerUnit = 1
     upAxis = "Z"
 )
-def Xform "World"
-{
-    def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-    {
+def Xform "World" {
+    def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
         uniform token axis = "Z"
     }
-    def Xform "envs"
-    {
-        def Xform "env_0"
-        {
-            def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsRigidBodyAPI"])
-            {
+    def Xform "envs" {
+        def Xform "env_0" {
+            def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsRigidBodyAPI"]) {
                 double radius = 0.2
                 double3 xformOp:translate = (0, 0, 0.1)
                 uniform token[] xformOpOrder = ["xformOp:translate"]
             }
         }
-        def Xform "env_1" (prepend inherits = </World/envs/env_0>)
-        {
+        def Xform "env_1" (prepend inherits = </World/envs/env_0>) {
             double3 xformOp:translate = (3, 0, 0)
             uniform token[] xformOpOrder = ["xformOp:translate"]
         }
-        def Xform "env_2"
-        {
+        def Xform "env_2" {
             def "block" (
                 instanceable = true
                 prepend references = @./part.usda@</Part>
-            )
-            {
-            }
+            ) {}
         }
     }
-    def PointInstancer "stones"
-    {
+    def PointInstancer "stones" {
         point3f[] positions = [(0, 2, 0), (1, 2, 0)]
         quath[] orientations = [(1, 0, 0, 0), (1, 0, 0, 0)]
         float3[] scales = [(1, 1, 1), (2, 2, 2)]
@@ -190,8 +171,7 @@ def Xform "World"
         int64[] ids = [7, 8]
         int64[] invisibleIds = [8]
         prepend rel prototypes = </World/stones/stone>
-        def Cube "stone" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-        {
+        def Cube "stone" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
             double size = 0.2
         }
     }
@@ -201,10 +181,8 @@ MOTION_USDA = """#usda 1.0
 (
     timeCodesPerSecond = 10
 )
-over "World"
-{
-    over "ball"
-    {
+over "World" {
+    over "ball" {
         double3 xformOp:translate.timeSamples = { 0: (0, 0, 1), 2: (0, 0, 0.1) }
     }
 }
@@ -218,14 +196,11 @@ CLOTH_USDA = """#usda 1.0
     endTimeCode = 3
     timeCodesPerSecond = 10
 )
-def Xform "World"
-{
-    def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-    {
+def Xform "World" {
+    def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
         uniform token axis = "Z"
     }
-    def Mesh "cloth" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-    {
+    def Mesh "cloth" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
         int[] faceVertexCounts = [3, 3]
         int[] faceVertexIndices = [0, 1, 2, 2, 1, 3]
         float collide:particleRadius = 0.01
@@ -234,14 +209,12 @@ def Xform "World"
             3: [(0, 0, 0), (1, 0, 0.1), (0, 1, 0), (1, 1, 0)]
         }
     }
-    def TetMesh "gel" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-    {
+    def TetMesh "gel" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
         point3f[] points = [(2, 0, 0), (3, 0, 0), (2, 1, 0), (2, 0, 1)]
         int4[] tetVertexIndices = [(0, 1, 2, 3)]
         bool collide:deformable = 1
     }
-    def Points "dust" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-    {
+    def Points "dust" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
         point3f[] points = [(0, 0, 0), (0, 0, 0.5)]
         float[] widths = [0.2]
         bool collide:deformable = 1
@@ -268,44 +241,43 @@ class Group:
     commands: tuple[tuple[str, ...], ...]
 
 
+NONE: Mapping[str, bytes] = MappingProxyType({})
 SCENE = (("inspect", "{}"), ("run", "{}", "--frames", "0:2"))
 READ = (("check", "{}"), ("inspect", "{}"))
 
 
-def moved(scene: str, *more: str) -> tuple[tuple[str, ...], ...]:
+def moved(scene: str) -> tuple[tuple[str, ...], ...]:
     """The commands of a recording that moves `scene`."""
     convert = ("traj", "convert", "{}", "-o", "out.h5", "--scene", scene, "--force", "--quiet")
-    return (*READ, ("run", scene, "-t", "{}", *more), convert)
+    return (*READ, ("run", scene, "-t", "{}"), convert)
 
 
 def groups(folder: Path) -> list[Group]:
     """Every group. folder: for USD's writers, which know files only."""
     robot = {"robot.xml": ROBOT_XML.encode(), "part.xml": PART_XML.encode()}
-    pile = {"pile.usda": PILE_USDA.encode(), "part.usda": PART_USDA.encode()}
-    found = [
-        Group("usda", "pile.usda", pile, ("pile.usda", "part.usda"), SCENE),
-        Group("usdc", "pile.usdc", {"pile.usdc": usdc(folder), "part.usda": pile["part.usda"]}, ("pile.usdc",), SCENE),
-        Group("usdz", "pile.usdz", {"pile.usdz": usdz(folder)}, ("pile.usdz",), SCENE),
-        Group("mjcf", "robot.xml", robot, ("robot.xml", "part.xml"), SCENE),
-        Group("urdf", "robot.urdf", {"robot.urdf": ROBOT_URDF.encode()}, ("robot.urdf",), SCENE),
-        Group("contacts", "contacts.h5", {"contacts.h5": GOLDEN.read_bytes()}, ("contacts.h5",), READ),
-    ]
-    envs = {"envs.usda": ENVIRONMENTS_USDA.encode(), "part.usda": pile["part.usda"]}
-    found.append(Group("environments", "envs.usda", envs, ("envs.usda",), SCENE))
-    layer = {**pile, "motion.usda": MOTION_USDA.encode()}
+    part, cloth = {"part.usda": PART_USDA.encode()}, {"cloth.usda": CLOTH_USDA.encode()}
+    pile = {"pile.usda": PILE_USDA.encode(), **part}
     run_layer = (("inspect", "{}"), ("run", "pile.usda", "-t", "{}"))
-    found.append(Group("usd_layer", "motion.usda", layer, ("motion.usda",), run_layer))
-    cloth = {"cloth.usda": CLOTH_USDA.encode()}
     run_cloth = (("inspect", "{}"), ("run", "{}", "--self-contacts", "0.1", "--frames", "0:2"))
-    found.append(Group("cloth", "cloth.usda", cloth, ("cloth.usda",), run_cloth))
-    moving = {**cloth, "particles.h5": hdf5(particles)}
-    found.append(Group("particle_q", "particles.h5", moving, ("particles.h5",), moved("cloth.usda")))
     run_pairs = (("run", "robot.xml", "--disabled-pairs", "{}"),)
-    found.append(Group("srdf", "pairs.srdf", {**robot, "pairs.srdf": PAIRS_SRDF.encode()}, ("pairs.srdf",), run_pairs))
-    for name, ending, make, more in RECORDINGS:
-        file = f"{name}.{ending}"
-        found.append(Group(name, file, {**robot, file: make()}, (file,), moved("robot.xml", *more)))
-    return found
+
+    def group(name: str, main: str, data: bytes, commands, beside: Mapping[str, bytes] = NONE, also: str = "") -> Group:
+        return Group(name, main, {main: data, **beside}, (main, *also.split()), commands)
+
+    return [
+        group("usda", "pile.usda", pile["pile.usda"], SCENE, part, "part.usda"),
+        group("usdc", "pile.usdc", usdc(folder), SCENE, part),
+        group("usdz", "pile.usdz", usdz(folder), SCENE),
+        group("mjcf", "robot.xml", robot["robot.xml"], SCENE, robot, "part.xml"),
+        group("urdf", "robot.urdf", ROBOT_URDF.encode(), SCENE),
+        group("contacts", "contacts.h5", GOLDEN.read_bytes(), READ),
+        group("environments", "envs.usda", ENVIRONMENTS_USDA.encode(), SCENE, part),
+        group("usd_layer", "motion.usda", MOTION_USDA.encode(), run_layer, pile),
+        group("cloth", "cloth.usda", cloth["cloth.usda"], run_cloth),
+        group("particle_q", "particles.h5", hdf5(particles), moved("cloth.usda"), cloth),
+        group("srdf", "pairs.srdf", PAIRS_SRDF.encode(), run_pairs, robot),
+        *(group(name, f"{name}.{end}", make(), moved("robot.xml"), robot) for name, end, make in RECORDINGS),
+    ]
 
 
 def usdc(folder: Path) -> bytes:
@@ -341,10 +313,10 @@ def states() -> np.ndarray:
     return np.concatenate([time, qpos(), np.zeros((FRAMES, 13))], axis=1)[None]
 
 
-def hdf5(fill: Callable[[h5py.File], None]) -> bytes:
-    """The bytes of an HDF5 file that `fill` fills."""
-    memory = io.BytesIO()
-    with h5py.File(memory, "w") as file:
+def hdf5(fill: Callable[[h5py.File], None], seed: bytes = b"") -> bytes:
+    """The bytes of an HDF5 file that `fill` fills, or changes."""
+    memory = io.BytesIO(seed)
+    with h5py.File(memory, "r+" if seed else "w") as file:
         fill(file)
     return memory.getvalue()
 
@@ -422,16 +394,16 @@ def saved(save: Callable, *args: np.ndarray, **named: np.ndarray) -> bytes:
     return memory.getvalue()
 
 
-RECORDINGS: list[tuple[str, str, Callable[[], bytes], tuple[str, ...]]] = [
-    ("body_q", "h5", lambda: hdf5(body_poses), ()),
-    ("joint_q", "h5", lambda: hdf5(coordinates), ()),
-    ("robosuite", "hdf5", lambda: hdf5(demonstrations), ()),
-    ("states", "h5", lambda: hdf5(lambda file: file.update({"states": states()})), ()),
-    ("states_npy", "npy", lambda: saved(np.save, states()), ()),
-    ("states_npz", "npz", lambda: saved(np.savez, states=states()), ()),
-    ("isaac", "hdf5", lambda: hdf5(assets), ()),
-    ("humanoid", "npz", lambda: saved(np.savez, **humanoid_arrays()), ()),
-    ("bodies", "npz", lambda: saved(np.savez_compressed, **body_arrays()), ()),
-    ("table", "csv", table, ()),
-    ("states_packed", "npz", lambda: saved(np.savez_compressed, states=states()), ()),
+RECORDINGS: list[tuple[str, str, Callable[[], bytes]]] = [
+    ("body_q", "h5", lambda: hdf5(body_poses)),
+    ("joint_q", "h5", lambda: hdf5(coordinates)),
+    ("robosuite", "hdf5", lambda: hdf5(demonstrations)),
+    ("states", "h5", lambda: hdf5(lambda file: file.update({"states": states()}))),
+    ("states_npy", "npy", lambda: saved(np.save, states())),
+    ("states_npz", "npz", lambda: saved(np.savez, states=states())),
+    ("isaac", "hdf5", lambda: hdf5(assets)),
+    ("humanoid", "npz", lambda: saved(np.savez, **humanoid_arrays())),
+    ("bodies", "npz", lambda: saved(np.savez_compressed, **body_arrays())),
+    ("table", "csv", table),
+    ("states_packed", "npz", lambda: saved(np.savez_compressed, states=states())),
 ]

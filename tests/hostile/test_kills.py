@@ -309,28 +309,6 @@ VALID: dict[str, Callable[[Path], str]] = {
 }
 
 
-def main() -> int:
-    """python -m tests.hostile.test_kills [COUNT [FIRST]]: that many kills; prints every fault."""
-    import tempfile
-
-    numbers = [int(word) for word in sys.argv[1:]]
-    count, first = (*numbers, 100, 0)[:2] if len(numbers) != 1 else (numbers[0], 0)
-    found = 0
-    with tempfile.TemporaryDirectory() as name:
-        ground = Ground(Path(name))
-        for number in range(first, first + count):
-            for fault in kill_faults(ground, number):
-                found += 1
-                print(fault, flush=True)
-            print(f"{number + 1 - first}/{count}, {found} faults", file=sys.stderr, flush=True)
-    print(f"{count} kills, {found} faults")
-    return 1 if found else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="the command forks")]
 KILLS, GROUPS = 100, 4
 

@@ -39,14 +39,8 @@ class Opened:
         self._on = False
         homes = {sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]), os.path.expanduser("~/.cache")}
         homes |= {os.environ.get("WARP_CACHE_PATH", "/proc"), *(path for path in sys.path if path)}
-        self._homes = (
-            *map(os.path.realpath, homes),
-            "/proc",
-            "/sys",
-            "/dev/null",
-            "/etc/localtime",
-            "/usr/share/zoneinfo",
-        )
+        tables = ("/proc", "/sys", "/dev/null", "/etc/localtime", "/usr/share/zoneinfo")
+        self._homes = (*map(os.path.realpath, homes), *tables)
         self._temporary = os.path.realpath(tempfile.gettempdir())  # opened to make a file without a name
         self._own = os.path.join(self._temporary, "collide_")
         self._inotify = _watching(outside)
@@ -79,12 +73,10 @@ class Opened:
         names = set()
         try:
             while block := os.read(self._inotify, 65536):
-                at = 0
-                while at < len(block):
-                    length = _EVENT.unpack_from(block, at)[3]
-                    name = block[at + _EVENT.size : at + _EVENT.size + length].split(b"\0")[0]
-                    names.add(os.fsdecode(name))
-                    at += _EVENT.size + length
+                while block:
+                    end = _EVENT.size + _EVENT.unpack_from(block)[3]
+                    names.add(os.fsdecode(block[_EVENT.size : end].split(b"\0")[0]))
+                    block = block[end:]
         except BlockingIOError:
             pass
         return names - {""}
@@ -163,9 +155,8 @@ def warm_up(folder: Path, made: list[Group]) -> None:
     for name, data in group.files.items():
         Path(name).write_bytes(data)
     assert collide(["run", group.main, *RUN_OPTIONS]) == 0
-    assert collide(["inspect", group.main, "--quiet"]) == 0
-    assert collide(["check", "out.h5", "--quiet"]) == 0
-    assert collide(["report", "out.h5", "-o", "out.html", "--quiet"]) == 0
+    for words in (["inspect", group.main], ["check", "out.h5"], ["report", "out.h5", "-o", "out.html"]):
+        assert collide([*words, "--quiet"]) == 0
     import pyarrow.parquet  # noqa: F401
     import viser  # noqa: F401
 
