@@ -27,10 +27,9 @@ from collidecli.scene.motion import Episodes
 from collidecli.scene.shape_config import Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.storage.contact_sets.schema import EngineRecord
-from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.result_files import write_profile_h5
 from collidecli.storage.trajectory_files import TrajectoryWriter
-from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model, with_groups
+from tests.support import contact_sets as sets
 from tests.unit.test_docs import ROOT, of_pages, page
 
 TEXT = page("docs/reference/file-formats.md")
@@ -41,79 +40,48 @@ EPISODES = Episodes(("a",), ONE.astype(np.int32), ONE, ONE + 2)
 
 
 def write_contacts(path: Path, rule: str, major: int = 1) -> None:
-    model = small_model(1, forced=True)
-    material = Material(friction=1.0, contact_ke=2.0)
-    pairs = PairMaterials.of([PairMaterial(condim=3), None] if rule == "mujoco" else [None, None])
-    shapes = replace(model.shapes, material=Materials.of([material] * len(model.shapes)))
-    model = replace(model, shapes=shapes, material_rule=rule, forced_material=pairs)
-    block = with_groups(made_up_block(model, 2), model, groups=GROUPS)
-    columns = (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)
-    for column in OPTIONAL_COLUMNS:
-        shape = (block.contact_count,) if column.width == 1 else (block.contact_count, column.width)
-        block.columns[column.name] = np.zeros(shape, column.dtype)
-    time, kind = np.arange(2.0), np.dtype(np.float64)
+    model = sets.small_model(1, forced=True)
     count, none = len(model.shapes), np.zeros(0, np.int32)
+    pairs = PairMaterials.of([PairMaterial(condim=3) if rule == "mujoco" else None, None])
+    shapes = replace(model.shapes, material=Materials.of([Material(friction=1.0, contact_ke=2.0)] * count))
+    model = replace(model, shapes=shapes, material_rule=rule, forced_material=pairs)
+    block = sets.block_with_groups(model, 2, groups=GROUPS)
+    for column in OPTIONAL_COLUMNS:
+        shape = (block.contact_count, column.width)[: 1 + (column.width > 1)]
+        block.columns[column.name] = np.zeros(shape, column.dtype)
     rules = (True, "both", "plain", True)
     engine = EngineRecord("e", "1", "{}", "3", "float32", *rules, ("exact",) * count, ("",) * count, none, none)
-    with ContactWriter(
-        path, model, 2, time, np.arange(2), kind, ATTRIBUTES,
-        columns=columns, episodes=EPISODES, groups=GROUPS, major=major, engine=engine if major > 1 else None,
-    ) as writer:  # fmt: skip
-        writer.append(block)
-        writer.write_timing(TimingReport().as_tables())
-        writer.finish()
-
-
-def write_trajectory(path: Path, **coordinates: np.ndarray) -> None:
-    names = ("a",) if "body_q" in coordinates else None
-    sizes = {"body_names": names, "coordinate_count": 3, "mocap_count": 1, "episodes": EPISODES}
-    with TrajectoryWriter(path, world_count=1, **sizes) as writer:
-        writer.append(np.arange(2.0), np.arange(2), **coordinates)
-
-
-def write_profile(path: Path) -> None:
-    times = {"repeats": [1.0]}
-    counts = dict.fromkeys(("candidates", "touching_pairs", "contacts"), 1)
-    phase = {"name": "nxn", "skipped": "", "compute_seconds": times, "wall_seconds": times, "contacts_sha256": "a"}
-    write_profile_h5(path, {"repeats": 1, "phases": [phase | counts | {"stages": {"order": times}}]}, False)
-
-
-def write_clearance(path: Path) -> None:
-    balls = '<body><freejoint/><geom size="1"/></body>' * 2
-    path.with_suffix(".xml").write_text(f"<mujoco><worldbody>{balls}</worldbody></mujoco>")
-    clearance(ClearanceRequest(scenes=[str(path.with_suffix(".xml"))], output=str(path)))
-
-
-def write_labels(path: Path, contacts: Path) -> None:
-    with h5py.File(contacts, "r+") as file:
-        rows = file["rigid_contacts/shape0"].shape  # pyright: ignore
-        file.require_dataset("rigid_contacts/slip", rows, np.float32)
-    label(LabelRequest(str(contacts), str(path), LabelOptions(slip=True)))
+    options = {"columns": (*RIGID_COLUMNS, *OPTIONAL_COLUMNS), "episodes": EPISODES, "major": major}
+    options |= {"timing": TimingReport().as_tables(), "engine": engine if major > 1 else None}
+    sets.write_contact_set(path, model, block, **options)
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    """Paths of all datasets that collide writes, by format."""
+def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Paths of all datasets that collide writes."""
     folder = tmp_path_factory.mktemp("formats")
     pose = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (2, 1, 1, 1))
     for major, rule in enumerate(("combine", "mujoco"), 1):
         write_contacts(folder / f"{rule}.h5", rule, major)
-    write_trajectory(folder / "bodies.h5", body_q=pose)
-    write_trajectory(folder / "joints.h5", joint_q=np.zeros((2, 1, 3)), mocap_q=pose)
-    write_profile(folder / "profile.h5")
-    write_contacts(folder / "slipping.h5", "combine")
-    write_clearance(folder / "clearance.h5")
-    write_labels(folder / "labels.h5", folder / "slipping.h5")
-    audit = AuditRequest(contacts=str(folder / "slipping.h5"))
-    write_mask(str(folder / "mask.h5"), run_audit(audit), False)
-    (folder / "slipping.h5").unlink()
-    found: dict[str, set[str]] = {}
+    sizes = {"coordinate_count": 3, "mocap_count": 1, "episodes": EPISODES}
+    for name, coordinates in (("a", {"body_q": pose}), (None, {"joint_q": np.zeros((2, 1, 3)), "mocap_q": pose})):
+        with TrajectoryWriter(folder / f"{name}.h5", world_count=1, body_names=name, **sizes) as writer:
+            writer.append(np.arange(2.0), np.arange(2), **coordinates)
+    times = {"repeats": [1.0]}
+    counts = dict.fromkeys(("candidates", "touching_pairs", "contacts"), 1)
+    phase = {"name": "nxn", "skipped": "", "compute_seconds": times, "wall_seconds": times, "contacts_sha256": "a"}
+    phases = [phase | counts | {"stages": {"order": times}}]
+    write_profile_h5(folder / "profile.h5", {"repeats": 1, "phases": phases}, False)
+    balls = '<body><freejoint/><geom size="1"/></body>' * 2
+    (folder / "balls.xml").write_text(f"<mujoco><worldbody>{balls}</worldbody></mujoco>")
+    clearance(ClearanceRequest(scenes=[str(folder / "balls.xml")], output=str(folder / "clearance.h5")))
+    slipping = str(folder / "combine.h5")
+    label(LabelRequest(slipping, str(folder / "labels.h5"), LabelOptions(slip=True)))
+    write_mask(str(folder / "mask.h5"), run_audit(AuditRequest(contacts=slipping)), False)
+    found: set[str] = set()
     for path in folder.glob("*.h5"):
         with h5py.File(path) as file:
-            names = found.setdefault(str(file.attrs["format"]), set())
-            file.visititems(
-                lambda name, item, names=names: names.add(f"/{name}") if isinstance(item, h5py.Dataset) else None
-            )
+            file.visititems(lambda name, item: found.add(f"/{name}") if isinstance(item, h5py.Dataset) else None)
     return found
 
 
@@ -143,22 +111,20 @@ def prose(group: str) -> set[str]:
 
 
 def test_every_dataset_of_the_page_is_written(written):
-    every = set().union(*written.values())
     tables = documented()
     assert len(tables) > 60
-    assert tables - every == READ_ONLY
+    assert tables - written == READ_ONLY
     paths = set(re.findall(r"`(/[a-z_]\w*(?:/\w+)*)`", TEXT))
-    groups = {path.rpartition("/")[0] for path in every} | {"/model", "/engine"}
-    assert paths - every - groups == READ_ONLY
+    groups = {path.rpartition("/")[0] for path in written} | {"/model", "/engine"}
+    assert paths - written - groups == READ_ONLY
 
 
 def test_every_dataset_that_is_written_is_on_the_page(written):
     named = documented() | prose("/timing") | prose("/timing/chunk") | prose("/model/forced_pair")
     named |= set(re.findall(r"`(/(?:time|content_hash)/\w+)`", TEXT))
-    every = set().union(*written.values())
-    stages = {path for path in every if path.startswith("/timing/chunk/") and path.endswith("_seconds")}
+    stages = {path for path in written if path.startswith("/timing/chunk/") and path.endswith("_seconds")}
     assert "`<stage>_seconds`" in TEXT
-    assert every - named - stages == set()
+    assert written - named - stages == set()
 
 
 def test_the_root_attributes_are_on_the_page(tmp_path):

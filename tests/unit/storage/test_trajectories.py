@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from contextlib import suppress
+from itertools import product
 
 import h5py
 import numpy as np
@@ -382,25 +383,20 @@ def test_pieces_are_of_whole_chunks_and_no_larger_than_they_must_be(tmp_path):
 
 
 @pytest.mark.parametrize("count", [0, 1, 8191, 8192, 8193, 20_000])
-def test_normalizing_in_blocks_is_to_the_bit_what_it_is_at_once(count):
-    poses = np.random.default_rng(count).normal(size=(count, 1, 7))
-    poses[..., 3:] /= np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
+def test_normalizing_in_blocks_is_to_the_bit_what_it_is_at_once_and_a_fault_in_any_is_pointed_at(count):
+    poses = random_poses(count, 1, seed=count)
     poses[..., 3:] *= 1.0 + 9e-4 * np.random.default_rng(1).uniform(-1, 1, (count, 1, 1))
     x, y, z, w = (poses[..., k] for k in range(3, 7))
     wanted = poses.copy()
     wanted[..., 3:] /= np.sqrt(x * x + y * y + z * z + w * w)[..., None]
     assert files.normalize(poses) is None
     assert np.array_equal(poses, wanted)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -1e300, 1.5])
-@pytest.mark.parametrize("row", [0, 8191, 8192, 19_999])
-def test_a_fault_in_any_block_is_pointed_at(row, value):
-    poses = np.tile(np.array([0.0, 0, 0, 0, 0, 0, 1]), (20_000, 1))
-    poses[row, 5] = value
-    found = files.normalize(poses)
-    assert np.flatnonzero(found).tolist() == [row]
-    assert np.array_equal(found, files.bad_poses(poses))
+    for row, value in product({0, 8191, 8192, count - 1} & set(range(count)), (np.nan, np.inf, -1e300, 1.5)):
+        poses[:] = [0.0, 0, 0, 0, 0, 0, 1]
+        poses[row, :, 5] = value
+        found = files.normalize(poses)
+        assert np.flatnonzero(found).tolist() == [row]
+        assert np.array_equal(found, files.bad_poses(poses))
     with pytest.raises(ValueError, match="contiguous"):
         files.normalize(np.zeros((7, 20)).T)
 
