@@ -380,7 +380,7 @@ def newton_assets() -> list[Path]:
 
 
 def newton_facts(files: Iterable[Path]) -> dict[Path, dict[str, Any]]:
-    """By file: `pairs`, sets of two prim paths that may touch; `margin` and `gap` by prim path; or `error`.
+    """By file: `pairs`, sets of two prim paths that may touch; or `error`.
 
     PhysX's attributes are read besides Newton's own. A model that Newton would not simulate, such as one with a joint
     in no articulation, counts: its pairs are what is asked.
@@ -412,11 +412,7 @@ def _facts(newton: Any, path: str) -> dict[str, Any]:
     except ValueError as error:
         return {"error": str(error)}
     labels = list(model.shape_label)
-    return {
-        "pairs": [[labels[a], labels[b]] for a, b in model.shape_contact_pairs.numpy().tolist()],
-        "margin": dict(zip(labels, model.shape_margin.numpy().tolist(), strict=True)),
-        "gap": dict(zip(labels, model.shape_gap.numpy().tolist(), strict=True)),
-    }
+    return {"pairs": [[labels[a], labels[b]] for a, b in model.shape_contact_pairs.numpy().tolist()]}
 
 
 if __name__ == "__main__":
