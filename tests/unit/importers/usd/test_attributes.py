@@ -118,8 +118,8 @@ float physxCollision:torsionalPatchRadius = 1"""
         (
             sphere("a", offsets(0.5, -0.25)) + sphere("b", offsets(0.5, -0.25)),
             (
-                "</a> and 1 more: physxCollision:restOffset is negative: surfaces are not deflated here; the contacts are "
-                "PhysX's, their distances those of the plain surfaces",
+                "</a> and 1 more: physxCollision:restOffset is negative: surfaces are not deflated here; the contacts "
+                "are PhysX's, their distances those of the plain surfaces",
             ),
         ),
         (
