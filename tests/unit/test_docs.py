@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
 import click
@@ -18,7 +19,6 @@ import pytest
 import collidecli
 from collidecli.analysis.touches import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
-from collidecli.cli.main import main
 from collidecli.commands import report
 from collidecli.commands.event_stream import MISSED, TIMES, interval_rows
 from collidecli.commands.export import ENDINGS, NPZ_ENDING
@@ -55,20 +55,13 @@ def blocks(text: str, language: str = "") -> list[str]:
 
 def table(text: str, heading: str) -> list[list[str]]:
     """Cells of the first table after `heading`, without its own two head lines."""
-    lines = text[text.index(heading) :].splitlines()
-    first = next(i for i, line in enumerate(lines) if line.startswith("|"))
-    rows = []
-    for line in lines[first + 2 :]:
-        if not line.startswith("|"):
-            break
-        rows.append([cell.strip() for cell in line.strip("|").split("|")])
-    return rows
+    lines = dropwhile(lambda line: line[:1] != "|", text[text.index(heading) :].splitlines())
+    rows = list(takewhile(lambda line: line.startswith("|"), lines))
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in rows[2:]]
 
 
 def verb(name: str) -> click.Command:
-    command = cli.group.get_command(click.Context(cli.group), name)
-    assert command is not None
-    return command
+    return cli.group.get_command(click.Context(cli.group), name)
 
 
 def context_of(name: str, arguments: list[str]) -> click.Context:
@@ -84,9 +77,8 @@ def context_of(name: str, arguments: list[str]) -> click.Context:
 def commands(text: str) -> list[str]:
     """Lines of code blocks, fenced or indented, that call collide with real arguments."""
     lines = "\n".join(blocks(text)).splitlines() + re.findall(r"^    (collide .*)$", text, re.M)
-    return [
-        line for line in lines if line.startswith("collide ") and not re.search(r"[<>]|\.\.\.|\bSCENE\b|\bFILE\b", line)
-    ]
+    made_up = re.compile(r"[<>]|\.\.\.|\bSCENE\b|\bFILE\b")
+    return [line for line in lines if line.startswith("collide ") and not made_up.search(line)]
 
 
 ALL_COMMANDS = sorted({(path, line) for path in PAGES for line in commands(path.read_text(encoding="utf-8"))})
@@ -143,7 +135,6 @@ def test_table_of_options_of_run():
             if option.default in option.type.choices:
                 assert named[name][2] == f"`{option.default}`"
     sentence = re.search(r"^Every verb has (.*?)\.", page("docs/reference/cli.md"), re.M)
-    assert sentence is not None
     assert {name.replace("-", "_") for name in re.findall(r"--([a-z]+)", sentence[1])} == common
 
 
@@ -154,10 +145,8 @@ def test_exit_codes():
 
 
 def test_the_auto_rule():
-    assert [row[0].strip("`") for row in table(page("docs/reference/cli.md"), "## Broad phases")] == [
-        *choices.BROAD_PHASES[1:],
-        "auto",
-    ]
+    phases = [row[0].strip("`") for row in table(page("docs/reference/cli.md"), "## Broad phases")]
+    assert phases == [*choices.BROAD_PHASES[1:], "auto"]
     for name in ("docs/reference/cli.md", "docs/adr/0010-broad-phases.md"):
         assert f"more than {pipeline.ENUMERATED_SHAPES} shapes" in page(name)
         assert re.search(rf"over\s{pipeline.SWEEP_PAIRS_PER_SHAPE}\sallowed\spairs\sper\sshape", page(name))
@@ -172,22 +161,15 @@ def test_configuration_example(tmp_path, monkeypatch):
     assert (run["broad_phase"], run["threads"]) == ("sap", 4)
 
 
-def most_contacts(row: str) -> set[int]:
-    """Maximum numbers of contacts of the colliders of a row of the table of methods."""
-    names = {kind.label for kind in ShapeType}
-    if row.startswith("any other"):
-        return {MAX_CONTACTS}
-    pairs = [p.strip().split("–") for p in row.split(",")]
-    covered = [(a, b) for a, b in CLOSED_FORM if [a, b] in pairs or ([a, "anything"] in pairs and b in names)]
-    return {CLOSED_FORM[pair][1] for pair in covered}
-
-
 def test_table_of_methods():
-    rows = table(page("docs/explanation/narrow-phase.md"), "## Methods")
-    for row in rows:
-        assert most_contacts(row[0]) == {int(row[2])}, row[0]
-    listed = {tuple(p.strip().split("–")) for row in rows[:-1] for p in row[0].split(",")}
-    covered = {pair for pair in CLOSED_FORM if pair in listed or (pair[0], "anything") in listed}
+    *rows, other = table(page("docs/explanation/narrow-phase.md"), "## Methods")
+    assert (other[0][:9], int(other[2])) == ("any other", MAX_CONTACTS)
+    covered = set()
+    for names, _, count, *_ in rows:
+        listed = {tuple(pair.strip().split("–")) for pair in names.split(",")}
+        of_row = {pair for pair in CLOSED_FORM if pair in listed or (pair[0], "anything") in listed}
+        assert {CLOSED_FORM[pair][1] for pair in of_row} == {int(count)}, names
+        covered |= of_row
     assert covered == set(CLOSED_FORM)
 
 
@@ -196,14 +178,12 @@ def test_limits_and_order_of_rules():
     assert f"{POSITION_LIMIT:.0e}".replace("e+", "e") + " m" in page("docs/explanation/narrow-phase.md")
     # Static, planes, disabled, bodies, groups, two masks, USD groups, articulations, joints.
     assert len(filter_rules.SCHEMES) == 10
-    assert [row[0] for row in table(page("docs/reference/conventions.md"), "## Shapes")] == [
-        kind.label for kind in ShapeType
-    ]
+    shapes = [row[0] for row in table(page("docs/reference/conventions.md"), "## Shapes")]
+    assert shapes == [kind.label for kind in ShapeType]
 
 
 def test_dependencies_are_explained():
     listed = re.search(r"^dependencies = \[(.*?)^\]", page("pyproject.toml"), re.S | re.M)
-    assert listed is not None
     needed = set(re.findall(r'^    "([\w-]+)', listed[1], re.M))
     assert {row[0] for row in table(page("docs/explanation/architecture.md"), "## Dependencies")} == needed
 
@@ -225,17 +205,12 @@ def test_every_sample_is_listed():
             assert f"({folder.name}/README.md)" in page("samples/README.md"), folder.name
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "README.md",
-        "docs/reference/python.md",
-        "docs/reference/materials.md",
-        "docs/howto/reduce-contacts.md",
-        "docs/howto/follow-contacts.md",
-        "docs/explanation/sdf.md",
-    ],
-)
+WITH_PYTHON = ["README.md", "docs/explanation/sdf.md"]
+WITH_PYTHON += [f"docs/reference/{name}.md" for name in ("python", "materials")]
+WITH_PYTHON += [f"docs/howto/{name}.md" for name in ("reduce-contacts", "follow-contacts")]
+
+
+@pytest.mark.parametrize("name", WITH_PYTHON)
 def test_python_examples_run(name, capsys):
     run_python(blocks(page(name), "python")[0], capsys)
 
@@ -252,12 +227,8 @@ def run_python(code: str, capsys: pytest.CaptureFixture[str], **names: object) -
 
 def words_of(output: str) -> list[str]:
     """Labels of a run's tables, without figures and the names of pairs."""
-    kept = []
-    for line in output.splitlines():
-        first = line.strip().split("  ")[0]
-        figures = first.strip() and re.match(r"[\d ]+$", first)
-        kept.append("pair" if figures else re.sub("─+", "─", first))
-    return kept
+    firsts = [line.strip().split("  ")[0] for line in output.splitlines()]
+    return ["pair" if re.match(r"[\d ]+$", first) else re.sub("─+", "─", first) for first in firsts]
 
 
 def test_readme_shows_a_real_run(tmp_path, monkeypatch, capsys):
@@ -271,8 +242,7 @@ def test_readme_shows_a_real_run(tmp_path, monkeypatch, capsys):
     # All but times is equal on every machine.
     labels = ("scene ", "broad phase ", "gap ", "candidates ", "contacts ", "deepest ", "content ")
     equal = [[line for line in text.splitlines() if line.startswith(labels)] for text in (shown, real)]
-    assert len(equal[0]) == len(labels)
-    assert equal[0] == equal[1]
+    assert (len(equal[0]), equal[0]) == (len(labels), equal[1])
     check_output(shown.splitlines()[1], real.splitlines()[1])
     assert np.all([len(line) < 130 for line in shown.splitlines()])
 
@@ -384,18 +354,6 @@ def test_the_table_of_formats():
     assert found == {name: ENDINGS.get(name, NPZ_ENDING) for name in EXPORT_FORMATS}
 
 
-GUIDES = [
-    *("docs/index.md", "docs/install.md"),
-    *(f"docs/tutorial/{name}.md" for name in ("first-contact-set", "contact-pressure", "cloth")),
-    *(f"docs/howto/{name}.md" for name in ("label-contacts", "audit-a-motion", "measure-clearance")),
-    *(f"docs/howto/{name}.md" for name in ("find-missed-contacts", "compare-engines")),
-]
-REFERENCE = ("scenes", "mjcf", "urdf", "usd-composition", "usd-filters", "usd-meshes")
-FIRST_EXAMPLES = [f"docs/howto/{name}.md" for name in ("compare-contact-sets", "list-touches", "export-contacts")]
-FIRST_EXAMPLES += ["docs/howto/merge.md", "docs/howto/view.md"]
-"""Pages whose examples before the first section are run, and whose `text` blocks are whole outputs."""
-
-
 def run_page(text: str, capsys: pytest.CaptureFixture[str], whole: bool = False) -> None:
     """Runs the blocks of a page in order, with its files; a `text` block is the output of the last command.
 
@@ -424,49 +382,55 @@ def run_page(text: str, capsys: pytest.CaptureFixture[str], whole: bool = False)
                 assert code == outputs[-1].startswith(("different", "failed")), line
 
 
-@pytest.mark.parametrize("name", REFERENCE)
-def test_examples_of_the_reference(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
-    text = page(f"docs/reference/{name}.md")
-    assert len(blocks(text)) == len(blocks(text, "text")) >= 2
-    run_page(text, capsys, whole=True)
-
-
-RECORDINGS = page("docs/reference/recordings.md")
+GUIDES = [f"tutorial/{name}" for name in ("first-contact-set", "contact-pressure", "cloth")]
+GUIDES += [
+    f"howto/{name}" for name in ("label-contacts", "audit-a-motion", "measure-clearance", "find-missed-contacts")
+]
+GUIDES += ["index", "install", "howto/compare-engines"]
+REFERENCE = [f"reference/{name}" for name in ("scenes", "mjcf", "urdf", "usd-composition", "usd-filters", "usd-meshes")]
+FIRST = [f"howto/{name}" for name in ("compare-contact-sets", "list-touches", "export-contacts", "merge", "view")]
+"""Pages whose examples before the first section are run."""
+HUMANOIDS_PAGE = page("docs/howto/label-contacts.md").split("\n## The motion of a humanoid")[1].split("\n## ")[0]
+CONFIGS = dict(re.findall(r"`(\w+\.toml)`, for.*?```toml\n(.*?)```", HUMANOIDS_PAGE, re.S))
+REPORT_PAGE, RECORDINGS = page("docs/howto/report.md"), page("docs/reference/recordings.md")
 SECTIONS = dict(re.findall(r"^### (.*?)\n(.*?)(?=^##|\Z)", RECORDINGS, re.S | re.M))
+WHOLE = {name: page(f"docs/{name}.md") for name in REFERENCE}
+WHOLE |= {name: page(f"docs/{name}.md").split("\n## ")[0] for name in FIRST}
+WHOLE["report"] = "".join(part for part in REPORT_PAGE.split("\n## ") if part.startswith(("# ", "Draw one chart")))
+EXAMPLES = {name: page(f"docs/{name}.md").split("\n## The motion of a humanoid")[0] for name in GUIDES}
+EXAMPLES |= SECTIONS | WHOLE
+EXAMPLES["humanoids"] = re.sub(r"```(sh|toml)\n.*?```", "", HUMANOIDS_PAGE, flags=re.S).replace(
+    "np.savez(", "print(0)  # 0\nnp.savez("
+)
 
 
-def test_every_kind_of_recording_has_a_section():
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Path:
+    """The current folder, empty but for the samples."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_examples_of_a_page_run(name, here, monkeypatch, capsys):
+    pytest.importorskip("viser")
+    text = EXAMPLES[name]
+    monkeypatch.setenv("COLUMNS", "120" if name in WHOLE else "160")
+    if "moved.xml" in text:
+        start, last = blocks(text, "xml")[0].rsplit("0.195", 1)
+        Path("moved.xml").write_text(f"{start}0.194{last}")
+    run_page(text, capsys, name in WHOLE)
+    if name == "howto/view":  # the page's size depends on viser's version
+        assert 0.9e6 < Path("pile.html").stat().st_size < 3e6
+
+
+def test_pages_show_the_output_of_their_examples_and_every_kind_of_recording_has_a_section():
+    for text in map(WHOLE.__getitem__, REFERENCE):
+        assert len(blocks(text)) == len(blocks(text, "text")) >= 2
     anchors = re.findall(r"\]\(#(.*?)\)", "".join(row[0] for row in table(RECORDINGS, "## Kinds of recordings")))
     assert anchors == [re.sub(r"[^\w -]", "", name).lower().replace(" ", "-") for name in SECTIONS] != []
-
-
-@pytest.mark.parametrize("name", SECTIONS)
-def test_the_example_of_a_kind_of_recording_runs(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "samples").symlink_to(ROOT / "samples")
-    assert "\ncollide run" in SECTIONS[name]
-    run_page(SECTIONS[name], capsys)
-
-
-@pytest.mark.parametrize("name", [*GUIDES, *FIRST_EXAMPLES, "docs/howto/report.md"])
-def test_the_page_runs(name, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("viser")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160" if name in GUIDES else "120")
-    (tmp_path / "samples").symlink_to(ROOT / "samples")
-    text = page(name).split("\n## The motion of a humanoid")[0]
-    if name in GUIDES:
-        return run_page(text, capsys)
-    first, *sections = text.split("\n## ")
-    chart = "".join(section for section in sections if section.startswith("Draw one chart"))
-    if "moved.xml" in first:
-        start, last = blocks(first, "xml")[0].rsplit("0.195", 1)
-        Path("moved.xml").write_text(f"{start}0.194{last}")
-    run_page(first + chart, capsys, whole=True)
-    if name.endswith("view.md"):  # the page's size depends on viser's version
-        assert 0.9e6 < Path("pile.html").stat().st_size < 3e6
+    assert all("\ncollide run" in text for text in SECTIONS.values())
 
 
 @pytest.mark.parametrize(
@@ -487,8 +451,6 @@ def test_comparison_by_meaning(shown, real, same):
         check_output(shown, real)
 
 
-HUMANOIDS_PAGE = page("docs/howto/label-contacts.md").split("\n## The motion of a humanoid")[1].split("\n## ")[0]
-CONFIGS = dict(re.findall(r"`(\w+\.toml)`, for.*?```toml\n(.*?)```", HUMANOIDS_PAGE, re.S))
 FRAMES = 4
 
 
@@ -498,32 +460,23 @@ def test_the_joints_are_as_many_as_the_title_says(name, count):
     assert len(set(names)) == len(names) == count
 
 
-def test_the_page_of_humanoids_runs(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "samples").symlink_to(ROOT / "samples")
-    text = re.sub(r"```(sh|toml)\n.*?```", "", HUMANOIDS_PAGE, flags=re.S)
-    run_page(text.replace("np.savez(", "print(0)  # 0\nnp.savez("), capsys)
-
-
-def test_the_recipe_of_g1_runs(tmp_path, monkeypatch, capsys):
+def test_the_recipe_of_g1_runs(here, monkeypatch, capsys):
     pytest.importorskip("viser")
     data = _robots()
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "g1.toml").write_text(CONFIGS["g1.toml"])
-    (tmp_path / "g1_29dof_rev_1_0.urdf").symlink_to(data / "g1_description/urdf/g1_29dof_rev_1_0.urdf")
+    (here / "g1.toml").write_text(CONFIGS["g1.toml"])
+    (here / "g1_29dof_rev_1_0.urdf").symlink_to(data / "g1_description/urdf/g1_29dof_rev_1_0.urdf")
     rows = np.zeros((FRAMES, 7 + 29))
     rows[:, 2] = 0.8 - 0.02 * np.arange(FRAMES)
     rows[:, 6] = 1.0
     np.savetxt("walk1_subject1.csv", rows, delimiter=",")
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(data.parents[1]))
     recipe = "".join(blocks(HUMANOIDS_PAGE.split("### Unitree H1")[0], "sh")).splitlines()
-    commands = [shlex.split(line) for line in recipe]
-    assert main([*commands[0][1:], "--device", "cpu", "--json"]) == 0
+    first, *commands = (shlex.split(line)[1:] for line in recipe)
+    assert cli.main([*first, "--device", "cpu", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert result["frames"] == FRAMES
-    assert result["contacts"] > 0
-    for command in commands[1:]:
-        assert main(command[1:]) == 0, command
+    assert (result["frames"], result["contacts"] > 0) == (FRAMES, True)
+    for command in commands:
+        assert cli.main(command) == 0, command
     feet = Path("feet.csv").read_text()
     assert "left_ankle_roll" in feet
     assert "right_ankle_roll" in feet
@@ -541,9 +494,6 @@ def _robots() -> Path:
     except (PackageNotFoundError, StopIteration):
         pytest.skip("example-robot-data is not installed")
     return Path(str(found.locate())).resolve().parents[2]
-
-
-REPORT_PAGE = page("docs/howto/report.md")
 
 
 def test_numbers_and_names_of_the_text():
