@@ -173,7 +173,7 @@ _COMMENT = re.compile(rb"<!--.*?-->", re.S)
 def refuse_excessive_scene(text: bytes, location: str) -> None:
     """Raises InputError for elements with too many copies, values, pixels or attributes."""
     text = _COMMENT.sub(b"", text)
-    if b'"' in text and max(part.count(b"=") for part in text.split(b"<")) > MOST_ATTRIBUTES:
+    if max(part.count(b"=") for part in text.split(b"<")) > MOST_ATTRIBUTES:
         for part in text.split(b"<"):
             attributes = len(re.findall(rb"""[\w:.-]+\s*=\s*["']""", part))
             if attributes > MOST_ATTRIBUTES:
