@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,14 +22,9 @@ def block() -> ContactBlock:
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory, block) -> Path:
-    found = tmp_path_factory.mktemp("exports") / "set.h5"
-    write_contact_set(found, small_model(WORLDS, forced=True), block)
-    return found
-
-
-@pytest.fixture(scope="module")
-def contacts(path) -> Iterator[ContactSet]:
+def contacts(tmp_path_factory, block) -> Iterator[ContactSet]:
+    path = tmp_path_factory.mktemp("exports") / "set.h5"
+    write_contact_set(path, small_model(WORLDS, forced=True), block)
     with ContactSet.open(path) as found:
         yield found
 

@@ -32,7 +32,7 @@ ALL = [getattr(layouts, f"{name}_layout") for name in ("columns", "dart", "genes
 
 
 @pytest.mark.parametrize("layout", ALL, ids=lambda layout: layout.__name__)
-def test_npz_reads_back(layout, select, made, tmp_path):
+def test_npz_reads_back(layout, select, made, block, contacts, tmp_path):
     """numpy.load, which takes no pickles, gives the arrays; written again the file has the same bytes."""
     picked = select(range(1, 6, 2), (0, 2))
     for name in ("a.npz", "b.npz"):
@@ -50,15 +50,12 @@ def test_npz_reads_back(layout, select, made, tmp_path):
         assert file["world"].tolist() == [0, 2]
         counts = np.concatenate([block.cell_counts for block in picked.blocks(())])
         assert np.diff(file["cell_start"]).tolist() == counts.tolist()
-
-
-def test_columns_are_the_sets_own(select, made, block, contacts):
-    found = made(layouts.columns_layout(select()))
-    for name, values in block.columns.items():
-        assert np.array_equal(found[name], values), name
-        assert found[name].dtype == values.dtype
-    assert found["shape_path"].tolist() == list(contacts.shapes.path)
-    assert found["cell_start"].tolist() == contacts.cell_start().tolist()
+    if layout is layouts.columns_layout:
+        found = made(layout(select()))
+        for name, values in block.columns.items():
+            assert np.array_equal(found[name], values), name
+            assert found[name].dtype == values.dtype
+        assert found["shape_path"].tolist() == list(contacts.shapes.path)
 
 
 def test_newtons_separation_and_surfaces(select, made, block):
@@ -85,17 +82,15 @@ def test_newtons_offsets_without_margins_and_friction_without_surfaces(tmp_path,
     edited.margin[:] = 0.0
     with ContactSet.open(edited.write(tmp_path / "a.h5")) as contacts:
         picked = SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)
-        layout = layouts.newton_layout(picked)
+        layout, genesis = layouts.newton_layout(picked), layouts.genesis_layout(picked)
         found = made(layout)
-        genesis = layouts.genesis_layout(picked)
         assert "friction" not in made(genesis)
         assert "friction: a contact set of version 1.0 has no materials" in genesis.left_out
         with pytest.raises(InputError, match=r"version 1\.0"):
             layouts.mujoco_layout(picked, layouts.CompiledGeoms((), np.zeros(0, np.int32), {}))
     assert layout.left_out == ()
     for name in ("rigid_contact_offset0", "rigid_contact_offset1"):
-        assert not found[name].any()
-        assert found[name].shape == (picked.contact_count, 3)
+        assert (found[name].any(), found[name].shape) == (False, (picked.contact_count, 3))
 
 
 def test_genesis(select, made, block, contacts):
@@ -339,12 +334,12 @@ def test_csv_has_every_contact_with_its_frame_world_and_bodies_and_reads_back_to
     assert [row["shape0"] for row in rows] == [paths[k] for k in columns["shape0"]]
     assert [row["kind"] for row in rows] == [("point", "edge", "face", "patch")[k] for k in columns["kind"]]
     assert [int(row["feature1"]) for row in rows] == columns["feature1"].tolist()
-    for name, values, dtype in (
-        ("distance", columns["distance"], np.float32),
-        ("normal_z", columns["normal"][:, 2], np.float32),
-        ("point0_y", columns["point0"][:, 1], np.float64),
+    for name, values in (
+        ("distance", columns["distance"]),
+        ("normal_z", columns["normal"][:, 2]),
+        ("point0_y", columns["point0"][:, 1]),
     ):
-        assert np.array_equal(np.array([dtype(row[name]) for row in rows]), values), name
+        assert np.array_equal(np.array([values.dtype.type(row[name]) for row in rows]), values), name
     picked = select(*PICK)
     counts = np.concatenate([b.cell_counts for b in picked.blocks(())]).reshape(3, 2)
     expected = [(f, w) for i, f in enumerate(PICK[0]) for j, w in enumerate(PICK[1]) for _ in range(counts[i, j])]

@@ -31,10 +31,12 @@ from collidecli.storage.h5_chunks import ChunkRows, Packing
 from collidecli.storage.h5_files import open_h5
 from collidecli.storage.input_files import SETTLED_NS, files_sha256, hash_ahead, recording_sha256
 from collidecli.storage.result_files import fits, read_profile, write_json, write_profile_h5
-from collidecli.storage.trajectory_files import TrajectoryWriter, check_trajectory, read_header
+from collidecli.storage.trajectory_files import check_trajectory, read_header
 from tests.support.contact_sets import made_up
 from tests.support.fields import field_of
+from tests.unit.storage.contact_sets.test_check import NOT_UTF8, attribute, edit
 from tests.unit.storage.contact_sets.test_columns import store
+from tests.unit.storage.test_trajectories import random_poses, write
 
 LIMIT, TOLERANCE = 1e6, 1e-3
 
@@ -529,35 +531,31 @@ RAN = {"name": "sap", "skipped": "", "compute_seconds": {"median": 1.0}, "candid
 
 
 def write_trajectory(path: Path) -> None:
-    poses = np.zeros((2, 1, 1, 7))
-    poses[..., 6] = 1.0
-    with TrajectoryWriter(path, body_names=("a",)) as writer:
-        writer.append(np.arange(2.0), np.arange(2), body_q=poses)
+    write(path, random_poses(2, 1, 1), "a")
 
 
 Kind = tuple[Callable[[Path], object], Callable[[Path], object]]
 TRAJECTORY: Kind = (write_trajectory, read_header)
 PROFILES: Kind = (lambda path: write_profile_h5(path, PROFILE, False), read_profile)
 CONTACTS: Kind = (lambda path: made_up().write(path), lambda path: ContactSet.open(path).close())
-NOT_UTF8 = b"a\xff"
 CASES = [
-    (TRAJECTORY, "", "creator", NOT_UTF8, "the root attribute creator is not UTF-8"),
-    (TRAJECTORY, "", "creator", 7.5, "the root attribute creator is not a string"),
-    (TRAJECTORY, "", "creator", np.bytes_(NOT_UTF8), "the root attribute creator is not UTF-8"),
-    (TRAJECTORY, "/time", "unit", "ms", "/time: the attribute unit is 'ms'; known values: 's'"),
-    (TRAJECTORY, "/body_q", "unit", "mm", "/body_q: the attribute unit is 'mm'; known values: 'm'"),
-    (TRAJECTORY, "/body_q", "unit", 1, "/body_q: the attribute unit is not a string; known values: 'm'"),
-    (PROFILES, "", "creator", NOT_UTF8, "the root attribute creator is not UTF-8"),
-    (PROFILES, "", "scene", NOT_UTF8, "the root attribute scene is not UTF-8"),
-    (PROFILES, "", "scene_sha256", "0" * 64, "the root attribute scene_sha256 is no SHA-256"),
-    (PROFILES, "", "scene_sha256", None, "the root attribute scene_sha256 is missing"),
-    (PROFILES, "", "versions", "{", "the root attribute versions is not JSON"),
-    (PROFILES, "", "versions", "[" * 30_000, "the root attribute versions is not JSON"),
-    (PROFILES, "", "auto", "7", "the root attribute auto is no JSON object"),
-    (PROFILES, "", "format_version", np.array([2, 0]), "the root attribute format_version is 2.0; this program reads"),
-    (PROFILES, "", "format_version", "1.0", "the root attribute format_version is not two integers"),
-    (PROFILES, "/compute_seconds", "unit", "ms", "/compute_seconds: the attribute unit is 'ms'"),
-    (CONTACTS, "", "scene", NOT_UTF8, "the root attribute scene is not UTF-8"),
+    (TRAJECTORY, attribute("creator", NOT_UTF8), "the root attribute creator is not UTF-8"),
+    (TRAJECTORY, attribute("creator", 7.5), "the root attribute creator is not a string"),
+    (TRAJECTORY, attribute("creator", np.bytes_(NOT_UTF8)), "the root attribute creator is not UTF-8"),
+    (TRAJECTORY, attribute("unit", "ms", "/time"), "/time: the attribute unit is 'ms'; known values: 's'"),
+    (TRAJECTORY, attribute("unit", "mm", "/body_q"), "/body_q: the attribute unit is 'mm'; known values: 'm'"),
+    (TRAJECTORY, attribute("unit", 1, "/body_q"), "/body_q: the attribute unit is not a string; known values: 'm'"),
+    (PROFILES, attribute("creator", NOT_UTF8), "the root attribute creator is not UTF-8"),
+    (PROFILES, attribute("scene", NOT_UTF8), "the root attribute scene is not UTF-8"),
+    (PROFILES, attribute("scene_sha256", "0" * 64), "the root attribute scene_sha256 is no SHA-256"),
+    (PROFILES, attribute("scene_sha256", None), "the root attribute scene_sha256 is missing"),
+    (PROFILES, attribute("versions", "{"), "the root attribute versions is not JSON"),
+    (PROFILES, attribute("versions", "[" * 30_000), "the root attribute versions is not JSON"),
+    (PROFILES, attribute("auto", "7"), "the root attribute auto is no JSON object"),
+    (PROFILES, attribute("format_version", np.array([2, 0])), "format_version is 2.0; this program reads"),
+    (PROFILES, attribute("format_version", "1.0"), "the root attribute format_version is not two integers"),
+    (PROFILES, attribute("unit", "ms", "/compute_seconds"), "/compute_seconds: the attribute unit is 'ms'"),
+    (CONTACTS, attribute("scene", NOT_UTF8), "the root attribute scene is not UTF-8"),
 ]
 
 
@@ -569,33 +567,25 @@ def refused(path: Path, kind: Kind) -> str:
     return str(refusal.value)
 
 
-@pytest.mark.parametrize(("kind", "path", "name", "value", "message"), CASES)
-def test_an_attribute_that_breaks_its_rule_is_refused(tmp_path: Path, kind: Kind, path, name, value, message):
-    kind[0](tmp_path / "a.h5")
-    kind[1](tmp_path / "a.h5")
-    with h5py.File(tmp_path / "a.h5", "r+") as file:
-        held = file[path or "/"].attrs
-        if value is None:
-            del held[name]
-        elif value is NOT_UTF8:
-            held.create(name, value, dtype=h5py.string_dtype())
-        else:
-            held[name] = value
-    assert message in refused(tmp_path / "a.h5", kind)
-    if kind is TRAJECTORY and name == "unit" and value == "ms":
-        assert [str(finding) for finding in check_trajectory(tmp_path / "a.h5")] == [f"{tmp_path / 'a.h5'}: {message}"]
+@pytest.mark.parametrize(("kind", "change", "message"), CASES)
+def test_an_attribute_that_breaks_its_rule_is_refused(tmp_path: Path, kind: Kind, change, message):
+    path = tmp_path / "a.h5"
+    kind[0](path)
+    kind[1](path)
+    edit(path, change)
+    assert message in refused(path, kind)
+    if message.startswith("/time: "):
+        assert [str(finding) for finding in check_trajectory(path)] == [f"{path}: {message}"]
 
 
 def test_attributes_of_other_programs_are_accepted(tmp_path: Path):
-    write_trajectory(tmp_path / "a.h5")
-    with h5py.File(tmp_path / "a.h5", "r+") as file:
-        file.attrs["creator"] = np.bytes_("recorder")
-        file["time"].attrs["unit"] = np.bytes_("s")
-        file.attrs["robot"] = 7
-    assert read_header(tmp_path / "a.h5").creator == "recorder"
-    with h5py.File(tmp_path / "a.h5", "r+") as file:
-        del file.attrs["creator"], file["time"].attrs["unit"]
-    assert read_header(tmp_path / "a.h5").creator == ""
+    path = tmp_path / "a.h5"
+    write_trajectory(path)
+    unit, other = attribute("unit", np.bytes_("s"), "time"), attribute("robot", 7)
+    edit(path, attribute("creator", np.bytes_("recorder")), unit, other)
+    assert read_header(path).creator == "recorder"
+    edit(path, attribute("creator", None), attribute("unit", None, "time"))
+    assert read_header(path).creator == ""
 
 
 @pytest.mark.parametrize(
@@ -630,8 +620,7 @@ def test_numbers_of_json_that_no_array_holds_fit_no_form():
 def test_attributes_that_cannot_be_listed_are_refused(tmp_path: Path, kind: Kind, where):
     """The name of an attribute ends early: HDF5 opens the object and fails where its attributes are listed."""
     kind[0](tmp_path / "a.h5")
-    with h5py.File(tmp_path / "a.h5", "r+") as file:
-        file[where].attrs["name_of_no_use"] = 1
+    edit(tmp_path / "a.h5", attribute("name_of_no_use", 1, where))
     data = (tmp_path / "a.h5").read_bytes()
     assert data.count(b"name_of_no_use\0") == 1
     (tmp_path / "a.h5").write_bytes(data.replace(b"name_of_no_use\0", b"name\0of_no_use\0"))
