@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import shutil
 import time
@@ -14,7 +13,6 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.cli.main import main
 from collidecli.commands.view import ViewRequest, opened_view, write_view
 from collidecli.report.view.framing import OPACITY_OVER_SURFACES
 from tests.cli.conftest import CommandLine, write_poses
@@ -86,15 +84,14 @@ def browser():
 class Seen:
     """A page, and what it asked for and said."""
 
-    def __init__(self, browser, url: str) -> None:
-        self.asked, self.said = [], []
-        self.page = browser.new_page(viewport={"width": 1000, "height": 420}, device_scale_factor=0.5)
-        self.page.on("request", lambda request: self.asked.append(request.url))
+    def __init__(self, browser, url: str, width: int = 1000, height: int = 420, scale: float = 0.5, scheme="light"):
+        self.url, self.asked, self.said = url.split("#")[0], [], []
+        size = {"width": width, "height": height}
+        self.page = browser.new_page(viewport=size, device_scale_factor=scale, color_scheme=scheme)
+        self.page.on("request", lambda request: self.asked.append(request.url.split("#")[0]))
         self.page.on("websocket", lambda socket: self.asked.append(socket.url))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on(
-            "console", lambda message: self.said.append(message.text) if message.type in ("error", "warning") else None
-        )
+        self.page.on("console", lambda one: self.said.append(one.text) if one.type in ("error", "warning") else None)
         self.page.goto(url)
 
     def pixels(self) -> np.ndarray:
@@ -109,8 +106,25 @@ class Seen:
             self.page.wait_for_timeout(100)
         return held
 
-    def complaints(self) -> list[str]:
-        return [text for text in self.said if not any(quiet in text for quiet in QUIET)]
+    def end(self) -> None:
+        """It has requested nothing but itself, and has no messages."""
+        assert [text for text in self.said if not any(quiet in text for quiet in QUIET)] == []
+        assert [url for url in self.asked if not url.startswith(("data:", "blob:"))] == [self.url]
+        self.page.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """visit(file, address, **options of Seen): an open page."""
+    seen = []
+
+    def call(path: Path, address: str = "", **options) -> Seen:
+        seen.append(Seen(browser, path.as_uri() + address, **options))
+        return seen[-1]
+
+    yield call
+    for each in seen:
+        each.end()
 
 
 def warm(pixels: np.ndarray) -> int:
@@ -137,18 +151,14 @@ STATE = """() => {
 
 
 @pytest.fixture
-def exported(falling_ball, browser):
-    """The written page, open; at the end it has requested nothing, and has no messages."""
-    path = falling_ball
-    assert path.stat().st_size < 2_000_000
-    seen = Seen(browser, path.as_uri())
+def exported(falling_ball, visit) -> Seen:
+    """The written page, open."""
+    assert falling_ball.stat().st_size < 2_000_000
+    seen = visit(falling_ball)
     seen.page.get_by_text(f"frame {FRAMES - 1} of {FRAMES - 1}").wait_for(timeout=WAIT)  # the deepest
     seen.page.get_by_role("button", name="first frame").click()
     seen.page.get_by_text(f"frame 0 of {FRAMES - 1}").wait_for(timeout=WAIT)
-    yield seen
-    assert seen.complaints() == []
-    assert [url for url in seen.asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
-    seen.page.close()
+    return seen
 
 
 def sent(page, condition: str) -> dict:
@@ -176,15 +186,14 @@ def test_the_page_shows_a_pair(exported):
     marks = page.eval_on_selector_all("#collide-marks rect", "all => all.map(one => parseFloat(one.getAttribute('x')))")
     at = 100 * (FRAMES - 1) / FRAMES
     assert marks == pytest.approx([100 * TOUCH / FRAMES, at, at + 50 / FRAMES], abs=0.01)
-    page.fill("#collide-find", "nothing")
-    assert page.locator("#collide-pair option").count() == 1
-    page.fill("#collide-find", "b*e")
-    assert page.locator("#collide-pair option").count() == 2
+    for pattern, count in (("nothing", 1), ("b*e", 2)):
+        page.fill("#collide-find", pattern)
+        assert page.locator("#collide-pair option").count() == count
 
 
-def test_an_address_shows_a_pair_in_a_frame(falling_ball, browser):
+def test_an_address_shows_a_pair_in_a_frame(falling_ball, visit):
     """Its contacts alone; and translucent shapes hide nothing, for which three.js must not write their depth."""
-    seen = Seen(browser, f"{falling_ball.as_uri()}#world=1&pair=ball&pair=base&frame=7")
+    seen = visit(falling_ball, "#world=1&pair=ball&pair=base&frame=7")
     seen.page.get_by_text(f"frame 7 of {FRAMES - 1}").wait_for(timeout=WAIT)
     assert seen.page.locator("#collide-world option:checked").inner_text() == "short"
     assert seen.page.is_checked("#collide-only")
@@ -194,8 +203,6 @@ def test_an_address_shows_a_pair_in_a_frame(falling_ball, browser):
     seen.page.wait_for_function(f"() => ({written})('/shapes/0/000') === false", timeout=WAIT)
     seen.page.evaluate("location.hash = '#world=1&frame=8'")
     seen.page.get_by_text(f"frame 8 of {FRAMES - 1}").wait_for(timeout=WAIT)
-    assert seen.complaints() == []
-    seen.page.close()
 
 
 SHOWN = """() => {
@@ -229,9 +236,7 @@ def test_the_page_has_the_controls_of_the_viewer(exported):
     page.fill("#collide-size", "2")
     size = sent(page, f"s.size > {1.5 * first['size']}")["size"]
     assert size == pytest.approx(2 * first["size"], rel=1e-5)
-    page.evaluate(
-        "window.__viserMutable.cameraControl.dollyTo(2 * window.__viserMutable.cameraControl.distance, false)"
-    )
+    page.evaluate("(camera => camera.dollyTo(2 * camera.distance, false))(window.__viserMutable.cameraControl)")
     away = sent(page, f"s.size > {1.5 * size}")
     assert away["size"] / away["distance"] == pytest.approx(size / first["distance"], rel=0.06), "of one size on screen"
     page.evaluate(SHOWN)
@@ -269,44 +274,38 @@ SELVES = """() => { const one = window.__viserSceneTree.getState()["/contacts/se
 DRAWN = f"Object.values(({NODES})()).reduce((all, one) => all + one, 0)"
 
 
-def test_surfaces_on_a_page(tmp_path, collide, browser):
+def test_surfaces_on_a_page(tmp_path, collide, visit):
     """A ball that overlaps a block: as many triangles as the faces have, none without the checkbox; and forces."""
     (tmp_path / "scene.xml").write_text(SCENE.replace("0 0 1", "0 0 0.45"))
-    words = ("--hydro", "all", "--hydro-resolution", "12", "--hydro-surface", "--device", "cpu", "-o", "a.h5", "-q")
-    collide.ok("run scene.xml", *words)
+    collide.ok("run scene.xml --hydro all --hydro-resolution 12 --hydro-surface --device cpu -o a.h5 -q")
     request = ViewRequest("a.h5", export="page.html")
     with opened_view(request) as opened:
         lengths = opened.frames.surfaces(0, 0).faces.lengths
     assert f'"opacity":{OPACITY_OVER_SURFACES}' in written(request).read_text(), "faces are seen through the shapes"
-    seen = Seen(browser, (tmp_path / "page.html").as_uri())
-    seen.page.get_by_text("1 surface").first.wait_for(timeout=WAIT)
-    seen.page.wait_for_function(f"() => {DRAWN} === {int((lengths - 2).sum())}", timeout=WAIT)
-    seen.page.uncheck("#collide-surfaces")
-    seen.page.wait_for_function(f"() => {DRAWN} === 0", timeout=WAIT)
-    assert seen.page.locator("#collide-particles").count() == 0
-    assert seen.complaints() == []
-    seen.page.close()
+    page = visit(tmp_path / "page.html").page
+    page.get_by_text("1 surface").first.wait_for(timeout=WAIT)
+    page.wait_for_function(f"() => {DRAWN} === {int((lengths - 2).sum())}", timeout=WAIT)
+    page.uncheck("#collide-surfaces")
+    page.wait_for_function(f"() => {DRAWN} === 0", timeout=WAIT)
+    assert page.locator("#collide-particles").count() == 0
 
 
-def test_self_contacts_on_a_page(tmp_path, collide, browser):
+def test_self_contacts_on_a_page(tmp_path, collide, visit):
     """The sample's folded cloth: as many points as the frame has self-contacts, and none without the checkbox."""
-    words = ("--self-contacts", "0.02", "--frames", "23:25", "--device", "cpu", "-o", "a.h5", "-q")
-    collide.ok("run", str(CLOTH), *words)
+    collide.ok("run", CLOTH, *["--self-contacts", "0.02", "--frames", "23:25", "--device", "cpu", "-o", "a.h5", "-q"])
     request = ViewRequest("a.h5", scene=str(CLOTH), export="page.html")
     with opened_view(request) as opened:
         count = len(opened.frames.self_contacts(1, 0))
         assert opened.frames.counts((0,))["self-contact"] >= count > 50
     written(request)
-    seen = Seen(browser, (tmp_path / "page.html").as_uri())
-    seen.page.locator("#collide-now").filter(has_text="self-contact").wait_for(timeout=WAIT)
-    seen.page.locator("[data-step=last]").click()
-    seen.page.get_by_text(f"{count} self-contacts").first.wait_for(timeout=WAIT)
-    seen.page.wait_for_function(f"() => ({SELVES})() === {count}", timeout=WAIT)
-    assert seen.page.get_by_text("self-contact of cloths or soft bodies").count() == 1
-    seen.page.uncheck("#collide-self_contacts")
-    seen.page.wait_for_function(f"() => ({SELVES})() === 0", timeout=WAIT)
-    assert seen.complaints() == []
-    seen.page.close()
+    page = visit(tmp_path / "page.html").page
+    page.locator("#collide-now").filter(has_text="self-contact").wait_for(timeout=WAIT)
+    page.locator("[data-step=last]").click()
+    page.get_by_text(f"{count} self-contacts").first.wait_for(timeout=WAIT)
+    page.wait_for_function(f"() => ({SELVES})() === {count}", timeout=WAIT)
+    assert page.get_by_text("self-contact of cloths or soft bodies").count() == 1
+    page.uncheck("#collide-self_contacts")
+    page.wait_for_function(f"() => ({SELVES})() === 0", timeout=WAIT)
 
 
 BASELINE = Path(__file__).parents[2] / "samples" / "03_regression_tests" / "tests" / "test_contacts" / "fall.h5"
@@ -321,33 +320,14 @@ def page_file(tmp_path_factory) -> Path:
     with h5py.File(folder / "now.h5", "r+") as file:
         file["rigid_contacts/distance"][700:900] -= 0.002
         file.attrs["content_sha256"] = "9" * 64
-    output = folder / "report.html"
-    os.environ.pop("COLLIDE_CONFIG", None)
-    assert main(["report", str(folder / "now.h5"), "--against", str(BASELINE), "-o", str(output), "-q"]) == 0
-    return output
+    CommandLine().ok("report", folder / "now.h5", "--against", BASELINE, "-o", folder / "report.html", "-q")
+    return folder / "report.html"
 
 
 @pytest.fixture
-def opened(browser, page_file):
-    """opened(width, scheme): the page, after which nothing was said on the console and nothing was asked for."""
-    contexts, said, asked = [], [], []
-
-    def call(width: int, scheme: str = "light"):
-        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(page_file.as_uri())
-        return page
-
-    yield call
-    for context in contexts:
-        context.close()
-    assert said == []
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-    assert len([url for url in asked if url.startswith("file:")]) == len(contexts)
+def opened(visit, page_file):
+    """opened(width, scheme): the page of the report."""
+    return lambda width, scheme="light": visit(page_file, width=width, height=800, scale=1.0, scheme=scheme).page
 
 
 def visible(page, selector: str) -> int:
@@ -365,9 +345,7 @@ def colour(page, selector: str, name: str) -> str:
 def test_it_fits_its_window(opened, width, shown, hidden, letters):
     page = opened(width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    charts = visible(page, f".{shown} svg")
-    assert charts == 9
-    assert visible(page, f".{hidden} svg") == 0
+    assert (visible(page, f".{shown} svg"), visible(page, f".{hidden} svg")) == (9, 0)
     outside = page.evaluate(
         """width => [...document.querySelectorAll("section svg text, section td, section th, h1, h2, p, dd")]
             .filter(one => one.getBoundingClientRect().right > width + 1 && !one.closest("details")).length""",
@@ -396,12 +374,12 @@ def test_it_fits_its_window(opened, width, shown, hidden, letters):
 def test_a_screen_reader_has_words_for_every_chart(opened):
     page = opened(1200)
     labels = page.evaluate('[...document.querySelectorAll("svg")].map(one => one.getAttribute("aria-label"))')
-    assert all(labels)
-    assert "747" not in labels[0]
-    assert page.evaluate('document.querySelectorAll("h1").length') == 1
-    assert page.evaluate('[...document.querySelectorAll("section")].every(s => s.getAttribute("aria-label") || '
-                         'document.getElementById(s.getAttribute("aria-labelledby")).textContent)')  # fmt: skip
-    assert page.evaluate('[...document.querySelectorAll("th")].every(one => one.scope)')
+    assert (all(labels), "747" in labels[0]) == (True, False)
+    assert page.locator("h1").count() == 1
+    labelled = """s => s.getAttribute("aria-label") ||
+        document.getElementById(s.getAttribute("aria-labelledby")).textContent"""
+    for element, rule in (("section", labelled), ("th", "one => one.scope")):
+        assert page.evaluate(f'[...document.querySelectorAll("{element}")].every({rule})')
     before = visible(page, "details table")
     page.click("#time summary >> nth=0")
     assert (before, visible(page, "details table")) == (0, 1)
