@@ -206,20 +206,6 @@ def test_contacts_do_not_depend_on_the_size_of_blocks(phase, moving):
         assert_identical(found[0], other)
 
 
-@pytest.mark.parametrize("of_one_world", [False, True])
-def test_worlds_share_blocks_and_keep_their_own_contacts(of_one_world):
-    """Two frames of many worlds: lanes are worlds, and each has the contacts that it has alone."""
-    builder = ModelBuilder()
-    builder.add_world(mixed_builder(7, 12), count=20)
-    model = builder.finalize()
-    poses = random_poses(np.random.default_rng(8), (2, 20, len(model.bodies)), 0.7)
-    pipeline = pipeline_of(model, poses, broad_phase="explicit")
-    blocks, alone = (in_blocks(pipeline, shape) for shape in (BlockShape(MAX_SHIFT, of_one_world), BlockShape()))
-    found = contacts_of(blocks, poses)
-    assert len(found.distance) > 100
-    assert_identical(found, contacts_of(alone, poses))
-
-
 @pytest.mark.parametrize(("speed", "lanes"), [(0.0, 32), (0.01, 32), (0.03, 16), (0.06, 8), (10.0, 8)])
 def test_blocks_follow_the_motion(speed, lanes):
     """speed: extents a frame of most shapes; a tenth is at rest."""

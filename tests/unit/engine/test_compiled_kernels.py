@@ -134,15 +134,7 @@ def test_a_scene_of_primitives_imports_no_collider_of_other_shapes():
 def test_a_quiet_run_imports_neither_a_window_library_nor_tables(tmp_path):
     code = "import sys; from collidecli.cli.main import main; main(sys.argv[1:])\n"
     code += "print([name for name in ('mujoco', 'glfw', 'rich', 'scipy', 'pxr') if name in sys.modules])"
-    args = [
-        "run",
-        "samples/02_humanoid/humanoid.xml",
-        "--frames",
-        "0",
-        "-o",
-        str(tmp_path / "x.contacts.h5"),
-        "--quiet",
-    ]
+    args = ["run", "samples/02_humanoid/humanoid.xml", *f"--frames 0 -o {tmp_path}/x.contacts.h5 --quiet".split()]
     done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("['mujoco']\n"), done.stdout
 

@@ -13,7 +13,7 @@ from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS
-from tests.support.meshes import grid
+from tests.support.meshes import box, grid
 from tests.support.reduction import (
     FIELDS,
     MARGIN,
@@ -237,13 +237,10 @@ def test_how_to_reduce_needs_a_reduction(name):
 TILTED = (np.sin(0.01), 0.0, 0.0, np.cos(0.01))
 """About x: two corners of a box are deeper than the other two, and each two are equally deep."""
 TILTED_BACK = (-TILTED[0], 0.0, 0.0, TILTED[3])
-CUBE = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-FIRST_CORNERS = [(0, 1, 3), (4, 6, 7), (0, 4, 5), (2, 3, 7), (0, 2, 6), (1, 5, 7)]
-SECOND_CORNERS = [(0, 3, 2), (4, 7, 5), (0, 5, 1), (2, 7, 6), (0, 6, 4), (1, 7, 3)]
 
 BODIES = {
     "box": lambda builder, body: builder.add_shape_box(body, hx=0.5, hy=0.5, hz=0.5),
-    "mesh": lambda builder, body: builder.add_shape_mesh(body, CUBE, np.array(FIRST_CORNERS + SECOND_CORNERS)),
+    "mesh": lambda builder, body: builder.add_shape_mesh(body, *box(0.5, 0.5, 0.5)),
     "cylinder": lambda builder, body: builder.add_shape_cylinder(body, radius=0.5, half_height=0.5),
 }
 GROUNDS = {

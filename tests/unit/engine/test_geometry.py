@@ -242,22 +242,6 @@ def test_bits_do_not_depend_on_threads_and_arrays_of_other_contents_are_no_field
     assert grid_of({"place": arrays["place"]}) is None
 
 
-def test_signs_are_those_of_exact_winding_numbers(grids):
-    for name in ("torus", "bowl", "dirty"):
-        shape = SHAPES[name]
-        grid = grids[name]
-        rng = np.random.default_rng(1)
-        # At values themselves, where nothing is interpolated.
-        block = rng.integers(len(grid.fine), size=300)
-        place = rng.integers(9, size=(300, 3))
-        z, y, x = (np.argwhere(grid.slot >= 0)[block] * 8 + place).T
-        points = grid.origin + grid.voxel * np.stack([x, y, z], axis=1)
-        _, around = exact_of_mesh(shape.surface, points)
-        values = grid.fine[block, place[:, 0], place[:, 1], place[:, 2]]
-        clear = np.abs(around - 0.5) > 0.02
-        np.testing.assert_array_equal((values < 0.0)[clear], (around > 0.5)[clear])
-
-
 def test_large_fields_are_sparse():
     shape = field_of(ShapeType.BOX, (1.0, 1.0, 1.0), max_resolution=256, narrow_band_range=(-0.02, 0.02))
     grid = build_sdf(shape, DEVICE)

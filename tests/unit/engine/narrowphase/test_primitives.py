@@ -511,15 +511,3 @@ def test_a_segment_through_an_edge_is_separated_across_it():
     assert contacts.count.tolist() == [1]
     np.testing.assert_allclose(contacts.separation[0, 0], -0.15, atol=1e-12)
     np.testing.assert_allclose(contacts.normal[0, 0], [-1, 0, 0], atol=1e-12)
-
-
-# Capsule and capsule: manifolds and degenerate poses; contract and oracle: test_contract.
-
-
-def test_parallel_capsules_have_both_ends_of_the_overlap():
-    pose = [[0.65, 0, 0.5, 0, 0, 0, 1], [0.65, 0, 0.5, 1, 0, 0, 0], [0.65, 0, 0.5, 1e-6, 1e-6, 0, 1]]
-    contacts = run("capsule_capsule", (0.3, 1.0, 0), (0.3, 2.0, 0), pose, 0.1)
-    assert contacts.count.tolist() == [2, 2, 2]
-    np.testing.assert_allclose(contacts.separation, 0.05, atol=1e-5)
-    np.testing.assert_allclose(contacts.point[:, :, 2], [[-1, 1]] * 3, atol=1e-5)
-    assert contacts.feature.tolist() == [[[0, 2], [1, 2]]] * 3

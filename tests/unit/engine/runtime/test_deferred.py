@@ -82,13 +82,11 @@ def printed(program: str, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize(("process", "expected"), [("owned", "True True"), ("api", "False False")])
-def test_only_processes_of_the_command_line_defer(process, expected):
+@pytest.mark.parametrize(
+    ("process", "expected"), [("owned", "True True"), ("api", "False False"), ("unknown", "False False")]
+)
+def test_only_processes_of_the_command_line_with_a_known_warp_defer(process, expected):
     assert printed(IMPORT + "print(is_deferred, is_pending)", process) == expected
-
-
-def test_an_unknown_warp_is_imported_as_usual():
-    assert printed(IMPORT + "print(is_deferred, is_pending)", "unknown") == "False False"
 
 
 def test_table_and_attributes_are_those_of_an_ordinary_import():
@@ -133,20 +131,6 @@ table = context.builtin_functions
 print(is_pending, table.lock is _codegen_lock, counts == {len(table["min"].overloads)}, min(counts) > 40)
 """
     assert printed(IMPORT + threads, "owned") == "True True True True"
-
-
-RUN = """
-import sys
-from collidecli.cli.main import main
-code = main(["run", "samples/02_humanoid/humanoid.xml", "--frames", "0", "-o", sys.argv[1], "--quiet"])
-import warp
-print(code, "dot" in vars(warp))
-"""
-
-
-def test_a_second_run_registers_no_function(tmp_path):
-    printed(RUN, str(tmp_path / "first.contacts.h5"))
-    assert printed(RUN, str(tmp_path / "second.contacts.h5")) == "0 False"
 
 
 # Deferred functions compute what functions of Warp's own decorator compute, and are parsed only if they are used.
@@ -296,19 +280,13 @@ import warp as wp
 from collidecli.engine.narrowphase.convex import epa
 from collidecli.engine.runtime.warp_internals import DeferredFunction
 deferred = [value for value in vars(epa).values() if isinstance(value, DeferredFunction)]
-print(code, len(deferred) > 5, any("adj" in vars(function) for function in deferred))
+print(code, "dot" in vars(wp), len(deferred) > 5, any("adj" in vars(function) for function in deferred))
 """
 
 
-def test_a_second_run_parses_no_function(tmp_path):
-    def printed(name: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", RUN_DEFERRED, str(tmp_path / name)], capture_output=True, text=True
-        )
-        return done.stdout.strip() or done.stderr
-
-    printed("first.contacts.h5")
-    assert printed("second.contacts.h5") == "0 True False"
+def test_a_second_run_registers_and_parses_no_function(tmp_path):
+    printed(RUN_DEFERRED, str(tmp_path / "first.contacts.h5"))
+    assert printed(RUN_DEFERRED, str(tmp_path / "second.contacts.h5")) == "0 False True False"
 
 
 # Contacts without Warp's private names, and the module that alone uses them.
@@ -374,9 +352,6 @@ def test_the_numpy_type_of_a_struct_is_built_once_under_the_lock_of_warp(monkeyp
     assert first is codegen.Struct.numpy_dtype("one")
     assert first == np.dtype({"names": ["a"], "formats": [(np.float64, 3)], "offsets": [8], "itemsize": 32})
     assert built == ["one"]
-
-
-def test_an_unknown_warp_builds_the_numpy_type_of_a_struct_itself(monkeypatch):
     monkeypatch.setattr(warp_internals, "KNOWN_WARP", ())
     before = codegen.Struct.numpy_dtype
     warp_internals.keep_struct_dtypes()

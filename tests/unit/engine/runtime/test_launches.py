@@ -35,7 +35,6 @@ from collidecli.engine.scheduler import (
     processing_threads,
     worker_count,
 )
-from collidecli.scene.options import ContactOptions
 from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.engine_runs import PHASES, assert_identical, contacts_of, mixed_builder, pipeline_of, random_poses
 
@@ -61,18 +60,6 @@ def model():
 @pytest.fixture(scope="module")
 def poses() -> np.ndarray:
     return random_poses(np.random.default_rng(1), (FRAMES, 1, COUNT), 0.5)
-
-
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("reduced", [False, True])
-def test_same_contacts_as_on_the_cpu(model, poses, phase, reduced, monkeypatch):
-    options = ContactOptions(reduce_contacts=reduced, reduce_pairs="all", moment_matching=reduced)
-    reference = contacts_of(pipeline_of(model, poses, options, **PHASES[phase]), poses)
-    assert reference.rigid_contact_count > 200
-    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
-    pipeline = pipeline_of(model, poses, options, **PHASES[phase])
-    for chunk, threads in ((0, 1), (5, 1), (1, 3)):
-        assert_identical(contacts_of(pipeline, poses, chunk, threads), reference)
 
 
 def chunk_traffic(pipeline, poses, chunks: int) -> list[tuple[device_stream.Traffic, int]]:
