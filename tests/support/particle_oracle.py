@@ -14,6 +14,7 @@ from collidecli.scene.shape_config import ShapeConfig
 from tests.support.hydroelastic import moved, random_rotation, rotated
 from tests.support.meshes import Terrain, rough, sheet, torus, triangle_distances, windings
 from tests.support.oracle import rotation_of
+from tests.support.poses import hull_mesh
 
 Distance = Callable[[np.ndarray], np.ndarray]
 """Signed distances float64[n] of points [n, 3]."""
@@ -101,14 +102,8 @@ def of_terrain(field: Terrain) -> Distance:
 
 
 def hull_triangles(points: np.ndarray) -> np.ndarray:
-    from scipy.spatial import ConvexHull
-
-    hull = ConvexHull(points)
-    corners = points[hull.simplices]
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    turned = (normal * hull.equations[:, :3]).sum(axis=1) < 0.0
-    corners[turned] = corners[turned][:, [0, 2, 1]]
-    return corners
+    vertices, faces = hull_mesh(points)
+    return vertices[faces]
 
 
 def solids() -> list[Solid]:

@@ -16,13 +16,13 @@ from collidecli.engine.runtime import device_stream
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.heightfield import solid_mesh
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.property.test_touch_only import pairs_of_contacts, touches
 from tests.support.engine_runs import add_planes, add_shapes, random_poses
-from tests.support.meshes import blob, box, grid, point_distances, segment_distances, torus
+from tests.support.mesh_pairs import mesh_distance
+from tests.support.meshes import blob, box, point_distances, segment_distances, torus
 from tests.support.oracle import rotation_of, signed_distance
 from tests.support.pair_runner import SHAPES
 from tests.support.sheets import (
@@ -39,11 +39,7 @@ from tests.support.sheets import TYPES as TYPES_ABOVE_SHEETS
 
 IDENTITY = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 TYPES = [t for t in SHAPES if t != ShapeType.PLANE]
-CUBE = np.array(np.meshgrid([-1.0, 1.0], [-1.0, 1.0], [-1.0, 1.0])).reshape(3, -1).T
-CUBE_FACES = np.array(
-    [(0, 3, 1), (0, 2, 3), (4, 5, 7), (4, 7, 6), (0, 1, 5), (0, 5, 4), (2, 7, 3), (2, 6, 7), (0, 6, 2), (0, 4, 6),
-     (1, 7, 5), (1, 3, 7)]
-)  # fmt: skip
+CUBE = box(0.3, 0.3, 0.3)
 
 
 def at(*position: float) -> np.ndarray:
@@ -66,7 +62,7 @@ def add(builder: ModelBuilder, kind: str, size: float = 1.0) -> int:
         vertices, faces = torus(7, 5)
         return builder.add_shape_mesh(body, size * vertices, faces)
     if kind == "cube":
-        return builder.add_shape_mesh(body, size * CUBE, CUBE_FACES)
+        return builder.add_shape_mesh(body, *box(size, size, size))
     if kind == "hull":
         return builder.add_shape_convex_hull(body, size * blob(np.random.default_rng(3), 4, 5)[0])
     shape_type = ShapeType[kind.upper()]
@@ -77,16 +73,6 @@ def corners_of(builder: ModelBuilder, row: int, pose: np.ndarray) -> np.ndarray:
     """float64[F, 3, 3]: the triangles of a mesh in the world."""
     mesh = builder.finalize().meshes[row]
     return mesh.vertex[mesh.face] @ rotation_of(pose).T + pose[:3]
-
-
-def brute_force(first: np.ndarray, second: np.ndarray) -> float:
-    """Distance of two sets of triangles, 0 where an edge of one passes through a triangle of the other."""
-    return min(
-        float(segment_distances(these, triangle[k], triangle[(k + 1) % 3]).min())
-        for these, those in ((first, second), (second, first))
-        for triangle in those
-        for k in range(3)
-    )
 
 
 def spread_poses(seed: int, count: int, spread: float) -> np.ndarray:
@@ -137,14 +123,16 @@ def test_witness_points_and_normals_run_from_shape0_to_shape1():
     np.testing.assert_allclose(np.linalg.norm(off[apart], axis=1), found.distance[apart], atol=1e-12)
 
 
-def test_shapes_far_apart_have_a_distance():
+def test_shapes_far_apart_have_a_distance_without_margins_and_gaps_and_two_planes_none():
     builder = ModelBuilder()
-    builder.add_shape_sphere(builder.add_body(), radius=1.0)
-    add(builder, "mesh")
-    far = at(3e5, 4e5, 0.0)
-    found = measured(builder, [[IDENTITY, far]])
-    assert abs(found.distance[0] - 5e5) < 3.0
+    for _ in range(2):
+        builder.add_shape_sphere(builder.add_body(), radius=1.0, cfg=ShapeConfig(margin=0.1, gap=0.3))
+        builder.add_shape(-1, ShapeType.PLANE, ())
+    found = measured(builder, [[IDENTITY, at(3e5, 4e5, 0.0)]], np.array([[0, 2]]))
+    assert abs(found.distance[0] - 499_998.0) < 1e-9
     assert found.error[0] < 1e-8
+    with pytest.raises(InputError, match="two planes have no distance"):
+        measured(builder, [[IDENTITY, IDENTITY]], np.array([[1, 3]]))
 
 
 @pytest.mark.parametrize("other", ["mesh", "cube"])
@@ -159,7 +147,7 @@ def test_two_meshes_have_the_distance_of_brute_force_at_any_size(other):
         if size == 1.0:
             triangles = [[corners_of(builder, row, pose[row]) for row in (0, 1)] for pose in poses]
     for k, (first, second) in enumerate(triangles):
-        truth = brute_force(first, second)
+        truth = mesh_distance(first, second)
         if truth > 0.0 and found[0].distance[k] >= 0.0:
             assert abs(found[0].distance[k] - truth) <= min(1e-12, found[0].error[k] + 1e-15)
             assert point_distances(first, found[0].point0[k]).min() < 1e-12
@@ -177,7 +165,7 @@ def test_round_shapes_and_boxes_have_the_distance_of_a_meshs_triangles():
     builder.add_shape_sphere(builder.add_body(), radius=0.2)
     builder.add_shape_capsule(builder.add_body(), radius=0.1, half_height=0.5)
     builder.add_shape_box(builder.add_body(), hx=0.3, hy=0.3, hz=0.3)
-    builder.add_shape_convex_hull(builder.add_body(), 0.3 * CUBE)
+    builder.add_shape_convex_hull(builder.add_body(), CUBE[0])
     poses = spread_poses(4, 12, 1.7)
     rows = np.tile([[0, 1], [0, 2], [0, 3], [0, 4]], (3, 1))
     found = measured(builder, poses, rows)
@@ -194,80 +182,13 @@ def test_round_shapes_and_boxes_have_the_distance_of_a_meshs_triangles():
             half = 0.5 * rotation_of(pose[1])[:, 2]
             truth[k] = segment_distances(triangles, pose[1, :3] - half, pose[1, :3] + half).min() - 0.1
         else:
-            corners = 0.3 * CUBE[CUBE_FACES] @ rotation_of(pose[1]).T + pose[1, :3]
-            truth[k] = brute_force(triangles, corners)
+            corners = CUBE[0][CUBE[1]] @ rotation_of(pose[1]).T + pose[1, :3]
+            truth[k] = mesh_distance(triangles, corners)
     apart = (truth > 0.0) & (found.distance > 0.0)
     np.testing.assert_allclose(found.distance[apart], truth[apart], atol=1e-12)
     assert np.all(np.abs(found.distance - truth)[apart] <= found.error[apart] + 1e-14)
     assert set(rows[apart, 1]) == {1, 2, 3, 4}
     assert np.all(found.distance[truth <= 0.0] < 0.0)
-
-
-def test_a_plane_and_a_surface_have_the_height_of_the_lowest_vertex_at_any_depth():
-    builder = ModelBuilder()
-    builder.add_shape(-1, ShapeType.PLANE, ())
-    add(builder, "mesh")
-    heights = np.random.default_rng(0).uniform(size=(5, 6))
-    builder.add_shape_heightfield(builder.add_body(), heights, hx=1.0, hy=0.8, base=0.4)
-    poses = spread_poses(6, 20, 2.0)
-    rows = np.tile([[0, 1], [0, 2]], (10, 1))
-    found = measured(builder, poses, rows)
-    solid = solid_mesh(builder.finalize().heightfields[0])
-    field = solid.vertex[solid.face]
-    for k in range(20):
-        triangles = corners_of(builder, 0, poses[k, 1]) if rows[k, 1] == 1 else field @ rotation_of(poses[k, 1]).T
-        points = triangles.reshape(-1, 3) + (poses[k, 1, :3] if rows[k, 1] == 2 else 0.0)
-        height = ((points - poses[k, 0, :3]) @ rotation_of(poses[k, 0])[:, 2]).min()
-        assert abs(found.distance[k] - height) < 1e-13
-    assert (found.distance < -0.5).any()
-    assert found.error.max() < 1e-12
-
-
-def test_a_flat_heightfield_has_the_distance_of_its_box():
-    builder, box = ModelBuilder(), ModelBuilder()
-    builder.add_shape_heightfield(builder.add_body(), np.zeros((5, 6)), hx=1.0, hy=0.8, base=0.4)
-    box.add_shape_box(box.add_body(), hx=1.0, hy=0.8, hz=0.2)
-    poses = np.tile(spread_poses(8, 30, 2.0)[:, None], (1, 5, 1, 1)).reshape(-1, 2, 7)
-    rows = np.tile([[0, 1], [0, 2], [0, 3], [0, 4], [0, 5]], (30, 1))
-    for each in (builder, box):
-        for kind in ("sphere", "box", "hull", "mesh"):
-            add(each, kind, 0.5)
-        each.add_shape_heightfield(each.add_body(), 0.3 * np.random.default_rng(0).uniform(size=(3, 4)), hx=0.4, hy=0.4)
-    found, truth = measured(builder, poses, rows), measured(box, poses, rows)
-    apart = truth.distance > 0.0
-    assert 40 < apart.sum() < 145
-    np.testing.assert_allclose(found.distance[apart], truth.distance[apart], atol=1e-10)
-    assert np.all(found.distance[~apart] < 0.0)
-
-
-@pytest.mark.parametrize("pair", [("mesh", "mesh"), ("mesh", "box"), ("hull", "hull"), ("cube", "cone")])
-def test_overlapping_pairs_have_the_least_distance_of_the_contact_set(pair):
-    builder = ModelBuilder()
-    for kind in pair:
-        add(builder, kind, 0.5)
-    model = builder.finalize()
-    poses = spread_poses(9, 30, 0.6)
-    found = measured(builder, compose_poses(poses, model.shapes.pose))
-    contacts = collidecli.collide(model, poses[:, None], device="cpu")
-    checked = 0
-    for frame in range(len(poses)):
-        cell = contacts.cell(frame)
-        if cell.rigid_contact_count and cell.distance.min() < 0.0:
-            assert found.distance[frame] == pytest.approx(cell.distance.min(), abs=1e-7)
-            checked += 1
-    assert checked >= 10
-    assert checked == (found.distance < 0.0).sum()
-
-
-def test_a_mesh_inside_another_overlaps_and_a_shape_past_a_sheet_does_not():
-    builder = ModelBuilder()
-    add(builder, "mesh", 0.1)
-    builder.add_shape_mesh(builder.add_body(), *blob(np.random.default_rng(2), 6, 8, 0.1))
-    builder.add_shape_mesh(-1, *grid(4))
-    below = at(0.0, 0.0, -0.5)
-    found = measured(builder, [[IDENTITY, IDENTITY], [below, IDENTITY]], np.array([[0, 1], [0, 2]]))
-    assert found.distance[0] < -0.5
-    assert found.distance[1] == pytest.approx(0.5 - 0.035 * np.sin(np.pi * 2 / 5), abs=1e-12)
 
 
 def test_shapes_with_a_field_have_the_distance_of_their_surface_where_they_are_apart():
@@ -281,14 +202,6 @@ def test_shapes_with_a_field_have_the_distance_of_their_surface_where_they_are_a
     assert found.error[0] < 1e-12
     assert found.distance[1] == pytest.approx(-0.05, abs=0.02)
     assert np.isinf(found.error[1])
-
-
-def test_margins_and_gaps_do_not_count():
-    builder = ModelBuilder()
-    for _ in range(2):
-        builder.add_shape_sphere(builder.add_body(), radius=0.5, cfg=ShapeConfig(margin=0.1, gap=0.3))
-    found = measured(builder, [[IDENTITY, at(2.0, 0.0, 0.0)]])
-    assert found.distance[0] == 1.0
 
 
 def test_results_do_not_depend_on_batches_threads_or_the_path_of_a_device(monkeypatch):
@@ -319,14 +232,6 @@ def test_too_little_memory_halves_a_batch_and_refuses_a_single_pair(monkeypatch)
     monkeypatch.setattr(distances, "MEMORY_LIMIT", 1000)
     with pytest.raises(InputError, match="scratch memory"):
         measured(builder, poses)
-
-
-def test_two_planes_are_refused():
-    builder = ModelBuilder()
-    for _ in range(2):
-        builder.add_shape(-1, ShapeType.PLANE, ())
-    with pytest.raises(InputError, match="two planes have no distance"):
-        measured(builder, [[IDENTITY, IDENTITY]])
 
 
 # Convex shapes a small gap above large triangles: distances, their bounds, sweeps and touches against exact gaps.

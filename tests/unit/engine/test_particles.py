@@ -8,32 +8,28 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import collidecli
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.pipeline import build_pipeline, find_device, rows_within
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.pipeline import rows_within
+from collidecli.engine.runtime.workspace import ChunkTooLarge
 from collidecli.engine.scheduler import Workers
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.tables import consecutive_groups
 from tests.support.engine_runs import pipeline_of
 from tests.support.hydroelastic import random_rotation
 from tests.support.hydroelastic import rotated as turned
-from tests.support.meshes import grid, nearest_to_segments, point_distances, torus, triangle_distances
+from tests.support.mesh_pairs import mesh_distance
+from tests.support.meshes import grid, nearest_to_segments, point_distances, segment_distances, torus
 from tests.support.particle_oracle import Distance, Solid, deep_terrain, notched_cube, pressure_solids, solids
 
 SOLIDS = {solid.name: solid for solid in solids()}
 
 
-def soft_rows(model, gap: float, positions: np.ndarray | None = None):
-    """The columns of the soft contacts of the resting pose."""
-    poses = model.resting_poses()[None]
-    pipeline, _ = build_pipeline(
-        model, ContactOptions(soft_gap=gap), EngineOptions(), find_device("cpu"), lambda: poses, np.dtype(np.float64)
-    )
-    held = model.particles.position[None, None] if positions is None else positions
-    batch = PoseBatch(0, model.world_count, 0, poses, held)
-    return pipeline.collide(batch, Workspace(find_device("cpu"), 1 << 32))[0].groups["soft_contacts"]
+def soft_rows(model, gap: float = 0.05):
+    """The soft contacts of the resting pose."""
+    return collidecli.collide(model, soft_gap=gap).groups["soft_contacts"]
 
 
 def sampled(solid: Solid, rng: np.random.Generator, count: int) -> np.ndarray:
@@ -204,7 +200,7 @@ def check_row(rows, row: int, points: np.ndarray, margin: float, radius: np.ndar
 def test_contacts_are_minima_in_the_interior_of_edges_and_faces(name, size):
     solid, rng = SOLIDS[name], np.random.default_rng(len(name) + int(size))
     slow = name in ("ellipsoid", "convex_mesh", "mesh", "open_mesh", "heightfield")
-    count = 2 if name in OF_TRIANGLES and size != 1.0 else 3 if slow or size != 1.0 else 12
+    count = 1 if name in OF_TRIANGLES else 3 if slow or size != 1.0 else 12
     faces = sampled_faces(solid, rng, count)
     radius = np.repeat(rng.uniform(0.0, 0.05, (2 * count, 1)), 3, axis=1)
     if size == 1.0:
@@ -264,34 +260,9 @@ DEPTH_PRECISION = 1e-4
 """Of depths, as a fraction of the element's longest side (adr 0098)."""
 
 
-def crosses(p: np.ndarray, q: np.ndarray, corners: np.ndarray) -> bool:
-    """Whether the segment pq passes through one of the triangles [F, 3, 3]."""
-    a, b, c = corners.transpose(1, 0, 2)
-
-    def volume(u, v, w, x):
-        return ((u - x) * np.cross(v - x, w - x)).sum(-1)
-
-    sides = volume(a, b, c, p) * volume(a, b, c, q) < 0.0
-    turns = np.stack([volume(u, v, p, q) for u, v in ((a, b), (b, c), (c, a))])
-    return bool((sides & ((turns > 0.0).all(axis=0) | (turns < 0.0).all(axis=0))).any())
-
-
 def exact_distance(element: np.ndarray, corners: np.ndarray) -> float:
-    """Distance without sign of an edge or triangle [2 or 3, 3] from triangles [F, 3, 3]: over all vertices, faces and
-    pairs of edges; 0 where an edge of one passes through the other."""
-    edges = [(0, 1), (1, 2), (2, 0)][: 1 if len(element) == 2 else 3]
-    best = triangle_distances(element, corners).min()
-    if len(element) == 3:
-        best = min(best, triangle_distances(corners.reshape(-1, 3), element[None]).min())
-        sides = [(t[i], t[j]) for t in corners for i, j in ((0, 1), (1, 2), (2, 0))]
-        if any(crosses(a, b, element[None]) for a, b in sides):
-            return 0.0
-    for i, j in edges:
-        if crosses(element[i], element[j], corners):
-            return 0.0
-        for u, v in ((0, 1), (1, 2), (2, 0)):
-            best = min(best, nearest_to_segments(element[i], element[j], corners[:, u], corners[:, v]).min())
-    return float(best)
+    """Distance without sign of an edge or triangle [2 or 3, 3] from triangles [F, 3, 3]; 0 where they cross."""
+    return segment_distances(corners, *element).min() if len(element) == 2 else mesh_distance(element[None], corners)
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
@@ -332,29 +303,7 @@ def test_distances_of_elements_from_surfaces(name, count, size):
 
 def rows_of(model, positions: np.ndarray, **options):
     """The self-contacts of positions float64[F, W, P, 3]."""
-    contact = ContactOptions(**options).checked()
-    poses = np.broadcast_to(model.resting_poses(), (len(positions), *model.resting_poses().shape))
-    pipeline, _ = build_pipeline(
-        model, contact, EngineOptions(), find_device("cpu"), lambda: poses, np.dtype(np.float64)
-    )
-    batch = PoseBatch(0, len(positions) * model.world_count, 0, poses, positions)
-    return pipeline.collide(batch, Workspace(find_device("cpu"), 1 << 32))[0].groups["self_contacts"]
-
-
-def segments_distance(p0, p1, q0, q1) -> float:
-    """By the minimum of the quadratic program, else the least over the four ends."""
-    d, e, r = p1 - p0, q1 - q0, q0 - p0
-    ends = []
-    for point, a, b in ((p0, q0, q1), (p1, q0, q1), (q0, p0, p1), (q1, p0, p1)):
-        side = b - a
-        t = np.clip((point - a) @ side / max(side @ side, 1e-300), 0.0, 1.0)
-        ends.append(np.linalg.norm(a + t * side - point))
-    matrix = np.array([[d @ d, -d @ e], [-d @ e, e @ e]])
-    if np.linalg.det(matrix) > 1e-12 * (d @ d) * (e @ e):
-        s, t = np.linalg.solve(matrix, np.array([d @ r, -e @ r]))
-        if 0.0 < s < 1.0 and 0.0 < t < 1.0:
-            ends.append(np.linalg.norm(p0 + s * d - q0 - t * e))
-    return float(min(ends))
+    return collidecli.collide(model, None, particle_q=positions, **options).groups["self_contacts"]
 
 
 def all_pairs(model, position: np.ndarray, distance: float, rings: int, rest: float) -> dict[tuple, float]:
@@ -386,14 +335,14 @@ def all_pairs(model, position: np.ndarray, distance: float, rings: int, rest: fl
                 lambda x, v=vertex, c=turned: float(point_distances(x[c][None], x[v])[0]),
             )  # fmt: skip
     for a, b in combinations(map(tuple, particles.edge.tolist()), 2):
-        take((1, *a, *b), a, b, lambda x, a=a, b=b: segments_distance(x[a[0]], x[a[1]], x[b[0]], x[b[1]]))
+        take((1, *a, *b), a, b, lambda x, a=a, b=b: float(nearest_to_segments(*x[[*a, *b]])))
     return found
 
 
 def crumpled(size: float, seed: int):
     """Two cloths and a soft body, crumpled at random."""
     rng = np.random.default_rng(seed)
-    vertices, faces = grid(5)
+    vertices, faces = grid(4)
     builder = ModelBuilder()
     builder.add_cloth_mesh(vertices=vertices * size, indices=faces)
     builder.add_cloth_mesh(vertices=vertices * size, indices=faces, pos=(0.0, 0.0, 0.5 * size))
@@ -481,7 +430,7 @@ def test_triangles_without_area_and_edges_of_length_zero_have_finite_rows():
 
 # Contacts of particles do not depend on chunks, threads, memory, templates, or on other particles and shapes.
 
-FRAMES = 4
+FRAMES = 2
 CONTACT = ContactOptions(soft_gap=0.05, self_contacts=0.08)
 
 
@@ -505,13 +454,10 @@ def scene(worlds: int = 3):
     return model, poses, particles
 
 
-def groups_of(model, poses, particles, chunk: int = 0, threads: int = 1, memory: int = 1 << 34, **engine):
-    pipeline = pipeline_of(model, poses, CONTACT, **engine)
-    cells = len(poses) * model.world_count
-    step = chunk or cells
-    batches = [PoseBatch(first, min(step, cells - first), 0, poses, particles) for first in range(0, cells, step)]
-    with Workers(pipeline, threads, memory) as pool:
-        return consecutive_groups([block.groups for block, _ in pool.collide(batches)])
+def groups_of(model, poses, particles, memory: int = 1 << 34):
+    batch = PoseBatch(0, len(poses) * model.world_count, 0, poses, particles)
+    with Workers(pipeline_of(model, poses, CONTACT), 1, memory) as pool:
+        return consecutive_groups([block.groups for block, _ in pool.collide([batch])])
 
 
 def assert_equal(first, second) -> None:
@@ -521,22 +467,18 @@ def assert_equal(first, second) -> None:
             assert values.tobytes() == second[name].columns[column].tobytes(), (name, column)
 
 
-def test_chunks_threads_broad_phase_and_memory_change_no_bit():
+def test_memory_changes_no_bit():
     model, poses, particles = scene()
     expected = groups_of(model, poses, particles)
-    assert all(rows.row_count > 100 for rows in expected.values())
-    assert (np.bincount(expected["soft_contacts"].columns["kind"]) > 20).all()
-    for chunk, threads in ((1, 1), (5, 3), (7, 2)):
-        assert_equal(expected, groups_of(model, poses, particles, chunk, threads))
-    assert_equal(expected, groups_of(model, poses, particles, broad_phase="sap"))
+    assert all(rows.row_count > 50 for rows in expected.values())
     assert_equal(expected, groups_of(model, poses, particles, memory=1 << 21))
 
 
 def test_one_cell_in_parts_of_its_particles_has_the_same_rows():
     model, poses, particles = scene(1)
     pipeline = pipeline_of(model, poses, CONTACT)
-    batch = PoseBatch(2, 1, 0, poses, particles)
-    whole = groups_of(model, poses[2:3], particles[2:3])
+    batch = PoseBatch(1, 1, 0, poses, particles)
+    whole = groups_of(model, poses[1:], particles[1:])
     for stage in pipeline.group_stages:
         rows = None
         for size in (1 << k for k in range(10, 30)):  # the least memory in which a part fits
@@ -611,8 +553,7 @@ def test_templates_worlds_and_global_elements():
     both.add_world(ball, count=2)
     both.add_world(box)
     model = both.finalize()
-    poses = model.resting_poses()[None]
-    rows = groups_of(model, poses, model.particles.position[None, None])["soft_contacts"]
+    rows = soft_rows(model)
     np.testing.assert_array_equal(rows.cell_counts, [2, 2, 3])
     cell = np.repeat(np.arange(3), rows.cell_counts)
     found = np.column_stack([cell, rows.columns["indices"][:, 0], rows.columns["shape"]]).tolist()
@@ -642,7 +583,7 @@ def test_filters_of_shapes_and_particles(shape, particle, touches):
     builder.add_particles([[0.0, 0.0, 0.5]], cfg=ShapeConfig(**particle))
     model = builder.finalize()
     assert model.particles.may_touch(0, 0) == touches
-    rows = groups_of(model, model.resting_poses()[None], model.particles.position[None, None])["soft_contacts"]
+    rows = soft_rows(model)
     assert rows.row_count == touches
 
 
@@ -651,14 +592,14 @@ def test_inactive_particles_have_no_contact():
     builder.add_shape_sphere(-1, None, 0.5)
     builder.add_particles([[0.0, 0.0, 0.5], [0.0, 0.5, 0.0], [0.5, 0.0, 0.0]], flags=[1, 0, 1])
     model = builder.finalize()
-    rows = groups_of(model, model.resting_poses()[None], model.particles.position[None, None])["soft_contacts"]
+    rows = soft_rows(model)
     assert rows.columns["indices"][:, 0].tolist() == [0, 2]
     builder = ModelBuilder()
     vertices = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0.0]])
     builder.add_shape_mesh(-1, vertices, np.array([[0, 1, 2], [0, 2, 3]]), two_sided=False)
     builder.add_particles([[0.1, 0.0, 0.12], [0.1, 0.0, -0.05], [0.1, 0.0, -0.12]], radius=0.1)
     model = builder.finalize()
-    rows = groups_of(model, model.resting_poses()[None], model.particles.position[None, None])["soft_contacts"]
+    rows = soft_rows(model)
     assert rows.columns["indices"][:, 0].tolist() == [0, 1]
     np.testing.assert_allclose(rows.columns["distance"], [0.02, -0.15], atol=1e-7)
     np.testing.assert_allclose(rows.columns["normal"], [[0, 0, 1], [0, 0, 1]], atol=1e-7)

@@ -13,7 +13,7 @@ from collidecli.engine.cells import PoseBatch
 from collidecli.engine.device_model import upload_model
 from collidecli.engine.particles.self_sweep import SelfSweepStage
 from collidecli.engine.pipeline import find_device, load_stages, rows_within
-from tests.support.meshes import grid
+from tests.support.meshes import grid, nearest_to_segments
 
 TOLERANCE = 1e-6
 TINY = 1e-12
@@ -43,38 +43,19 @@ def two_triangles():
 
 
 def distances(kind: int, corners: np.ndarray) -> np.ndarray:
-    """float64[n]: distance of a point from a triangle, or of two segments, of four points [n, 4, 3].
-
-    The least of those of points from segments, and of the inner points of the triangle or of both segments.
-    """
-    p = [corners[:, k] for k in range(4)]
-    if kind == 0:
-        found = [_to_segment(p[0], p[a], p[b]) for a, b in ((1, 2), (2, 3), (3, 1))]
-        found.append(_inner(p[0] - p[1], p[2] - p[1], p[3] - p[1], lambda s, t: (s >= 0) & (t >= 0) & (s + t <= 1)))
-    else:
-        found = [_to_segment(p[a], p[b], p[c]) for a, b, c in ((0, 2, 3), (1, 2, 3), (2, 0, 1), (3, 0, 1))]
-        inside = lambda s, t: (s >= 0) & (s <= 1) & (t <= 0) & (t >= -1)  # noqa: E731
-        found.append(_inner(p[2] - p[0], p[1] - p[0], p[3] - p[2], inside))
-    return np.minimum.reduce(found)
-
-
-def _to_segment(x: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    side = b - a
-    with np.errstate(invalid="ignore", divide="ignore"):
-        t = ((x - a) * side).sum(axis=1) / (side * side).sum(axis=1)
-    t = np.clip(np.nan_to_num(t), 0.0, 1.0)
-    return np.linalg.norm(a + t[:, None] * side - x, axis=1)
-
-
-def _inner(x: np.ndarray, d: np.ndarray, e: np.ndarray, inside) -> np.ndarray:
-    """Distance of x from the points s d + t e at its projection, if that is inside; infinite elsewhere."""
+    """float64[n]: distance of a point from a triangle, or of two segments, of four points [n, 4, 3]."""
+    p, a, b, c = corners.transpose(1, 0, 2)
+    if kind == 1:
+        return nearest_to_segments(p, a, b, c)
+    d, e, x = b - a, c - a, p - a
     normal = np.cross(d, e)
     square = (normal * normal).sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):  # the projection is p if s and t are in the triangle
         s = (np.cross(x, e) * normal).sum(axis=1) / square
         t = (np.cross(d, x) * normal).sum(axis=1) / square
         height = np.abs((x * normal).sum(axis=1)) / np.sqrt(square)
-        return np.where((square > 0.0) & inside(s, t), height, np.inf)
+    inner = np.where((square > 0.0) & (s >= 0) & (t >= 0) & (s + t <= 1), height, np.inf)
+    return np.minimum.reduce([inner, *(nearest_to_segments(p, p, u, v) for u, v in ((a, b), (b, c), (c, a)))])
 
 
 def at_times(begin: np.ndarray, end: np.ndarray, time: np.ndarray) -> np.ndarray:
@@ -197,19 +178,15 @@ def check(size: float, seed: int, count: int, thickness: float, samples: int) ->
     return len(found), int(found.tunnel.sum())
 
 
-@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("thickness", [0.0, 0.05])
-def test_no_touch_is_missed(size, thickness):
-    rows, tunnels = check(size, 1, 40, thickness, 129)
+DRAWS = [(size, 1, 40, thickness, 129) for size in (1e-3, 1.0, 1e3) for thickness in (0.0, 0.05)]
+LARGE = [(1.0, seed, 400, [0.0, 0.02, 0.3][seed % 3], 1025) for seed in range(2, 6)]
+
+
+@pytest.mark.parametrize("draw", [*DRAWS, *(pytest.param(each, marks=pytest.mark.slow) for each in LARGE)])
+def test_no_touch_is_missed(draw):
+    rows, tunnels = check(*draw)
     assert rows > 50
     assert tunnels > 30
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 6))
-def test_no_touch_is_missed_in_many_motions(seed):
-    rows, _ = check(1.0, seed, 400, [0.0, 0.02, 0.3][seed % 3], 1025)
-    assert rows > 500
 
 
 def exact(values: np.ndarray) -> list[Fraction]:
