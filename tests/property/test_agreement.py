@@ -21,7 +21,6 @@ from tests.support.answers import (
     FLOAT32,
     ROUNDING,
     SPHERE,
-    Answers,
     Form,
     PairCase,
     answers,
@@ -90,56 +89,6 @@ def test_answers_agree(name, draw):
     assert not broken, "\n" + "\n".join(broken)
 
 
-@pytest.fixture(scope="module")
-def planted() -> tuple[list[PairCase], Answers]:
-    """Balls at a closed mesh and hulls at a one-sided sheet, and what the program answers."""
-    rng = np.random.default_rng(5)
-    hull = forms()["convex"][-1]
-    cases = [
-        random_case(rng, forms()["closed"][1], SPHERE, 1.0, 60),
-        random_case(rng, forms()["one-sided"][0], hull, 1.0, 60),
-    ]
-    return cases, answers(cases)
-
-
-FAULTS = {
-    "a contact within": lambda f: {"least": np.where(np.arange(5)[:, None] == 1, np.inf, f.least)},
-    "no contact beyond": lambda f: {"least": np.where(f.clearance > 0.05, f.clearance, f.least)},
-    "no contact behind": lambda f: {"least": np.where(np.isinf(f.least), np.minimum(f.clearance, 0.09), f.least)},
-    "no distance of the gap": lambda f: {"least": np.where(f.least > 0.0, 2.0, f.least)},
-    "touch_only": lambda f: {"touch_only": ~f.touch_only},
-    "contacts have the clearance": lambda f: {"least": f.least * 1.001},
-    "the error of a distance": lambda f: {"error": f.error + 1e-8},
-    "the depth at gap 0.1": lambda f: {"least": f.least * np.array([1.0, 1.0, 1.0, 0.99, 1.0])[:, None]},
-    "the sign of contacts": lambda f: {"least": -f.least},
-    "the depth at gap 0.001": lambda f: {"least": f.least * np.array([1.0, 0.99, 1.0, 1.0, 1.0])[:, None]},
-    "the depth at gap 0.01": lambda f: {"least": f.least * np.array([1.0, 1.0, 0.99, 1.0, 1.0])[:, None]},
-    "the depth at gap 1": lambda f: {"least": f.least * np.array([1.0, 1.0, 1.0, 1.0, 0.99])[:, None]},
-    "a distance of 0": lambda f: {"clearance": np.where(f.clearance > 0.0, 0.0, f.clearance)},
-    "a sweep at rest touches": lambda f: {"swept": np.where(f.clearance < -0.1, 0, f.swept)},
-    "a sweep at rest is apart": lambda f: {"swept": np.where(f.clearance > 0.1, -1, f.swept)},
-    "no farther than": lambda f: {"clearance": f.clearance + 0.01},
-    "no less deep": lambda f: {"least": np.where(f.least < 0.0, 0.5 * f.least, f.least)},
-    "a sphere is": lambda f: {"clearance": np.where(f.clearance > 0.0, 0.99 * f.clearance, f.clearance)},
-}
-"""Each rule, by its first words, and a fault that it must see."""
-
-
-@pytest.mark.parametrize("rule", FAULTS)
-def test_each_rule_sees_a_fault(planted, rule):
-    cases, found = planted
-    counts = [
-        sum(int(where.sum()) for name, where in rules(cases, answer) if name.startswith(rule))
-        for answer in (found, replace(found, **FAULTS[rule](found)))
-    ]
-    assert counts[1] > counts[0] + 2
-
-
-def test_each_rule_has_a_fault(planted):
-    names = [name for name, _ in rules(*planted)]
-    assert all(any(name.startswith(rule) for rule in FAULTS) for name in names)
-
-
 @EVERY_DRAW
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.filterwarnings("ignore::UserWarning")  # repairs of the meshes
@@ -182,11 +131,7 @@ def test_particles_are_balls(name, scale):
             warnings.simplefilter("ignore")
             found, (soft, swept) = answers([case]), particle_answers(form, scale, case.poses[:, 1, :3])
         # The radius is float32, too.
-        slack = (
-            ROUNDING
-            + FLOAT32 * (np.abs(found.clearance) + SPHERE.size[0])
-            + (form.extent / form.voxels if form.voxels else 0.0)
-        )
+        slack = ROUNDING + FLOAT32 * (np.abs(found.clearance) + SPHERE.size[0]) + 0.5 * form.voxel
         apart, overlap = found.clearance > slack, found.clearance < -slack
         assert min(apart.sum(), overlap.sum()) > 8, form.name
         wrong = apart & np.isfinite(soft) & (np.abs(soft - found.clearance) > slack)

@@ -204,23 +204,6 @@ def test_every_world_is_the_first(sticky):
             assert_identical(contacts.cell(frame, world), sticky.cell(frame))
 
 
-def test_a_contact_at_rest_stays_where_it_was_first_found():
-    """A ball that rocks by less than the distance, and at last by more."""
-    builder = ModelBuilder()
-    builder.add_ground_plane()
-    builder.add_shape_sphere(builder.add_body(), radius=0.5)
-    body_q = np.zeros((6, 1, 1, 7))
-    angle = np.array([0.0, 0.01, -0.01, 0.012, 0.0, 0.4])
-    body_q[:, 0, 0, 2] = 0.5
-    body_q[:, 0, 0, 4], body_q[:, 0, 0, 6] = np.sin(angle / 2), np.cos(angle / 2)
-    contacts = collidecli.collide(builder.finalize(), body_q, sticky_contacts=0.05)
-    # On the ball the place turns with it and on the plane it rests: the mean of the two is kept.
-    np.testing.assert_allclose(contacts.point0[1, 0], -0.5 * 0.5 * np.sin(0.01), atol=1e-7)
-    assert np.abs(contacts.point0[:5, 0]).max() < 0.01
-    assert contacts.columns["contact_id"].tolist() == [0] * 6
-    np.testing.assert_allclose(contacts.point0[5, :2], 0.0, atol=1e-7)  # turned too far: as found
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_the_nearest_are_matched_first(seed):
     rng = np.random.default_rng(seed)
@@ -338,7 +321,6 @@ def test_neither_blocks_nor_chunks_show(case, block_rows, packed):
 quick_events = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 PAIRS = [(0, 1), (0, 2), (1, 2), (1, 4), (3, 4)]
 SHAPES = ("ground", "ball", "bøx", "pin", "egg")
-BODIES = ("ground", "body0", "body1", "body2", "body3")
 EVERY = 10**9
 
 

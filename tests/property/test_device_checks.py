@@ -17,7 +17,6 @@ import pytest
 import warp as wp
 
 from collidecli.engine.pipeline import find_device
-from collidecli.engine.runtime import device_stream
 from collidecli.scene.options import ContactOptions
 from tests.support import checked_launches
 from tests.support.device_scenes import RECORDED, REDUCED, SCENES, answer, scene_pipeline
@@ -41,19 +40,6 @@ def checked(module: str, *arguments: str) -> dict[str, Any]:
     )
     assert made.returncode == 0, made.stderr
     return json.loads(made.stdout.splitlines()[-1])
-
-
-@pytest.mark.parametrize("name", SCENES)
-@pytest.mark.parametrize("options", [ContactOptions(), REDUCED], ids=["all", "reduced"])
-def test_the_path_of_a_device_gives_the_answer_of_the_cpu(name, options, monkeypatch):
-    """With the usual kernels: copies, packed results, several threads a mesh pair, three workers."""
-    scene = SCENES[name](options)
-    expected = answer(scene_pipeline(scene, "explicit"), scene)
-    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
-    monkeypatch.setattr(device_stream, "keep_freed_memory", lambda device: None)
-    pipeline = scene_pipeline(scene, "sap")
-    assert answer(pipeline, scene) == expected
-    assert answer(pipeline, scene, chunk=1, threads=3) == expected
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SCENES)) for name in RECORDED])

@@ -79,14 +79,6 @@ def reference():
     return model, motion, groups
 
 
-@pytest.mark.parametrize("broad_phase", ["nxn", "sap", "explicit"])
-@pytest.mark.parametrize(("step", "threads"), [(1, 2), (5, 1), (12, 3)])
-def test_one_answer(reference, broad_phase, step, threads):
-    model, motion, groups = reference
-    pipeline = pipeline_of(model, motion, OPTIONS, broad_phase=broad_phase)
-    assert_equal(groups_of(pipeline, motion, step, threads), groups)
-
-
 def test_one_answer_in_parts_of_a_cell(reference):
     model, motion, groups = reference
     pipeline = pipeline_of(model, motion, OPTIONS, broad_phase="nxn")

@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import collidecli
-from collidecli.commands.python_api import Contacts, merged_contacts
-from collidecli.engine.cells import PoseBatch
-from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
-from collidecli.engine.runtime.workspace import ChunkTooLarge
+from collidecli.commands.python_api import Contacts
+from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.mixing import RULE_COLUMNS
@@ -22,7 +20,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import COMBINE_MODES, Material, PairMaterial, ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
+from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.engine_runs import (
     PHASES,
     ROUND_AND_FLAT,
@@ -36,7 +34,7 @@ from tests.support.engine_runs import (
     pipeline_of,
     random_poses,
 )
-from tests.support.meshes import blob, box, grid, rough, smooth, torus
+from tests.support.meshes import blob, smooth, torus
 from tests.support.poses import poses_of_two
 
 FRAMES, COUNT = 7, 24
@@ -105,46 +103,6 @@ def answer_within(pipeline: CollisionPipeline, poses: np.ndarray, memory: int, c
     return None
 
 
-@pytest.mark.parametrize("phase", PHASES)
-def test_parts_of_a_cell_are_as_few_as_the_memory_allows(model, poses, reference, phase, monkeypatch):
-    pipeline = pipeline_of(model, poses, **PHASES[phase])
-    sizes: list[int] = []
-    collide_part = CollisionPipeline._collide_part
-
-    def counted(self, batch, pairs, workspace):
-        result = collide_part(self, batch, pairs, workspace)
-        sizes.append(len(pairs))
-        return result
-
-    monkeypatch.setattr(CollisionPipeline, "_collide_part", counted)
-    limit, most = 2**24, 0
-    while (found := in_parts(pipeline, poses, limit)) is not None:
-        blocks, report = found
-        assert_identical(merged_contacts(blocks, FRAMES, 1), reference)
-        assert len(sizes) >= max(most, FRAMES), "less memory, no fewer parts"
-        assert len(sizes) == FRAMES or limit < 2**20
-        assert report.candidate_count == sum(sizes)
-        assert report.cell_count == FRAMES
-        limit, most = limit // 2, len(sizes)
-        sizes.clear()
-    assert most > 2 * FRAMES
-
-
-def in_parts(
-    pipeline: CollisionPipeline, poses: np.ndarray, limit: int
-) -> tuple[list[ContactBlock], ChunkReport] | None:
-    """The contacts of each frame by itself, and the sum of the reports; None where one does not fit the limit."""
-    blocks, sum_of_reports = [], ChunkReport()
-    for frame in range(FRAMES):
-        try:
-            block, report = pipeline.collide_in_parts(PoseBatch(frame, 1, 0, poses), limit)
-        except ChunkTooLarge:
-            return None
-        blocks.append(block)
-        sum_of_reports = sum_of_reports.plus(report)
-    return blocks, sum_of_reports
-
-
 def test_float_type_changes_points_alone(model, poses, reference):
     single = contacts_of(pipeline_of(model, poses, float_type="float32", broad_phase="nxn"), poses)
     for column in RIGID_COLUMNS:
@@ -169,57 +127,6 @@ def test_the_deepest_are_kept(model, poses, reference):
         for other in kept[1:]:
             assert_identical(kept[0], other)
         check_deepest(kept[0], reference, limit)
-
-
-def surfaces() -> ModelBuilder:
-    """Planes, meshes with an inside and without, heightfields, and a body of every other type."""
-    builder = ModelBuilder()
-    add_planes(builder)
-    builder.add_shape_mesh(-1, *grid(8, 2.0, lambda x, y: 0.2 * np.sin(5.0 * x) * np.cos(4.0 * y)))
-    for terrain in (smooth(), rough(0, 5, 7)):
-        here = terrain.scaled(0.5)
-        builder.add_shape_heightfield(builder.add_body(), here.heights, here.hx, here.hy, here.base)
-    for vertices, faces in (blob(np.random.default_rng(0), 7, 9), torus(12, 7), box(1.5, 0.1, 0.1)):
-        builder.add_shape_mesh(builder.add_body(), 0.4 * vertices, faces)
-    add_shapes(builder, np.random.default_rng(5), len(ROUND_AND_FLAT))
-    return builder
-
-
-@pytest.fixture(scope="module")
-def heap() -> tuple[Model, np.ndarray, Contacts]:
-    model = surfaces().finalize()
-    poses = random_poses(np.random.default_rng(1), (9, 1, len(model.bodies)), 0.4)
-    contacts = collidecli.collide(model, poses)
-    kinds = model.shapes.type
-    found = {tuple(sorted((kinds[a], kinds[b]))) for a, b in zip(contacts.shape0, contacts.shape1, strict=True)}
-    triangles = ShapeType.MESH, ShapeType.HEIGHTFIELD
-    assert {
-        (kind, other) for other in triangles for kind in (ShapeType.PLANE, *ROUND_AND_FLAT, *triangles)
-    } - found <= {(ShapeType.HEIGHTFIELD, ShapeType.MESH)}
-    return model, poses, contacts
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"broad_phase": "nxn", "threads": 3, "chunk_cells": 1},
-        {"broad_phase": "sap", "threads": 1},
-        {"broad_phase": "explicit", "chunk_cells": 5},
-    ],
-    ids=str,
-)
-def test_surfaces(heap, options):
-    model, poses, expected = heap
-    assert_identical(collidecli.collide(model, poses, **options), expected)
-
-
-def test_the_deepest_of_surfaces_in_several_worlds(heap):
-    model, poses, expected = heap
-    check_deepest(collidecli.collide(model, poses, max_contacts_per_pair=2), expected, 2)
-    worlds = collidecli.collide(surfaces().finalize(world_count=3), poses)
-    for frame in range(len(poses)):
-        for world in range(3):
-            assert_identical(worlds.cell(frame, world), expected.cell(frame))
 
 
 def mesh_adder(vertices: np.ndarray, faces: np.ndarray, voxels: int = 0):
@@ -280,17 +187,6 @@ def test_every_world_of_a_copied_scene_is_the_first(poses, reference, phase, rec
     for frame in range(2):
         for world in range(64):
             assert_identical(contacts.cell(frame, world), reference.cell(frame))
-
-
-def test_every_world_goes_its_own_way(model, poses):
-    """Worlds that move each in its own way: world k has what a lone world has that moves so."""
-    many = mixed_builder(0, COUNT, config).finalize(world_count=3)
-    moved = np.concatenate([poses, poses[::-1], np.roll(poses, 3, axis=0)], axis=1)
-    contacts = contacts_of(pipeline_of(many, moved, broad_phase="sap"), moved, chunk=4)
-    for world in range(3):
-        alone = contacts_of(pipeline_of(model, moved, broad_phase="explicit"), moved[:, world : world + 1])
-        for frame in range(FRAMES):
-            assert_identical(contacts.cell(frame, world), alone.cell(frame))
 
 
 def two_kinds(templates: tuple[int, ...]) -> ModelBuilder:

@@ -13,22 +13,10 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from tests.support.engine_runs import ROUND_AND_FLAT, SIZE_COUNTS, add_planes, add_shapes, random_cloud, random_poses
+from tests.support.engine_runs import ROUND_AND_FLAT, SIZE_COUNTS, random_cloud, random_poses
 from tests.support.meshes import box, bumpy, channel, joined, patch, prism, torus
 
-FRAMES, COUNT = 40, 28
 PAIRS = np.dtype([("cell", np.int64), ("shape0", np.int32), ("shape1", np.int32)])
-
-
-def scene(gap: float, margin: float) -> ModelBuilder:
-    """Two planes, shapes of every convex type, and a mesh that is not convex for the pairs with triangles."""
-    builder = ModelBuilder()
-    config = ShapeConfig(gap=gap, margin=margin)
-    add_planes(builder, lambda index: config)
-    add_shapes(builder, np.random.default_rng(2), COUNT, lambda index: config)
-    vertices, triangles = prism([(0.0, 0.0), (0.4, 0.0), (0.4, 0.15), (0.15, 0.15), (0.15, 0.4), (0.0, 0.4)], 0.1)
-    builder.add_shape_mesh(builder.add_body(key="mesh"), vertices, triangles, cfg=config, key="mesh")
-    return builder
 
 
 def table(cell: np.ndarray, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
@@ -49,36 +37,8 @@ def touches(contacts: collidecli.Contacts) -> np.ndarray:
     return table(cell, rows.columns["shape0"], rows.columns["shape1"])
 
 
-@pytest.mark.parametrize(("gap", "margin"), [(0.0, 0.0), (0.05, 0.0), (0.02, 0.01)])
-def test_the_pairs_are_those_of_the_contacts(gap, margin):
-    model = scene(gap, margin).finalize()
-    poses = random_poses(np.random.default_rng(3), (FRAMES, 1, len(model.bodies)), 0.5)
-    full = pairs_of_contacts(collidecli.collide(model, poses, device="cpu"))
-    found = touches(collidecli.collide(model, poses, device="cpu", touch_only=True))
-    assert len(full) > 1000
-    assert (found == full).all(), "in canonical order"
-    kinds = np.sort(model.shapes.type[np.stack([found["shape0"], found["shape1"]], axis=1)], axis=1)
-    assert len(np.unique(kinds, axis=0)) > 35
-
-
-@pytest.mark.parametrize("scale", [1e-3, 1e3])
-def test_sizes_of_a_millimetre_and_a_kilometre(scale):
-    builder = ModelBuilder()
-    rng = np.random.default_rng(4)
-    for index, kind in enumerate(("box", "cylinder", "cone", "ellipsoid", "capsule") * 4):
-        sizes = (scale * rng.uniform(0.1, 0.3, 3)).tolist()
-        count = 3 if kind in ("box", "ellipsoid") else 2
-        body = builder.add_body(key=str(index))
-        getattr(builder, f"add_shape_{kind}")(body, None, *sizes[:count], cfg=ShapeConfig(gap=0.0), key=str(index))
-    model = builder.finalize()
-    poses = random_poses(rng, (FRAMES, 1, len(model.bodies)), 0.4 * scale)
-    full = pairs_of_contacts(collidecli.collide(model, poses, device="cpu"))
-    assert len(full) > 500
-    assert (touches(collidecli.collide(model, poses, device="cpu", touch_only=True)) == full).all()
-
-
 def test_the_pairs_are_the_same_for_any_chunk_thread_count_and_broad_phase():
-    model = scene(0.02, 0.0).finalize()
+    model = scene_of_triangles(1.0, 0.02).finalize()
     poses = random_poses(np.random.default_rng(5), (9, 1, len(model.bodies)), 0.5)
     whole = touches(collidecli.collide(model, poses, device="cpu", touch_only=True))
     for options in (
@@ -103,7 +63,7 @@ def test_the_pairs_are_the_same_for_any_chunk_thread_count_and_broad_phase():
 )
 def test_options_of_contacts_are_refused(options):
     (name,) = options
-    model = scene(0.0, 0.0).finalize()
+    model = scene_of_triangles(1.0, 0.0).finalize()
     with pytest.raises(InputError, match=f"{name} applies to contacts, and touch_only finds pairs alone"):
         collidecli.collide(model, device="cpu", touch_only=True, **options)
     with pytest.raises(InputError, match="touch_only finds pairs alone, which have no columns"):

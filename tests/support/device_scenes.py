@@ -21,7 +21,7 @@ from collidecli.scene.tables import ContactBlock, consecutive_groups
 from tests.support.engine_runs import MEMORY, add_planes, add_shapes, mixed_builder, pipeline_of, random_poses
 from tests.support.fields import HULL, RING, add
 from tests.support.hydroelastic import soft
-from tests.support.meshes import grid, rough, tube
+from tests.support.meshes import box, grid, rough, tube
 
 FRAMES = 3
 PHASES = ("nxn", "sap", "explicit")
@@ -65,7 +65,7 @@ def meshes(options: ContactOptions) -> Scene:
     for name in ("blob", "ring", "blob", "sphere", "box", "capsule", "cone", "hull"):
         add(builder, builder.add_body(), name)
     builder.add_shape_mesh(builder.add_body(), *tube(0.4, sides=8))
-    builder.add_shape_mesh(builder.add_body(), *_cube())
+    builder.add_shape_mesh(builder.add_body(), *box(0.4, 0.4, 0.4))
     return _of(builder, 0.8, options)
 
 
@@ -157,12 +157,6 @@ def particles(options: ContactOptions, soft_elements: str = "vertices") -> Scene
 def elements(options: ContactOptions) -> Scene:
     """As `particles`, with contacts of the cloth's edges and triangles."""
     return particles(options, "all")
-
-
-def _cube() -> tuple[np.ndarray, np.ndarray]:
-    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * 0.4
-    sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-    return corners, np.array([[a, b, c] for a, b, c, _ in sides] + [[a, c, d] for a, _, c, d in sides])
 
 
 SCENES: dict[str, Callable[[ContactOptions], Scene]] = {
