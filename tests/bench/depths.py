@@ -14,6 +14,7 @@ from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 from tests.bench.result import BenchTable
 from tests.differential.test_mesh_pairs import SHAPES, meshes_of
 from tests.support.mesh_pairs import FclPair
+from tests.support.oracle import directions_on_sphere
 from tests.support.poses import (
     collided,
     collided_on_terrain,
@@ -25,7 +26,6 @@ from tests.support.poses import (
 )
 from tests.support.poses import measure as measured
 from tests.support.poses import random_deep_poses as random_poses
-from tests.support.translation_oracle import directions_on_sphere
 
 POSES, DIRECTIONS, SIZES = 50, 2000, (0.3, 1.0)
 PAIR_POSES, PARTS, PART_PAIRS, PART_POSES = 32, 24, 60, 6

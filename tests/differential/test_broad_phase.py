@@ -301,19 +301,6 @@ def test_planes_that_are_only_just_in_reach(plane_first):
     check(model, poses)
 
 
-def test_worlds_of_two_templates():
-    builder = ModelBuilder()
-    add_planes(builder)
-    add_shapes(builder, np.random.default_rng(15), 2, name="global")
-    kinds = [ModelBuilder(), ModelBuilder()]
-    add_shapes(kinds[0], np.random.default_rng(16), 3, name="a")
-    add_shapes(kinds[1], np.random.default_rng(17), 17, as_of((0.2,), groups=(1, 2)), name="b")
-    for kind in (1, 0, 0, 1):
-        builder.add_world(kinds[kind])
-    model = builder.finalize()
-    check(model, random_poses(np.random.default_rng(18), (3, 4, len(model.bodies)), 0.5))
-
-
 def crowd(count: int) -> ModelBuilder:
     """Small spheres and boxes; a few that reach over several columns; planes and walls through all, first and last."""
     builder = ModelBuilder()
@@ -363,18 +350,6 @@ def test_motion_that_the_plan_did_not_see(change):
     else:
         moved[..., :3] = moved[..., [2, 0, 1]]
     check(model, moved, sample, ("nxn", "sap"))
-
-
-def test_one_cell_s_hits_do_not_reach_the_next():
-    """Many cells at once, each another frame: as many candidates as one by one."""
-    model = mixed_builder(21, 13, as_of((0.1,))).finalize()
-    poses = random_poses(np.random.default_rng(22), (50, 1, 13), 0.8)
-    for phase in PHASES.values():
-        pipeline = pipeline_of(model, poses, **phase)
-        together = candidates_of(pipeline, poses)
-        alone = [candidates_of(pipeline, poses[frame : frame + 1]) for frame in range(50)]
-        for frame, rows in enumerate(alone):
-            np.testing.assert_array_equal(together[together[:, 0] == frame, 1:], rows[:, 1:])
 
 
 def test_sweep_that_finds_more_than_it_has_room_for():

@@ -104,38 +104,6 @@ def test_distance_and_depth(name, mesh, size):
     assert kinds == {"apart", "overlaps"}
 
 
-def table(cell) -> np.ndarray:
-    return np.concatenate([cell.distance[:, None], cell.normal, cell.point0, cell.point1], axis=1)
-
-
-ALIKE = [(name, mesh) for name in TERRAINS for mesh in ("blob", "box", "bar") if name != "one cell"]
-"""The solid of one cell is convex: as a mesh it meets boxes as hulls do; and where a long edge goes into a dented mesh
-twice, the first part counts: which is first depends on its direction."""
-
-
-@pytest.mark.parametrize(("name", "mesh"), ALIKE)
-def test_contacts_are_those_of_two_meshes(name, mesh):
-    """One by one where they are apart: distance, normal and both points, of the closed mesh of the same solid.
-
-    Where they overlap, the boxes of regions are in another frame, and no mesh leaves the ground downwards.
-    """
-    terrain = TERRAINS[name]
-    body_q = poses(2, terrain)
-    field = collidecli.collide(scene(terrain, SMALL[mesh]), body_q, gap=0.15)
-    closed = collidecli.collide(scene(terrain, SMALL[mesh], as_mesh=True), body_q, gap=0.15)
-    assert len(field.distance) > 15
-    for frame in range(FRAMES):
-        ours, theirs = table(field.cell(frame)), table(closed.cell(frame))
-        assert (len(ours) == 0) == (len(theirs) == 0)
-        if len(ours) == 0:
-            continue
-        overlaps = ours[:, 0].min() < 0.0
-        assert overlaps == (theirs[:, 0].min() < 0.0)
-        if not overlaps:
-            off = np.abs(ours[:, None] - theirs[None]).max(axis=2)
-            assert max(off.min(axis=0).max(), off.min(axis=1).max()) < 1e-5
-
-
 def test_every_vertex_inside_leaves_as_spheres_do():
     """Deep under the surface too: by the exact way from the vertex to surface and walls; and its number is right."""
     terrain, (vertices, faces) = TERRAINS["rough"], SMALL["box"]
@@ -176,31 +144,19 @@ def test_what_is_wholly_buried_is_found_and_lifted(size):
             assert cell.normal[np.argmin(cell.distance)] @ [0.0, 0.0, 1.0] > -0.1
 
 
-def test_a_box_on_flat_ground_has_its_corners():
-    """72 cells a side: no edge between them is met."""
+@pytest.mark.parametrize(("level", "scale", "cells"), [(0, 1, 8), (16, 1, 8), (-16, 1, 8), (1, 1 / 256, 8), (0, 1, 72)])
+def test_the_level_scale_and_cells_of_flat_ground_do_not_matter(level, scale, cells):
+    """Far above and below the frame's origin, and in steps of 1/256: a box on it has its corners, and no edge more."""
     builder = ModelBuilder()
-    builder.add_shape_heightfield(-1, np.zeros((73, 73), np.float32), 1.0, 1.0, 0.5)
+    heights = np.full((cells + 1, cells + 1), level / scale, np.float32)
+    builder.add_shape_heightfield(-1, heightfield(heights, 1.0, 1.0, 0.5, "the test", scale))
     builder.add_shape_mesh(builder.add_body(), *box(0.2, 0.3, 0.1))
-    model = builder.finalize()
     for height in (1e-3, 0.0, -1e-3, -0.05):
-        cell = collidecli.collide(
-            model, resting(0.0, 0.0, 0.1 + height)[:, :, 1:] + [0.013, 0.007, 0, 0, 0, 0, 0], gap=0.01
-        ).cell(0)
+        place = np.array([0.013, 0.007, level + 0.1 + height])
+        cell = collidecli.collide(builder.finalize(), resting(*place)[:, :, 1:], gap=0.01).cell(0)
         np.testing.assert_allclose(cell.distance, height, atol=1e-8)
+        np.testing.assert_allclose(np.abs(cell.point1 - place), [[0.2, 0.3, 0.1]] * 4, atol=1e-6)
         np.testing.assert_allclose(cell.normal, np.tile([0.0, 0.0, 1.0], (4, 1)), atol=1e-9)
-
-
-def test_the_level_and_the_scale_of_the_heights_do_not_matter():
-    """Flat ground far above and below the frame's origin, and in steps of 1/256: a box on it has its corners."""
-    for level, scale in ((0.0, 1.0), (16.0, 1.0), (-16.0, 1.0), (1.0, 0.00390625)):
-        builder = ModelBuilder()
-        ground = heightfield(np.full((9, 9), level / scale, np.float32), 1.0, 1.0, 0.5, "the test", scale)
-        builder.add_shape_heightfield(-1, ground)
-        builder.add_shape_mesh(builder.add_body(), *box(0.2, 0.3, 0.1))
-        cell = collidecli.collide(builder.finalize(), resting(0.013, 0.007, level + 0.09)[:, :, 1:], gap=0.01).cell(0)
-        np.testing.assert_allclose(cell.distance, -0.01, atol=1e-8)
-        assert len(cell.distance) == 4
-        np.testing.assert_allclose(np.abs(cell.point1 - [0.013, 0.007, level]), [[0.2, 0.3, 0.01]] * 4, atol=1e-6)
 
 
 def test_numbers_are_those_of_the_grid():
@@ -217,32 +173,43 @@ def test_numbers_are_those_of_the_grid():
     assert sorted(set(far.feature0.tolist())) == [4, 5]
 
 
-def test_walls_and_base_as_for_convex_shapes():
-    """Beside, below, and with its middle under the base: the nearest of all; a middle above that is lifted."""
-    terrain = Terrain(np.zeros((6, 6), np.float32), 1.0, 1.0, 0.4)
-    model = scene(terrain, box(0.2, 0.2, 0.2))
-    for place, depth, normal in (
-        ((1.15, 0.3, -0.1), -0.05, [1.0, 0.0, 0.0]),
-        ((1.25, 0.3, -0.1), 0.05, [1.0, 0.0, 0.0]),
-        ((0.1, -1.17, -0.15), -0.03, [0.0, -1.0, 0.0]),
-        ((0.1, 0.2, -0.65), 0.05, [0.0, 0.0, -1.0]),
-        ((0.1, 0.2, -0.55), -0.05, [0.0, 0.0, -1.0]),
-        ((0.1, 0.2, -0.41), -0.19, [0.0, 0.0, -1.0]),
-        ((0.1, 0.2, -0.19), -0.39, [0.0, 0.0, 1.0]),
-        ((0.1, 0.2, 0.15), -0.05, [0.0, 0.0, 1.0]),
-    ):
-        cell = collidecli.collide(model, resting(*place), gap=0.1).cell(0)
-        deepest = int(np.argmin(cell.distance))
-        assert cell.distance[deepest] == pytest.approx(depth, abs=1e-7), place
-        np.testing.assert_allclose(cell.normal[deepest], normal, atol=1e-9, err_msg=str(place))
+def flat(base: float) -> Terrain:
+    return Terrain(np.zeros((6, 6), np.float32), 1.0, 1.0, base)
 
 
-def test_thin_ground_lifts_what_sticks_out_below():
-    """A column through ground of a tenth of its length: no vertex is inside, and it is lifted until its foot is out."""
-    terrain = Terrain(np.zeros((6, 6), np.float32), 1.0, 1.0, 0.1)
-    cell = collidecli.collide(scene(terrain, box(0.1, 0.1, 0.5)), resting(0.03, 0.02, 0.3), gap=0.05).cell(0)
-    assert cell.distance.min() == pytest.approx(-0.2, abs=1e-6)
-    np.testing.assert_allclose(cell.normal, np.tile([0.0, 0.0, 1.0], (len(cell.distance), 1)), atol=1e-9)
+X, Y, Z = np.eye(3)
+BLOCK = box(0.2, 0.2, 0.2)
+SQUARE_SHEET = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
+UPWARDS, DOWNWARDS = np.array([[0, 1, 2], [0, 2, 3]]), np.array([[0, 2, 1], [0, 3, 2]])
+PEAK = Terrain(np.pad([[0.3]], 2).astype(np.float32), 1.0, 1.0, 3.0)
+EXITS = [
+    # Beside, below, and with its middle under the base: the nearest of all; a middle above that is lifted.
+    (flat(0.4), BLOCK, (1.15, 0.3, -0.1), -0.05, X),
+    (flat(0.4), BLOCK, (1.25, 0.3, -0.1), 0.05, X),
+    (flat(0.4), BLOCK, (0.1, -1.17, -0.15), -0.03, -Y),
+    (flat(0.4), BLOCK, (0.1, 0.2, -0.65), 0.05, -Z),
+    (flat(0.4), BLOCK, (0.1, 0.2, -0.55), -0.05, -Z),
+    (flat(0.4), BLOCK, (0.1, 0.2, -0.41), -0.19, -Z),
+    (flat(0.4), BLOCK, (0.1, 0.2, -0.19), -0.39, Z),
+    (flat(0.4), BLOCK, (0.1, 0.2, 0.15), -0.05, Z),
+    # A column through thin ground: no vertex is inside, and it is lifted until its foot is out.
+    (flat(0.1), box(0.1, 0.1, 0.5), (0.03, 0.02, 0.3), -0.2, Z),
+    # A sheet on the ground, half in it and wholly under it, wherever the ground's own middle is.
+    *((flat(2.0), (0.3 * SQUARE_SHEET, DOWNWARDS), (0.31, 0.22, height), height, Z) for height in (0.02, -0.05, -0.4)),
+    # A hill through a sheet, none of whose vertices is in the ground: the peak is behind it, however it is turned.
+    *((PEAK, (0.8 * SQUARE_SHEET, faces), (0.05, 0.1, 0.2), -0.1, Z) for faces in (UPWARDS, DOWNWARDS)),
+]
+
+
+@pytest.mark.parametrize(("terrain", "mesh", "place", "distance", "normal"), EXITS)
+@pytest.mark.parametrize("two_sided", [True, False])
+def test_by_which_side_a_mesh_leaves(terrain, mesh, place, distance, normal, two_sided):
+    if not two_sided and (terrain is PEAK or len(mesh[1]) > 2):
+        return
+    cell = collidecli.collide(scene(terrain, mesh, two_sided=two_sided), resting(*place), gap=0.1).cell(0)
+    deepest = int(np.argmin(cell.distance))
+    assert cell.distance[deepest] == pytest.approx(distance, abs=1e-6)
+    np.testing.assert_allclose(cell.normal[deepest], normal, atol=1e-9)
 
 
 def hook() -> tuple[np.ndarray, np.ndarray]:
@@ -263,34 +230,6 @@ def test_a_hook_around_the_border_is_as_far_as_it_is():
         cell = collidecli.collide(model, resting(0.0, 0.0, lift), gap=0.4).cell(0)
         distance = mesh_distance(placed(terrain.solid(), resting(0, 0, 0)[0, 0, 0]), vertices[faces] + [0.0, 0.0, lift])
         assert cell.distance.min() == pytest.approx(distance, abs=1e-7)
-
-
-@pytest.mark.parametrize("two_sided", [True, False])
-def test_a_sheet_in_the_ground_comes_up(two_sided):
-    """On it, half in it and wholly under it, wherever the ground's own middle is."""
-    terrain = Terrain(np.zeros((9, 9), np.float32), 1.0, 1.0, 2.0)
-    sheet = np.array([[-0.3, -0.3, 0.0], [0.3, -0.3, 0.0], [0.3, 0.3, 0.0], [-0.3, 0.3, 0.0]])
-    model = scene(terrain, (sheet, np.array([[0, 2, 1], [0, 3, 2]])), two_sided=two_sided)
-    for height in (0.02, -0.05, -0.4):
-        cell = collidecli.collide(model, resting(0.31, 0.22, height), gap=0.05).cell(0)
-        deepest = int(np.argmin(cell.distance))
-        assert cell.distance[deepest] == pytest.approx(height, abs=1e-7)
-        np.testing.assert_allclose(cell.normal[deepest], [0.0, 0.0, 1.0], atol=1e-9)
-
-
-def test_a_hill_through_a_sheet():
-    """No vertex of the sheet is in the ground: the peak is behind it, whichever way the sheet is turned."""
-    heights = np.zeros((5, 5), np.float32)
-    heights[2, 2] = 0.3
-    sheet = np.array([[-0.8, -0.8, 0.0], [0.8, -0.8, 0.0], [0.8, 0.8, 0.0], [-0.8, 0.8, 0.0]])
-    for faces in ([[0, 1, 2], [0, 2, 3]], [[0, 2, 1], [0, 3, 2]]):
-        builder = ModelBuilder()
-        builder.add_shape_heightfield(-1, heights, 1.0, 1.0, 3.0)
-        builder.add_shape_mesh(builder.add_body(), sheet, np.array(faces))
-        cell = collidecli.collide(builder.finalize(), resting(0.05, 0.1, 0.2)[:, :, 1:], gap=0.0).cell(0)
-        deepest = int(np.argmin(cell.distance))
-        assert cell.distance[deepest] == pytest.approx(-0.1, abs=1e-7)
-        np.testing.assert_allclose(cell.normal[deepest], [0.0, 0.0, 1.0], atol=1e-9)
 
 
 def test_a_large_terrain_costs_what_the_mesh_is_over():

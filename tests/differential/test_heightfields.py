@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 import warp as wp
@@ -17,10 +15,9 @@ from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh
 from tests.support.mesh_pairs import crosses, mesh_distance, placed
-from tests.support.meshes import Terrain, box, point_distances, rough, smooth
+from tests.support.meshes import Terrain, rough, smooth
 from tests.support.oracle import ROUNDING, check_contract, rotation_of
 from tests.support.poses import random_quaternions
-from tests.support.translation_oracle import Translations, posed
 from tests.unit.engine.test_geometry import _triangles
 
 FRAMES = 80
@@ -50,95 +47,6 @@ def scene(terrain: Terrain, shape_type: ShapeType, sizes, as_mesh: bool = False)
     else:
         builder.add_shape(builder.add_body(), shape_type, sizes)
     return builder.finalize()
-
-
-def in_terrain(body_q: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """World points in the frame of body 0."""
-    return (points - body_q[0, :3]) @ rotation_of(body_q[:1])[0]
-
-
-@pytest.mark.parametrize(("name", "size"), list(zip(TERRAINS, SIZES, strict=True)))
-def test_sphere(name, size):
-    """The signed distance of its centre where it is apart or touches; at least that deeper, also inside."""
-    terrain = TERRAINS[name]
-    body_q = poses(np.random.default_rng(1), size, terrain)
-    contacts = collidecli.collide(scene(terrain.scaled(size), ShapeType.SPHERE, (0.2 * size,)), body_q, gap=3.0 * size)
-    inside = 0
-    for frame in range(FRAMES):
-        center = in_terrain(body_q[frame, 0], body_q[frame, 0, 1, :3]) / size
-        distance = terrain.signed_distance(center)
-        inside += distance < 0.0
-        cell = contacts.cell(frame)
-        if distance > 0.19:
-            assert cell.distance.min() == pytest.approx((distance - 0.2) * size, abs=3 * ROUNDING * size)
-        else:  # in a hollow it must move farther than away from the nearest surface
-            assert cell.distance.min() <= (distance - 0.2 + 3 * ROUNDING) * size
-        check_contract(cell, size)
-    assert inside > 8
-
-
-OTHERS = {
-    ShapeType.CAPSULE: (0.1, 0.3),
-    ShapeType.BOX: (0.2, 0.3, 0.1),
-    ShapeType.CYLINDER: (0.15, 0.25),
-    ShapeType.CONE: (0.2, 0.2),
-    ShapeType.ELLIPSOID: (0.1, 0.3, 0.2),
-    ShapeType.CONVEX_MESH: np.array(list(product([-0.2, 0.2], [-0.3, 0.3], [-0.1, 0.1]))),
-}
-
-
-# Each shape has every terrain and every size, each terrain every size: a Latin square in place of the cube.
-SQUARE = [(other, name, SIZES[(k + t) % 3]) for k, other in enumerate(OTHERS) for t, name in enumerate(TERRAINS)]
-
-
-@pytest.mark.share(2)
-@pytest.mark.parametrize(("other", "name", "size"), SQUARE)
-def test_others_as_the_closed_mesh_has_them(other, name, size):
-    """That mesh is compared with coal by its own tests. A shape inside it may also exit through its base."""
-    terrain = TERRAINS[name].scaled(size)
-    sizes = size * np.array(OTHERS[other])
-    body_q = poses(np.random.default_rng(2), size, TERRAINS[name])
-    field = collidecli.collide(scene(terrain, other, sizes), body_q, gap=3.0 * size)
-    mesh = collidecli.collide(scene(terrain, other, sizes, as_mesh=True), body_q, gap=3.0 * size)
-    vertices, faces = terrain.solid()
-    corners, apart = vertices[faces], 0
-    for frame in range(FRAMES):
-        ours, theirs = field.cell(frame), mesh.cell(frame)
-        check_contract(ours, size)
-        assert len(ours.distance)
-        middle = in_terrain(body_q[frame, 0], body_q[frame, 0, 1, :3])
-        if terrain.is_inside(middle):
-            assert ours.distance.min() < 0.0
-        elif len(theirs.distance) and theirs.distance.min() > 1e-6 * size:
-            apart += 1
-            assert ours.distance.min() == pytest.approx(theirs.distance.min(), abs=ROUNDING * size)
-        else:
-            assert ours.distance.min() < 1e-6 * size
-        if ours.distance.min() > 0.0 and frame % 4 == 0:
-            for point in in_terrain(body_q[frame, 0], ours.point0):
-                assert point_distances(corners, point).min() < 2e-6 * size
-    assert apart > 20
-
-
-def test_what_is_buried_is_free_after_its_depth():
-    """Deeper than its own size: moved by its depth it is free of surface and walls, and its middle comes that far."""
-    terrain = Terrain(TERRAINS["smooth"].heights, 1.0, 0.8, 2.0)
-    rng = np.random.default_rng(4)
-    body_q = np.zeros((FRAMES, 1, 2, 7))
-    body_q[:, 0, 0, 6] = 1.0
-    body_q[:, 0, 1, :3] = rng.uniform([-0.5, -0.3, -1.9], [0.5, 0.3, -0.7], (FRAMES, 3))
-    quaternion = rng.normal(size=(FRAMES, 4))
-    body_q[:, 0, 1, 3:] = quaternion / np.linalg.norm(quaternion, axis=1)[:, None]
-    half = np.array([0.05, 0.15, 0.1])
-    contacts = collidecli.collide(scene(terrain, ShapeType.BOX, half), body_q, gap=0.01)
-    assert np.diff(contacts.cell_start).tolist() == [1] * FRAMES
-    surface = Terrain(terrain.heights, terrain.hx, terrain.hy, 40.0).solid()  # whose base does not count
-    for frame in range(FRAMES):
-        cell, middle = contacts.cell(frame), body_q[frame, 0, 1, :3]
-        assert cell.distance[0] <= terrain.signed_distance(middle) - half.min() + 1e-6
-        vertices, faces = box(*half)
-        oracle = Translations(posed(vertices, body_q[frame, 0, 1]), faces, *surface)
-        assert not oracle.overlaps(-(1.0 + 1e-5) * float(cell.distance[0]) * cell.normal[0].astype(float))
 
 
 @pytest.mark.parametrize("shape_type", [ShapeType.SPHERE, ShapeType.BOX])
@@ -252,21 +160,6 @@ def test_two_terrains_are_as_apart_as_their_surfaces(first, second, size):
         elif least > 0.2 * size * (1.0 + 1e-6) and len(cell.distance):
             assert cell.distance.min() < 0.0, "one is inside the other"
     assert apart > 1
-
-
-def test_two_terrains_have_the_contacts_of_their_meshes():
-    """Distances and normals; the mesh's base has one vertex more."""
-    body_q = poses_of_solids(3, 1.0)
-    pair = SOLID_TERRAINS["rough"], SOLID_TERRAINS["smooth"]
-    found, meant = (contacts(scene_of_solids(*pair, 1.0, as_mesh), body_q) for as_mesh in (False, True))
-    deep = 0
-    for frame in range(SOLID_FRAMES):
-        cell, expected = found.cell(frame, 0), meant.cell(frame, 0)
-        assert bool(len(cell.distance)) == bool(len(expected.distance))
-        if len(cell.distance):
-            assert cell.distance.min() == pytest.approx(expected.distance.min(), abs=1e-6)
-            deep += cell.distance.min() < -0.1
-    assert deep > 3
 
 
 def test_touching_walls_and_a_terrain_in_another():

@@ -14,10 +14,9 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 from tests.support.mesh_pairs import FclPair, deepest_vertex, mesh_distance, placed, robot_meshes
-from tests.support.meshes import Mesh, Terrain, blob, box, grid, point_distances, prism, torus
-from tests.support.oracle import ROUNDING, check_contract, rotation_of
+from tests.support.meshes import Mesh, Terrain, blob, box, cut, grid, point_distances, prism, torus
+from tests.support.oracle import ROUNDING, check_contract, directions_on_sphere, rotation_of
 from tests.support.poses import poses_of_two
-from tests.support.translation_oracle import directions_on_sphere
 
 FRAMES = 28
 SIZES = [1e-3, 1.0, 1e3]
@@ -104,48 +103,37 @@ def test_points_are_on_the_surfaces(first, second, gap):
                 assert point_distances(corners, point).min() < 1e-6
 
 
-def test_a_box_on_a_box():
-    """Four corners, straight up, as deep as the box penetrates; the large one's flat inside gives no contact."""
-    model = scene(box(2.0, 2.0, 1.0), box(0.5, 0.4, 0.3))
-    for height in (1e-3, 0.0, -1e-3):
-        cell = collidecli.collide(model, resting(0.3, 0.1, 1.3 + height), gap=0.01).cell(0)
-        assert len(cell.distance) == 4
-        np.testing.assert_allclose(cell.distance, height, atol=1e-9)
-        np.testing.assert_allclose(cell.normal, np.tile([0.0, 0.0, 1.0], (4, 1)), atol=1e-9)
+def on_edge(mesh: Mesh) -> Mesh:
+    """Turned by 45 degrees about x."""
+    return mesh[0] @ (np.array([[2**0.5, 0, 0], [0, 1, 1], [0, -1, 1]]) * 0.5**0.5), mesh[1]
 
 
-def test_crossing_bars_leave_along_their_common_normal():
-    """No vertex of either is inside the other: their edges are."""
-    model = scene(box(1.5, 0.1, 0.1), box(0.1, 1.5, 0.1))
-    for depth in (1e-4, 0.03):
-        cell = collidecli.collide(model, resting(0.0, 0.0, 0.2 - depth), gap=0.0).cell(0)
-        assert len(cell.distance) >= 4
-        assert cell.distance.min() == pytest.approx(-depth, abs=1e-8)
-        np.testing.assert_allclose(cell.normal, np.tile([0.0, 0.0, 1.0], (len(cell.distance), 1)), atol=1e-6)
+def across(mesh: Mesh) -> Mesh:
+    """Turned by a right angle about z."""
+    return mesh[0][:, [1, 0, 2]] * [-1.0, 1.0, 1.0], mesh[1]
 
 
-def test_ridges_at_right_angles():
-    """Each lies on its side, edge up and edge down: they meet edge on edge, and that is where they part."""
-    turned = 0.5**0.5 * np.array([[1.0, -1.0], [1.0, 1.0]])
-    beam, faces = box(1.0, 0.2, 0.2)
-    low = beam.copy()
-    low[:, 1:] = beam[:, 1:] @ turned.T
-    high = low[:, [1, 0, 2]] * [-1.0, 1.0, 1.0]
-    model = scene((low, faces), (high, faces))
-    apart = 0.4 * 2.0**0.5
-    for height in (0.01, -0.01):
-        cell = collidecli.collide(model, resting(0.1, 0.2, apart + height), gap=0.02).cell(0)
-        first = int(np.argmin(cell.distance))
-        assert cell.distance[first] == pytest.approx(height, abs=1e-8)
-        np.testing.assert_allclose(cell.normal[first], [0.0, 0.0, 1.0], atol=1e-9)
+BAR, BEAM = box(1.5, 0.1, 0.1), on_edge(box(1.0, 0.2, 0.2))
+ALIGNED = [
+    # Four corners of the upper box; the large one's flat inside gives no contact.
+    *((box(2.0, 2.0, 1.0), box(0.5, 0.4, 0.3), (0.3, 0.1, 1.3 + d), 0.01, d, 4) for d in (1e-3, 0.0, -1e-3)),
+    # Crossing bars: no vertex of either is inside the other, their edges are.
+    *((BAR, across(BAR), (0.0, 0.0, 0.2 + d), 0.0, d, None) for d in (-1e-4, -0.03)),
+    # Ridges at right angles, edge on edge.
+    *((BEAM, across(BEAM), (0.1, 0.2, 0.4 * 2.0**0.5 + d), 0.02, d, None) for d in (0.01, -0.01)),
+    # One wholly inside the other, farther from the surface than the gap.
+    *((box(2.0, 2.0, 1.0), box(0.2, 0.2, 0.1), (0.3, 0.1, 0.4), gap, -0.7, None) for gap in (0.0, 0.1)),
+]
 
 
-@pytest.mark.parametrize("gap", [0.0, 0.1])
-def test_one_wholly_inside_the_other_finds_the_way_out(gap):
-    """It is farther from the surface than the gap: as deep as its far side is below the nearest face."""
-    cell = collidecli.collide(scene(box(2.0, 2.0, 1.0), box(0.2, 0.2, 0.1)), resting(0.3, 0.1, 0.4), gap=gap).cell(0)
-    assert cell.distance.min() == pytest.approx(-0.7, abs=1e-7)
-    np.testing.assert_allclose(cell.normal[np.argmin(cell.distance)], [0.0, 0.0, 1.0], atol=1e-9)
+@pytest.mark.parametrize(("first", "second", "place", "gap", "distance", "count"), ALIGNED)
+def test_aligned_solids_part_straight_up(first, second, place, gap, distance, count):
+    cell = collidecli.collide(scene(first, second), resting(*place), gap=gap).cell(0)
+    assert cell.distance.min() == pytest.approx(distance, abs=1e-7)
+    np.testing.assert_allclose(cell.normal[np.argmin(cell.distance)], [0.0, 0.0, 1.0], atol=1e-6)
+    if count:
+        assert len(cell.distance) == count
+        np.testing.assert_allclose(cell.distance, distance, atol=1e-9)
 
 
 @pytest.mark.parametrize("two_sided", [False, True])
@@ -160,19 +148,6 @@ def test_edges_dip_under_a_crest_and_come_out_again(two_sided):
     contacts = collidecli.collide(builder.finalize(), resting(0.03, 0.02, 0.2 - depth, count=1), gap=0.02)
     np.testing.assert_allclose(contacts.distance.min(), -depth, atol=ROUNDING)
     assert np.all(contacts.normal[:, 2] > 0.9)
-
-
-def cut(mesh: tuple[np.ndarray, np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
-    """A mesh with every triangle cut in `count` squared ones."""
-    vertices, faces = mesh
-    share = [(i, j) for i in range(count + 1) for j in range(count + 1 - i)]
-    number = {pair: k for k, pair in enumerate(share)}
-    inner = [(number[i, j], number[i + 1, j], number[i, j + 1]) for i, j in share if i + j < count]
-    inner += [(number[i + 1, j], number[i + 1, j + 1], number[i, j + 1]) for i, j in share if i + j < count - 1]
-    weights = np.array([(count - i - j, i, j) for i, j in share]) / count
-    points = np.einsum("kc,fcd->fkd", weights, vertices[faces]).reshape(-1, 3)
-    triangles = np.array(inner)[None] + len(share) * np.arange(len(faces))[:, None, None]
-    return np.round(points, 12), triangles.reshape(-1, 3)
 
 
 def test_cutting_faces_changes_no_distance():

@@ -1,8 +1,7 @@
-"""Pairs with a signed distance field against exact pairs of the same shapes, and depths against dense points."""
+"""Pairs with a signed distance field against exact pairs of the same shapes; depths are in tests/matrix."""
 
 from __future__ import annotations
 
-import itertools
 import warnings
 
 import numpy as np
@@ -11,49 +10,10 @@ import pytest
 from collidecli.commands.python_api import collide
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.signed_distance import facets
-from collidecli.storage.field_cache import FieldCache
-from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
+from tests.support.engine_runs import assert_identical
 from tests.support.fields import add, found, least, pair_model, random_poses
-from tests.support.meshes import torus, triangle_distances, windings
-from tests.support.oracle import rotation_of
-from tests.support.poses import random_quaternions
-
-ALONG = 12
-"""Points along every side of a triangle."""
-CHUNK = 200
-
-
-def points_over(corners: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """float64[n, 3]: `count` random points of triangles [F, 3, 3], even by area, and points along all their sides."""
-    area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
-    face = rng.choice(len(corners), count, p=area / area.sum())
-    inside = np.einsum("nk,nki->ni", rng.dirichlet((1.0, 1.0, 1.0), count), corners[face])
-    share = np.linspace(0.0, 1.0, ALONG)[:, None, None, None]
-    sides = (corners + share * (np.roll(corners, -1, axis=1) - corners)).reshape(-1, 3)
-    return np.unique(np.concatenate([inside, sides]), axis=0)
-
-
-def deepest_place(corners_a: np.ndarray, corners_b: np.ndarray, rng: np.random.Generator, count: int = 400) -> float:
-    """How deep the deepest of many points of a's surface is inside closed b; 0 where none is."""
-    points = points_over(corners_a, count, rng)
-    points = points[np.all((points > corners_b.min((0, 1))) & (points < corners_b.max((0, 1))), axis=1)]
-    deepest = 0.0
-    for start in range(0, len(points), CHUNK):
-        part = points[start : start + CHUNK]
-        part = part[windings(corners_b, part) > 0.5]
-        if len(part):
-            deepest = max(deepest, float(triangle_distances(part, corners_b).max()))
-    return deepest
-
-
-def deepest_of_pair(corners: list[np.ndarray], rng: np.random.Generator, count: int = 400) -> float:
-    """The deepest place of either of two closed surfaces in the other."""
-    first, second = corners
-    return max(deepest_place(first, second, rng, count), deepest_place(second, first, rng, count))
-
+from tests.support.meshes import box, torus
 
 RESOLUTION = 32
 FRAMES = 40
@@ -106,37 +66,9 @@ def test_the_nearest_contact_is_within_a_voxel_of_the_exact_one(pair):
         np.testing.assert_allclose(np.linalg.norm(contacts.normal, axis=1), 1.0, atol=1e-6)
 
 
-def ball_in(name: str, place: tuple[float, float, float], field: bool = True) -> np.ndarray:
-    builder = ModelBuilder()
-    add(builder, builder.add_body(), name, ShapeConfig(sdf_max_resolution=64) if field else None)
-    builder.add_shape_sphere(builder.add_body(), radius=0.05)
-    poses = np.zeros((1, 1, 2, 7))
-    poses[..., 6] = 1.0
-    poses[0, 0, 1, :3] = place
-    return collide(builder.finalize(), poses, device="cpu")
-
-
-def test_what_is_deep_inside_finds_the_way_out():
-    # The ring's tube is 0.35 thick around a circle of radius 1; this ball is 0.1 inside the middle line, a little out.
-    contacts = ball_in("ring", (1.1, 0.0, 0.0))
-    assert contacts.rigid_contact_count == 1
-    voxel = 2.7 / 64
-    # Its facets are inside the tube: cos(pi/10) of it at least.
-    assert -0.30 - voxel <= contacts.distance[0] <= -0.35 * np.cos(np.pi / 10.0) + 0.1 - 0.05 + voxel
-    assert contacts.normal[0, 0] > np.cos(np.pi / 10.0) - 0.02  # the normal of a facet beside +x
-    # In a box, out of the side that is nearest.
-    contacts = ball_in("box", (0.1, 0.2, -0.25))
-    assert abs(contacts.distance[0] - (-0.15 - 0.05)) <= 1.6 / 64
-    np.testing.assert_allclose(contacts.normal[0], (0.0, 0.0, -1.0), atol=0.02)
-
-
 def test_a_box_within_a_mesh_is_led_out_one_way():
     builder = ModelBuilder()
-    vertices = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
-    squares = np.array([(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)])
-    faces = np.concatenate([squares[:, :3], squares[:, [0, 2, 3]]])
-    cfg = ShapeConfig(sdf_max_resolution=64)
-    builder.add_shape_mesh(builder.add_body(), vertices, faces, cfg=cfg)
+    builder.add_shape_mesh(builder.add_body(), *box(1.0, 1.0, 1.0), cfg=ShapeConfig(sdf_max_resolution=64))
     builder.add_shape_box(builder.add_body(), hx=0.1, hy=0.1, hz=0.1)
     poses = np.zeros((1, 1, 2, 7))
     poses[..., 6] = 1.0
@@ -190,37 +122,6 @@ def test_ends_of_a_capsule_at_rest_are_named(capsule_first):
     np.testing.assert_allclose(contacts.point1, on[1], atol=1e-4)
 
 
-def scene(count: int = 6):
-    builder = ModelBuilder()
-    builder.default_gap = 0.2
-    names = ("blob", "box", "ring", "box", "hull", "sphere")
-    for place, name in enumerate(names):
-        cfg = ShapeConfig(sdf_max_resolution=24) if place % 2 == 0 else None
-        add(builder, builder.add_body(), name, cfg)
-    rng = np.random.default_rng(2)
-    poses = np.zeros((count, 1, len(names), 7))
-    poses[..., :3] = rng.uniform(-1.5, 1.5, size=(count, 1, len(names), 3))
-    poses[..., 3:] = random_quaternions(rng, count, 1, len(names))
-    return builder.finalize(), poses
-
-
-def test_one_answer(tmp_path):
-    model, poses = scene()
-    store = FieldCache(str(tmp_path))
-    # Built for the first, found in the store by the others.
-    pipeline = pipeline_of(model, poses, store=store)
-    first = contacts_of(pipeline, poses)
-    assert first.rigid_contact_count > 100
-    for options in PHASES.values():
-        pipeline = pipeline_of(model, poses, store=store, **options)
-        assert_identical(first, contacts_of(pipeline, poses))
-    assert_identical(first, contacts_of(pipeline, poses, chunk=1, threads=2))
-    rows = np.stack([first.shape0, first.shape1, first.feature0, first.feature1], axis=1)
-    for cell in range(len(poses)):
-        here = [tuple(row) for row in rows[first.cell_start[cell] : first.cell_start[cell + 1]].tolist()]
-        assert here == sorted(set(here))
-
-
 def test_more_steps_are_no_farther():
     values = []
     for steps in (0, 4, 20):
@@ -268,46 +169,3 @@ def test_a_mesh_turned_inside_out_has_the_contacts_of_the_mesh(kind):
     np.testing.assert_array_equal(ours.cell_start, theirs.cell_start)
     for name in ("distance", "normal", "point0", "point1"):
         np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), atol=1e-6)
-
-
-# How deep pairs with a signed distance field are, against points all over both surfaces, in float64.
-
-DEPTH_FRAMES = 9
-DEPTH_PAIRS = (("box", "box"), ("blob", "box"), ("blob", "blob"))
-MISSED = 0.06
-"""The points on a surface of about 8 m^2 are some 0.1 m apart: what lies between them is deeper by half of that [m]."""
-
-
-def surface(model: Model, row: int) -> np.ndarray:
-    """float64[F, 3, 3]: a shape's triangles, its frame."""
-    shapes = model.shapes
-    hull = model.hulls[shapes.hull[row]] if shapes.hull[row] >= 0 else None
-    mesh = model.meshes[shapes.mesh[row]] if shapes.mesh[row] >= 0 else None
-    solid = facets(shapes.types()[row], shapes.size[row], hull, mesh)
-    assert solid is not None
-    return solid.vertex[solid.face]
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("pair", DEPTH_PAIRS, ids="-".join)
-def test_no_place_is_half_a_voxel_deeper(pair):
-    poses = random_poses(DEPTH_FRAMES, 1.1, 6)
-    rng = np.random.default_rng(0)
-    model = pair_model(*pair, (True, True), RESOLUTION)
-    deepest = []
-    for frame in range(DEPTH_FRAMES):
-        corners = []
-        for row in range(2):
-            pose = poses[frame, 0, row]
-            placed = surface(model, row) + model.shapes.pose[row, :3]
-            corners.append(placed @ rotation_of(pose[None])[0].T + pose[:3])
-        deepest.append(deepest_of_pair(corners, rng))
-    deepest = np.array(deepest)
-    assert (deepest > 0.1).sum() > DEPTH_FRAMES // 2
-    for fields in ((True, False), (False, True), (True, True)):
-        model = pair_model(*pair, fields, RESOLUTION)
-        depth = -least(found(model, poses), DEPTH_FRAMES)
-        voxel = max(2.0 * model.shapes.size[row].max() for row in range(2) if fields[row]) / RESOLUTION
-        over = deepest > 0.0
-        assert (deepest - depth)[over].max() <= 0.5 * voxel, fields
-        assert (depth - deepest)[over].max() <= 0.5 * voxel + MISSED, fields

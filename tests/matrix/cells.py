@@ -11,9 +11,8 @@ from scipy.spatial import ConvexHull
 
 import collidecli
 from collidecli.engine.narrowphase import dispatch
-from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
+from tests.support.answers import Form
 from tests.support.mesh_pairs import crosses, deepest_vertex, mesh_distance, placed
 from tests.support.meshes import blob, rough, triangle_distances, winding
 from tests.support.oracle import rotation_of, signed_distance
@@ -164,7 +163,7 @@ def _convex_and_solid(convex: Form, solid: Form, poses: np.ndarray) -> Truth:
     depth = np.array([_way_out(solid, point) for point in middle])
     if convex.type == ShapeType.SPHERE:
         return Truth(np.where(inside, -depth - convex.size[0], least), np.ones(count, bool))
-    if solid.has_field:
+    if solid.voxels:
         # Contacts are of vertices there, and of the convex shape's own places in the field.
         floor = np.minimum(field(vertices_there).min(1), 0.0)
         return Truth(np.where((least > 0.0) & ~inside, least, floor), (least > 0.0) & ~inside)
@@ -173,20 +172,14 @@ def _convex_and_solid(convex: Form, solid: Form, poses: np.ndarray) -> Truth:
 
 
 def _is_inside(solid: Form, point: np.ndarray) -> bool:
-    if solid.type == ShapeType.HEIGHTFIELD:
-        return TERRAIN.is_inside(point)
-    assert solid.mesh is not None
-    vertices, faces = solid.mesh
-    return winding(vertices[faces], point) > 0.5
+    return TERRAIN.is_inside(point) if solid.terrain else winding(solid.corners, point) > 0.5
 
 
 def _way_out(solid: Form, point: np.ndarray) -> float:
     """From a point inside to the surface; that of a heightfield is without its base."""
-    if solid.type == ShapeType.HEIGHTFIELD:
+    if solid.terrain:
         return -TERRAIN.signed_distance(point)
-    assert solid.mesh is not None
-    vertices, faces = solid.mesh
-    return float(triangle_distances(point[None], vertices[faces])[0])
+    return float(triangle_distances(point[None], solid.corners)[0])
 
 
 def _two_solids(first: Form, second: Form, poses: np.ndarray) -> Truth:
@@ -202,10 +195,6 @@ def _two_solids(first: Form, second: Form, poses: np.ndarray) -> Truth:
     return Truth(distance, distance > 0.0)
 
 
-VOXELS = 32
-"""Along the longest side of a shape with a signed distance field."""
-BAND = 0.4
-"""How far from its surface such a field is kept, of the size."""
 DENTED = blob(np.random.default_rng(8), 6, 8, 0.4)
 """A closed mesh that is not convex."""
 TERRAIN = rough(4, 5, 6)
@@ -214,54 +203,11 @@ ROUND = (HULL * HULL_SIZE, hull_faces())
 """A closed mesh that is convex."""
 
 
-@dataclass(frozen=True, eq=False)
-class Form:
-    """A shape type, and what else tells it apart. size: of a convex one, as `ShapeType` has it.
-
-    mesh: vertices and triangles of the closed surface of one that is not convex by its type.
-    """
-
-    name: str
-    type: ShapeType
-    size: tuple[float, ...] = ()
-    mesh: tuple[np.ndarray, np.ndarray] | None = None
-    has_field: bool = False
-
-    @property
-    def is_convex(self) -> bool:
-        return self.mesh is None
-
-    @property
-    def full_size(self) -> np.ndarray:
-        return np.array([*self.size, 0.0, 0.0, 0.0][:3])
-
-    @property
-    def max_separation(self) -> float:
-        """How far it goes from its origin; half the size for a plane."""
-        if self.mesh is not None:
-            return float(np.linalg.norm(self.mesh[0], axis=1).max())
-        return 0.5 if self.type == ShapeType.PLANE else float(np.linalg.norm(self.size))
-
-    @property
-    def voxel(self) -> float:
-        """Side of a voxel of its field."""
-        assert self.mesh is not None
-        return float(np.ptp(self.mesh[0], axis=0).max()) / VOXELS
-
-    def add(self, builder: ModelBuilder, scale: float, gap: float) -> int:
-        """Adds it to a body of its own, `scale` times as large."""
-        body = builder.add_body()
-        cfg = ShapeConfig(gap=gap)
-        if self.has_field:
-            cfg = ShapeConfig(gap=gap, sdf_max_resolution=VOXELS, sdf_narrow_band_range=(-BAND * scale, BAND * scale))
-        if self.type == ShapeType.HEIGHTFIELD:
-            terrain = TERRAIN.scaled(scale)
-            return builder.add_shape_heightfield(body, terrain.heights, terrain.hx, terrain.hy, terrain.base, cfg=cfg)
-        if self.mesh is not None:
-            return builder.add_shape_mesh(body, scale * self.mesh[0], self.mesh[1], cfg=cfg)
-        if self.type == ShapeType.CONVEX_MESH:
-            return builder.add_shape_convex_hull(body, scale * HULL * self.size, cfg=cfg)
-        return builder.add_shape(body, self.type, [scale * s for s in self.size], cfg=cfg)
+def max_separation_of(form: Form) -> float:
+    """How far a form goes from its origin; half the size for a plane."""
+    if form.type == ShapeType.PLANE:
+        return 0.5
+    return float(np.linalg.norm(form.size) if form.size else np.linalg.norm(form.vertices, axis=1).max())
 
 
 FORMS = (
@@ -272,10 +218,10 @@ FORMS = (
     Form("cylinder", ShapeType.CYLINDER, (0.4, 0.5)),
     Form("cone", ShapeType.CONE, (0.5, 0.5)),
     Form("ellipsoid", ShapeType.ELLIPSOID, (0.7, 0.5, 0.3)),
-    Form("convex mesh", ShapeType.CONVEX_MESH, HULL_SIZE),
+    Form("convex mesh", ShapeType.CONVEX_MESH, HULL_SIZE, mesh=ROUND),
     Form("triangle mesh", ShapeType.MESH, mesh=DENTED),
-    Form("heightfield", ShapeType.HEIGHTFIELD, mesh=TERRAIN.solid()),
-    Form("mesh with an SDF", ShapeType.MESH, mesh=DENTED, has_field=True),
+    Form("heightfield", ShapeType.HEIGHTFIELD, mesh=TERRAIN.solid(), terrain=TERRAIN),
+    Form("mesh with an SDF", ShapeType.MESH, mesh=DENTED, voxels=32),
 )
 CONVEX_AS_TRIANGLES = Form("convex triangle mesh", ShapeType.MESH, mesh=ROUND)
 CELLS = tuple((a, b) for i, a in enumerate(FORMS) for b in FORMS[i:])
@@ -303,8 +249,8 @@ def model_of(cells: Sequence[Cell], scale: float, gap: float):
     builder = collidecli.ModelBuilder()
     for first, second in cells:
         builder.begin_world()
-        first.add(builder, scale, gap * scale)
-        second.add(builder, scale, gap * scale)
+        for form in (first, second):
+            form.add(builder, builder.add_body(), scale, gap)
         builder.end_world()
     return builder.finalize()
 
@@ -340,7 +286,9 @@ def poses_for(cells: Sequence[Cell], count: int, seed: int = 0) -> np.ndarray:
     poses[..., 3:] /= np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
     goals = [GOALS[frame % len(GOALS)] for frame in range(count)]
     least = np.array([0.0 if goal is None else 0.6 for goal in goals])[:, None, None]
-    max_separation = np.array([first.max_separation + second.max_separation for first, second in cells])[None, :, None]
+    max_separation = np.array([max_separation_of(first) + max_separation_of(second) for first, second in cells])[
+        :, None
+    ]
     way = rng.normal(size=(count, len(cells), 3))
     way *= (
         max_separation * rng.uniform(least, SPREAD, (*way.shape[:2], 1)) / np.linalg.norm(way, axis=-1, keepdims=True)
@@ -406,7 +354,7 @@ def _least_distances(cells: Sequence[Cell], poses: np.ndarray) -> np.ndarray:
 def field_voxel(cell: Cell) -> float | None:
     """Side of a voxel, of the size, of pairs that a signed distance field answers for; else None."""
     is_exact = cell[0].type == ShapeType.PLANE or any(form.type == ShapeType.HEIGHTFIELD for form in cell)
-    fields = [form.voxel for form in cell if form.has_field]
+    fields = [form.voxel for form in cell if form.voxels]
     return None if is_exact or not fields else max(fields)
 
 

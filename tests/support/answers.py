@@ -190,9 +190,9 @@ SIZES = {
 Mesh = tuple[np.ndarray, np.ndarray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Form:
-    """A shape of about unit size. size: of a primitive. mesh: triangles of the surface, in the body's frame.
+    """A shape of about unit size. size: of a convex one. mesh: triangles of the surface, in the body's frame.
 
     terrain: of a heightfield, whose solid `mesh` is. voxels: along the longest side, of a signed distance field.
     """
@@ -235,6 +235,20 @@ class Form:
         )
 
     @property
+    def is_convex(self) -> bool:
+        """Whether it is convex by its type."""
+        return self.type not in (ShapeType.MESH, ShapeType.HEIGHTFIELD)
+
+    @property
+    def full_size(self) -> np.ndarray:
+        return np.array([*self.size, 0.0, 0.0, 0.0][:3])
+
+    @property
+    def voxel(self) -> float:
+        """Side of a voxel of its signed distance field; 0 without one."""
+        return 2.0 * self.extent / self.voxels if self.voxels else 0.0
+
+    @property
     def vertices(self) -> np.ndarray:
         assert self.mesh is not None
         return np.asarray(self.mesh[0], np.float64)
@@ -263,7 +277,7 @@ class Form:
         elif self.mesh is not None:
             kinds = [triangle_features(self.corners, corner, count, rng) for corner in (1, 2, 3)]
         else:
-            size = np.tile(np.array([*self.size, 0.0, 0.0, 0.0][:3]), (count, 1))
+            size = np.tile(self.full_size, (count, 1))
             kinds = [sample_feature(self.type, one, size, rng) for one in FEATURES[self.type]]
         which, row = rng.integers(len(kinds), size=count), np.arange(count)
         columns = (
@@ -387,7 +401,7 @@ def touches_a_back(cases: Sequence[PairCase], found: Answers) -> np.ndarray:
 
 def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) -> Iterator[Broken]:
     """See `rules`."""
-    voxel = np.array([half_voxel(case) for case in cases])[found.case]
+    voxel = np.array([0.5 * max(case.first.voxel, case.second.voxel) for case in cases])[found.case]
     rounding = np.array([ROUNDING * max(1.0, case.first.extent, case.second.extent) for case in cases])[found.case]
     slack = rounding + FLOAT32 * np.abs(found.clearance) + voxel
     present = np.isfinite(found.least)
@@ -431,13 +445,6 @@ def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) 
     yield (
         "a sphere is its centre and radius",
         (within & (inner > radius)) & (np.abs(found.clearance - (inner - radius)) > slack),
-    )
-
-
-def half_voxel(case: PairCase) -> float:
-    """Half a voxel of the pair's signed distance fields, of the unit size; 0 without any."""
-    return max(
-        (0.5 * 2.0 * form.extent / form.voxels for form in (case.first, case.second) if form.voxels), default=0.0
     )
 
 

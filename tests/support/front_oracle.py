@@ -1,9 +1,8 @@
 """Least translations of convex shapes to the front of one-sided sheets, in float64, without the engine.
 
 A sheet is closed by walls and a base far below it. A shape that crosses the sheet far from its border is in front of
-it where it overlaps that solid no longer. Polytopes are moved by `Translations`, exactly; what is round is a row of
-balls about the points of its core, by conservative advancement: a point at the signed distance s from the solid is in
-the radius r of it until it has moved by r - s.
+it where it overlaps that solid no longer: of polytopes FCL tells, and of what is round, a row of balls about the points
+of its core, their signed distances.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ from scipy.spatial import ConvexHull as Qhull
 
 from collidecli.scene.shape_types import ShapeType
 from tests.support.answers import Form
+from tests.support.mesh_pairs import FclPair, posed
 from tests.support.meshes import box, point_distances, strip
-from tests.support.translation_oracle import Translations, posed
+from tests.support.poses import hull_mesh
 
 Mesh = tuple[np.ndarray, np.ndarray]
 SIDES = 32
@@ -26,7 +26,6 @@ SIDES = 32
 BALLS = 8
 """Spaces between balls along the core of a capsule."""
 BELOW = 8.0
-STEPS = 200
 REACH = 1.0
 """Distances up to here are known; a ball's radius is less."""
 OFF_EDGES = np.array([1.7e-10, 1.1e-10])
@@ -57,14 +56,13 @@ def folded(outline: list[tuple[float, float]]) -> Mesh:
 
 @dataclass(frozen=True)
 class FrontOracle:
-    """A convex shape, placed, against a sheet closed below.
+    """A convex shape, placed, against a sheet closed below: a polytope of these points, or balls about them.
 
-    Translations are those of the polytope or of the balls, which the shape contains: no more than `short` less than its
-    own.
+    The shape contains them: their translations are no more than `short` less than its own.
     """
 
     solid: Mesh
-    polytope: Translations | None
+    pair: FclPair | None
     points: np.ndarray
     radius: float
     short: float
@@ -77,19 +75,27 @@ class FrontOracle:
             core = np.stack([0 * along, 0 * along, along], 1)
             short = radius - np.sqrt(radius**2 - (half / BALLS) ** 2)
             return FrontOracle(solid, None, posed(core, pose), radius, short)
-        vertices, faces = outline(form)
+        polytope = outline(form)
         is_round = form.type in (ShapeType.CYLINDER, ShapeType.CONE)
         short = form.size[0] * (1.0 - np.cos(np.pi / SIDES)) if is_round else 0.0
-        moved = Translations(posed(vertices, pose), faces, solid[0], solid[1], True, True)
-        return FrontOracle(solid, moved, np.zeros((0, 3)), 0.0, short)
+        pair = FclPair(solid, polytope, np.array([0.0] * 6 + [1.0]), pose, (True, True))
+        return FrontOracle(solid, pair, posed(polytope[0], pose), 0.0, short)
+
+    def are_free(self, shifts: np.ndarray) -> np.ndarray:
+        """bool[D]: whether the shape, moved by each of the vectors [D, 3], is in front."""
+        if self.pair is not None:
+            return np.array([not self.pair.overlaps(shift) for shift in shifts])
+        corners, places = self.solid[0][self.solid[1]], (self.points + shifts[:, None]).reshape(-1, 3)
+        needed = (self.radius - signed_distances(corners, places)).reshape(len(shifts), -1).max(1)
+        return needed < FREE
 
     def crossed_parts(self) -> int:
         """Connected parts of the surface inside the shape: of several, a contact leaves one.
 
         Crossed triangles are connected where the shape overlaps a side or a corner that they share.
         """
-        if self.polytope is not None:
-            crossed = np.unique(self.polytope.crossing_pairs()[1])
+        if self.pair is not None:
+            crossed = np.unique(self.pair.crossing_pairs()[:, 0])
         else:
             corners = self.solid[0][self.solid[1]]
             apart = np.stack([point_distances(corners, point) for point in self.points]).min(0)
@@ -103,11 +109,11 @@ class FrontOracle:
 
     def _overlaps(self, start: np.ndarray, end: np.ndarray) -> bool:
         """Whether the shape overlaps a segment, or a point twice."""
-        if self.polytope is None:
+        if self.pair is None:
             along = end - start
             t = np.clip((self.points - start) @ along / max(along @ along, np.finfo(float).tiny), 0.0, 1.0)
             return bool(np.linalg.norm(self.points - start - t[:, None] * along, axis=1).min() < self.radius)
-        planes = Qhull(self.polytope.vertices_a).equations
+        planes = Qhull(self.points).equations
         at_start, rate = planes @ [*start, 1.0], planes[:, :3] @ (end - start)
         with np.errstate(divide="ignore", invalid="ignore"):
             crossing = -at_start / rate
@@ -115,45 +121,13 @@ class FrontOracle:
         high = min(1.0, crossing[rate > 0.0].min(initial=1.0))
         return bool(low <= high and (at_start[rate == 0.0] <= 0.0).all())
 
-    def along(self, direction: np.ndarray) -> float:
-        """The first translation along a unit direction at which the shape is in front."""
-        if self.polytope is not None:
-            return self.polytope.first_free(direction)
-        return float(self._advance(direction[None], np.inf)[0])
-
-    def least(self, directions: np.ndarray) -> float:
-        """The least one of unit directions [D, 3]."""
-        if self.polytope is not None:
-            return self.polytope.least(directions)[0]
-        return float(self._advance(directions, np.inf).min())
-
-    def _advance(self, directions: np.ndarray, most: float) -> np.ndarray:
-        """float64[D]: of each direction; inf where another direction is known to be shorter."""
-        t, going, best = np.zeros(len(directions)), np.ones(len(directions), bool), most
-        corners = self.solid[0][self.solid[1]]
-        for _ in range(STEPS):
-            rows = np.flatnonzero(going & (t < best))
-            if not len(rows):
-                break
-            places = (self.points + t[rows, None, None] * directions[rows, None]).reshape(-1, 3)
-            needed = (self.radius - signed_distances(corners, places)).reshape(len(rows), -1).max(1)
-            t[rows] += np.maximum(needed, 0.0)
-            done = needed < FREE
-            going[rows] = ~done
-            best = min(best, t[rows[done]].min(initial=np.inf))
-        return np.where(going, np.inf, t)
-
 
 def outline(form: Form) -> Mesh:
     """A polytope, or that inscribed in a cylinder or a cone."""
     if form.type == ShapeType.BOX:
         return box(*form.size)
     if form.mesh is not None:
-        found = Qhull(form.vertices)
-        corners = found.points[found.simplices]
-        across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        outward = (across * found.equations[:, :3]).sum(1) > 0.0
-        return found.points, np.where(outward[:, None], found.simplices, found.simplices[:, ::-1])
+        return hull_mesh(form.vertices)
     radius, half = form.size
     turn = np.arange(SIDES) / SIDES * 2.0 * np.pi
     low = np.stack([radius * np.cos(turn), radius * np.sin(turn), np.full(SIDES, -half)], 1)

@@ -12,6 +12,8 @@ from pathlib import Path
 import fcl
 import numpy as np
 import warp as wp
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 from collidecli.engine.geometry.meshes import Meshes, is_inside_mesh, nearest_mesh_point, upload_meshes
 from collidecli.engine.geometry.real import Real, Vec3
@@ -19,13 +21,33 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.triangle_mesh import TriangleMesh
 from tests.support.meshes import nearest_to_segments, triangle_distances, windings
 from tests.support.oracle import rotation_of
-from tests.support.translation_oracle import is_closed, part_vertices
 
 
 def placed(mesh: tuple[np.ndarray, np.ndarray], pose: np.ndarray, size: float = 1.0) -> np.ndarray:
     """float64[F, 3, 3]: a mesh's triangles in the world."""
     vertices, faces = mesh
     return (size * vertices @ rotation_of(pose[None])[0].T + pose[:3])[faces]
+
+
+def posed(vertices: np.ndarray, pose: np.ndarray) -> np.ndarray:
+    """Vertices [V, 3] at a pose: position, then quaternion xyzw."""
+    return np.asarray(vertices, float) @ rotation_of(pose).T + np.asarray(pose[:3], float)
+
+
+def is_closed(faces: np.ndarray) -> bool:
+    """Whether each edge belongs to two triangles that run along it in opposite directions."""
+    edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+    ahead = {(int(p), int(q)) for p, q in edges}
+    return len(ahead) == len(edges) and all((q, p) in ahead for p, q in ahead)
+
+
+def part_vertices(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """float64[K, 3]: one vertex of each connected part of a mesh."""
+    ends = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]]])
+    graph = coo_matrix((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(len(vertices), len(vertices)))
+    _, label = connected_components(graph, directed=False)
+    used = np.unique(faces)
+    return vertices[used[np.unique(label[used], return_index=True)[1]]]
 
 
 def sides(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -161,18 +183,14 @@ class FclPair:
         closed: tuple[bool, bool] | None = None,
     ) -> None:
         self._at_b = np.asarray(pose_b[:3], np.float64)
-        rotations = [rotation_of(np.asarray(pose)[None])[0] for pose in (pose_a, pose_b)]
+        rotations = [rotation_of(np.asarray(pose)) for pose in (pose_a, pose_b)]
         self._a = fcl.CollisionObject(bvh(mesh_a), fcl.Transform(rotations[0], np.asarray(pose_a[:3], np.float64)))
         self._b = fcl.CollisionObject(bvh(mesh_b), fcl.Transform(rotations[1], self._at_b))
-        placed = [
-            vertices @ rotation.T + pose[:3]
-            for (vertices, _), rotation, pose in zip((mesh_a, mesh_b), rotations, (pose_a, pose_b), strict=True)
-        ]
-        self._corners = [vertices[mesh[1]] for vertices, mesh in zip(placed, (mesh_a, mesh_b), strict=True)]
-        self._closed = closed or [is_closed(np.asarray(mesh[1])) for mesh in (mesh_a, mesh_b)]
-        self._parts = [
-            part_vertices(vertices, mesh[1]) for vertices, mesh in zip(placed, (mesh_a, mesh_b), strict=True)
-        ]
+        placed = [posed(mesh_a[0], pose_a), posed(mesh_b[0], pose_b)]
+        faces = [np.asarray(mesh[1]) for mesh in (mesh_a, mesh_b)]
+        self._corners = [vertices[of] for vertices, of in zip(placed, faces, strict=True)]
+        self._closed = closed or [is_closed(of) for of in faces]
+        self._parts = [part_vertices(vertices, of) for vertices, of in zip(placed, faces, strict=True)]
 
     def crosses(self, moved: np.ndarray | None = None) -> bool:
         """Whether a triangle of a crosses one of b, once b is moved."""
@@ -195,10 +213,31 @@ class FclPair:
         request = fcl.DistanceRequest(enable_nearest_points=False)
         return float(fcl.distance(self._a, self._b, request, fcl.DistanceResult()))
 
+    def crossing_pairs(self) -> np.ndarray:
+        """int[n, 2]: the triangles of a and of b that cross or touch where they are."""
+        self._b.setTranslation(self._at_b)
+        request, result = fcl.CollisionRequest(num_max_contacts=1_000_000, enable_contact=True), fcl.CollisionResult()
+        fcl.collide(self._a, self._b, request, result)
+        return np.array([(contact.b1, contact.b2) for contact in result.contacts], int).reshape(-1, 2)
+
+    def region_count(self) -> int:
+        """Number of boxes of crossing triangle pairs, merged as long as any two of them overlap."""
+        a, b = (corners[pairs] for corners, pairs in zip(self._corners, self.crossing_pairs().T, strict=True))
+        boxes: list[np.ndarray] = []
+        for box in np.stack([np.maximum(a.min(1), b.min(1)), np.minimum(a.max(1), b.max(1))], axis=1):
+            merged, near = box, True
+            while near:
+                near = [one for one in boxes if (one[0] <= merged[1]).all() and (merged[0] <= one[1]).all()]
+                boxes = [one for one in boxes if not any(one is other for other in near)]
+                every = np.array([merged, *near])
+                merged = np.array([every[:, 0].min(0), every[:, 1].max(0)])
+            boxes.append(merged)
+        return len(boxes)
+
     def least_translation(self, depth: float, directions: np.ndarray, factor: float) -> float:
         """The least of depth / factor^k [m] at which b, moved along one of the directions, is separated; or `depth`."""
         best = depth
         for direction in directions:
-            while best > 1e-4 and not self.overlaps(best / factor * direction):
+            while best > 1e-3 * depth and not self.overlaps(best / factor * direction):
                 best /= factor
         return best

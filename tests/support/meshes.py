@@ -101,19 +101,7 @@ def nearest_to_segments(p: np.ndarray, q: np.ndarray, a: np.ndarray, b: np.ndarr
 
 def point_distances(corners: np.ndarray, point: np.ndarray) -> np.ndarray:
     """float64[F]: distance of a point from each triangle [F, 3, 3]."""
-    p, q, r = corners[:, 0], corners[:, 1], corners[:, 2]
-    normal = np.cross(q - p, r - p)
-    normal /= np.linalg.norm(normal, axis=1)[:, None]
-    height = ((point - p) * normal).sum(-1)
-    foot = point - height[:, None] * normal
-    inside = np.ones(len(corners), bool)
-    for a, b in ((p, q), (q, r), (r, p)):
-        inside &= (np.cross(b - a, foot - a) * normal).sum(-1) >= 0.0
-    result = np.where(inside, np.abs(height), np.inf)
-    for a, b in ((p, q), (q, r), (r, p)):
-        share = np.clip(((point - a) * (b - a)).sum(-1) / ((b - a) ** 2).sum(-1), 0.0, 1.0)
-        result = np.minimum(result, np.linalg.norm(a + share[:, None] * (b - a) - point, axis=1))
-    return result
+    return every_distance(np.asarray(point)[None], corners)[0]
 
 
 def segment_distances(corners: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -366,6 +354,11 @@ def knot() -> Mesh:
 
 def triangle_distances(p: np.ndarray, corners: np.ndarray) -> np.ndarray:
     """float64[n]: least distance of points [n, 3] from triangles [F, 3, 3]."""
+    return every_distance(p, corners).min(axis=1)
+
+
+def every_distance(p: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """float64[n, F]: distances of points [n, 3] from triangles [F, 3, 3]."""
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normal /= np.linalg.norm(normal, axis=1)[:, None]
     # By coordinates, float64[3, n, F]: sums over a last axis of three take NumPy five times as long.
@@ -377,4 +370,17 @@ def triangle_distances(p: np.ndarray, corners: np.ndarray) -> np.ndarray:
         t = np.clip((off[k] * side).sum(0) / (side**2).sum(0), 0.0, 1.0)
         least = np.minimum(least, ((off[k] - t * side) ** 2).sum(0))
     height = (off[0] * normal.T[:, None]).sum(0)
-    return np.minimum(np.where(inside, np.abs(height), np.inf), np.sqrt(least)).min(axis=1)
+    return np.minimum(np.where(inside, np.abs(height), np.inf), np.sqrt(least))
+
+
+def cut(mesh: tuple[np.ndarray, np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """A mesh with every triangle cut in `count` squared ones."""
+    vertices, faces = mesh
+    share = [(i, j) for i in range(count + 1) for j in range(count + 1 - i)]
+    number = {pair: k for k, pair in enumerate(share)}
+    inner = [(number[i, j], number[i + 1, j], number[i, j + 1]) for i, j in share if i + j < count]
+    inner += [(number[i + 1, j], number[i + 1, j + 1], number[i, j + 1]) for i, j in share if i + j < count - 1]
+    weights = np.array([(count - i - j, i, j) for i, j in share]) / count
+    points = np.einsum("kc,fcd->fkd", weights, vertices[faces]).reshape(-1, 3)
+    triangles = np.array(inner)[None] + len(share) * np.arange(len(faces))[:, None, None]
+    return np.round(points, 12), triangles.reshape(-1, 3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from collidecli.scene.options import ContactOptions, EngineOptions, SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from tests.support.engine_runs import ArrayMotion
 from tests.support.oracle import rotation_of, signed_distance
+from tests.support.poses import quaternion_of
 from tests.support.supports import extents
 
 GeomPairs = set[tuple[int, int]]
@@ -152,22 +152,6 @@ class Verdicts:
         with np.errstate(invalid="ignore"):
             return np.where(np.isinf(distance), missing, np.abs(distance - self.oracle))
 
-    def summary(self, model: Model) -> str:
-        """Who was off, by kind of pair, in words."""
-        labels = [ShapeType(t).label for t in model.shapes.type]
-        lines = [f"{len(self.agreed)} pairs in both, median difference {np.median(self.agreed):.2g} m"]
-        for name, distance in (("mujoco", self.mujoco), ("ours", self.ours)):
-            off = self.off(distance)
-            wrong = np.flatnonzero(off > 1e-6 * self.size)
-            kinds = Counter(f"{labels[self.shape0[k]]}-{labels[self.shape1[k]]}" for k in wrong)
-            missing = int(np.isinf(distance[wrong]).sum())
-            worst = off[wrong].max() if len(wrong) else 0.0
-            lines.append(
-                f"{name} off in {len(wrong)} of {len(off)} disputes, {missing} pairs missing, "
-                f"by up to {worst:.2g} m: {dict(kinds)}"
-            )
-        return "\n".join(lines)
-
 
 @dataclass(frozen=True)
 class LoadedScene:
@@ -284,7 +268,7 @@ def oracle_distances(
     point_a, rotation_a = _placed(model, poses, frame, a)
     point_b, rotation_b = _placed(model, poses, frame, b)
     offset = np.einsum("nji,nj->ni", rotation_a, point_b - point_a)
-    relative = np.concatenate([offset, _quaternions(np.swapaxes(rotation_a, 1, 2) @ rotation_b)], axis=1)
+    relative = np.concatenate([offset, quaternion_of(np.swapaxes(rotation_a, 1, 2) @ rotation_b)], axis=1)
     distance = np.empty(len(frame))
     types = np.stack([shapes.type[a], shapes.type[b]], axis=1)
     for type_a, type_b in np.unique(types, axis=0):
@@ -302,10 +286,3 @@ def _placed(model: Model, poses: np.ndarray, frame: np.ndarray, shape: np.ndarra
     body_pose = np.where((body == STATIC_BODY)[:, None], [0, 0, 0, 0, 0, 0, 1.0], poses[frame, body])
     rotation, own = rotation_of(body_pose), model.shapes.pose[shape]
     return body_pose[:, :3] + np.einsum("nij,nj->ni", rotation, own[:, :3]), rotation @ rotation_of(own)
-
-
-def _quaternions(rotation: np.ndarray) -> np.ndarray:
-    """xyzw of rotation matrices [n, 3, 3]."""
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_matrix(rotation).as_quat() if len(rotation) else np.zeros((0, 4))

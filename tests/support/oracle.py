@@ -32,6 +32,14 @@ def tangents(n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return first, np.cross(n, first)
 
 
+def directions_on_sphere(count: int) -> np.ndarray:
+    """float64[count, 3]: unit vectors on a Fibonacci spiral, evenly spread."""
+    k = np.arange(count) + 0.5
+    z = 1.0 - 2.0 * k / count
+    angle, across = np.pi * (1.0 + 5.0**0.5) * k, np.sqrt(1.0 - z * z)
+    return np.stack([across * np.cos(angle), across * np.sin(angle), z], axis=1)
+
+
 def unit(v: np.ndarray) -> np.ndarray:
     return v / np.linalg.norm(v, axis=-1, keepdims=True)
 

@@ -346,12 +346,6 @@ def both_points(pose, contacts: PairContacts, i: int = 0) -> np.ndarray:
     return np.concatenate([point, point + separation[:, None] * normal], -1)
 
 
-def swapped_pose(pose: np.ndarray) -> np.ndarray:
-    """Poses of a in b's frame, from those of b in a's [P, 7]."""
-    back = -np.einsum("pji,pj->pi", rotation_of(pose), pose[:, :3])
-    return np.concatenate([back, pose[:, 3:] * [-1.0, -1.0, -1.0, 1.0]], -1)
-
-
 def same_points(found: np.ndarray, expected: np.ndarray, tolerance: float) -> bool:
     """Whether two sets of points [N, D], [M, D] are the same, in any order."""
     found, expected = np.atleast_2d(found), np.atleast_2d(np.asarray(expected, np.float64))
@@ -434,21 +428,3 @@ def run_separate(type_a, size_a, type_b, size_b, poses, max_separation=1e300, by
     inputs = [int(type_a), Vec3(*size_a), int(type_b), Vec3(*size_b), pose_array, Real(max_separation)]
     wp.launch(_separate_kernel(separate_by_mpr if by_mpr else separate), count, inputs, out, device="cpu")
     return Found(*(x.numpy() for x in out))
-
-
-def outside_by(shape_type: ShapeType, size, points: np.ndarray) -> np.ndarray:
-    """How far points [P, 3] are beyond the shape's surface, to within its slopes: 0 on it, negative inside."""
-    x, y, z = points.T
-    r, h, _ = size
-    across = np.hypot(x, y)
-    if shape_type == ShapeType.SPHERE:
-        return np.linalg.norm(points, axis=1) - r
-    if shape_type == ShapeType.CAPSULE:
-        return np.hypot(across, np.maximum(np.abs(z) - h, 0.0)) - r
-    if shape_type == ShapeType.BOX:
-        return (np.abs(points) - np.asarray(size)).max(1)
-    if shape_type == ShapeType.CYLINDER:
-        return np.maximum(across - r, np.abs(z) - h)
-    if shape_type == ShapeType.CONE:
-        return np.maximum(across - r * (h - z) / (2 * h), -h - z)
-    return (np.linalg.norm(points / np.asarray(size), axis=1) - 1.0) * min(size)
