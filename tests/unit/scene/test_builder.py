@@ -46,12 +46,10 @@ def test_a_scene_without_worlds_is_one_world_and_an_empty_one_a_model_of_nothing
     model = robot().finalize()
     assert model.world_template.tolist() == [0]
     assert model.shapes.template.tolist() == model.bodies.template.tolist() == [0, 0, 0]
-    assert model.bodies.path == ("base", "arm", "ball")
-    assert model.shapes.body.tolist() == [0, 1, 2]
+    assert (model.bodies.path, model.shapes.body.tolist()) == (("base", "arm", "ball"), [0, 1, 2])
     assert robot().finalize(world_count=5).world_template.tolist() == [0] * 5
     model = ModelBuilder().finalize()
-    assert len(model.shapes) == len(model.bodies) == 0
-    assert model.world_count == 1
+    assert (len(model.shapes), len(model.bodies), model.world_count) == (0, 0, 1)
     assert allowed_pairs(model, 0).shape == (0, 2)
 
 
@@ -233,14 +231,11 @@ def test_arrays_are_frozen_and_the_builder_is_not():
     builder = robot()
     builder.add_shape_forced_pair(0, 2)
     model = builder.finalize()
-    for array in (
-        model.world_template, model.forced_gap, model.bodies.pose, model.shapes.size, model.shapes.template,
-        model.pair_filter.class_table, model.pair_filter.excluded, model.pair_filter.forced,
-    ):  # fmt: skip
-        assert not array.flags.writeable
+    arrays = (model.world_template, model.forced_gap, model.bodies.pose, model.shapes.size, model.shapes.template)
+    pairs = model.pair_filter
+    assert not any(array.flags.writeable for array in (*arrays, pairs.class_table, pairs.excluded, pairs.forced))
     builder.add_shape_sphere(builder.add_body())
-    assert len(builder.finalize().shapes) == 4
-    assert len(model.shapes) == 3
+    assert (len(builder.finalize().shapes), len(model.shapes)) == (4, 3)
 
 
 def test_filtered_pairs_that_no_world_holds_are_not_listed_and_allowed_ones_of_more_shapes_than_a_block_are():
@@ -279,51 +274,40 @@ def builder() -> ModelBuilder:
     return made
 
 
+POSES = {
+    (0, 0, 0): "shape",
+    (0, 0, math.nan, *UNIT): "not finite",
+    (0, math.inf, 0, *UNIT): "not finite",
+    (0, 0, 0, 0, 0, 0, 0): "norm 0",
+    (0, 0, 0, 0, 0, 0, 1.01): "norm 1.01",
+}
+SIZES = [
+    *((ShapeType.SPHERE, size) for size in ((0.0,), (-1.0,), (math.nan,), (1.0, 2.0))),
+    *((ShapeType.BOX, (1.0, 1.0)), (ShapeType.CAPSULE, (1.0, -1.0)), (ShapeType.PLANE, (1.0,))),
+]
+CONFIGS = [
+    *({"margin": -0.1}, {"gap": -0.1}, {"friction": math.nan}, {"gap": math.inf}),
+    *({"collision_group": group} for group in (1.5, True, 1 << 63)),
+    *({"mask_either": mask} for mask in ((1, None), (1,), 3)),
+    *({"mask_both": (1 << 64, 1)}, {"usd_groups": "group"}),
+]
+
+
 @pytest.mark.parametrize(
-    ("xform", "what"),
+    ("call", "what"),
     [
-        ((0, 0, 0), "shape"),
-        ((0, 0, math.nan, *UNIT), "not finite"),
-        ((0, math.inf, 0, *UNIT), "not finite"),
-        ((0, 0, 0, 0, 0, 0, 0), "norm 0"),
-        ((0, 0, 0, 0, 0, 0, 1.01), "norm 1.01"),
+        *((lambda b, x=xform: b.add_body(xform=x, key="lamp"), what) for xform, what in POSES.items()),
+        *((lambda b, x=xform: b.add_shape_sphere(0, xform=x, key="lamp"), what) for xform, what in POSES.items()),
+        *((lambda b, x=shape: b.add_shape(0, *x, key="lamp"), "size") for shape in SIZES),
+        *(
+            (lambda b, x=cfg: b.add_shape_sphere(0, cfg=ShapeConfig(**x), key="lamp"), next(iter(cfg)))
+            for cfg in CONFIGS
+        ),
     ],
 )
-def test_poses(builder, xform, what):
-    with pytest.raises(InputError, match=what) as error:
-        builder.add_body(xform=xform, key="cart")
-    assert "body 'cart'" in str(error.value)
-    with pytest.raises(InputError, match=what):
-        builder.add_shape_sphere(0, xform=xform)
-
-
-@pytest.mark.parametrize(
-    ("shape_type", "size"),
-    [
-        (ShapeType.SPHERE, (0.0,)), (ShapeType.SPHERE, (-1.0,)), (ShapeType.SPHERE, (math.nan,)),
-        (ShapeType.BOX, (1.0, 1.0)), (ShapeType.SPHERE, (1.0, 2.0)), (ShapeType.CAPSULE, (1.0, -1.0)),
-        (ShapeType.PLANE, (1.0,)),
-    ],
-)  # fmt: skip
-def test_sizes(builder, shape_type, size):
-    with pytest.raises(InputError, match="size") as error:
-        builder.add_shape(0, shape_type, size, key="lamp")
-    assert "shape 'lamp'" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    "cfg",
-    [
-        ShapeConfig(margin=-0.1), ShapeConfig(gap=-0.1), ShapeConfig(friction=math.nan), ShapeConfig(gap=math.inf),
-        ShapeConfig(collision_group=1.5), ShapeConfig(collision_group=True), ShapeConfig(collision_group=1 << 63),
-        ShapeConfig(mask_either=(1, None)), ShapeConfig(mask_either=(1,)), ShapeConfig(mask_either=3),
-        ShapeConfig(mask_both=(1 << 64, 1)), ShapeConfig(usd_groups="group"),
-    ],
-)  # fmt: skip
-def test_configs(builder, cfg):
-    with pytest.raises(InputError) as error:
-        builder.add_shape_sphere(0, cfg=cfg, key="lamp")
-    assert "shape 'lamp'" in str(error.value)
+def test_refusals_name_the_body_or_shape(builder, call, what):
+    with pytest.raises(InputError, match=rf"(body|shape) 'lamp'(.|\n)*{what}"):
+        call(builder)
 
 
 OTHER = ModelBuilder()
@@ -381,20 +365,20 @@ def test_a_pair_is_forced_once_and_names_are_unique(builder):
     builder.add_shape_forced_pair(1, 0, gap=0.1)
     assert len(builder.finalize().forced_gap) == 1
     builder.add_shape_forced_pair(0, 1, gap=0.2)
-    with pytest.raises(InputError, match="forced twice"):
-        builder.finalize()
-    cart = ModelBuilder()
+    cart, twice = ModelBuilder(), ModelBuilder()
     cart.begin_world()
     cart.end_world()
     cart.add_body(key="cart")
     cart.add_body(key="cart", world=0)
-    with pytest.raises(InputError, match="two body names of one world are 'cart'"):
-        cart.finalize()
-    twice = ModelBuilder()
     for _ in range(2):
         twice.add_ground_plane()
-    with pytest.raises(InputError, match="two shape names of one world are 'ground_plane'"):
-        twice.finalize()
+    for wrong, what in (
+        (builder, "forced twice"),
+        (cart, "two body names of one world are 'cart'"),
+        (twice, "two shape names of one world are 'ground_plane'"),
+    ):
+        with pytest.raises(InputError, match=what):
+            wrong.finalize()
 
 
 @pytest.mark.parametrize(
@@ -403,11 +387,9 @@ def test_a_pair_is_forced_once_and_names_are_unique(builder):
 def test_options_that_are_not_known(builder, name, value):
     assert builder.finalize(world_count=2).world_count == 2
     setattr(builder, name, value)
-    if name == "up_axis":
-        with pytest.raises(InputError, match="up_axis is 'z'"):
-            builder.add_ground_plane()
-    with pytest.raises(InputError, match=name):
-        builder.finalize()
+    for call in (builder.finalize, builder.add_ground_plane)[: 2 if name == "up_axis" else 1]:
+        with pytest.raises(InputError, match=f"{name} is "):
+            call()
 
 
 def test_too_many_classes(monkeypatch):
@@ -512,6 +494,11 @@ def alone_model(origin):
     return builder.finalize()
 
 
+def check_same(ours, theirs, names: str, error: float = 0.0) -> None:
+    for name in names.split():
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=0.0, atol=error, err_msg=name)
+
+
 @pytest.mark.parametrize("broad_phase", ["nxn", "sap", "explicit"])
 def test_contacts_are_those_of_each_world_alone(broad_phase):
     model = shared_model()
@@ -520,13 +507,10 @@ def test_contacts_are_those_of_each_world_alone(broad_phase):
     for world, origin in enumerate(ORIGINS):
         ours, alone = together.cell(0, world), collidecli.collide(alone_model(origin), device="cpu")
         found.append(ours.rigid_contact_count)
-        for name in ("shape0", "shape1", "feature0", "feature1", "kind"):
-            np.testing.assert_array_equal(getattr(ours, name), getattr(alone, name))
+        check_same(ours, alone, "shape0 shape1 feature0 feature1 kind")
         # 1e-12: a pose in metres is composed in float64; the other columns are float32.
-        for name, error in (("point0", 1e-12), ("point1", 1e-12), ("distance", 1e-6), ("normal", 1e-6)):
-            np.testing.assert_allclose(getattr(ours, name), getattr(alone, name), rtol=0.0, atol=error)
-        for name in ("offset0", "offset1"):
-            np.testing.assert_allclose(getattr(ours, name), getattr(alone, name), rtol=0.0, atol=1e-6)
+        check_same(ours, alone, "point0 point1", 1e-12)
+        check_same(ours, alone, "distance normal offset0 offset1", 1e-6)
     assert len(model.shapes) == 5
     assert min(found) > 0
     assert found[1] > found[0], "the wall stands beside the second world alone"
@@ -604,12 +588,10 @@ def test_a_motion_of_one_world_moves_with_each_origin(broad_phase):
     one = collidecli.collide(model, poses, broad_phase=broad_phase, device="cpu")
     each = collidecli.collide(model, spelt_out, broad_phase=broad_phase, device="cpu")
     assert one.rigid_contact_count > 0
-    np.testing.assert_array_equal(one.cell_start, each.cell_start)
-    np.testing.assert_array_equal(one.shape0, each.shape0)
+    check_same(one, each, "cell_start shape0")
     # The products of poses are the kernel's here and NumPy's there: float64 rounding apart.
-    np.testing.assert_allclose(one.point0, each.point0, rtol=0.0, atol=1e-13)
-    np.testing.assert_allclose(one.offset0, each.offset0, rtol=0.0, atol=1e-6)
-    np.testing.assert_allclose(one.distance, each.distance, rtol=0.0, atol=1e-6)
+    check_same(one, each, "point0", 1e-13)
+    check_same(one, each, "offset0 distance", 1e-6)
 
 
 @pytest.mark.parametrize("kind", ShapeType)

@@ -7,7 +7,6 @@ import zipfile
 
 import h5py
 import mujoco
-import mujoco.rollout
 import numpy as np
 import pytest
 
@@ -86,20 +85,17 @@ def test_poses_are_mujocos(tmp_path, act, on, dtype):
 def test_a_slice_and_a_step_of_frames_worlds_of_one_demonstration_and_a_scene_as_bytes(tmp_path):
     states, _ = states_of()
     path = write(tmp_path / "a", {"demo_0": states, "demo_1": states[:4]})
-    _, motion = opened(path, frames="1::2", uneven_demos="hold")
-    poses = motion.read(range(0, 3))
+    poses = opened(path, frames="1::2", uneven_demos="hold")[1].read(range(0, 3))
     _, whole = opened(path, uneven_demos="hold")
     np.testing.assert_array_equal(poses, whole.read(range(1, FRAMES, 2)))
     np.testing.assert_array_equal(whole.read(range(5, 6))[0, 1], whole.read(range(3, 4))[0, 1])
     np.testing.assert_array_equal(whole.read(range(4, 6)), whole.read(range(0, 6))[4:])
-    path = write(tmp_path / "one", {"demo_0": states})
+    path = write(tmp_path / "one", {"demo_0": states}, scenes=np.bytes_(SCENE.encode()))
     scene, motion = scene_in_motion(SceneRequest(scenes=[], trajectory=path, worlds=4))
     assert (scene.model.world_count, motion.world_count) == (4, 1)
     again = opened(write(tmp_path / "b", {"demo_0": states + 0.0, "demo_1": states}))[0].sha256
     other = opened(write(tmp_path / "c", {"demo_0": states}, scenes=SCENE.replace("0.05", "0.06")))[0].sha256
     assert scene.sha256 == again != other
-    path = write(tmp_path / "bytes", {"demo_0": states}, scenes=np.bytes_(SCENE.encode()))
-    assert opened(path)[0].model.world_count == 1
 
 
 def test_scenes_with_other_joints_are_templates_with_kinematics_of_their_own(tmp_path):
@@ -184,23 +180,19 @@ def test_shared_time_and_names_in_numeric_order():
     # A clock of float32 at an hour is one clock still.
     late = 3600.0 + one
     assert not shared_time([late, late.astype(np.float32)], ["a", "b"])[1]
-    with pytest.raises(InputError, match="times differ") as raised:
-        shared_time([one, np.array([0.0, 0.15])], ["a", "b"])
-    assert raised.value.where == "b, frame 1"
+    check_refused(lambda: shared_time([one, np.array([0.0, 0.15])], ["a", "b"]), ["b, frame 1", "times differ"])
     assert rate_time(3, 50.0, "").tolist() == [0.0, 0.02, 0.04]
-    assert in_order(["demo_10", "demo_9", "ep", "10", "9", "demo_1b", "demo_1a"]) == [
-        "9", "10", "demo_1a", "demo_1b", "demo_9", "demo_10", "ep",
-    ]  # fmt: skip
+    ordered = ["9", "10", "demo_1a", "demo_1b", "demo_9", "demo_10", "ep"]
+    assert in_order(sorted(ordered)[::-1]) == ordered
 
 
 def test_a_carried_scene_with_meshes_that_collide(tmp_path):
     """As robosuite writes it: whole paths of the machine that recorded, and a free body's place depends on its mesh."""
     folder = tmp_path / "assets" / "objects"
     folder.mkdir(parents=True)
-    corners = [(x, y, z) for x in (0.0, 0.2) for y in (0.0, 0.1) for z in (0.0, 0.1 + x)]
-    outline = ["1 3 7 5", "2 6 8 4", "1 5 6 2", "3 4 8 7", "1 2 4 3", "5 7 8 6"]
-    lines = [f"v {x} {y} {z}" for x, y, z in corners] + [f"f {face}" for face in outline]
-    (folder / "wedge.obj").write_text("\n".join(lines) + "\n")
+    corners = "".join(f"v {x} {y} {z}\n" for x in (0.0, 0.2) for y in (0.0, 0.1) for z in (0.0, 0.1 + x))
+    faces = ("1 3 7 5", "2 6 8 4", "1 5 6 2", "3 4 8 7", "1 2 4 3", "5 7 8 6")
+    (folder / "wedge.obj").write_text(corners + "".join(f"f {face}\n" for face in faces))
     scene = """<mujoco><asset>{look}<mesh name="wedge" file="{objects}/wedge.obj" scale="1 1 0.5"/></asset><worldbody>
     <geom name="table" type="box" size="1 1 0.1"/>
     <body name="wedge" pos="0 0 0.3"><freejoint/><geom name="wedge" type="mesh" mesh="wedge"/>{seen}</body>
@@ -285,22 +277,16 @@ def test_the_layout_is_that_of_mj_get_state(model, spec):
     state = state_of(model, data, int(spec))
     layout = layout_of(model, int(spec), "")
     assert layout.size == len(state)
-    fields = {
-        "TIME": data.time, "QPOS": data.qpos, "QVEL": data.qvel, "ACT": data.act, "WARMSTART": data.qacc_warmstart,
-        "CTRL": data.ctrl, "QFRC_APPLIED": data.qfrc_applied, "XFRC_APPLIED": data.xfrc_applied,
-        "EQ_ACTIVE": data.eq_active, "MOCAP_POS": data.mocap_pos, "MOCAP_QUAT": data.mocap_quat,
-        "USERDATA": data.userdata,
-    }  # fmt: skip
     for name, part in layout.columns.items():
-        if name in fields:
-            np.testing.assert_array_equal(state[part], np.ravel(fields[name]), err_msg=name)
+        field = {"WARMSTART": "qacc_warmstart"}.get(name, name.lower())
+        if hasattr(data, field):
+            np.testing.assert_array_equal(state[part], np.ravel(getattr(data, field)), err_msg=name)
         else:
             assert part.stop == part.start, name
     mocap = layout.mocap(state[None])
-    if "MOCAP_POS" in layout.columns:
+    assert (mocap is None) == ("MOCAP_POS" not in layout.columns)
+    if mocap is not None:
         np.testing.assert_array_equal(mocap[0, 0], [*data.mocap_pos[0], -0.5, 0.5, 0.5, 0.5])
-    else:
-        assert mocap is None
 
 
 @pytest.mark.parametrize(
@@ -316,9 +302,7 @@ def test_the_layout_is_that_of_mj_get_state(model, spec):
 def test_a_spec_by_name(text, names):
     assert parse_spec(text) == np.bitwise_or.reduce([NAMES[name] for name in names])
     for wrong, words in (("qpos|speed", "'speed'"), ("QVEL", "no QPOS"), ("qpos,", "''")):
-        with pytest.raises(InputError, match=words) as raised:
-            parse_spec(wrong)
-        assert raised.value.where == "--state-spec"
+        check_refused(lambda wrong=wrong: parse_spec(wrong), ["--state-spec", words])
 
 
 def test_the_layout_is_found_by_size_where_only_one_fits(model):
@@ -326,17 +310,14 @@ def test_the_layout_is_found_by_size_where_only_one_fits(model):
         layout = layout_of(model, NAMES[name], name)
         assert find_layout(model, "", layout.size, "x").name == name
     check_refused(lambda: find_layout(model, "", 999, "x"), ("FULLPHYSICS", "--state-spec"))
-    with pytest.raises(InputError, match="QPOS 12"):
-        find_layout(model, "PHYSICS", 999, "x")
+    check_refused(lambda: find_layout(model, "PHYSICS", 999, "x"), ["QPOS 12"])
     # A scene at rest has no degree of freedom: QPOS and PHYSICS are both of size zero.
     still = mujoco.MjModel.from_xml_string("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
-    with pytest.raises(InputError, match="PHYSICS and QPOS") as raised:
-        find_layout(still, "", 0, "x")
-    assert raised.value.fix == "give --state-spec"
+    check_refused(lambda: find_layout(still, "", 0, "x"), ["PHYSICS and QPOS", "give --state-spec"])
 
 
-def opened_states(folder, states, kind="npy", scene=RICH, **options):
-    (folder / "scene.xml").write_text(scene)
+def opened_states(folder, states, kind="npy", **options):
+    (folder / "scene.xml").write_text(RICH)
     path = folder / f"states.{kind}"
     if kind == "npy":
         np.save(path, states)
@@ -353,42 +334,28 @@ def opened_states(folder, states, kind="npy", scene=RICH, **options):
 def test_poses_of_states_are_mujocos(model, tmp_path, kind, spec):
     everything = [[shaken(model, 10 * world + frame) for frame in range(STATE_FRAMES)] for world in range(2)]
     states = np.array([[state_of(model, data, int(spec)) for data in row] for row in everything])
-    for world in states:
-        if spec in (STATE.mjSTATE_FULLPHYSICS, STATE.mjSTATE_INTEGRATION):
-            world[:, 0] = 3.0 + 0.1 * np.arange(STATE_FRAMES)
     timed = spec in (STATE.mjSTATE_FULLPHYSICS, STATE.mjSTATE_INTEGRATION)
+    if timed:
+        states[..., 0] = 3.0 + 0.1 * np.arange(STATE_FRAMES)
     motion = opened_states(tmp_path, states, kind, fps=None if timed else 10.0)
     held_mocap = spec == STATE.mjSTATE_INTEGRATION
     assert any("mocap" in warning for warning in motion.warnings) != held_mocap
     np.testing.assert_allclose(motion.time, 0.1 * np.arange(STATE_FRAMES) + (3.0 if timed else 0.0), atol=1e-12)
     poses = np.concatenate([motion.read(range(0, 4)), motion.read(range(4, STATE_FRAMES))])
     np.testing.assert_array_equal(motion.read(range(1, STATE_FRAMES, 3)), poses[1::3])
-    for world, row in enumerate(everything):
-        for frame, data in enumerate(row):
-            mujoco.mj_kinematics(model, data)
-            skip = 0 if held_mocap else 1  # the hand is body 1
-            np.testing.assert_allclose(poses[frame, world, skip:, :3], data.xpos[1 + skip :], atol=1e-12)
-            turn = poses[frame, world, skip:, [6, 3, 4, 5]].T
-            np.testing.assert_allclose(np.abs(np.sum(turn * data.xquat[1 + skip :], axis=1)), 1.0, atol=1e-12)
-    motion.close()
-
-
-def test_a_real_rollout(model, tmp_path):
-    start = np.array([state_of(model, shaken(model, seed), int(SPECS[0])) for seed in range(3)])
-    start[:, 0] = 0.0
-    states, _ = mujoco.rollout.rollout(model, mujoco.MjData(model), start, nstep=STATE_FRAMES)
-    motion = opened_states(tmp_path, states)
-    assert (motion.world_count, len(motion.time)) == (3, STATE_FRAMES)
-    np.testing.assert_allclose(motion.time, 0.002 * np.arange(1, STATE_FRAMES + 1), atol=1e-12)
-    poses = motion.read(range(STATE_FRAMES))
-    np.testing.assert_allclose(poses[:, :, 1, :3], states[:, :, 1:4].swapaxes(0, 1), atol=1e-12)
+    skip = 0 if held_mocap else 1  # the hand is body 1
+    for world, frame in np.ndindex(2, STATE_FRAMES):
+        data = everything[world][frame]
+        mujoco.mj_kinematics(model, data)
+        np.testing.assert_allclose(poses[frame, world, skip:, :3], data.xpos[1 + skip :], atol=1e-12)
+        turn = poses[frame, world, skip:, [6, 3, 4, 5]].T
+        np.testing.assert_allclose(np.abs(np.sum(turn * data.xquat[1 + skip :], axis=1)), 1.0, atol=1e-12)
     motion.close()
 
 
 def plain_states(worlds=2):
     model = mujoco.MjModel.from_xml_string(RICH)
-    size = mujoco.mj_stateSize(model, int(SPECS[0]))
-    states = np.zeros((worlds, STATE_FRAMES, size))
+    states = np.zeros((worlds, STATE_FRAMES, mujoco.mj_stateSize(model, int(SPECS[0]))))
     states[..., 0] = 0.1 * np.arange(STATE_FRAMES)
     states[..., 4] = states[..., 8] = 1.0  # w of the free and of the ball joint
     return states
@@ -397,8 +364,10 @@ def plain_states(worlds=2):
 @pytest.mark.parametrize("dtype", [">f8", "<f4", ">f4"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_other_number_types_and_orders(tmp_path, dtype, order):
-    expected = opened_states(tmp_path, plain_states()).read(range(STATE_FRAMES))
-    found = opened_states(tmp_path, np.array(plain_states(), dtype, order=order)).read(range(STATE_FRAMES))
+    expected, found = (
+        opened_states(tmp_path, states).read(range(STATE_FRAMES))
+        for states in (plain_states(), np.array(plain_states(), dtype, order=order))
+    )
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
@@ -409,14 +378,8 @@ def test_clocks_that_differ_count_from_the_first_frame(tmp_path):
     assert any("clocks differ" in warning for warning in motion.warnings)
     np.testing.assert_allclose(motion.time, 0.1 * np.arange(STATE_FRAMES), atol=1e-12)
     motion.read(range(STATE_FRAMES))
-    states = plain_states()
     states[1, 5:, 0] += 0.01
-    motion = opened_states(tmp_path, states)
-    motion.read(range(0, 5))
-    with pytest.raises(InputError, match="times differ") as raised:
-        motion.read(range(4, 8))
-    assert raised.value.where.endswith("[1], frame 5")
-    assert "--fps" in raised.value.fix
+    opened_states(tmp_path, states).read(range(0, 5))
     opened_states(tmp_path, states, fps=10.0).read(range(STATE_FRAMES))
 
 
@@ -425,6 +388,7 @@ def test_clocks_that_differ_count_from_the_first_frame(tmp_path):
     [
         (lambda s: s[0, 4, :1].fill(np.nan), {}, ("time is nan", "[0], frame 4")),
         (lambda s: s[0, 4, :1].fill(0.0), {}, ("decreases", "[0], frame 4")),
+        (lambda s: s[1, 5:, :1].__iadd__(0.01), {}, ("times differ", "[1], frame 5", "--fps")),
         (lambda s: s[1, 3, 8:9].fill(1.1), {}, ("norm 1.1", "[1], frame 3", "'ball'")),
         (lambda s: s[1, 3, 1:2].fill(np.inf), {}, ("qpos[0] is inf", "[1], frame 3", "'free'")),
         (lambda s: None, {"state_spec": "INTEGRATION"}, ("and INTEGRATION of this scene",)),

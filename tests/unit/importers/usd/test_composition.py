@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdUtils
 
+import collidecli
 from collidecli.importers.usd.stage import _parse
 from collidecli.scene.filters import allowed_pairs
 from tests.support.usd_scenes import (
@@ -498,3 +499,9 @@ def test_a_broken_reference_in_a_variant_that_is_not_selected(tmp_path):
 def test_refused_by_name(tmp_path, capfd, variants, said):
     text = sphere("s") if "no variants" in said[0] else GRIPPER
     check_refused(lambda: load(tmp_path, text, variants=variants), said, capfd)
+
+
+def test_from_python(tmp_path):
+    builder = collidecli.ModelBuilder()
+    builder.add_usd(write_usda(tmp_path, GRIPPER), variants=["/robot:tool=drill"])
+    assert "/robot/drill" in builder.finalize().shapes.path
