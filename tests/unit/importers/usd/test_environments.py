@@ -171,30 +171,27 @@ def physics_scene_in_each(layer):
         scene.specifier, scene.typeName = Sdf.SpecifierDef, "PhysicsScene"
 
 
+def numbered(layer):
+    """Stages that Kit saves number the articulations of Newton, another number in each environment."""
+    for k in range(COUNT):
+        name, kind = "physics:newton:articulation_index", Sdf.ValueTypeNames.UInt
+        robot = Sdf.CreatePrimInLayer(layer, env(k, "/Robot"))
+        Sdf.AttributeSpec(robot, name, kind, declaresCustom=True).default = k
+
+
+@pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize(
     ("change", "templates"),
     [
+        (numbered, [0] * COUNT),
         (same_in_two, [0, 1, 0, 1, 0]),
         (another_group, [0, 0, 0, 1, 0]),
         (collection_by_expression, list(range(COUNT))),
         (physics_scene_in_each, list(range(COUNT))),
     ],
 )
-def test_templates(tmp_path, stage_of, change, templates):
-    assert load(tmp_path, stage_of(change))[1].world_template.tolist() == templates
-
-
-@pytest.mark.parametrize("how", HOW)
-def test_a_simulators_numbers_of_its_robots_are_no_difference(tmp_path, stage_of, how):
-    """Stages that Kit saves number the articulations of Newton, another number in each environment."""
-
-    def numbered(layer):
-        for k in range(COUNT):
-            spec = Sdf.CreatePrimInLayer(layer, env(k, "/Robot"))
-            name = "physics:newton:articulation_index"
-            Sdf.AttributeSpec(spec, name, Sdf.ValueTypeNames.UInt, declaresCustom=True).default = k
-
-    assert load(tmp_path, stage_of(numbered, how))[1].world_template.tolist() == [0] * COUNT
+def test_templates(tmp_path, stage_of, change, templates, how):
+    assert load(tmp_path, stage_of(change, how))[1].world_template.tolist() == templates
 
 
 @pytest.mark.parametrize("how", HOW)

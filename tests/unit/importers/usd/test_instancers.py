@@ -1,5 +1,7 @@
 """Point instancers against pxr's own transforms and plain scenes, and clouds of points with a collision API."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -16,10 +18,10 @@ from tests.support.usd_scenes import (
     at,
     check_corners,
     check_refused,
-    check_same_contacts,
     instance_matrices,
     load,
     moving,
+    placed,
     sphere,
     world_corners,
     write_usda,
@@ -46,6 +48,13 @@ HALF = "quath[] orientations = [(1, 0, 0, 0), (0.5, 0.5, 0.5, 0.5), (0.7071, 0, 
 SINGLE = "quatf[] orientationsf = [(1, 0, 0, 0), (0.5, -0.5, 0.5, 0.5), (0.8, 0, 0.6, 0), (0.28, 0.96, 0, 0)]"
 
 
+def check_instances(folder, model, poses=(None,), codes=(0,), root="/i"):
+    """The cubes stand where pxr puts the instances, with poses [frames, 1, B, 7] of the bodies at time codes."""
+    for pose, code in zip(poses, codes, strict=True):
+        for k, matrix in enumerate(instance_matrices(folder / "s.usda", root, code)):
+            check_corners(world_corners(model, f"{root}/instances/a_{k}", None if pose is None else pose[0]), matrix)
+
+
 @pytest.mark.parametrize("orientation", ["", HALF, SINGLE, HALF + "\n" + SINGLE])
 @pytest.mark.parametrize("scales", ["", "float3[] scales = [(1, 1, 1), (2, 2, 2), (1, 2, 3), (-1, 1, 0.5)]"])
 def test_shapes_stand_where_pxr_puts_the_instances(tmp_path, orientation, scales):
@@ -53,8 +62,7 @@ def test_shapes_stand_where_pxr_puts_the_instances(tmp_path, orientation, scales
     text = instancer(f"{SPREAD}\n{orientation}\n{scales}\n{TILT}", cube("a", TILT if not scales else ""))
     _, model = load(tmp_path, text)
     assert model.shapes.path == tuple(f"/i/instances/a_{k}" for k in range(4))
-    for k, matrix in enumerate(instance_matrices(tmp_path / "s.usda", "/i", 0)):
-        check_corners(world_corners(model, f"/i/instances/a_{k}"), matrix)
+    check_instances(tmp_path, model)
 
 
 def test_each_instance_has_its_prototype_and_its_number_or_id(tmp_path):
@@ -105,8 +113,7 @@ def test_prototypes_elsewhere(tmp_path, where):
     scene, model = load(tmp_path, text)
     itself = ("/p/a",) if where == "def" else ()
     assert model.shapes.path == (*itself, *(f"/i/instances/a_{k}" for k in range(4)))
-    said = "</i/protos/left_out>: left out: below a PointInstancer, and in none of its prototypes"
-    assert scene.warnings == (said,)
+    assert scene.warnings == ("</i/protos/left_out>: left out: below a PointInstancer, and in none of its prototypes",)
 
 
 MOVING = """
@@ -127,10 +134,7 @@ def test_time_samples_move_instances_as_pxr_does(tmp_path, apis, rate):
     assert model.bodies.path == ("/o", "/i/instances/a_0", "/i/instances/a_1")
     motion = scene.motion(model)
     np.testing.assert_allclose(motion.time * rate, [0, 5, 10, 13, 20])
-    poses = motion.read(range(5))
-    for frame, code in enumerate((0, 5, 10, 13, 20)):
-        for k, matrix in enumerate(instance_matrices(tmp_path / "s.usda", "/i", code)):
-            check_corners(world_corners(model, f"/i/instances/a_{k}", poses[frame, 0]), matrix)
+    check_instances(tmp_path, model, motion.read(range(5)), (0, 5, 10, 13, 20))
 
 
 def test_the_prototype_root_has_motion_and_a_reset_of_its_own(tmp_path):
@@ -138,11 +142,7 @@ def test_the_prototype_root_has_motion_and_a_reset_of_its_own(tmp_path):
     own = "float xformOp:rotateX.timeSamples = {0: 0, 6: 80}\ndouble3 xformOp:translate = (0, 3, 0)\n"
     own += 'uniform token[] xformOpOrder = ["!resetXformStack!", "xformOp:translate", "xformOp:rotateX"]'
     scene, model = load(tmp_path, instancer(f"{SPREAD}\n{SINGLE}\n{TILT}", cube("a", own)))
-    motion = scene.motion(model)
-    poses = motion.read(range(2))
-    for frame, code in enumerate((0, 6)):
-        for k, matrix in enumerate(instance_matrices(tmp_path / "s.usda", "/i", code)):
-            check_corners(world_corners(model, f"/i/instances/a_{k}", poses[frame, 0]), matrix)
+    check_instances(tmp_path, model, scene.motion(model).read(range(2)), (0, 6))
 
 
 def test_nested_instancers(tmp_path):
@@ -172,8 +172,7 @@ def test_instancers_in_instances(tmp_path, holder):
     _, model = load(tmp_path, text)
     assert model.shapes.path == tuple(f"/r{k}/i/instances/a_{j}" for k in (0, 1) for j in range(4))
     for k in (0, 1):
-        for j, matrix in enumerate(instance_matrices(tmp_path / "s.usda", f"/r{k}/i", 0)):
-            check_corners(world_corners(model, f"/r{k}/i/instances/a_{j}"), matrix)
+        check_instances(tmp_path, model, root=f"/r{k}/i")
 
 
 BODY_B = f'def Xform "b" {BODY} {{\n'
@@ -296,21 +295,6 @@ def test_material_and_attributes_of_the_prototype(tmp_path):
         np.testing.assert_array_equal(model.shapes.margin, [margin] * 4)
 
 
-def test_same_contacts_as_the_scene_written_out(tmp_path):
-    """Boxes and spheres dropped on a ground, from an instancer and as prims of their own."""
-    places = [(0, 0, 0.9), (1.5, 0, 0.95), (0.2, 0.1, 2.5), (5, 5, 1)]
-    ground = 'def Plane "g" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n}\n'
-    inside = f"point3f[] positions = {places}\nquatf[] orientationsf = {[(0.8, 0, 0, 0.6)] * 4}"
-    two = cube("a", apis=BOTH) + sphere("b", "double radius = 0.7")
-    ours = load(tmp_path, ground + instancer(inside, two, "<protos/a>, <protos/b>", (0, 1, 0, 1)), name="ours.usda")
-    order = 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient"]'
-    plain = ""
-    for k, p in enumerate(places):
-        place = f"float3 xformOp:translate = {p}\nquatf xformOp:orient = (0.8, 0, 0, 0.6)\n{order}"
-        plain += cube(f"a_{k}", place, BOTH) if k % 2 == 0 else sphere(f"b_{k}", place + "\ndouble radius = 0.7")
-    check_same_contacts(ours, load(tmp_path, ground + plain, name="plain.usda"))
-
-
 HUGE = "point3f[] positions = [(0, 0, 0), (1, 0, 0), (2, 0, 0), (nan, 0, 0)]"
 NESTED = (
     f'def PointInstancer "i" {{\n{SPREAD}\nint[] protoIndices = [0, 0, 0, 0]\nrel prototypes = </x>\n{cube("a")}}}\n'
@@ -360,16 +344,12 @@ def test_too_many_instances_and_a_scale_that_changes_are_refused(tmp_path, monke
 
 # Points with a collision API: a point cloud, each point a sphere of half its width.
 
-PLACED = 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ", "xformOp:scale"]\n'
-
 
 def cloud(name, points, widths, more="", apis=BOTH, place=((0, 0, 0), (0, 0, 0), (1, 1, 1))):
     listed = ", ".join(f"({x!r}, {y!r}, {z!r})" for x, y, z in np.asarray(points, np.float32).tolist())
-    of_prim = "point3f[] points = [" + listed + "]\n"
-    of_prim += "" if widths is None else f"float[] widths = {[float(width) for width in widths]}\n"
-    translate, rotate, scale = place
-    of_prim += f"double3 xformOp:translate = {translate}\nfloat3 xformOp:rotateXYZ = {rotate}\n"
-    return f'def Points "{name}" {apis} {{\n{of_prim}float3 xformOp:scale = {scale}\n{PLACED}{more}\n}}\n'
+    listed = f"point3f[] points = [{listed}]\n"
+    listed += "" if widths is None else f"float[] widths = {[float(width) for width in widths]}\n"
+    return f'def Points "{name}" {apis} {{\n{listed}{placed(*place)}{more}\n}}\n'
 
 
 @pytest.mark.parametrize("apis", [BOTH, COLLIDER], ids=["body", "static"])
@@ -396,33 +376,20 @@ def test_each_point_is_a_sphere_at_its_place_in_the_world(tmp_path, apis, mirror
 
 def test_points_of_one_cloud_do_not_touch_and_those_of_two_do(tmp_path):
     """Also of static clouds where static shapes may touch, and of clouds of more points than a listed body has."""
-    rng = np.random.default_rng(1)
-    points = [rng.uniform(-0.5, 0.5, (count, 3)) for count in (90, 20, 70)]
-    text = cloud("a", points[0], [0.2], apis=COLLIDER) + cloud("b", points[1], [0.2], apis=COLLIDER)
-    text += cloud("c", points[2], [0.2])
+    points = np.random.default_rng(1).uniform(-0.5, 0.5, (90, 3))
+    text = cloud("a", points, [0.2], apis=COLLIDER) + cloud("b", points[:20], [0.2], apis=COLLIDER)
     builder = collidecli.ModelBuilder()
-    builder.add_usd(write_usda(tmp_path, text))
-    builder.default_gap = 0.0
-    for static_pairs in (False, True):
-        model = builder.finalize(static_pairs=static_pairs)
-        contacts = collidecli.collide(model, device="cpu")
-        found = {}
-        for a, b, distance in zip(contacts.shape0, contacts.shape1, contacts.distance, strict=True):
-            found[model.shapes.path[a], model.shapes.path[b]] = distance
-        meant = {}
-        for (first, one), (second, two) in [(("a", 0), ("b", 1)), (("a", 0), ("c", 2)), (("b", 1), ("c", 2))]:
-            if static_pairs or second == "c":
-                apart = np.linalg.norm(points[one][:, None] - points[two], axis=2) - 0.2
-                for i, j in np.argwhere(apart < 0.0):
-                    meant[tuple(sorted((f"/{first}#{i}", f"/{second}#{j}")))] = apart[i, j]
-        found = {tuple(sorted(pair)): distance for pair, distance in found.items()}
-        assert {pair for pair, distance in meant.items() if distance < -1e-6} <= set(found) <= set(meant)
-        assert all(found[pair] == pytest.approx(meant[pair], abs=1e-6) for pair in found)
+    builder.add_usd(write_usda(tmp_path, text + cloud("c", points[:70], [0.2])))
     # In copied worlds clouds stay apart from each other.
     whole = collidecli.ModelBuilder()
     whole.add_world(builder, count=2)
-    copied = collidecli.collide(whole.finalize(static_pairs=True), device="cpu")
-    assert len(copied.cell(0, 1).distance) == len(copied.cell(0, 0).distance) == len(contacts.distance)
+    moving = {"/a /c": 90 * 70, "/b /c": 20 * 70}
+    for each in (builder, whole):
+        for static_pairs, expected in ((False, moving), (True, {**moving, "/a /b": 90 * 20})):
+            model = each.finalize(static_pairs=static_pairs)
+            names = [path.partition("#")[0] for path in model.shapes.path]
+            found = Counter(" ".join(sorted((names[a], names[b]))) for a, b in allowed_pairs(model, 0))
+            assert found == expected
 
 
 def test_the_rule_of_a_static_cloud_has_a_name_and_disabled_points_are_left_out(tmp_path):
