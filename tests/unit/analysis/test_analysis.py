@@ -112,27 +112,21 @@ FRAMES, WORLDS = 11, 3
 SHAPES = 5
 
 
-@pytest.fixture(scope="module")
-def block():
-    return made_up_block(small_model(WORLDS), FRAMES, contacts_per_cell=9)
-
-
-@pytest.fixture(scope="module")
-def rows(block):
-    """(cell, shape0, shape1, distance) of each contact."""
-    cell = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
-    columns = (cell, *(block.columns[name] for name in ("shape0", "shape1", "distance")))
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+BLOCK = made_up_block(small_model(WORLDS), FRAMES, contacts_per_cell=9)
+CELL = np.repeat(np.arange(len(BLOCK.cell_counts)), BLOCK.cell_counts)
+COLUMNS = (CELL, *(BLOCK.columns[name] for name in ("shape0", "shape1", "distance")))
+ROWS = list(zip(*(column.tolist() for column in COLUMNS), strict=True))
+"""(cell, shape0, shape1, distance) of each contact."""
 
 
 @pytest.mark.parametrize("cells", [1, 4, 1000])
-def test_touches_frames_and_pairs_do_not_depend_on_blocks(block, rows, cells):
+def test_touches_frames_and_pairs_do_not_depend_on_blocks(cells):
     found, sums, none = [], FrameSums(FRAMES, WORLDS), np.zeros(0, np.int64)
     pairs = PairTotals(none, none, none, none, none, none.astype(float), none)
-    keys = np.unique([row[1] * SHAPES + row[2] for row in rows])[1::2]
+    keys = np.unique([row[1] * SHAPES + row[2] for row in ROWS])[1::2]
     bin_of = time_bins(FRAMES, 4)
     held = PairMap(keys, bin_of, WORLDS, SHAPES)
-    for part in split(block, cells):
+    for part in split(BLOCK, cells):
         sums.add(part)
         touches = touches_of(part)
         held.add(touches)
@@ -144,23 +138,23 @@ def test_touches_frames_and_pairs_do_not_depend_on_blocks(block, rows, cells):
             key = (int(touches.cell[n]), int(touches.shape0[n]), int(touches.shape1[n]))
             found.append((*key, int(touches.contact_count[n]), float(touches.distance[n])))
     expected = {}
-    for cell, shape0, shape1, distance in rows:
+    for cell, shape0, shape1, distance in ROWS:
         expected.setdefault((cell, shape0, shape1), []).append(distance)
     assert found == [(*key, len(some), min(some)) for key, some in expected.items()]
     for frame in range(FRAMES):
-        here = [row[3] for row in rows if row[0] // WORLDS == frame]
+        here = [row[3] for row in ROWS if row[0] // WORLDS == frame]
         wanted = (len(here), sum(distance < 0.0 for distance in here), min(here, default=np.inf))
         assert (sums.contacts[frame], sums.penetrating[frame], sums.least[frame]) == wanted
     assert (np.diff(pairs.key) > 0).all()
-    assert set(pairs.key.tolist()) == {row[1] * SHAPES + row[2] for row in rows}
+    assert set(pairs.key.tolist()) == {row[1] * SHAPES + row[2] for row in ROWS}
     for n, key in enumerate(pairs.key.tolist()):
-        here = [row for row in rows if row[1] * SHAPES + row[2] == key]
+        here = [row for row in ROWS if row[1] * SHAPES + row[2] == key]
         cells_of, least = [row[0] for row in here], min(row[3] for row in here)
         assert (pairs.contacts[n], pairs.touches[n]) == (len(here), len(set(cells_of)))
         assert (pairs.first[n], pairs.last[n]) == (min(cells_of), max(cells_of))
         assert (pairs.least[n], pairs.at[n]) == (least, min(row[0] for row in here if row[3] == least))
     for (n, key), b in product(enumerate(keys.tolist()), range(bin_of[-1] + 1)):
-        here = [row[3] for row in rows if row[1] * SHAPES + row[2] == key and bin_of[row[0] // WORLDS] == b]
+        here = [row[3] for row in ROWS if row[1] * SHAPES + row[2] == key and bin_of[row[0] // WORLDS] == b]
         assert (held.contacts[n, b], held.least[n, b]) == (len(here), min(here, default=np.inf))
 
 

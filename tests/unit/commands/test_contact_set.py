@@ -19,15 +19,12 @@ from tests.support import meshes
 from tests.support.contact_sets import Touch, intervals, made_up, ordered
 from tests.unit.analysis.test_analysis import EYE, PLANE, TURNED, box, shape, sphere, two_shapes
 
-
-@pytest.fixture(scope="module")
-def edited():
-    return made_up(frames=7, worlds=3)
+EDITED = made_up(frames=7, worlds=3)
 
 
 @pytest.fixture(scope="module")
-def path(edited, tmp_path_factory) -> str:
-    return edited.write(tmp_path_factory.mktemp("set") / "a.h5")
+def path(tmp_path_factory) -> str:
+    return EDITED.write(tmp_path_factory.mktemp("set") / "a.h5")
 
 
 @pytest.fixture
@@ -36,61 +33,58 @@ def contacts(path):
         yield contacts
 
 
-def rows_of(edited) -> list[Touch]:
-    columns = [edited.columns[name].tolist() for name in ("shape0", "shape1", "distance")]
-    rows = zip(edited.cell.tolist(), *columns, strict=True)
-    return [Touch(*divmod(cell, edited.worlds), *row) for cell, *row in rows]
+COLUMNS = (EDITED.columns[name].tolist() for name in ("shape0", "shape1", "distance"))
+ROWS = [Touch(*divmod(cell, 3), *row) for cell, *row in zip(EDITED.cell.tolist(), *COLUMNS, strict=True)]
 
 
-def test_a_set_is_opened_and_iterated_over(contacts, edited, path):
+def test_a_set_is_opened_and_iterated_over(contacts, path):
     with collidecli.open_contacts(path) as opened:
         assert type(opened) is collidecli.ContactSet
     with pytest.raises(InputError, match="is closed"):
         opened.column("distance")
-    assert repr(contacts) == f"<ContactSet {path} contacts={len(edited.cell)} frames=7 worlds=3>"
+    assert repr(contacts) == f"<ContactSet {path} contacts={len(EDITED.cell)} frames=7 worlds=3>"
     with pytest.raises(InputError, match=r"(?s)no column 'depth'.*distance, normal"):
         contacts.column("depth")
-    assert sum(block.contact_count for block in contacts) == len(edited.cell)
+    assert sum(block.contact_count for block in contacts) == len(EDITED.cell)
     some = list(contacts.blocks(max_rows=4, first=5, last=11))
     assert sum(len(block.cell_counts) for block in some) == 6
     assert some[0].first_cell == 5
-    assert sum(block.contact_count for block in some) == ((edited.cell >= 5) & (edited.cell < 11)).sum()
+    assert sum(block.contact_count for block in some) == ((EDITED.cell >= 5) & (EDITED.cell < 11)).sum()
 
 
-def test_columns_are_attributes(contacts, edited):
+def test_columns_are_attributes(contacts):
     whole = contacts.cells(0, contacts.cell_count)
     for column in RIGID_COLUMNS:
         np.testing.assert_array_equal(getattr(whole, column.name), contacts.column(column.name))
         assert getattr(type(whole), column.name).__doc__.startswith(("int32[n", "float32", "uint8[n"))
     depth = [max(0.0, -distance) for distance in contacts.column("distance").tolist()]
     assert (whole.depth.dtype, whole.depth.tolist(), max(depth) > 0.0) == (np.float32, depth, True)
-    assert whole.cell.tolist() == sorted(edited.cell.tolist())
+    assert whole.cell.tolist() == sorted(EDITED.cell.tolist())
     frame, world = 2, 1
     alone = contacts.cell(frame, world)
-    assert alone.cell.tolist() == [frame * 3 + world] * (edited.cell == frame * 3 + world).sum()
+    assert alone.cell.tolist() == [frame * 3 + world] * (EDITED.cell == frame * 3 + world).sum()
     with pytest.raises(KeyError, match="normal"):
         _ = next(contacts.blocks(names=("shape0",))).normal
 
 
-def test_pairs_are_counted(contacts, edited):
+def test_pairs_are_counted(contacts):
     pairs = contacts.pairs()
-    rows = rows_of(edited)
-    expected = {(row.shape0, row.shape1) for row in rows}
+    expected = {(row.shape0, row.shape1) for row in ROWS}
     assert set(zip(pairs["row0"].tolist(), pairs["row1"].tolist(), strict=True)) == expected
     assert pairs.row_count == len(expected) > 5
     assert (np.diff(pairs["contacts"]) <= 0).all()
     for n, pair in enumerate(zip(pairs["row0"], pairs["row1"], strict=True)):
-        of = [row for row in rows if (row.shape0, row.shape1) == pair]
+        of = [row for row in ROWS if (row.shape0, row.shape1) == pair]
         least = np.float32(min(row.distance for row in of))
         found = tuple(pairs[name][n] for name in ("contacts", "cells", "least_distance", "shape0", "shape1"))
         cells = len({(row.frame, row.world) for row in of})
-        assert found == (len(of), cells, least, *(edited.path[row] for row in pair))
+        assert found == (len(of), cells, least, *(EDITED.path[row] for row in pair))
 
 
-def test_events_are_those_of_plain_python(contacts, edited):
+def test_events_are_those_of_plain_python(contacts):
     events = contacts.events(merge_gap=1, threshold=0.01)
-    times, name_of = edited.time.tolist(), edited.path.__getitem__
-    expected = intervals(rows_of(edited), range(7), times, lambda last, next: next - last <= 2, name_of, 0.01)
+    times, name_of = EDITED.time.tolist(), EDITED.path.__getitem__
+    expected = intervals(ROWS, range(7), times, lambda last, next: next - last <= 2, name_of, 0.01)
     found = events.to_pandas().to_dict("records")
     for row in found:
         row["end_time"] = row["end_time"] if row["end_known"] else None
@@ -152,23 +146,23 @@ def test_export_is_that_of_the_command(contacts, tmp_path):
 
 
 @pytest.mark.parametrize("frames", [slice(None), slice(1, 6, 2), slice(3, 4)])
-def test_frames_of_data(contacts, edited, frames):
-    order = np.lexsort((*[edited.columns[n] for n in ("feature1", "feature0", "shape1", "shape0")], edited.cell))
-    order = order[np.isin(edited.cell[order] // 3, range(7)[frames])]
+def test_frames_of_data(contacts, frames):
+    order = np.lexsort((*[EDITED.columns[n] for n in ("feature1", "feature0", "shape1", "shape0")], EDITED.cell))
+    order = order[np.isin(EDITED.cell[order] // 3, range(7)[frames])]
     table, data = contacts.to_pandas(frames), contacts.to_xarray(frames)
-    cell = edited.cell[order]
+    cell = EDITED.cell[order]
     assert len(table) == data.sizes["contact"] == len(cell)
-    for name, values in (("frame", cell // 3), ("world", cell % 3), ("time", edited.time[cell // 3])):
+    for name, values in (("frame", cell // 3), ("world", cell % 3), ("time", EDITED.time[cell // 3])):
         assert table[name].tolist() == data[name].to_numpy().tolist() == values.tolist()
-    words = {"kind": ("point", "edge", "face", "patch"), "shape0": edited.path, "shape1": edited.path}
-    for name, values in edited.columns.items():
+    words = {"kind": ("point", "edge", "face", "patch"), "shape0": EDITED.path, "shape1": EDITED.path}
+    for name, values in EDITED.columns.items():
         values = values[order]
         np.testing.assert_array_equal(data[name], values)
         assert data[name].dtype == values.dtype
         held = table[name] if values.ndim == 1 else table[[f"{name}_{axis}" for axis in "xyz"]]
         np.testing.assert_array_equal(held, [words[name][row] for row in values] if name in words else values)
     assert data["distance"].attrs["units"] == "m"
-    assert data["shape_path"].to_numpy().tolist() == edited.path
+    assert data["shape_path"].to_numpy().tolist() == EDITED.path
 
 
 def test_a_package_that_is_not_there_is_named(contacts, monkeypatch):
@@ -181,9 +175,9 @@ def test_a_package_that_is_not_there_is_named(contacts, monkeypatch):
         contacts.pairs().to_pandas()
 
 
-def test_a_notebook_shows_a_table_with_escaped_texts(edited, tmp_path):
+def test_a_notebook_shows_a_table_with_escaped_texts(tmp_path):
     path = tmp_path / "<b>.h5"
-    edited.write(path)
+    EDITED.write(path)
     with h5py.File(path, "r+") as file:
         file.attrs["scene"] = "<script>alert(1)</script>"
     with collidecli.ContactSet.open(path) as contacts:

@@ -48,16 +48,6 @@ SCENE = """<mujoco>
 """
 
 
-@pytest.fixture(scope="module")
-def body_q() -> np.ndarray:
-    """float64[5, 2, 3, 7]: bodies close to each other and to the floor; quaternions off the unit by 1e-4."""
-    rng = np.random.default_rng(0)
-    poses = np.concatenate([rng.uniform(0.0, 1.0, (5, 2, 3, 3)), rng.normal(size=(5, 2, 3, 4))], axis=-1)
-    poses[..., 3:] /= np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
-    poses[..., 3:] *= 1.0 + 1e-4
-    return poses
-
-
 def test_examples_and_public_names():
     tried = doctest.testmod(collidecli)
     assert (tried.attempted > 5, tried.failed) == (True, 0)
@@ -76,8 +66,12 @@ def test_importing_the_package_alone_is_light_and_it_is_a_program():
 
 
 @pytest.mark.parametrize("float_type", ["float32", "float64"])
-def test_same_contacts_as_the_file_of_a_run(tmp_path, body_q, float_type):
-    poses, builder = body_q.astype(float_type), ModelBuilder()
+def test_same_contacts_as_the_file_of_a_run(tmp_path, float_type):
+    """Bodies are close to each other and to the floor; quaternions are off the unit by 1e-4."""
+    rng, builder = np.random.default_rng(0), ModelBuilder()
+    poses = np.concatenate([rng.uniform(0.0, 1.0, (5, 2, 3, 3)), rng.normal(size=(5, 2, 3, 4))], axis=-1)
+    poses[..., 3:] *= (1.0 + 1e-4) / np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
+    poses = poses.astype(float_type)
     write_poses(tmp_path / "motion.h5", poses, "abc")
     (tmp_path / "scene.xml").write_text(SCENE)
     builder.add_mjcf(tmp_path / "scene.xml")

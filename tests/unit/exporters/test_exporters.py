@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 import mujoco
@@ -17,22 +18,51 @@ from collidecli.commands.run import RunRequest, run
 from collidecli.errors import InputError
 from collidecli.exporters import layouts
 from collidecli.exporters.arrays import Array, ContactRows, Layout, held, write_npz
-from collidecli.exporters.selection import SelectedContacts
+from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items
 from collidecli.scene.options import ContactOptions
 from collidecli.storage import flat_tables
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import TableColumn, csv_table, parquet_table
 from collidecli.storage.trajectory_files import TrajectoryWriter
-from tests.support.contact_sets import made_up, pair_margin, small_model
-from tests.unit.exporters.conftest import FRAMES, WORLDS
+from tests.support.contact_sets import made_up, made_up_block, pair_margin, small_model, write_contact_set
 
+FRAMES, WORLDS = 7, 3
+BLOCK = made_up_block(small_model(WORLDS, forced=True), FRAMES)
 SHAPE_BODY = np.array([-1, 0, 1, 2, 3])
 ALL = [getattr(layouts, f"{name}_layout") for name in ("columns", "dart", "genesis", "newton", "raisim")]
 
 
+@pytest.fixture(scope="module")
+def contacts(tmp_path_factory) -> Iterator[ContactSet]:
+    path = tmp_path_factory.mktemp("exports") / "set.h5"
+    write_contact_set(path, small_model(WORLDS, forced=True), BLOCK)
+    with ContactSet.open(path) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def select(contacts):
+    """select(frames, worlds, include, exclude): some of the set."""
+
+    def made(frames: range = range(FRAMES), worlds=(), include=(), exclude=()) -> SelectedContacts:
+        kept = kept_items(contacts, include, exclude)
+        return SelectedContacts(contacts, frames, chosen_worlds(worlds, contacts), kept)
+
+    return made
+
+
+def made(layout: Layout) -> dict[str, np.ndarray]:
+    """Every array of a layout, its pieces put together."""
+    found = {}
+    for array in layout.arrays:
+        found[array.name] = np.concatenate([*array.pieces(), np.zeros((0, *array.shape[1:]), array.dtype)])
+        assert (found[array.name].shape, found[array.name].dtype) == (array.shape, array.dtype), array.name
+    return found
+
+
 @pytest.mark.parametrize("layout", ALL, ids=lambda layout: layout.__name__)
-def test_npz_reads_back(layout, select, made, block, contacts, tmp_path):
+def test_npz_reads_back(layout, select, contacts, tmp_path):
     """numpy.load, which takes no pickles, gives the arrays; written again the file has the same bytes."""
     picked = select(range(1, 6, 2), (0, 2))
     for name in ("a.npz", "b.npz"):
@@ -52,32 +82,32 @@ def test_npz_reads_back(layout, select, made, block, contacts, tmp_path):
         assert np.diff(file["cell_start"]).tolist() == counts.tolist()
     if layout is layouts.columns_layout:
         found = made(layout(select()))
-        for name, values in block.columns.items():
+        for name, values in BLOCK.columns.items():
             assert np.array_equal(found[name], values), name
             assert found[name].dtype == values.dtype
         assert found["shape_path"].tolist() == list(contacts.shapes.path)
 
 
-def test_newtons_separation_and_surfaces(select, made, block):
+def test_newtons_separation_and_surfaces(select):
     """dot(normal, point1 - point0) - margins is the distance, with the world points; here the points are in bodies."""
     model = small_model(WORLDS, forced=True)
     layout = layouts.newton_layout(select())
     found = made(layout)
     for theirs, ours in (("point0", "offset0"), ("point1", "offset1"), ("normal", "normal")):
-        assert np.array_equal(found[f"rigid_contact_{theirs}"], block.columns[ours])
+        assert np.array_equal(found[f"rigid_contact_{theirs}"], BLOCK.columns[ours])
     margins = found["rigid_contact_margin0"].astype(float) + found["rigid_contact_margin1"]
-    pairs = zip(block.columns["shape0"], block.columns["shape1"], strict=True)
+    pairs = zip(BLOCK.columns["shape0"], BLOCK.columns["shape1"], strict=True)
     assert np.allclose(margins, [pair_margin(model, int(a), int(b)) for a, b in pairs], rtol=1e-6)
-    way = block.columns["point1"] - block.columns["point0"]
-    separation = np.einsum("ni,ni->n", way, block.columns["normal"].astype(float)) - margins
-    assert np.allclose(separation, block.columns["distance"], atol=1e-6)
-    assert found["rigid_contact_count"].tolist() == block.cell_counts.reshape(FRAMES, WORLDS).tolist()
+    way = BLOCK.columns["point1"] - BLOCK.columns["point0"]
+    separation = np.einsum("ni,ni->n", way, BLOCK.columns["normal"].astype(float)) - margins
+    assert np.allclose(separation, BLOCK.columns["distance"], atol=1e-6)
+    assert found["rigid_contact_count"].tolist() == BLOCK.cell_counts.reshape(FRAMES, WORLDS).tolist()
     assert found["shape_body"].tolist() == SHAPE_BODY.tolist()
     assert any("rigid_contact_offset0" in text for text in layout.left_out)
     assert "rigid_contact_offset0" not in found
 
 
-def test_newtons_offsets_without_margins_and_friction_without_surfaces(tmp_path, made):
+def test_newtons_offsets_without_margins_and_friction_without_surfaces(tmp_path):
     edited = made_up()
     edited.margin[:] = 0.0
     with ContactSet.open(edited.write(tmp_path / "a.h5")) as contacts:
@@ -93,18 +123,18 @@ def test_newtons_offsets_without_margins_and_friction_without_surfaces(tmp_path,
         assert (found[name].any(), found[name].shape) == (False, (picked.contact_count, 3))
 
 
-def test_genesis(select, made, block, contacts):
+def test_genesis(select, contacts):
     layout = layouts.genesis_layout(select())
     found = made(layout)
     for name, expected in (
-        ("penetration", -block.columns["distance"]),
-        ("normal", -block.columns["normal"]),  # from B to A
-        ("geom_a", block.columns["shape0"]),
-        ("link_b", SHAPE_BODY[block.columns["shape1"]]),
+        ("penetration", -BLOCK.columns["distance"]),
+        ("normal", -BLOCK.columns["normal"]),  # from B to A
+        ("geom_a", BLOCK.columns["shape0"]),
+        ("link_b", SHAPE_BODY[BLOCK.columns["shape1"]]),
     ):
         assert np.array_equal(found[name], expected), name
     # In the middle: as far from one witness point as from the other, and on the line between them.
-    one, other = (found["pos"] - block.columns[name] for name in ("point0", "point1"))
+    one, other = (found["pos"] - BLOCK.columns[name] for name in ("point0", "point1"))
     assert np.allclose(one, -other, atol=1e-15)
     assert np.all(found["friction"] == 1.0), "every shape of the set has friction 1, and the mean of them is 1"
     assert "sol_params" not in found
@@ -112,39 +142,39 @@ def test_genesis(select, made, block, contacts):
     assert found["n_contacts"].sum() == contacts.contact_count
 
 
-def test_dart(select, made, block):
+def test_dart(select):
     """Manifolds are runs of a cell and a pair; their types those of their contacts; positive depth, normal 2 to 1."""
     found = made(layouts.dart_layout(select()))
-    cell = np.repeat(np.arange(FRAMES * WORLDS), block.cell_counts)
-    keys = list(zip(cell, block.columns["shape0"], block.columns["shape1"], strict=True))
+    cell = np.repeat(np.arange(FRAMES * WORLDS), BLOCK.cell_counts)
+    keys = list(zip(cell, BLOCK.columns["shape0"], BLOCK.columns["shape1"], strict=True))
     runs = list(dict.fromkeys(keys))
     start = found["contact_start"]
     assert len(found["type"]) == len(runs) == len(start) - 1
-    normal = -block.columns["normal"].astype(float)
+    normal = -BLOCK.columns["normal"].astype(float)
     for m, key in enumerate(runs):
         rows = np.arange(start[m], start[m + 1])
         assert rows.tolist() == [k for k, other in enumerate(keys) if other == key]
         assert (found["object1"][m], found["object2"][m]) == key[1:]
         assert found["manifold_start"][key[0]] <= m < found["manifold_start"][key[0] + 1]
-        kinds = set(block.columns["kind"][rows].tolist())
+        kinds = set(BLOCK.columns["kind"][rows].tolist())
         assert found["type"][m] == (kinds.pop() if len(kinds) == 1 else 4)
         shared = normal[rows[0]] if (normal[rows] == normal[rows[0]]).all() else np.zeros(3)
         assert np.array_equal(found["shared_normal"][m], shared)
     assert np.array_equal(found["normal"], normal)
-    assert np.array_equal(found["depth"], -block.columns["distance"].astype(float))
+    assert np.array_equal(found["depth"], -BLOCK.columns["distance"].astype(float))
     assert {4, 0} <= set(found["type"].tolist())
     assert found["type_name"].tolist() == ["Point", "Edge", "Face", "Patch", "Unknown"]
 
 
-def test_raisim(select, made, block):
+def test_raisim(select):
     """Rows are axes: z the normal from B to A, right-handed, orthonormal; world vectors go into the frame."""
     found = made(layouts.raisim_layout(select()))
-    frames, normal = found["contact_frame"], -block.columns["normal"].astype(float)
+    frames, normal = found["contact_frame"], -BLOCK.columns["normal"].astype(float)
     assert np.allclose(frames @ np.swapaxes(frames, 1, 2), np.eye(3), atol=1e-12)
     assert np.allclose(np.linalg.det(frames), 1.0)
     length = np.linalg.norm(normal, axis=1)
     assert np.allclose(np.einsum("nij,nj->ni", frames, normal), np.outer(length, [0.0, 0.0, 1.0]), atol=1e-12)
-    assert np.array_equal(found["body_a"], SHAPE_BODY[block.columns["shape0"]])
+    assert np.array_equal(found["body_a"], SHAPE_BODY[BLOCK.columns["shape0"]])
     upright = layouts.contact_frames({"normal": np.array([[0, 0, -1], [0, 0, 1]], np.float32)})
     assert upright.tolist() == [[[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, -1, 0], [0, 0, -1]]]
 
@@ -413,18 +443,18 @@ PAIR_PICKS = (((), ()), (("b*",), ()), ((), ("pin",)), (("ground", "egg"), ("bø
 
 @pytest.mark.parametrize("max_rows", [1, 20, 10**6])
 @pytest.mark.parametrize(("include", "exclude"), PAIR_PICKS)
-def test_rows_of_every_pick(select, block, contacts, include, exclude, max_rows):
+def test_rows_of_every_pick(select, contacts, include, exclude, max_rows):
     shapes = contacts.shapes
     bodies = ["" if row < 0 else contacts.body_path[row] for row in shapes.body]
     names = list(zip(shapes.path, bodies, strict=True))
-    all_cells = np.repeat(np.arange(FRAMES * WORLDS), block.cell_counts)
+    all_cells = np.repeat(np.arange(FRAMES * WORLDS), BLOCK.cell_counts)
     for frames, worlds in itertools.product(FRAME_PICKS, WORLD_PICKS):
         picked = select(frames, worlds, include, exclude)
         wanted_worlds = sorted(set(worlds)) or list(range(WORLDS))
         cells, rows = [], []
         for k, (frame, world) in enumerate(itertools.product(frames, wanted_worlds)):
             for row in np.flatnonzero(all_cells == frame * WORLDS + world):
-                pair = [names[block.columns[name][row]] for name in ("shape0", "shape1")]
+                pair = [names[BLOCK.columns[name][row]] for name in ("shape0", "shape1")]
                 met = [any(fnmatchcase(path, glob) for path in both for glob in include) for both in pair]
                 out = [any(fnmatchcase(path, glob) for path in both for glob in exclude) for both in pair]
                 if (any(met) or not include) and not any(out):
@@ -437,5 +467,5 @@ def test_rows_of_every_pick(select, block, contacts, include, exclude, max_rows)
         assert picked.contact_count == len(rows)
         for name in NAMES:
             values = np.concatenate([b.columns[name] for b in found])
-            assert np.array_equal(values, block.columns[name][rows]), name
+            assert np.array_equal(values, BLOCK.columns[name][rows]), name
         assert picked.step.tolist() == [5 * frame for frame in frames]

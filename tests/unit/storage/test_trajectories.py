@@ -405,9 +405,7 @@ NAMES = ("a", "b")
 STILL = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (4, 2, 2, 1))
 
 
-@pytest.fixture(scope="module")
-def model():
-    return model_of(NAMES, 2)
+MODEL = model_of(NAMES, 2)
 
 
 def good(**changes):
@@ -415,19 +413,19 @@ def good(**changes):
     return content_of(**{"body_q": STILL.copy(), "body_name": list(NAMES)}) | changes
 
 
-def read(path, model):
-    motion = open_trajectory(path, model)
+def read(path):
+    motion = open_trajectory(path, MODEL)
     try:
         return motion.read(range(len(motion.time)))
     finally:
         motion.close()
 
 
-def refused(tmp_path, model, **changes):
+def refused(tmp_path, **changes):
     """The message about the good file with changes."""
     path = write_content(tmp_path / "m.h5", good(**changes))
     with pytest.raises(InputError) as refusal:
-        read(path, model)
+        read(path)
     assert refusal.value.where.startswith(str(path))
     assert refusal.value.fix
     return str(refusal.value)[len(str(path)) :]
@@ -468,8 +466,8 @@ def refused(tmp_path, model, **changes):
         ("particle_q", np.zeros((4, 1, 5, 3), np.float32), "/particle_q: the shape is [4, 1, 5, 3]"),
     ],
 )
-def test_spoiled(tmp_path, model, name, value, message):
-    assert message in refused(tmp_path, model, **{name: value})
+def test_spoiled(tmp_path, name, value, message):
+    assert message in refused(tmp_path, **{name: value})
 
 
 @pytest.mark.parametrize(
@@ -484,30 +482,30 @@ def test_spoiled(tmp_path, model, name, value, message):
         (6, 1e200, "the quaternion has norm"),
     ],
 )
-def test_bad_pose(tmp_path, model, column, value, message):
+def test_bad_pose(tmp_path, column, value, message):
     poses = STILL.copy()
     poses[3, 1, 0, column] = value
-    text = refused(tmp_path, model, body_q=poses)
+    text = refused(tmp_path, body_q=poses)
     assert ": /body_q, frame 3, world 1, body 'a': " in text
     assert message in text
 
 
-def test_bad_pose_names_the_body_as_recorded(tmp_path, model):
+def test_bad_pose_names_the_body_as_recorded(tmp_path):
     poses = STILL.copy()
     poses[1, 0, 0, 0] = poses[2, 0, 1, 0] = np.nan
-    assert "frame 1, world 0, body 'b'" in refused(tmp_path, model, body_name=["b", "a"], body_q=poses)
+    assert "frame 1, world 0, body 'b'" in refused(tmp_path, body_name=["b", "a"], body_q=poses)
 
 
 @pytest.mark.parametrize("norm", [0.9991, 1.0, 1.0009])
-def test_norms_within_the_tolerance_newer_minor_versions_and_unknown_datasets_are_read(tmp_path, model, norm):
+def test_norms_within_the_tolerance_newer_minor_versions_and_unknown_datasets_are_read(tmp_path, norm):
     content = good(weather=np.arange(3), body_name=np.array([b"a", b"b"], "S8"))
     content["@format_version"] = np.array([1, 7], np.int32)
     content["body_q"][..., 6] = norm
-    poses = read(write_content(tmp_path / "m.h5", content), model)
+    poses = read(write_content(tmp_path / "m.h5", content))
     np.testing.assert_array_equal(poses, STILL)
 
 
-def test_not_a_file_not_hdf5_cut_short(tmp_path, model):
+def test_not_a_file_not_hdf5_cut_short(tmp_path):
     whole = write_content(tmp_path / "m.h5", good()).read_bytes()
     (tmp_path / "text.h5").write_text("time, body\n")
     (tmp_path / "empty.h5").write_bytes(b"")
@@ -520,10 +518,10 @@ def test_not_a_file_not_hdf5_cut_short(tmp_path, model):
         ("cut.h5", "truncated"),
     ):
         with pytest.raises(InputError, match=message):
-            open_trajectory(tmp_path / name, model)
+            open_trajectory(tmp_path / name, MODEL)
 
 
-def test_damaged_chunk_names_its_frames(tmp_path, model):
+def test_damaged_chunk_names_its_frames(tmp_path):
     path = write_content(tmp_path / "m.h5", good(body_q=None))
     with h5py.File(path, "a") as file:
         data = file.create_dataset("body_q", data=STILL, chunks=(2, 2, 2, 7), fletcher32=True)
@@ -531,17 +529,17 @@ def test_damaged_chunk_names_its_frames(tmp_path, model):
     spoiled = bytearray(path.read_bytes())
     spoiled[place + 8] ^= 1
     path.write_bytes(spoiled)
-    motion = open_trajectory(path, model)
+    motion = open_trajectory(path, MODEL)
     motion.read(range(0, 2))
     with pytest.raises(InputError, match="frames 2 to 3 cannot be read"):
         motion.read(range(2, 4))
 
 
-def test_a_group_in_a_datasets_place_and_a_dangling_link(tmp_path, model):
+def test_a_group_in_a_datasets_place_and_a_dangling_link(tmp_path):
     path = write_content(tmp_path / "m.h5", good())
     for change in (lambda file: file.create_group("time"), lambda file: file.update(time=h5py.SoftLink("/nowhere"))):
         with h5py.File(path, "a") as file:
             del file["time"]
             change(file)
         with pytest.raises(InputError, match="/time"):
-            open_trajectory(path, model)
+            open_trajectory(path, MODEL)
