@@ -16,6 +16,7 @@ from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.scene.builder import ModelBuilder
 from collidecli.storage import trajectory_files as files
 from collidecli.storage.trajectory_motion import open_trajectory
+from tests.unit.storage.contact_sets.test_check import damage
 
 FRAMES = 11
 
@@ -524,12 +525,8 @@ def test_not_a_file_not_hdf5_cut_short(tmp_path):
 def test_damaged_chunk_names_its_frames(tmp_path):
     path = write_content(tmp_path / "m.h5", good(body_q=None))
     with h5py.File(path, "a") as file:
-        data = file.create_dataset("body_q", data=STILL, chunks=(2, 2, 2, 7), fletcher32=True)
-        place = data.id.get_chunk_info(1).byte_offset
-    spoiled = bytearray(path.read_bytes())
-    spoiled[place + 8] ^= 1
-    path.write_bytes(spoiled)
-    motion = open_trajectory(path, MODEL)
+        file.create_dataset("body_q", data=STILL, chunks=(2, 2, 2, 7), fletcher32=True)
+    motion = open_trajectory(damage(path, "body_q", 1), MODEL)
     motion.read(range(0, 2))
     with pytest.raises(InputError, match="frames 2 to 3 cannot be read"):
         motion.read(range(2, 4))

@@ -27,7 +27,7 @@ from collidecli.storage.contact_sets.schema import BlockDigest, StreamDigest
 from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, ChunkThreads, GzipPacker
 from collidecli.storage.h5_files import NewObjects
 from tests.support import contact_sets as sets
-from tests.unit.storage.contact_sets.test_check import attribute, drop, edit, put, replaced, words
+from tests.unit.storage.contact_sets.test_check import attribute, damage, drop, edit, put, replaced, words
 
 FRAMES = 6
 RULES = tuple(RULE_COLUMNS)
@@ -498,11 +498,7 @@ def test_the_last_chunk_is_filled_with_zeros(tmp_path, compression):
 def test_a_changed_byte_is_a_read_error(tmp_path, compression):
     path = tmp_path / "a.h5"
     store(path, [np.random.default_rng(0).normal(size=1000)], 1000, compression=compression)
-    with h5py.File(path) as file:
-        place = file["/x"].id.get_chunk_info(0)
-    data = bytearray(path.read_bytes())
-    data[place.byte_offset + place.size // 2] ^= 1
-    path.write_bytes(data)
+    damage(path, "/x")
     with h5py.File(path) as file, pytest.raises(OSError, match="filter returned failure"):
         file["/x"][:]
 
