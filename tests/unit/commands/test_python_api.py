@@ -113,9 +113,9 @@ def test_a_model_without_bodies_and_a_builder_without_anything():
     assert touching.cell_start.tolist() == [0, 1, 2]
 
 
-def ball_on_floor(**options) -> ModelBuilder:
+def ball_on_floor() -> ModelBuilder:
     builder = ModelBuilder()
-    builder.add_ground_plane(**options)
+    builder.add_ground_plane()
     builder.add_shape_sphere(builder.add_body(xform=(0, 0, 0.4, 0, 0, 0, 1), key="ball"), radius=0.5)
     return builder
 
@@ -301,11 +301,9 @@ def test_hydroelastic_surfaces_in_memory():
 
 
 def test_an_open_mesh_that_cannot_be_hydroelastic_is_warned_of():
-    builder = ModelBuilder()
-    cfg = ShapeConfig(is_hydroelastic=True)
+    builder, cfg = ModelBuilder(), ShapeConfig(is_hydroelastic=True)
     builder.add_ground_plane(cfg=cfg)
-    body = builder.add_body()
-    builder.add_shape_mesh(body, np.eye(3), np.array([[0, 1, 2]]), cfg=cfg, key="sheet")
+    builder.add_shape_mesh(builder.add_body(), np.eye(3), np.array([[0, 1, 2]]), cfg=cfg, key="sheet")
     with pytest.warns(RuntimeWarning, match="'sheet' is an open mesh"):
         collidecli.collide(builder.finalize())
     with pytest.raises(InputError, match="sheet"):
@@ -498,11 +496,8 @@ def test_pairs_and_the_deepest_of_several_blocks(shapes, most, held, monkeypatch
 def test_touching_and_near_contacts_are_told_apart():
     """Pairs 0-1 and 0-2 touch, 1-2 only comes near; a distance of 0 is a touch."""
     model = small_model(1)
-    columns = {
-        "shape0": np.array([0, 0, 0, 1, 0], np.int32),
-        "shape1": np.array([1, 1, 2, 2, 1], np.int32),
-        "distance": np.array([-0.1, 0.02, 0.0, 0.01, 0.03], np.float32),
-    }
+    columns = {"shape0": [0, 0, 0, 1, 0], "shape1": [1, 1, 2, 2, 1], "distance": [-0.1, 0.02, 0.0, 0.01, 0.03]}
+    columns = {name: np.array(values, "f4" if name == "distance" else "i4") for name, values in columns.items()}
     tally = Tally(Names.of(model.shapes.path, model.shapes.template))
     tally.add(ContactBlock(0, np.array([4, 1]), columns))
     found = tally.counts(model.world_count, None)

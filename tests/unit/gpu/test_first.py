@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -76,37 +77,25 @@ def test_absent_device_ends_the_run_at_the_first_step_and_an_unknown_step_is_ref
     assert "Traceback" not in capsys.readouterr().err
 
 
-def failing(run: Run) -> dict:
-    raise StepFailed("a reason", {"measured": 1})
-
-
-def broken(run: Run) -> dict:
-    raise ZeroDivisionError("an error")
-
-
-def absent(run: Run) -> dict:
-    raise NotRun("no tool")
-
-
 @pytest.mark.parametrize(
-    ("step", "reason", "result"),
-    [(failing, "a reason", {"measured": 1}), (broken, "ZeroDivisionError: an error", None)],
+    ("error", "reason", "result"),
+    [
+        (StepFailed("a reason", {"measured": 1}), "a reason", {"measured": 1}),
+        (ZeroDivisionError("an error"), "ZeroDivisionError: an error", None),
+    ],
 )
-def test_first_failure_ends_the_run(tmp_path, monkeypatch, step, reason, result):
-    monkeypatch.setattr(first, "steps", lambda: {"a": absent, "b": step, "c": failing})
-    record = first.run_steps(Run("cpu", tmp_path / "first.json", True), ["a", "b", "c"])
+def test_first_failure_ends_the_run(tmp_path, monkeypatch, error, reason, result):
+    steps = {"a": Mock(side_effect=NotRun("no tool")), "b": Mock(side_effect=error), "c": Mock(side_effect=error)}
+    monkeypatch.setattr(first, "steps", lambda: steps)
+    record = first.run_steps(Run("cpu", tmp_path / "first.json", True), list(steps))
     assert record == json.loads((tmp_path / "first.json").read_text())
     assert [step["status"] for step in record["steps"]] == ["not run", "failed"]
-    assert record["steps"][1]["reason"] == reason
-    assert record["verdict"] == "failed"
+    assert (record["steps"][1]["reason"], record["verdict"]) == (reason, "failed")
     assert result is None or record["steps"][1]["result"] == result
 
 
 def test_record_remains_when_a_step_ends_the_process(tmp_path, monkeypatch):
-    def ends(run: Run) -> dict:
-        raise SystemExit(3)
-
-    monkeypatch.setattr(first, "steps", lambda: {"a": ends})
+    monkeypatch.setattr(first, "steps", lambda: {"a": Mock(side_effect=SystemExit(3))})
     with pytest.raises(SystemExit):
         first.run_steps(Run("cpu", tmp_path / "first.json", True), ["a"])
     record = json.loads((tmp_path / "first.json").read_text())
@@ -135,13 +124,14 @@ def test_two_hashes_of_a_scene_fail(tmp_path, monkeypatch):
         answers.compare_hashes(Run("cpu", tmp_path / "first.json", True))
 
 
-def test_every_pair_of_kinds_has_contacts():
+def test_every_pair_of_kinds_and_scenes_of_timings_have_contacts():
     assert len(PAIRS) == 63
     assert sum(part_beyond(kinds) == 0.0 for kinds in PAIRS) == 35
-    for kinds in PAIRS[:4]:
-        scene = pair_scene(kinds, 8)
-        blocks = scene_blocks(scene_pipeline(scene, "explicit"), scene)
-        assert sum(block.contact_count for block in blocks) > 0
+    scenes = [(pair_scene(kinds, 8), "explicit", 0) for kinds in PAIRS[:4]]
+    scenes += [(case.scene, "sap", len(case.scene.poses) * case.scene.model.world_count) for case in cases(True)]
+    for scene, broad_phase, least in scenes:
+        blocks = scene_blocks(scene_pipeline(scene, broad_phase), scene)
+        assert sum(block.contact_count for block in blocks) > least
     assert scene_names(False) == list(SCENES)
 
 
@@ -153,13 +143,6 @@ def test_findings_of_the_sanitizer_fail(tmp_path, monkeypatch):
     with pytest.raises(StepFailed, match="memcheck found errors") as raised:
         sanitizer.check_memory(Run("cuda", tmp_path / "first.json", True))
     assert "Invalid __global__ read" in raised.value.result["memcheck"]["output"]
-
-
-def test_timing_scenes_touch():
-    for case in cases(True):
-        blocks = scene_blocks(scene_pipeline(case.scene, "sap"), case.scene)
-        cells = len(case.scene.poses) * case.scene.model.world_count
-        assert sum(block.contact_count for block in blocks) > cells
 
 
 def test_robot_in_mjcf_has_the_poses_of_ours():
