@@ -24,7 +24,7 @@ from collidecli.scene.convex_hull import (
     kept_corners,
 )
 from collidecli.scene.triangle_mesh import triangle_mesh
-from tests.support.meshes import blob, box, grid, torus
+from tests.support.meshes import blob, box, grid, joined, torus
 from tests.support.oracle import rotation_of
 
 CUBE = np.array(list(product([-1.0, 1.0], repeat=3)))
@@ -156,14 +156,10 @@ def test_the_vertices_are_those_of_qhull(kind, scale):
     if kind == "box":
         points = RNG.uniform(-1, 1, (FEW + 1, 3))
     points = points * scale + [7 * scale, 0, 0]
+    assert hull_points(points[:FEW], "m").base is points, "few points stay as they are"
     kept = hull_points(points, "m")
     expected = points[ConvexHull(points).vertices]
     assert sorted(map(tuple, kept)) == sorted(map(tuple, expected))
-
-
-def test_few_points_stay_as_they_are():
-    points = RNG.normal(size=(FEW, 3))
-    assert hull_points(points, "m") is points
 
 
 @pytest.mark.parametrize("squeeze", [(1, 1, 0), (1, 0, 0), (0, 0, 0)])
@@ -190,13 +186,6 @@ BALL = blob(np.random.default_rng(0), 9, 14, 0.0)
 def surface_of(mesh, size=1.0):
     vertices, faces = mesh
     return convex_surface(triangle_mesh(size * np.asarray(vertices), faces, "the test"))
-
-
-def joined(*meshes):
-    """Several meshes as one."""
-    first = np.cumsum([0, *(len(vertices) for vertices, _ in meshes)])
-    faces = [faces + start for (_, faces), start in zip(meshes, first[:-1], strict=True)]
-    return np.concatenate([vertices for vertices, _ in meshes]), np.concatenate(faces)
 
 
 def dented(depth: float):
@@ -228,19 +217,16 @@ def test_convex_meshes_are_hulls(size):
 @pytest.mark.parametrize("size", SIZES)
 def test_others_are_not(size):
     vertices, faces = box(0.5, 0.4, 0.3)
-
-    def moved(*way):
-        return vertices + np.array(way), faces
-
     others = {
         "dent": dented(1e-5),
         "open": (vertices, faces[:-1]),
-        "two apart": joined((vertices, faces), moved(2.0, 0.0, 0.0)),
-        "through each other": joined((vertices, faces), moved(0.3, 0.2, 0.0)),
+        "two apart": joined((vertices, faces), box(0.5, 0.4, 0.3, (2.0, 0.0, 0.0))),
+        "through each other": joined((vertices, faces), box(0.5, 0.4, 0.3, (0.3, 0.2, 0.0))),
         "hollow": joined((vertices, faces), (0.5 * vertices, faces[:, ::-1])),
         "torus": torus(),
         "blob": blob(np.random.default_rng(1)),
         "sheet": grid(4),
+        "pillow of two sides": (grid(1)[0], np.concatenate([grid(1)[1], grid(1)[1][:, ::-1]])),
     }
     for name, mesh in others.items():
         assert surface_of(mesh, size) is None, name
@@ -250,21 +236,9 @@ def test_others_are_not(size):
 def test_what_is_repaired_to_a_box_is_one(size):
     """Inside out, side by side with another, and with another inside."""
     vertices, faces = box(0.5, 0.4, 0.3)
-    beside = vertices + np.array([1.0, 0.0, 0.0])
-    for mesh in (
-        (vertices, faces[:, ::-1]),
-        joined((vertices, faces), (beside, faces)),
-        joined((vertices, faces), (0.9 * vertices, faces)),
-    ):
-        found = surface_of(mesh, size)
-        assert found is not None
-        assert len(found.hull.vertex) == 8
-
-
-def test_a_flat_pillow_is_not():
-    """Two sides of one square: closed, and without volume."""
-    vertices, faces = grid(1)
-    assert surface_of((vertices, np.concatenate([faces, faces[:, ::-1]]))) is None
+    beside, within = box(0.5, 0.4, 0.3, (1.0, 0.0, 0.0)), (0.9 * vertices, faces)
+    for mesh in ((vertices, faces[:, ::-1]), joined((vertices, faces), beside), joined((vertices, faces), within)):
+        assert len(surface_of(mesh, size).hull.vertex) == 8
 
 
 @pytest.mark.parametrize("mesh", [box(0.5, 0.4, 0.3), BALL, dented(0.0)], ids=["box", "ball", "cut"])

@@ -8,13 +8,13 @@ import pytest
 
 from collidecli.commands.scenes import SceneRequest, scene_in_motion
 from collidecli.errors import InputError
-from collidecli.importers.recordings import isaac_lab
 from collidecli.importers.recordings.coordinates import ArticulationMotion
+from collidecli.importers.recordings.isaac_lab import GROUPS
 from collidecli.importers.recordings.recording import kind_of, open_motion, open_recording
 from collidecli.scene.options import RecordingOptions
 from tests.support.twin_robots import ROBOT, target_of, write_isaac_lab, write_twins
 from tests.support.twin_robots import stepped_demo as stepped
-from tests.support.usd_scenes import write_usda
+from tests.support.usd_scenes import COLLIDER, at, mesh, sphere, write_usda
 
 FRAMES = 7
 
@@ -110,18 +110,10 @@ def test_the_time_of_env_args_and_names_in_the_file(twins, demo, path):
         (None, {"joint_names": tuple("abcd")}, "no joint 'a', 'b', 'c', 'd'\n  its coordinates are '/World/robot/"),
         (None, {"fps": None}, "contains no times\n +give the rate with --fps"),
         (None, {"quaternion_order": "wxyz"}, "quaternions are xyzw\n  remove --quaternion-order"),
-        (
-            lambda d: [d[f"{k}/rigid_object"].move("puck", "cube") for k in isaac_lab.GROUPS],
-            {},
-            "no articulation or",
-        ),
+        (lambda d: [d[f"{k}/rigid_object"].move("puck", "cube") for k in GROUPS], {}, "no articulation or"),
         (lambda d: d.__delitem__("states/rigid_object/puck/root_pose"), {}, "root_pose: there is no such dataset"),
         (lambda d: d["states/rigid_object/puck/root_pose"].resize(3, 0), {}, "numbers of frames: robot 7, puck 4"),
-        (
-            lambda d: d.__delitem__("initial_state/rigid_object"),
-            {},
-            "'puck' is not in both of initial_state and",
-        ),
+        (lambda d: d.__delitem__("initial_state/rigid_object"), {}, "'puck' is not in both of initial_state and"),
         (lambda d: d.file.attrs.__setitem__("format_version", 2), {}, "format_version is 2.*\n  known versions: 0, 1"),
     ],
     ids=["names", "count", "unknown joint", "fps", "order", "unknown body", "root", "lengths", "initial", "version"],
@@ -167,15 +159,7 @@ def test_what_is_left_out_is_told(twins, demo, path):
     assert any("'/World/puck'" in warning for warning in motion.warnings)
 
 
-SHEET = """
-def Mesh "Sheet" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-{
-    bool collide:deformable = 1
-    point3f[] points = [(0, 0, 5), (1, 0, 5), (0, 1, 5)]
-    int[] faceVertexCounts = [3]
-    int[] faceVertexIndices = [0, 1, 2]
-}
-"""
+SHEET = mesh("Sheet", [(0, 0, 5), (1, 0, 5), (0, 1, 5)], None, "", "bool collide:deformable = 1", COLLIDER)
 
 
 def write_nodes(path, nodes: np.ndarray, name: str = "sheet") -> None:
@@ -225,58 +209,31 @@ def test_an_object_that_is_not_recorded_rests_with_a_warning_and_nan_is_refused(
         opened(path, target_of(twins.usd), joint_names=demo.names).read_particles(range(FRAMES))
 
 
-ENVIRONMENTS = """def Xform "World"
-{{
-    def Plane "ground" (prepend apiSchemas = ["PhysicsCollisionAPI"])
-    {{
-        uniform token axis = "Z"
-    }}
-    def Xform "envs"
-    {{{envs}
-    }}
-}}
+HINGE = """def PhysicsRevoluteJoint "hinge" {
+    rel physics:body0 = <../base>
+    rel physics:body1 = <../link>
+    uniform token physics:axis = "Z"
+    point3f physics:localPos1 = (-1, 0, 0)
+}
 """
-ENVIRONMENT = """
-        def Xform "env_{k}"
-        {{
-            double3 xformOp:translate = ({x}, {y}, 0)
-            uniform token[] xformOpOrder = ["xformOp:translate"]
-            def Xform "Robot" (prepend apiSchemas = ["PhysicsArticulationRootAPI"])
-            {{
-                def Sphere "base" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"])
-                {{
-                    double radius = 0.1
-                }}
-                def Sphere "link" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"])
-                {{
-                    double radius = {radius}
-                    double3 xformOp:translate = (1, 0, 0)
-                    uniform token[] xformOpOrder = ["xformOp:translate"]
-                }}
-                def PhysicsRevoluteJoint "hinge"
-                {{
-                    rel physics:body0 = <../base>
-                    rel physics:body1 = <../link>
-                    uniform token physics:axis = "Z"
-                    point3f physics:localPos1 = (-1, 0, 0)
-                }}
-            }}
-            def Sphere "Cube" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"])
-            {{
-                double radius = 0.1
-                double3 xformOp:translate = (0, 0, 3)
-                uniform token[] xformOpOrder = ["xformOp:translate"]
-            }}
-        }}"""
+
+
+def environments(origins, radii, more: str = "") -> str:
+    """A robot of two links and a cube in each environment. more: in the robot."""
+    envs = ""
+    for k, (origin, radius) in enumerate(zip(origins, radii, strict=True)):
+        inside = sphere("base", "double radius = 0.1") + sphere("link", f"double radius = {radius}\n{at(1, 0, 0)}")
+        robot = f'def Xform "Robot" (prepend apiSchemas = ["PhysicsArticulationRootAPI"]) {{\n{inside}{HINGE}{more}}}\n'
+        cube = sphere("Cube", f"double radius = 0.1\n{at(0, 0, 3)}")
+        envs += f'def Xform "env_{k}" {{\n{at(*origin)}{robot}{cube}}}\n'
+    return f'def Xform "World" {{\ndef Plane "ground" {COLLIDER} {{\n}}\ndef Xform "envs" {{\n{envs}}}\n}}\n'
 
 
 @pytest.mark.parametrize("radii", [(0.1, 0.1, 0.1), (0.1, 0.2, 0.1)], ids=["alike", "two templates"])
 def test_poses_are_relative_to_the_environment(tmp_path, radii):
     """Names differ in capitals from the prims', as Isaac Lab's scene entities do. Poses worked out by hand."""
     origins = np.array([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0], [0.0, 4.0, 0.0]])
-    placed = enumerate(zip(origins, radii, strict=True))
-    envs = (ENVIRONMENT.format(k=k, x=p[0], y=p[1], radius=radius) for k, (p, radius) in placed)
-    scene_path = write_usda(tmp_path, ENVIRONMENTS.format(envs="".join(envs)))
+    scene_path = write_usda(tmp_path, environments(origins.tolist(), radii))
     rng = np.random.default_rng(0)
     path = tmp_path / "m.hdf5"
     angle, root, cube = rng.uniform(-3, 3, (3, 4)), rng.normal(size=(3, 4, 3)), rng.normal(size=(3, 4, 3))
@@ -303,18 +260,15 @@ def test_poses_are_relative_to_the_environment(tmp_path, radii):
     motion.close()
 
 
-RAIL = """def PhysicsPrismaticJoint "rail"
-                {{
-                    rel physics:body1 = <../base>
-                    uniform token physics:axis = "X"
-                }}
-                def PhysicsRevoluteJoint"""
+RAIL = """def PhysicsPrismaticJoint "rail" {
+    rel physics:body1 = <../base>
+    uniform token physics:axis = "X"
+}
+"""
 
 
 def test_a_root_that_a_joint_places_moves_with_its_environment(tmp_path):
-    text = ENVIRONMENT.replace("def PhysicsRevoluteJoint", RAIL)
-    envs = (text.format(k=k, x=4.0 * k, y=0.0, radius=0.1) for k in range(2))
-    scene_path = write_usda(tmp_path, ENVIRONMENTS.format(envs="".join(envs)))
+    scene_path = write_usda(tmp_path, environments([(0, 0, 0), (4, 0, 0)], (0.1, 0.1), RAIL))
     joints = np.random.default_rng(0).uniform(-1, 1, (2, 5, 2))
     path = tmp_path / "m.hdf5"
     with h5py.File(path, "w") as file:

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 import collidecli
@@ -178,15 +172,10 @@ def test_contacts_of_every_two_modes(tmp_path):
     """PhysX: of two modes the later of average, min, multiply, max; never slides harder than it sticks."""
     text = ""
     for mode, (dynamic, static) in COEFFICIENTS.items():
-        inside = "\n".join(
-            [
-                number("physics:dynamicFriction", dynamic),
-                number("physics:staticFriction", 4 * static),
-                number("physics:restitution", static),
-                f'uniform token physxMaterial:frictionCombineMode = "{mode}"',
-                f'uniform token physxMaterial:restitutionCombineMode = "{opposite(mode)}"',
-            ]
-        )
+        values = {"dynamicFriction": dynamic, "staticFriction": 4 * static, "restitution": static}
+        inside = "\n".join(number(f"physics:{name}", value) for name, value in values.items())
+        for name, combined in (("friction", mode), ("restitution", opposite(mode))):
+            inside += f'\nuniform token physxMaterial:{name}CombineMode = "{combined}"'
         text += material(f"M_{mode}", inside) + collider(f"a_{mode}", bound(f"/M_{mode}"))
         text += collider(f"b_{mode}", bound(f"/M_{mode}"), place=0.5)
     _, model = load(tmp_path, text)
@@ -204,43 +193,3 @@ def test_contacts_of_every_two_modes(tmp_path):
         assert contacts.columns["static_friction"][row] == max(friction, sticking)
         bounce = max(map(opposite, modes), key=COMBINE_MODES.index)
         assert contacts.columns["restitution"][row] == mixed_by_hand(bounce, static_a, static_b)
-
-
-NEWTON = """
-import json, sys, warp, newton
-warp.config.quiet, warp.config.enable_backward = True, False
-builder = newton.ModelBuilder()
-rows = builder.add_usd(sys.argv[1])["path_shape_map"]
-names = ("mu", "restitution", "mu_torsional", "mu_rolling", "ke", "kd", "kf")
-print(json.dumps({p: {n: getattr(builder, "shape_material_" + n)[k] for n in names} for p, k in rows.items()}))
-"""
-
-
-def newton_materials(path: Path) -> dict[str, dict[str, float]]:
-    """What Newton's importer reads, by prim path; in a process of its own, as it registers schemas for good."""
-    for needed in ("newton", "newton_usd_schemas"):
-        if importlib.util.find_spec(needed) is None:
-            pytest.skip(f"{needed} is not installed")
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", NEWTON, path], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-@pytest.mark.slow
-def test_newton_reads_the_same_materials(tmp_path):
-    values = [number("physics:dynamicFriction", 0.25), number("physics:restitution", 0.5)]
-    own = [number(f"newton:{name}", k + 2) for k, name in enumerate(("torsionalFriction", "rollingFriction"))]
-    own += [number(f"newton:contact{name}", 10 * k) for k, name in enumerate(("Stiffness", "Damping", "FrictionGain"))]
-    # The collider's own, which are older, give way to the material's.
-    older = "\n".join([bound("/Full"), number("newton:contact_ke", 77)])
-    text = material("Full", "\n".join(values + own)) + collider("full", older) + BINDINGS
-    path = write_usda(tmp_path, text)
-    theirs = newton_materials(path)
-    imported, model = load(tmp_path, path)
-    ours = model.shapes.material
-    names = ("friction", "restitution", "torsional_friction", "rolling_friction", "contact_ke", "contact_kd")
-    full = [getattr(ours, name)[imported.shape_of["/full"]] for name in (*names, "contact_kf")]
-    assert full == list(theirs["/full"].values())
-    for prim, row in imported.shape_of.items():
-        if ours.friction[row] != DEFAULT:
-            assert (ours.friction[row], ours.restitution[row]) == (theirs[prim]["mu"], theirs[prim]["restitution"])
