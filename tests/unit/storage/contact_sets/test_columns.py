@@ -71,36 +71,29 @@ def made(request, tmp_path):
 
 def test_columns_and_surfaces_are_read_back_and_good(made):
     path, model, columns = made
+    is_mujoco = model.material_rule == "mujoco"
+    known = ("condim", "solref", "solimp") if is_mujoco else ("restitution", "static_friction", "friction_combine")
     assert check_file(path) == []
     with ContactSet.open(path) as contacts:
-        assert contacts.version == (1, 3)
-        assert contacts.optional_columns == tuple(columns)
+        assert (contacts.version, contacts.optional_columns) == ((1, 3), tuple(columns))
         assert contacts.column_names[: len(RIGID_COLUMNS)] == tuple(c.name for c in RIGID_COLUMNS)
-        cell = contacts.cell(2, 1)
-        start = contacts.cell_start()
+        cell, start = contacts.cell(2, 1), contacts.cell_start()
+        first, last = start[2 * model.world_count + 1 : 2 * model.world_count + 3]
         for name, values in columns.items():
             held = contacts.column(name)
-            assert (held.dtype, held.shape) == (values.dtype, values.shape)
-            assert held.tobytes() == values.tobytes()
-            first, last = start[2 * model.world_count + 1 : 2 * model.world_count + 3]
+            assert (held.dtype, held.shape, held.tobytes()) == (values.dtype, values.shape, values.tobytes())
             assert cell.columns[name].tobytes() == values[first:last].tobytes()
-    with h5py.File(path) as file:
-        for column in OPTIONAL_COLUMNS:
-            if column.name in columns:
-                assert file[f"rigid_contacts/{column.name}"].attrs.get("unit", "") == column.unit
-        assert ("solref" in file["model/shape"]) == (model.material_rule == "mujoco")
-        assert ("restitution" in file["model/shape"]) == (model.material_rule == "combine")
-    known = {
-        "combine": ("restitution", "static_friction", "friction_combine"),
-        "mujoco": ("condim", "solref", "solimp"),
-    }
-    with ContactSet.open(path) as contacts:
+        units = {f"rigid_contacts/{each.name}": each.unit for each in OPTIONAL_COLUMNS if each.name in columns}
+        units |= {"model/shape/contact_ke": "N/m", "model/shape/rolling_friction": "m"}
+        assert {name: contacts.file[name].attrs.get("unit", "") for name in units} == units
+        assert [name in contacts.file["model/shape"] for name in ("solref", "restitution")] == [
+            is_mujoco,
+            not is_mujoco,
+        ]
         assert contacts.material_rule == model.material_rule
-        for name in ("friction", "torsional_friction", "contact_ke", *known[model.material_rule]):
+        for name in ("friction", "torsional_friction", "contact_ke", *known):
             np.testing.assert_array_equal(getattr(contacts.materials, name), getattr(model.shapes.material, name))
-        assert contacts.file["model/shape/contact_ke"].attrs["unit"] == "N/m"
-        assert contacts.file["model/shape/rolling_friction"].attrs["unit"] == "m"
-        if model.material_rule == "mujoco":
+        if is_mujoco:
             np.testing.assert_array_equal(contacts.forced_materials.friction, model.forced_material.friction)
             assert contacts.forced_materials.condim.tolist() == [1, 0]
 
@@ -210,19 +203,20 @@ GROUPS_FRAMES = 20
 MODEL = sets.small_model()
 
 
+GROUPED = sets.block_with_groups(MODEL, GROUPS_FRAMES, groups=GROUPS)
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory) -> Path:
     made = tmp_path_factory.mktemp("groups") / "a.h5"
-    sets.write_contact_set(
-        made, MODEL, sets.block_with_groups(MODEL, GROUPS_FRAMES, groups=GROUPS), cells_per_block=7, chunk_rows=16
-    )
+    sets.write_contact_set(made, MODEL, GROUPED, cells_per_block=7, chunk_rows=16)
     return made
 
 
-def edited(path, made, change) -> Path:
+def edited(path, made, *changes) -> Path:
     """A changed copy with the content hash of its data."""
     shutil.copyfile(path, made)
-    edit(made, change, lambda file: file.attrs.modify("content_sha256", sets.documented_hash(file)[0]))
+    edit(made, *changes, lambda file: file.attrs.modify("content_sha256", sets.documented_hash(file)[0]))
     return made
 
 
@@ -230,7 +224,7 @@ def test_blocks_are_the_written_cells_and_an_older_version_has_no_groups(path, t
     made = edited(path, tmp_path / "older.h5", attribute("format_version", np.int32([1, 2])))
     with ContactSet.open(made) as contacts:
         assert contacts.groups == {}
-    wanted = sets.split(sets.block_with_groups(MODEL, GROUPS_FRAMES, groups=GROUPS), 1)
+    wanted = sets.split(GROUPED, 1)
     with ContactSet.open(path) as contacts:
         assert list(contacts.groups) == [group.name for group in GROUPS]
         blocks = list(contacts.blocks(40, with_groups=True))
@@ -254,7 +248,6 @@ def test_shapes_of_faces_are_those_of_their_patches_and_the_object_of_each_parti
         assert (shape0 < shape1).all()
         assert np.array_equal(shape0, contacts.groups["hydro_patches"].column("shape0")[faces.columns["patch"]])
         assert shapes_of(groups, "self_contacts") == ()
-    with ContactSet.open(path) as contacts:
         objects = contacts.particle_objects
         assert (objects.path, objects.kind) == (("/cloth", "gel"), ("cloth", "soft"))
         assert (objects.template.tolist(), len(objects), objects.total) == ([-1, 0], 2, 9)
@@ -331,9 +324,8 @@ def test_an_object_of_another_world_is_found(tmp_path):
 def test_a_scene_without_particles_has_no_table(tmp_path):
     model = replace(sets.small_model(), particles=Particles())
     sets.write_contact_set(tmp_path / "a.h5", model, sets.made_up_block(model, 4))
-    with h5py.File(tmp_path / "a.h5") as file:
-        assert "particle_object" not in file["model"]
     with ContactSet.open(tmp_path / "a.h5") as contacts:
+        assert "particle_object" not in contacts.file["model"]
         assert len(contacts.particle_objects) == contacts.particle_objects.total == 0
 
 
@@ -341,13 +333,9 @@ def test_rows_out_of_order_and_repeated_are_found(path, tmp_path):
     with h5py.File(path) as file:
         start = file["soft_contacts/cell_start"][()]
         row = int(start[np.flatnonzero(np.diff(start) > 1)[0]])
-        columns = {name: file["soft_contacts"][name][row] for name in ("kind", "indices", "shape", "feature")}
-
-    def repeat(file):
-        for name, value in columns.items():
-            file["soft_contacts"][name][row + 1] = value
-
-    found = words(edited(path, tmp_path / "b.h5", repeat))
+        names = [f"soft_contacts/{name}" for name in ("kind", "indices", "shape", "feature")]
+        repeat = [put(name, row + 1, file[name][row]) for name in names]
+    found = words(edited(path, tmp_path / "b.h5", *repeat))
     assert "rows are out of order: cell, kind, indices, shape, feature" in found
 
 

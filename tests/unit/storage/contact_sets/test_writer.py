@@ -448,12 +448,10 @@ def test_datasets_are_those_of_all_cells_in_one_block(tmp_path, options, float_t
     sets.write_contact_set(tmp_path / "a.h5", MODEL, block, **options)
     with h5py.File(tmp_path / "a.h5") as file:
         for path, values in expected_datasets(block).items():
-            assert file[path].dtype == values.dtype, path
+            assert (file[path].dtype, file[path].fletcher32) == (values.dtype, True), path
             assert np.array_equal(file[path][()], values), path
-            assert file[path].fletcher32, path
-        assert file["/hydro_patches/force"].attrs["unit"] == "N"
-        assert file["/hydro_faces/vertices"].dtype == float_type
-        assert file["/hydro_patches/force"].dtype == np.float64
+        force, vertices = file["/hydro_patches/force"], file["/hydro_faces/vertices"]
+        assert (force.attrs["unit"], force.dtype, vertices.dtype) == ("N", np.float64, float_type)
 
 
 def test_the_hash_depends_on_every_dataset(tmp_path):
@@ -486,8 +484,7 @@ def test_a_group_without_rows_is_written_and_hashed(tmp_path):
     sets.write_contact_set(tmp_path / "empty.h5", MODEL, replace(block, groups={"soft_contacts": empty}))
     with h5py.File(tmp_path / "empty.h5") as file:
         assert file["/soft_contacts/indices"].shape == (0, 3)
-        assert not file["/soft_contacts/cell_start"][()].any()
-        assert len(file["/soft_contacts/cell_start"]) == len(block.cell_counts) + 1
+        assert file["/soft_contacts/cell_start"][()].tolist() == [0] * (len(block.cell_counts) + 1)
     assert content_hash_of(tmp_path / "empty.h5") != content_hash_of(tmp_path / "without.h5")
 
 
