@@ -181,17 +181,14 @@ class PairMap:
         np.minimum.at(self.least, index, touches.distance[kept])
 
 
-def time_bins(frames: int, most: int) -> np.ndarray:
-    """int64[frames]: the bin of each frame; at most `most` bins, of equal length except the last."""
-    per_bin = max(1, -(-frames // most))
-    return np.arange(frames) // per_bin
-
-
 class TimeBins:
-    """The bins of frames of `time_bins`. of: int64[frames], the bin of each. start, lengths: int64[bins] [frames]."""
+    """At most `most` bins of frames, of equal length except the last.
+
+    of: int64[frames], the bin of each. start, lengths: int64[bins] [frames].
+    """
 
     def __init__(self, frames: int, most: int) -> None:
-        self.of = time_bins(frames, most)
+        self.of = np.arange(frames) // max(1, -(-frames // most))
         self.start = np.flatnonzero(np.diff(self.of, prepend=-1))
         self.lengths = np.diff(self.start, append=frames)
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -273,7 +272,8 @@ def write_parquet(folder: str, gathered: Gathered) -> None:
 
         for done, contacts in gathered:
             for name in (CONTACTS, *contacts.groups):
-                parts = tables.setdefault(name, ParquetParts(partial(_part, folder, name)))
+                path = os.path.join(folder, name)
+                parts = tables.setdefault(name, ParquetParts(lambda number, path=path: f"{path}-{number:05d}.parquet"))
                 for batch in _batches(contacts, name, done.episode.job, done.index):
                     later(parts.append, batch)
                 later(parts.end_episode)
@@ -282,10 +282,6 @@ def write_parquet(folder: str, gathered: Gathered) -> None:
         for step in steps:
             step.result()
     write_tables(folder, gathered.table)
-
-
-def _part(folder: str, name: str, number: int) -> str:
-    return os.path.join(folder, f"{name}-{number:05d}.parquet")
 
 
 def write_tables(folder: str, episodes: Any, parts: str = "") -> None:

@@ -115,13 +115,9 @@ class EpisodeTable:
         number = self.table.schema.get_field_index(name)
         return EpisodeTable(self.table.set_column(number, name, require_pyarrow("batch").array(values)))
 
-    def of_shard(self, shard: int) -> tuple[Episode, ...]:
-        """The episodes of a shard of a table that is sorted by shards."""
-        first, end = np.searchsorted(self._shards, (shard, shard + 1))
-        return tuple(_episodes(self.table.slice(first, end - first)))
-
     @cached_property
-    def _shards(self) -> np.ndarray:
+    def shards(self) -> np.ndarray:
+        """int64: the shard of each episode."""
         return self.numbers("shard")
 
     def same_recordings(self, other: EpisodeTable) -> bool:
@@ -282,7 +278,8 @@ class Plan:
 
     def shard(self, number: int) -> tuple[Episode, ...]:
         """The episodes of a shard."""
-        return self.episodes.of_shard(number)
+        first, end = np.searchsorted(self.episodes.shards, (number, number + 1))
+        return tuple(_episodes(self.episodes.table.slice(first, end - first)))
 
 
 def make_plan(
@@ -417,7 +414,7 @@ def key_of(scene_sha256: str, motion_sha256: str, request: RunRequest) -> str:
 
 def write_plan(plan: Plan, store: Store) -> None:
     """Writes a plan as Parquet, its requests as metadata. Raises OutputError; then no file is left."""
-    shards, groups = plan.episodes.numbers("shard"), list[tuple[int, int, str]]()
+    shards, groups = plan.episodes.shards, list[tuple[int, int, str]]()
     for first in range(0, len(plan.episodes), _BLOCK):
         held = shards[first : first + _BLOCK]
         table = EpisodeTable(plan.episodes.table.slice(first, _BLOCK))
@@ -444,7 +441,7 @@ def read_plan(store: Store, shard: int | None = None) -> Plan:
 
     Raises InputError for a file that is missing or not a plan of this version.
     """
-    where, fix = store.plan_location(), "make one with collide batch plan"
+    where, fix = f"{store.location.rstrip('/')}/{PLAN}", "make one with collide batch plan"
     try:
         with store.files.open(PLAN) as file, reading("plan", where), _undamaged(where, fix):
             # read_table would import pyarrow.dataset, and that pandas: a second of each process.

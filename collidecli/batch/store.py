@@ -63,10 +63,6 @@ class Store:
     def has_plan(self) -> bool:
         return self.files.exists(PLAN)
 
-    def plan_location(self) -> str:
-        """Where the plan is, for messages."""
-        return f"{self.location.rstrip('/')}/{PLAN}"
-
     def result_name(self, key: str) -> str:
         """Name of the contact set of a key, relative to the store."""
         return f"results/{key[:2]}/{key}.h5"

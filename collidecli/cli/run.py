@@ -101,7 +101,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         if values["trace"]:
             results.check_trace(values["trace"], force, sources)
         with streams.progress("colliding", "loading", kernels=not values["engine"]) as progress:
-            result = _run(values, scenes, output, trajectory, progress)
+            result = _run(values, {"scenes": scenes, "output": output, "trajectory": trajectory}, progress)
     streams.result(result, _table)
     return 0
 
@@ -187,7 +187,7 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
 
     def compute(job: Job, progress: FrameProgress | None) -> Result:
         scenes, trajectory = ((job.name,), inputs.trajectory) if inputs.each else (inputs.scenes, job.name)
-        return _run(values, scenes, job.output, trajectory, progress, cache)
+        return _run(values, {"scenes": scenes, "output": job.output, "trajectory": trajectory}, progress, cache)
 
     with output_folders(job.output or "" for job in jobs if not job.is_skipped):
         items = computed(streams, jobs, compute, "colliding", "loading", kernels=not values["engine"])
@@ -195,20 +195,15 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
 
 
 def _run(
-    values: Mapping[str, Any],
-    scenes: Sequence[str],
-    output: str | None,
-    trajectory: str | None,
-    progress: FrameProgress | None,
-    cache: SceneCache | None = None,
+    values: Mapping[str, Any], files: dict[str, Any], progress: FrameProgress | None, cache: SceneCache | None = None
 ) -> Result:
+    """The result of one run. files: its scenes, trajectory and output."""
     if values["engine"]:
         from collidecli.commands.engine_sets import ImportRequest, import_contacts
 
         name = values["engine"]
-        given = {"source": name, "engine_python": values["engine_python"].removeprefix(f"{name}=")}
-        given |= {"scenes": scenes, "output": output, "trajectory": trajectory}
-        return import_contacts(request_of(ImportRequest, values, **given), progress)
+        python = values["engine_python"].removeprefix(f"{name}=")
+        return import_contacts(request_of(ImportRequest, values, source=name, engine_python=python, **files), progress)
     from collidecli.commands.run import RunRequest, run
 
-    return run(request_of(RunRequest, values, scenes=scenes, output=output, trajectory=trajectory), progress, cache)
+    return run(request_of(RunRequest, values, **files), progress, cache)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -59,9 +58,7 @@ def write_mcap(
                 for channel, message in zip(channels, messages, strict=True):
                     kind = message.__msgtype__
                     writer.write(channel[world], time, ros.store.serialize_cdr(message, kind))
-        with open(os.path.join(path, "bag.mcap"), "rb") as file:
-            shutil.copyfileobj(file, output, 1 << 20)
-    output.check()
+        output.copy(os.path.join(path, "bag.mcap"))
 
 
 class Messages:

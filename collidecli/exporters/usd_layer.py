@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -250,9 +249,7 @@ def write_usd(
     with TemporaryFolder("layer") as folder:
         held = os.path.join(folder, "layer.usda" if output.path.suffix.lower() == ".usda" else "layer.usdc")
         layer.Export(held)
-        with open(held, "rb") as file:
-            shutil.copyfileobj(file, output, 1 << 20)
-    output.check()
+        output.copy(held)
 
 
 def time_codes(selected: SelectedContacts, rate: float) -> np.ndarray:

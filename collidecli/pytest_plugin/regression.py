@@ -18,13 +18,13 @@ import pytest
 
 from collidecli.cli.streams import console
 from collidecli.commands.diff import DiffRequest, diff, limits
+from collidecli.commands.results import write_output
 from collidecli.errors import CollideError, InputError, OutputError
 from collidecli.escaping import printable_values
 from collidecli.pytest_plugin.options import REGENERATE, ContactsWarning
 from collidecli.report.diff import diff_table, markdown
 from collidecli.scene.options import FRAME_MATCHES
 from collidecli.scene.text_format import did_you_mean
-from collidecli.storage.atomic_output import AtomicOutput
 
 MARKER = "contacts_tolerance"
 _LISTS = ("atol", "rtol", "fields", "include", "exclude")
@@ -133,9 +133,7 @@ class ContactsRegression:
         __tracebackhide__ = True
         from collidecli.commands.run import run, run_request
 
-        name = self._name(basename)
-        obtained = self._folder / f"{name}.obtained.h5"
-        allowed = self._allowed()
+        name, obtained, allowed = self._begun(basename)
         chosen = {"device": "cpu", **({"threads": 1} if "PYTEST_XDIST_WORKER" in os.environ else {}), **options}
         try:
             result = run(run_request(scene, trajectory, self._here.parent, obtained, chosen))
@@ -151,22 +149,21 @@ class ContactsRegression:
         contacts: path of a finished contact set, as `collide run` writes; relative to the folder of the test's file.
         """
         __tracebackhide__ = True
-        name = self._name(basename)
-        obtained = self._folder / f"{name}.obtained.h5"
-        allowed = self._allowed()
+        name, obtained, allowed = self._begun(basename)
         try:
             shutil.copyfile(self._here.parent / contacts, obtained)
         except OSError as error:
             raise pytest.fail.Exception(f"{contacts}: cannot be read: {error.strerror}", pytrace=False) from None
         self._compare(name, obtained, allowed)
 
-    def _name(self, basename: str | None) -> str:
+    def _begun(self, basename: str | None) -> tuple[str, Path, dict[str, Any]]:
+        """Name of the baseline, path of the obtained set, and the tolerances of a check that begins."""
         __tracebackhide__ = True
         name = basename or re.sub(r"\W", "_", self._test_name())
         if self._baseline(name) in self._checked:
             pytest.fail(f"this test compares with {name}.h5 twice: give each check another basename")
         self._checked.add(self._baseline(name))
-        return name
+        return name, self._folder / f"{name}.obtained.h5", self._allowed()
 
     def _test_name(self) -> str:
         """The test's name; with the option --with-test-class-names of pytest-regressions, after its class's name."""
@@ -227,9 +224,7 @@ class ContactsRegression:
         __tracebackhide__ = True
         try:
             baseline.parent.mkdir(parents=True, exist_ok=True)
-            with AtomicOutput(baseline, force) as output:
-                output.write(obtained.read_bytes())
-                output.commit()
+            write_output(baseline, obtained.read_bytes(), force)
         except OutputError as error:
             if not force and baseline.exists():
                 return False

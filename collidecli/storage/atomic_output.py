@@ -12,6 +12,7 @@ import contextlib
 import errno
 import os
 import re
+import shutil
 import signal
 import stat
 import threading
@@ -99,6 +100,12 @@ class AtomicOutput:
         if self._error is not None:
             fix = "free some space, or choose another disk" if self._error.errno == errno.ENOSPC else ""
             raise OutputError(f"the output cannot be written: {_reason(self._error)}", str(self.path), fix)
+
+    def copy(self, path: str) -> None:
+        """Writes the bytes of a file. Raises OutputError after a failed write."""
+        with open(path, "rb") as file:
+            shutil.copyfileobj(file, self, 1 << 20)
+        self.check()
 
     def commit(self) -> None:
         """Flushes to the disk and moves to the destination. Raises OutputError; then the destination is unchanged."""

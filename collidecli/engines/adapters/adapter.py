@@ -74,6 +74,21 @@ class Problem:
         return near
 
 
+def fcl_shape(engine, kind, size):
+    """A shape by the classes that FCL and coal both have; None for a type that is none of them."""
+    if kind == "plane":
+        return engine.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
+    if kind == "box":
+        return engine.Box(*(2.0 * half for half in size))
+    if kind == "ellipsoid":
+        return engine.Ellipsoid(*size)
+    if kind == "sphere":
+        return engine.Sphere(size[0])
+    if kind in ("capsule", "cylinder", "cone"):
+        return getattr(engine, kind.capitalize())(size[0], 2.0 * size[1])
+    return None
+
+
 def run(
     engine,
     version,

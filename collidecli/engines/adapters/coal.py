@@ -3,10 +3,9 @@
 import os
 import sys
 
-import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from adapter import run
+from adapter import fcl_shape, run
 import coal
 
 MOST_CONTACTS = 1000
@@ -16,16 +15,8 @@ MOST_CONTACTS = 1000
 def shape_of(problem, k):
     """The shape, or None, and how it is treated."""
     kind, size = problem.kinds[k], problem.sizes[k]
-    if kind == "plane":
-        return coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0), "exact", ""
-    if kind == "box":
-        return coal.Box(*(2.0 * half for half in size)), "exact", ""
-    if kind == "ellipsoid":
-        return coal.Ellipsoid(*size), "exact", ""
-    if kind == "sphere":
-        return coal.Sphere(size[0]), "exact", ""
-    if kind in ("capsule", "cylinder", "cone"):
-        return getattr(coal, kind.capitalize())(size[0], 2.0 * size[1]), "exact", ""
+    if (shape := fcl_shape(coal, kind, size)) is not None:
+        return shape, "exact", ""
     if kind == "heightfield":
         heights, bottom = problem.heights(k)  # coal's rows go to -y
         return coal.HeightFieldOBBRSS(2.0 * size[0], 2.0 * size[1], heights[::-1].copy(), bottom), "exact", ""

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from adapter import run
+from adapter import fcl_shape, run
 import fcl
 
 MOST_CONTACTS = 1000
@@ -15,17 +15,9 @@ MOST_CONTACTS = 1000
 
 def shape_of(problem, k):
     """The shape, or None, and how it is treated."""
-    kind, size = problem.kinds[k], problem.sizes[k]
-    if kind == "plane":
-        return fcl.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0), "exact", ""
-    if kind == "box":
-        return fcl.Box(*(2.0 * half for half in size)), "exact", ""
-    if kind == "ellipsoid":
-        return fcl.Ellipsoid(*size), "exact", ""
-    if kind == "sphere":
-        return fcl.Sphere(size[0]), "exact", ""
-    if kind in ("capsule", "cylinder", "cone"):
-        return getattr(fcl, kind.capitalize())(size[0], 2.0 * size[1]), "exact", ""
+    kind = problem.kinds[k]
+    if (shape := fcl_shape(fcl, kind, problem.sizes[k])) is not None:
+        return shape, "exact", ""
     if kind not in ("convex_mesh", "mesh"):
         return None, "skipped", f"python-fcl has no {kind}"
     points, triangles = problem.triangles(k)

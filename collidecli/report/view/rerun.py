@@ -7,7 +7,6 @@ Entities of world k begin with `world_<k>`: `shapes/<path>/shape`, `visuals/<pat
 from __future__ import annotations
 
 import os
-import shutil
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -72,8 +71,7 @@ def write_recording(
             sender.send_depths()
         recording.flush()
         recording.disconnect()
-        with open(path, "rb") as file:
-            shutil.copyfileobj(file, output, 1 << 20)
+        output.copy(path)
 
 
 def _name(pair: TouchingPair) -> str:

@@ -15,7 +15,7 @@ from collidecli.analysis.alignment import Contacts, contacts_of, match_contacts
 from collidecli.analysis.differences import deviations
 from collidecli.analysis.labels import LabelRule, labelled_runs
 from collidecli.analysis.overlap_volume import overlap_volume
-from collidecli.analysis.summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins, touches_of
+from collidecli.analysis.summary import DepthHistogram, FrameSums, PairMap, PairTotals, TimeBins, touches_of
 from collidecli.analysis.touches import NO_TEMPLATE, Names, PairKeys
 from collidecli.commands.diff import share_of
 from collidecli.numerics.matrices import compose_poses
@@ -124,7 +124,7 @@ def test_touches_frames_and_pairs_do_not_depend_on_blocks(cells):
     found, sums, none = [], FrameSums(FRAMES, WORLDS), np.zeros(0, np.int64)
     pairs = PairTotals(none, none, none, none, none, none.astype(float), none)
     keys = np.unique([row[1] * SHAPES + row[2] for row in ROWS])[1::2]
-    bin_of = time_bins(FRAMES, 4)
+    bin_of = TimeBins(FRAMES, 4).of
     held = PairMap(keys, bin_of, WORLDS, SHAPES)
     for part in split(BLOCK, cells):
         sums.add(part)
@@ -159,11 +159,11 @@ def test_touches_frames_and_pairs_do_not_depend_on_blocks(cells):
 
 
 def test_bins_of_frames():
-    assert time_bins(5, 600).tolist() == [0, 1, 2, 3, 4]
-    assert time_bins(7, 3).tolist() == [0, 0, 0, 1, 1, 1, 2]
-    assert time_bins(0, 3).tolist() == []
+    assert TimeBins(5, 600).of.tolist() == [0, 1, 2, 3, 4]
+    assert TimeBins(7, 3).of.tolist() == [0, 0, 0, 1, 1, 1, 2]
+    assert TimeBins(0, 3).of.tolist() == []
     for frames in (599, 600, 601, 1200, 1201):
-        assert time_bins(frames, 600)[-1] < 600
+        assert TimeBins(frames, 600).of[-1] < 600
 
 
 def test_depths():
