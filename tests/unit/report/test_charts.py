@@ -69,8 +69,9 @@ def hovers(kind: str, **changed) -> list[tuple]:
     return [(hover.x, hover.y, hover.text) for hover in canvas.hovers]
 
 
-def texts(axes) -> list[str]:
-    return [text.get_text() for text in axes.texts]
+def texts(owner) -> list[str]:
+    """Of axes or of a legend."""
+    return [text.get_text() for text in owner.texts]
 
 
 def ticks(axis) -> list[str]:
@@ -91,11 +92,10 @@ def bars(axes) -> list[tuple[float, float, float]]:
 
 def test_contacts_over_time_and_of_bins_with_a_band_to_their_maximum():
     (axes,) = drawn("contacts").axes
-    light, legend = THEMES["light"], [text.get_text() for text in axes.get_legend().get_texts()]
+    light, legend = THEMES["light"], texts(axes.get_legend())
     assert legend == ["contacts", "that penetrate"]
-    for line, label, name, colour in zip(
-        axes.lines, legend, ("contacts", "penetrating"), ("accent", "warm"), strict=True
-    ):
+    kinds = zip(axes.lines, legend, ("contacts", "penetrating"), ("accent", "warm"), strict=True)
+    for line, label, name, colour in kinds:
         assert (line.get_label(), line.get_color()) == (label, light[colour])
         np.testing.assert_array_equal(line.get_xydata(), np.transpose([TIMES, SERIES[name]]))
     assert (axes.get_xlabel(), axes.get_xlim(), axes.get_ylim()[0]) == ("time [s]", (0.5, 1.25), 0.0)
@@ -111,17 +111,15 @@ def test_contacts_over_time_and_of_bins_with_a_band_to_their_maximum():
 def test_times_that_do_not_increase_give_an_axis_of_frames(time):
     for kind in ("contacts", "depth"):
         (axes,) = drawn(kind, series={**SERIES, "time": time, "frame": [0, 5, 10, 15]}).axes
-        assert axes.get_xlabel() == "frame"
-        assert axes.lines[0].get_xdata().tolist() == [0, 5, 10, 15]
+        assert (axes.get_xlabel(), axes.lines[0].get_xdata().tolist()) == ("frame", [0, 5, 10, 15])
     # One frame is in the middle.
     one = {name: values[:1] if isinstance(values, list) else values for name, values in SERIES.items()}
     (axes,) = drawn("contacts", series=one).axes
-    assert axes.get_xlim() == (-0.5, 0.5)
-    assert axes.get_xlabel() == "frame"
+    assert (axes.get_xlabel(), axes.get_xlim()) == ("frame", (-0.5, 0.5))
 
 
 @pytest.mark.parametrize(
-    ("scale", "factor", "unit"), [(1.0, 1e3, "mm"), (1000.0, 1.0, "m"), (1e-3, 1e6, "µm"), (1e-6, 1e9, "nm")]
+    ("scale", "factor", "unit"), [(1, 1e3, "mm"), (1e3, 1, "m"), (1e-3, 1e6, "µm"), (1e-6, 1e9, "nm")]
 )
 def test_depth_over_time_has_the_unit_of_its_deepest(scale, factor, unit):
     depth = [value * scale for value in SERIES["depth"]]
@@ -185,8 +183,8 @@ def test_stages():
     np.testing.assert_allclose(bars(before), [(0, 2, 0)])
     assert (ticks(during.yaxis), ticks(before.yaxis)) == (["broad phase", "narrow phase"], ["load"])
     assert (texts(during), texts(before)) == (["250 ms", "4 s"], ["2 s"])
-    assert during.get_title(loc="left") == "of the run"
-    assert before.get_title(loc="left") == "before the run: scene and kernels"
+    titles = [axes.get_title(loc="left") for axes in (during, before)]
+    assert titles == ["of the run", "before the run: scene and kernels"]
     assert [text.get_position()[1] for text in during.texts] == [0, 1]
     assert during.get_ylim() == (1.5, -0.5), "the first on top"
     assert all(text.get_position()[0] > end for text, end in zip(during.texts, (0.25, 4), strict=True))
@@ -197,8 +195,7 @@ def test_the_broad_phases_of_a_run_and_of_a_profile():
     assert ticks(axes.yaxis) == ["sap"]
     np.testing.assert_allclose(bars(axes), [(0, 12000, -0.27), (0, 800, 0), (0, 1500, 0.27)])
     assert texts(axes) == ["12k", "800", "1500"]
-    names = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert names == ["candidates", "touching pairs", "contacts"]
+    assert texts(axes.get_legend()) == ["candidates", "touching pairs", "contacts"]
     ran = {"skipped": None, "touching_pairs": 50, "contacts": 60}
     phases = [
         {"name": "nxn", "skipped": "too many pairs"},
@@ -240,9 +237,8 @@ DIFFERENCE = {
 def test_differences_by_pair():
     (axes,) = drawn("differences", difference=DIFFERENCE).axes
     np.testing.assert_allclose(bars(axes), [(0, 2, 0), (0, 0, 1), (2, 0, 0), (0, 3, 1), (2, 5, 0), (3, 1, 1)])
-    assert ticks(axes.yaxis) == ["a · b", "b · c"]
-    assert texts(axes) == ["7", "4"]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["missing", "extra", "changed"]
+    assert (ticks(axes.yaxis), texts(axes)) == (["a · b", "b · c"], ["7", "4"])
+    assert texts(axes.get_legend()) == ["missing", "extra", "changed"]
 
 
 def test_deviations_by_field():
