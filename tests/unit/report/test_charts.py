@@ -118,9 +118,10 @@ def test_times_that_do_not_increase_give_an_axis_of_frames(time):
     assert (axes.get_xlabel(), axes.get_xlim()) == ("frame", (-0.5, 0.5))
 
 
-@pytest.mark.parametrize(
-    ("scale", "factor", "unit"), [(1, 1e3, "mm"), (1e3, 1, "m"), (1e-3, 1e6, "µm"), (1e-6, 1e9, "nm")]
-)
+UNITS = [(1, 1e3, "mm"), (1e3, 1, "m"), (1e-3, 1e6, "µm"), (1e-6, 1e9, "nm")]
+
+
+@pytest.mark.parametrize(("scale", "factor", "unit"), UNITS)
 def test_depth_over_time_has_the_unit_of_its_deepest(scale, factor, unit):
     depth = [value * scale for value in SERIES["depth"]]
     (axes,) = drawn("depth", series={**SERIES, "depth": depth}).axes
