@@ -20,7 +20,7 @@ from collidecli.numerics.matrices import moved_points
 from collidecli.report.view.framing import GAP, depth_colours
 from collidecli.report.view.stage import Stage
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.cli.conftest import FRAMES, distances, refusals, write_poses
+from tests.cli.conftest import FRAMES, arrays, distances, refusals, write_poses
 from tests.support.contact_sets import made_up
 from tests.support.usd_scenes import COLLIDER, placed, sphere, write_usda
 
@@ -50,35 +50,33 @@ def test_shapes_stand_where_their_contacts_say(out):
         assert touch.distance == pytest.approx(0.105 - 0.19, abs=1e-6)
 
 
+def refused(request: ViewRequest, told: str) -> InputError:
+    with pytest.raises(InputError, match=told) as found, opened_view(request):
+        pass
+    return found.value
+
+
 def test_contacts_of_a_second_set(ran, collide):
     """Those of a larger gap beside those of the set; a pair that only the second has is listed."""
     out, more = ran("out.h5", "--margin", "0"), ran("more.h5", "--margin", "0.05")
     with opened_view(ViewRequest(out)) as view:
-        alone = [view.frames.contacts(place, 0)["distance"] for place in range(len(view.frames))]
+        alone = [view.frames.contacts(place, 0)["distance"].tolist() for place in range(len(view.frames))]
         first = view.touches.of(0)[0].touches[0].first
     with opened_view(ViewRequest(out, against=more)) as view:
         seen = [view.frames.contacts(place, 0) for place in range(len(view.frames))]
-        for held, distance in zip(seen, alone, strict=True):
-            assert held["distance"][~held["second"]].tolist() == distance.tolist()
+        assert [held["distance"][~held["second"]].tolist() for held in seen] == alone
         assert sum(held["second"].sum() for held in seen) > sum(map(len, alone)) > 0
         assert view.touches.of(0)[0].touches[0].first == first, "the touches are those of the first set"
         assert view.frames.counts([0])["contact"] == sum(len(held["distance"]) for held in seen)
     apart, more_apart = ran("apart.h5", "--frames", ":11"), ran("more_apart.h5", "--frames", ":11", "--margin", "0.05")
-    with opened_view(ViewRequest(apart)) as view:
-        assert not view.touches.of(0)
-    with opened_view(ViewRequest(apart, against=more_apart)) as view:
-        assert [pair.paths for pair in view.touches.of(0)] == [("base", "ball")]
-    collide.ok("run scene.xml -t motion.h5 -o short.h5 --frames :5 --device cpu")
-    with (
-        pytest.raises(InputError, match=r"its frames are not those of out\.h5"),
-        opened_view(ViewRequest(out, against="short.h5")),
-    ):
-        pass
+    for against, pairs in (("", []), (more_apart, [("base", "ball")])):
+        with opened_view(ViewRequest(apart, against=against)) as view:
+            assert [pair.paths for pair in view.touches.of(0)] == pairs
+    refused(ViewRequest(out, against=apart), r"its frames are not those of out\.h5")
 
 
 def test_a_slice_of_a_slice_of_two_worlds(here, collide):
-    with h5py.File("motion.h5") as file:
-        poses = np.repeat(file["body_q"][:], 2, axis=1)
+    poses = np.repeat(arrays("motion.h5")["body_q"], 2, axis=1)
     poses[:, 1, 0, 0] += 0.25
     write_poses("motion.h5", poses, ["ball"])
     collide.ok("run scene.xml -t motion.h5 -o out.h5 --frames 3::2 --device cpu")
@@ -110,35 +108,28 @@ def test_what_is_found_elsewhere(out, here, monkeypatch):
         assert view.result.scene == [str(here.resolve() / "sub" / "scene.xml")], "above the contact set"
     os.unlink("sub/motion.h5")
     with opened_view(ViewRequest("out.h5", scene="sub/scene.xml")) as view:
-        assert view.frames.model is None
-        assert "give it with -t" in view.result.notes[0]
+        assert (view.frames.model, "give it with -t" in view.result.notes[0]) == (None, True)
 
 
 def test_what_is_another(out, here):
+    def notes(**options) -> list[str]:
+        with opened_view(ViewRequest(out, **options)) as view:
+            assert (view.frames.model is None) == ("points_only" in options)
+            return view.result.notes
+
     shutil.copy("motion.h5", "other.h5")
     with h5py.File("other.h5", "r+") as other:
         other["body_q"][..., 0] += 0.5
-    with (
-        pytest.raises(InputError, match=r"not the recording of out\.h5"),
-        opened_view(ViewRequest(out, "", "other.h5")),
-    ):
-        pass
-    with opened_view(ViewRequest(out, "", "other.h5", allow_mismatch=True)) as view:
-        note = "other.h5: this is not the recording of out.h5: the hashes differ; what is drawn may be wrong"
-        assert note in view.result.notes
+    refused(ViewRequest(out, "", "other.h5"), r"not the recording of out\.h5")
+    note = "other.h5: this is not the recording of out.h5: the hashes differ; what is drawn may be wrong"
+    assert note in notes(trajectory="other.h5", allow_mismatch=True)
     text = Path("scene.xml").read_text()
     Path("scene.xml").write_text(text.replace('size="0.5"', 'size="0.6"'))
-    with pytest.raises(InputError, match=r"not the scene of out\.h5") as told, opened_view(ViewRequest(out)):
-        pass
-    assert "--allow-mismatch" in told.value.fix
-    with opened_view(ViewRequest(out, allow_mismatch=True)) as view:
-        assert any("scene.xml: this is not the scene of out.h5" in note for note in view.result.notes)
-    with opened_view(ViewRequest(out, points_only=True)) as view:
-        assert view.frames.model is None
-        assert view.result.notes == []
+    assert "--allow-mismatch" in refused(ViewRequest(out), r"not the scene of out\.h5").fix
+    assert any("scene.xml: this is not the scene of out.h5" in note for note in notes(allow_mismatch=True))
+    assert notes(points_only=True) == []
     Path("scene.xml").write_text(text.replace('name="far" type', 'name="near" type'))
-    with pytest.raises(InputError, match="other names"), opened_view(ViewRequest(out, allow_mismatch=True)):
-        pass
+    refused(ViewRequest(out, allow_mismatch=True), "other names")
 
 
 @pytest.fixture
@@ -305,8 +296,8 @@ def test_shapes_contacts_and_depths_of_a_recording(ran, collide):
     assert "Ellipsoids3D:half_sizes" in found.fixed("/world_0/shapes/ball/shape")
     assert {"Transform3D:translation", "Ellipsoids3D:half_sizes"} <= found.fixed("/world_0/shapes/base/shape")
     touching, gap = (found.columns(f"/world_0/contacts/{name}") for name in ("touching", "gap"))
-    assert [len(each) for each in touching["positions"]] == [int(d <= 0.0) for d in distances()]
-    assert [len(each) for each in gap["positions"]] == [int(0.0 < d < 0.02) for d in distances()]
+    for points, expected in ((touching, distances() <= 0.0), (gap, (distances() > 0.0) & (distances() < 0.02))):
+        assert [len(each) for each in points["positions"]] == expected.tolist()
     deep = np.array([each[0] for each in touching["positions"] if each])
     height = 0.5 + 0.5 * distances()
     np.testing.assert_allclose(deep[:, 2], height[distances() <= 0.0], atol=1e-6)
