@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import gc
 import importlib.util
-import json
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
 import pytest
-from pxr import Usd, UsdGeom
 
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.cli.conftest import CommandLine, refusals, write_poses
+from tests.cli.conftest import CommandLine, arrays, attributes, refusals, write_poses
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "06_cloth"
 CLOTH = SAMPLE / "cloth.usda"
@@ -41,10 +38,8 @@ def whole(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def contacts(whole):
-    with h5py.File(whole) as file:
-        held: Any = file
-        yield {name: {key: data[()] for key, data in held[name].items()} for name in ("soft_contacts", "self_contacts")}
+def contacts(whole) -> dict[str, np.ndarray]:
+    return arrays(whole)
 
 
 @pytest.fixture
@@ -61,7 +56,8 @@ def test_the_sample_has_no_warning(collide):
 
 
 def test_particles_touch_the_ball_and_the_ground_where_the_formula_says(contacts):
-    sample, soft = made(), contacts["soft_contacts"]
+    sample = made()
+    soft = {name: contacts[f"soft_contacts/{name}"] for name in ("cell_start", "kind", "indices", "shape", "distance")}
     for frame in range(sample.FRAMES):
         cloth, drops = (
             np.round(points, 5).astype(np.float32).astype(float)
@@ -83,16 +79,16 @@ def test_particles_touch_the_ball_and_the_ground_where_the_formula_says(contacts
 
 
 def test_the_cloth_touches_itself_only_once_it_is_folded(contacts):
-    counts = np.diff(contacts["self_contacts"]["cell_start"])
+    counts = np.diff(contacts["self_contacts/cell_start"])
     assert counts[: len(counts) // 2].sum() == 0
     assert counts[-1] > 50
-    assert contacts["self_contacts"]["distance"].max() < 0.02
+    assert contacts["self_contacts/distance"].max() < 0.02
 
 
 def test_parts_of_the_motion_are_merged_into_the_whole(cloth, collide, contacts):
     for part, frames in (("a.h5", "0:12"), ("b.h5", "12:")):
         collide.ok("run cloth.usda", *SELVES, "--frames", frames, "-o", part)
-    rows = {name: int(held["cell_start"][-1]) for name, held in contacts.items()}
+    rows = {name: int(contacts[f"{name}/cell_start"][-1]) for name in ("soft_contacts", "self_contacts")}
     assert collide.result("merge a.h5 b.h5 -o c.h5")["group_rows"] == rows
     viewed = collide.ok("view c.h5 --points-only --export c.html").out
     assert f"soft contacts  {rows['soft_contacts']:,}".replace(",", " ") in viewed
@@ -125,9 +121,7 @@ def test_inspect_lists_the_objects_of_particles(cloth, collide):
 
 def test_a_converted_recording_keeps_the_positions_of_particles(cloth, collide):
     collide.ok("traj convert m.h5 -o n.h5 --scene cloth.usda")
-    with h5py.File("n.h5") as file:
-        positions: Any = file["particle_q"]
-        assert positions.shape == (2, 1, 329, 3)
+    assert arrays("n.h5")["particle_q"].shape == (2, 1, 329, 3)
     collide.ok("check n.h5")
 
 
@@ -135,13 +129,10 @@ def test_recorded_particles_move_those_of_the_scene_and_can_be_ignored(cloth, co
     collide.ok("run cloth.usda -t m.h5 -o c.h5")
     ignored = collide.ok("run cloth.usda -t m.h5 -o d.h5 --ignore-particles")
     assert "/particle_q is ignored" in ignored.err
-    with ContactSet.open("c.h5") as contacts:
-        assert np.diff(contacts.groups["soft_contacts"].cell_start()).tolist() == [329, 329]
-        assert "ignore_particles" not in contacts.config
-    with h5py.File("d.h5") as file:
-        assert "soft_contacts" not in file
-        assert "particle_object" not in file["model"]  # pyright: ignore[reportOperatorIssue]
-        assert json.loads(str(file.attrs["config"]))["ignore_particles"] is True
+    assert np.diff(arrays("c.h5")["soft_contacts/cell_start"]).tolist() == [329, 329]
+    assert "ignore_particles" not in attributes("c.h5")["config"]
+    assert not any(name.startswith(("soft_contacts", "model/particle_object")) for name in arrays("d.h5"))
+    assert attributes("d.h5")["config"]["ignore_particles"] is True
 
 
 GRIPPER = Path(__file__).parents[2] / "samples" / "05_hydroelastic" / "gripper.usda"
@@ -150,31 +141,26 @@ GRIPPER = Path(__file__).parents[2] / "samples" / "05_hydroelastic" / "gripper.u
 def test_the_forces_of_pads_ball_and_block(collide):
     collide.ok("run", GRIPPER, "--hydro-surface", "-o", "gripper.h5", "--device", "cpu")
     collide.ok("check gripper.h5")
-    with h5py.File("gripper.h5") as found:
-        names = [name.decode() for name in found["model/shape/path"][:]]
-        start, patches = found["hydro_patches/cell_start"][:], found["hydro_patches"]
-        assert start[1] == 0
-        assert len(found["rigid_contacts/distance"]) == 0
-        rows = range(start[-2], start[-1])
-        last = {frozenset((names[patches["shape0"][k]], names[patches["shape1"][k]])): k for k in rows}
-        table = last[frozenset(("/World/table", "/World/block"))]
-        # The rigid table's plane in a block of 4 cm and 1e8 N/m^3, 2 mm deep.
-        side, depth = 0.04, 0.002
-        truth = 1e8 * depth * (side**2 - 2 * side * depth + 4 * depth**2 / 3)
-        assert np.linalg.norm(patches["force"][table]) == pytest.approx(truth, rel=1e-5)
-        # A ball of 3 cm and 2e7 N/m^3 in a pad of 6e7 N/m^3, 4 mm deep.
-        radius, k0, k1, x = 0.03, 6e7, 2e7, 0.004
-        c, q = radius - x, radius - x * k0 / (k0 + k1)
-        truth = np.pi / 3 * (k1 * (radius**3 - q**3) - k0 * (q**3 - c**3))
-        for pad in ("left", "right"):
-            row = last[frozenset((f"/World/{pad}_pad", "/World/ball"))]
-            assert np.linalg.norm(patches["force"][row]) == pytest.approx(truth, rel=5e-3)
-            assert np.abs(patches["force"][row][1:]).max() < 1e-2 * truth
-        force = np.linalg.norm(patches["force"][:], axis=1)
-        block = (patches["shape1"][:] == names.index("/World/block")) | (
-            patches["shape0"][:] == names.index("/World/block")
-        )
-        assert (np.diff(force[block]) > 0).all()
+    found = arrays("gripper.h5")
+    names = found["model/shape/path"].tolist()
+    start, force = found["hydro_patches/cell_start"], found["hydro_patches/force"]
+    sides = [found[f"hydro_patches/{name}"] for name in ("shape0", "shape1")]
+    assert (start[1], len(found["rigid_contacts/distance"])) == (0, 0)
+    last = {frozenset(names[side[k]] for side in sides): force[k] for k in range(start[-2], start[-1])}
+    # The rigid table's plane in a block of 4 cm and 1e8 N/m^3, 2 mm deep.
+    side, depth = 0.04, 0.002
+    truth = 1e8 * depth * (side**2 - 2 * side * depth + 4 * depth**2 / 3)
+    assert np.linalg.norm(last[frozenset(("/World/table", "/World/block"))]) == pytest.approx(truth, rel=1e-5)
+    # A ball of 3 cm and 2e7 N/m^3 in a pad of 6e7 N/m^3, 4 mm deep.
+    radius, k0, k1, x = 0.03, 6e7, 2e7, 0.004
+    c, q = radius - x, radius - x * k0 / (k0 + k1)
+    truth = np.pi / 3 * (k1 * (radius**3 - q**3) - k0 * (q**3 - c**3))
+    for pad in ("left", "right"):
+        found = last[frozenset((f"/World/{pad}_pad", "/World/ball"))]
+        assert np.linalg.norm(found) == pytest.approx(truth, rel=5e-3)
+        assert np.abs(found[1:]).max() < 1e-2 * truth
+    of_block = np.any([each == names.index("/World/block") for each in sides], axis=0)
+    assert (np.diff(np.linalg.norm(force[of_block], axis=1)) > 0).all()
 
 
 MESHES = Path(__file__).parents[2] / "samples" / "04_meshes" / "meshes.usda"
@@ -198,38 +184,3 @@ def test_a_ring_rolls_over_waves(collide):
     assert len(frames) > 85
     # The waves' triangles cut hills and fill valleys, at most by the sagitta of one of their sides.
     assert -0.012 < min(depths) < -SUNK / 2
-
-
-SAMPLES = Path(__file__).parents[2] / "samples"
-PILE = SAMPLES / "01_usd_pile" / "pile.usda"
-
-
-def test_a_layer_over_the_pile(collide):
-    """Composed, it has the scene's moving shapes and, at their time codes, every contact near the two that it names."""
-    collide.ok("run", PILE, "--frames", "20:100:39", "-o", "pile.h5", "--device", "cpu")
-    collide.ok("export pile.h5 --to usd -o over.usdc --scene", PILE)
-    stage = Usd.Stage.Open("over.usdc")
-    assert not stage.GetCompositionErrors()
-    points = UsdGeom.Points(stage.GetPrimAtPath("/collide_contacts/world_0/points"))
-    paths = stage.GetPrimAtPath("/collide_contacts").GetAttribute("collide:shapes").Get()
-    with ContactSet.open("pile.h5") as contacts:
-        counts = np.diff(contacts.cell_start()).tolist()
-        codes = contacts.step.tolist()
-    assert points.GetPointsAttr().GetTimeSamples() == codes == [20, 59, 98]
-    made = UsdGeom.PrimvarsAPI(points)
-    purposes = [UsdGeom.Tokens.default_]
-    for code, count in zip(codes, counts, strict=True):
-        places = np.array(points.GetPointsAttr().Get(code))
-        assert len(places) == count > 20
-        boxes = UsdGeom.BBoxCache(code, purposes)
-        for k in (0, 1):
-            shapes = made.GetPrimvar(f"shape{k}").Get(code)
-            for row, place in zip(shapes, places, strict=True):
-                prim = stage.GetPrimAtPath(paths[row])
-                assert prim
-                if prim.IsA(UsdGeom.Plane):
-                    continue  # infinite to physics, drawn finite
-                box = boxes.ComputeWorldBound(prim).ComputeAlignedRange()
-                # Half of the gap, or of the depth, keeps the middle from the surface itself.
-                low, high = np.array(box.GetMin()) - 0.06, np.array(box.GetMax()) + 0.06
-                assert np.all((low <= place) & (place <= high)), (paths[row], code)
