@@ -20,7 +20,7 @@ from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.importers.mujoco.urdf import included_files, names_other_files
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.options import ContactOptions, SceneOptions
+from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.trajectory_files import TrajectoryWriter
 from collidecli.storage.trajectory_motion import open_trajectory
@@ -433,34 +433,6 @@ def test_vertices_move_as_in_mujoco(tmp_path):
     motion = open_trajectory(tmp_path / "m.h5", model)
     assert motion.warnings == ()  # a recording of the bodies moves all particles of flexes
     motion.close()
-
-
-def test_contacts_with_a_plane_are_those_of_mujoco(tmp_path):
-    """MuJoCo has a contact of each vertex with a plane; with other geoms it has those of elements, which differ."""
-    found, model = load(tmp_path, SCENE)
-    qpos = np.tile(found.mj_model.qpos0, (4, 1))
-    qpos[:, : -7 - 9] += np.random.default_rng(8).normal(size=(4, found.mj_model.nq - 16)) * 0.05
-    poses, positions = positions_of(found, model, qpos)
-    pipeline = pipeline_of(model, poses, ContactOptions(soft_gap=0.0))
-    block = pipeline.collide(PoseBatch(0, 4, 0, poses, positions), Workspace(pipeline.device_model.device, 1 << 32))[0]
-    rows = block.groups["soft_contacts"]
-    cell = np.repeat(np.arange(4), rows.cell_counts)
-    floor = model.shapes.path.index("floor")
-    data, compared = mujoco.MjData(found.mj_model), 0
-    for frame in range(4):
-        data.qpos[:] = qpos[frame]
-        mujoco.mj_forward(found.mj_model, data)
-        theirs = {}
-        for contact in data.contact[: data.ncon]:
-            if contact.geom[0] == floor and contact.flex[1] >= 0 and contact.dist < 0.0:
-                theirs[int(found.mj_model.flex_vertadr[contact.flex[1]] + contact.vert[1])] = contact.dist
-        held = (cell == frame) & (rows.columns["shape"] == floor)
-        particles, distances = rows.columns["indices"][held, 0].tolist(), rows.columns["distance"][held].tolist()
-        ours = dict(zip(particles, distances, strict=True))
-        assert ours.keys() == theirs.keys()
-        np.testing.assert_allclose([ours[key] for key in theirs], list(theirs.values()), atol=1e-7)
-        compared += len(ours)
-    assert compared > 20
 
 
 def test_a_pinned_vertex_does_not_touch_the_shapes_of_its_body(tmp_path):

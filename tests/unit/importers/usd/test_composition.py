@@ -23,7 +23,6 @@ from tests.support.usd_scenes import (
     moving,
     pairs,
     sphere,
-    touching,
     world_corners,
     write_usda,
 )
@@ -116,51 +115,15 @@ def Xform "robot" {{
 """
 
 
-UNFILTERED = ROBOT.replace("rel physics:filteredPairs = </robot/b/t>", "")
-
-
-def instances(more=""):
-    robots = "".join(f'def "r{k}" (instanceable = true\n references = @robot.usda@</robot>) {{\n}}\n' for k in (0, 1))
-    return robots + sphere("w", apis=BOTH) + more
-
-
-def between(model):
-    """Pairs that may touch, by whole path without the leading stroke."""
-    return {" ".join(sorted((model.shapes.path[a][1:], model.shapes.path[b][1:]))) for a, b in allowed_pairs(model, 0)}
-
-
-EVERY = pairs(
-    "r0/a/s r0/b/t, r0/a/s r1/a/s, r0/a/s r1/b/t, r0/b/t r1/a/s, r0/b/t r1/b/t, r1/a/s r1/b/t, "
-    "r0/a/s w, r0/b/t w, r1/a/s w, r1/b/t w"
-)
-
-
 def test_filtered_pairs_of_instance_proxies(tmp_path):
     """Authored in the referenced layer they hold in each instance by itself; from outside they name a proxy."""
     part(tmp_path, "robot.usda", ROBOT)
-    scene, model = load(tmp_path, instances())
-    assert between(model) == EVERY - pairs("r0/a/s r0/b/t, r1/a/s r1/b/t")
+    robots = "".join(f'def "r{k}" (instanceable = true\n references = @robot.usda@</robot>) {{\n}}\n' for k in (0, 1))
+    scene, model = load(tmp_path, robots + sphere("w", "rel physics:filteredPairs = [</r1/b/t>, </r0/a>]"))
     assert scene.stage.GetPrimAtPath("/r0/a/s").IsInstanceProxy()
-    part(tmp_path, "robot.usda", UNFILTERED)
-    text = instances().replace('def Sphere "w"', 'def Sphere "v"').rstrip()[:-1] + "rel physics:filteredPairs = %s\n}\n"
-    _, model = load(tmp_path, text % "[</r1/b/t>, </r0/a>]")
-    assert {p for p in between(model) if "v" in p.split()} == pairs("r0/b/t v, r1/a/s v")
-
-
-def test_groups_of_instance_proxies(tmp_path):
-    """A group of the scene that names proxies or whole instances, and a group in the referenced layer."""
-    part(tmp_path, "robot.usda", UNFILTERED)
-    group = 'def PhysicsCollisionGroup "{}" {{\nrel collection:colliders:includes = {}\n'
-    group += "rel physics:filteredGroups = {}\n}}\n"
-    two = group.format("G", "[</r0>, </r1/a/s>]", "</H>") + group.format("H", "</w>", "[]")
-    _, model = load(tmp_path, instances())
-    assert touching(model) == pairs("s s, s t, t t, s w, t w")
-    _, model = load(tmp_path, instances(two))
-    assert between(model) == EVERY - pairs("r0/a/s w, r0/b/t w, r1/a/s w")
-    own = group.format("G", "</robot/a>", "</robot/H>") + group.format("H", "</robot/b>", "[]")
-    part(tmp_path, "robot.usda", UNFILTERED.rstrip()[:-1] + own + "}\n")
-    _, model = load(tmp_path, instances())
-    assert between(model) == EVERY - pairs("r0/a/s r0/b/t, r1/a/s r1/b/t")
+    names = [path[1:] for path in model.shapes.path]
+    found = {" ".join(sorted((names[a], names[b]))) for a, b in allowed_pairs(model, 0)}
+    assert found == pairs("r0/a/s r1/a/s, r0/a/s r1/b/t, r0/b/t r1/a/s, r0/b/t r1/b/t, r0/b/t w, r1/a/s w")
 
 
 def test_materials_of_instance_proxies(tmp_path):
@@ -381,44 +344,26 @@ def test_asset_paths_are_mapped_in_every_layer(tmp_path):
 
 # `--variants`: what is selected is what is there, and what is not there is named with what is.
 
+
+def variants_of(name: str, **inside: str) -> str:
+    return f'variantSet "{name}" = {{\n' + "".join(f'"{key}" {{\n{text}}}\n' for key, text in inside.items()) + "}\n"
+
+
+def cube(name: str, apis: str) -> str:
+    return f'def Cube "{name}" {apis} {{\n}}\n'
+
+
+PAD = (
+    f'def Xform "pad" (prepend variantSets = "shape") {{\n{variants_of("shape", flat=cube("p", COLLIDER), none="")}}}\n'
+)
+FINGERS = variants_of("gripper", open=cube("finger", BOTH), closed=sphere("finger", "double radius = 0.75") + PAD)
+DRILL = variants_of("tool", drill=cube("drill", BOTH).replace("Cube", "Cylinder"))
 GRIPPER = f"""
 def Xform "robot" (
- variants = {{
-  string gripper = "open"
- }}
+ variants = {{ string gripper = "open" }}
  prepend variantSets = ["gripper", "tool"]
 ) {{
- {sphere("hand")}
- variantSet "gripper" = {{
-  "open" {{
-   def Cube "finger" {BOTH} {{
-    double size = 0.5
-   }}
-  }}
-  "closed" {{
-   def Sphere "finger" {BOTH} {{
-    double radius = 0.75
-   }}
-   def Xform "pad" (
-    prepend variantSets = "shape"
-   ) {{
-    variantSet "shape" = {{
-     "flat" {{
-      def Cube "p" {COLLIDER} {{
-      }}
-     }}
-     "none" {{
-     }}
-    }}
-   }}
-  }}
- }}
- variantSet "tool" = {{
-  "drill" {{
-   def Cylinder "drill" {BOTH} {{
-   }}
-  }}
- }}
+{sphere("hand")}{FINGERS}{DRILL}
 }}
 """
 
@@ -459,25 +404,14 @@ def test_inside_an_instance(tmp_path):
     text += "".join(f'def "r{k}" (instanceable = true\n prepend references = </asset>) {{\n}}\n' for k in (0, 1))
     _, model = load(tmp_path, text, variants=("/r1/robot:gripper=closed",))
     labels = dict(zip(model.shapes.path, (shape.label for shape in model.shapes.types()), strict=True))
-    assert labels["/r0/robot/finger"] == "box"
-    assert labels["/r1/robot/finger"] == "sphere"
+    assert [labels[f"/r{k}/robot/finger"] for k in (0, 1)] == ["box", "sphere"]
 
 
 def test_a_broken_reference_in_a_variant_that_is_not_selected(tmp_path):
-    text = """def "r" (
-     variants = { string v = "a" }
-     prepend variantSets = "v"
-    ) {
-     variantSet "v" = {
-      "a" ( references = @gone.usda@ ) {
-      }
-      "b" {
-      }
-     }
-    }
-    """
-    assert load(tmp_path, text + sphere("s"), variants=("/r:v=b",))[1].shapes.path == ("/s",)
-    check_refused(lambda: load(tmp_path, text + sphere("s")), ["@gone.usda@"])
+    text = variants_of("v", a="", b="").replace('"a" {', '"a" (references = @gone.usda@) {')
+    text = f'def "r" (\nvariants = {{ string v = "a" }}\nprepend variantSets = "v"\n) {{\n{text}}}\n{sphere("s")}'
+    assert load(tmp_path, text, variants=("/r:v=b",))[1].shapes.path == ("/s",)
+    check_refused(lambda: load(tmp_path, text), ["@gone.usda@"])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from scipy.spatial.transform import Rotation
 
 from collidecli.importers.usd.motion import is_animated
 from collidecli.importers.usd.stage import _parse
-from collidecli.importers.usd.transforms import AXIS_ORDER, PrimTransforms, WorldTransforms
 from collidecli.scene.filters import explain
 from collidecli.scene.shape_types import ShapeType
 from tests.support.usd_scenes import (
@@ -429,37 +428,6 @@ def test_centimetres_are_metres(tmp_path, kind):
     np.testing.assert_allclose(centimetres.bodies.pose, metres.bodies.pose, atol=1e-12)
     for ours, theirs in zip(centimetres.hulls + centimetres.meshes, metres.hulls + metres.meshes, strict=True):
         np.testing.assert_allclose(ours.vertex, theirs.vertex, atol=1e-7)
-
-
-ROUNDED = 1e-12
-"""Products of a dozen float64 numbers near one."""
-
-
-def test_scale_and_rotation_give_the_matrix_back_and_have_no_reflection():
-    rng = np.random.default_rng(3)
-    stage = Usd.Stage.CreateInMemory()
-    prims = {}
-    for place in range(12):
-        xform = UsdGeom.Xform.Define(stage, f"/x{place}")
-        turn = Gf.Rotation(Gf.Vec3d(*rng.normal(size=3)), 360.0 * rng.random())
-        scale = Gf.Vec3d(*(rng.uniform(0.5, 2.0, 3) * rng.choice([-1.0, 1.0], 3)))
-        xform.AddTransformOp().Set(Gf.Matrix4d().SetScale(scale) * Gf.Matrix4d(turn, Gf.Vec3d(*rng.normal(size=3))))
-        prims[f"/x{place}"] = xform.GetPrim()
-    cache = UsdGeom.XformCache()
-    transforms = WorldTransforms(PrimTransforms(Usd.TimeCode.Default()), prims)
-    for axis, order in AXIS_ORDER.items():
-        reordered = transforms.reordered(axis)
-        for path, prim in prims.items():
-            row = transforms.row(path)
-            matrix = np.array(cache.GetLocalToWorldTransform(prim))
-            rotation, columns = reordered.rotation[row], matrix[:3, :3].T[:, order]
-            np.testing.assert_array_equal(transforms.position[row], matrix[3, :3])
-            assert np.linalg.det(rotation) == pytest.approx(1.0, abs=ROUNDED)
-            np.testing.assert_allclose(reordered.scale[row], np.linalg.norm(columns, axis=0), rtol=ROUNDED)
-            np.testing.assert_allclose(np.abs(rotation * reordered.scale[row]), np.abs(columns), atol=ROUNDED)
-            # The first and the last axis keep their directions, or both turn round; the middle one may be mirrored.
-            signs = np.sign((rotation * columns).sum(axis=0))
-            assert signs[0] == signs[2]
 
 
 def test_what_is_known_of_prims_above_says_the_same_of_those_below():
