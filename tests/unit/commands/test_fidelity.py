@@ -179,39 +179,40 @@ def command(falling: tuple[str, str], *answers: str) -> list[str]:
     return ["fidelity", falling[0], "-t", falling[1], "--engines", ",".join(answers)]
 
 
-def with_fault(rows: dict[str, np.ndarray], fault: str, chosen: np.ndarray) -> dict[str, np.ndarray]:
-    if fault == "missed":
-        return some(rows, ~chosen)
-    if fault == "missed in the gap":
-        rows["distance"][chosen] = 0.003
-    elif fault == "phantom":
-        rows["distance"][rows["distance"] > 0.01] = -0.07
-    elif fault == "flipped":
-        rows["normal"][chosen] *= -1.0
-    elif fault == "zero_normals":
-        rows["normal"][chosen] = 0.0
-    elif fault == "wrong_sign":
-        rows["distance"] *= -1.0
-    elif fault == "point_error":
-        rows["point"][chosen] += [0.5, 0.0, 0.0]
-    elif fault.startswith("shifted"):
-        rows["cell"] += 1 if fault == "shifted" else -1
-        return some(rows, (rows["cell"] >= 0) & (rows["cell"] < CELLS))
-    elif fault == "stale":  # in every second cell
-        at = {(cell, pair): k for k, (cell, pair) in enumerate(zip(rows["cell"], rows["pair"], strict=True))}
-        of = [at.get((cell - 1, pair), k) if cell % 2 else k for (cell, pair), k in at.items()]
-        return some(rows, of) | {name: rows[name] for name in ("cell", "pair")}
-    return rows
+def shifted(rows: dict[str, np.ndarray], cells: int) -> dict[str, np.ndarray]:
+    moved = rows | {"cell": rows["cell"] + cells}
+    return some(moved, (moved["cell"] >= 0) & (moved["cell"] < CELLS))
 
 
+def stale(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Rows of every second cell are those of the cell before."""
+    at = {(cell, pair): k for k, (cell, pair) in enumerate(zip(rows["cell"], rows["pair"], strict=True))}
+    of = [at.get((cell - 1, pair), k) if cell % 2 else k for (cell, pair), k in at.items()]
+    return some(rows, of) | {name: rows[name] for name in ("cell", "pair")}
+
+
+FAULTS = {
+    "none": lambda rows, deep: rows,
+    "missed": lambda rows, deep: some(rows, ~deep),
+    "missed in the gap": lambda rows, deep: rows | {"distance": np.where(deep, 0.003, rows["distance"])},
+    "phantom": lambda rows, deep: rows | {"distance": np.where(rows["distance"] > 0.01, -0.07, rows["distance"])},
+    "wrong_sign": lambda rows, deep: rows | {"distance": -rows["distance"]},
+    "stale": lambda rows, deep: stale(rows),
+    "shifted": lambda rows, deep: shifted(rows, 1),
+    "shifted back": lambda rows, deep: shifted(rows, -1),
+    "flipped": lambda rows, deep: rows | {"normal": np.where(deep[:, None], -1.0, 1.0) * rows["normal"]},
+    "zero_normals": lambda rows, deep: rows | {"normal": ~deep[:, None] * rows["normal"]},
+    "point_error": lambda rows, deep: rows | {"point": rows["point"] + deep[:, None] * [0.5, 0.0, 0.0]},
+}
+"""Changes of rows, of which some are deep."""
 COUNTS = ("missed", "phantom", "wrong_sign", "stale", "shifted", "flipped", "zero_normals")
 
 
-@pytest.mark.parametrize("fault", ["none", *COUNTS, "missed in the gap", "shifted back", "point_error"])
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_in_its_column_and_in_no_other(fault: str, falling, rows, saved, tmp_path: Path):
     deep = rows["distance"] < -1e-3
     adapter = tmp_path / "planned.py"
-    adapter.write_text(PLAN.format(answers=saved(with_fault(rows, fault, deep))))
+    adapter.write_text(PLAN.format(answers=saved(FAULTS[fault](rows, deep))))
     result = fidelity(FidelityRequest(scenes=[falling[0]], trajectory=falling[1], engines=[str(adapter)]))
     fault = fault.removesuffix(" back").removesuffix(" in the gap")
     totals = {name: sum(one[name] for one in result.rows) for name in COUNTS}
