@@ -184,12 +184,7 @@ def change(key, value):
 @pytest.mark.parametrize(
     ("arrays", "change_it", "options", "message"),
     [
-        (
-            root_arrays,
-            None,
-            {"quaternion_order": ""},
-            r"order of its quaternions\n +give --quaternion-order wxyz or",
-        ),
+        (root_arrays, None, {"quaternion_order": ""}, r"order of its quaternions\n +give --quaternion-order wxyz or"),
         (root_arrays, change("quaternion_order", "zyxw"), {}, "the quaternion order is 'zyxw'"),
         (root_arrays, change("quaternion_order", "wxyz"), {}, r"quaternions are wxyz\n +remove --quaternion-order"),
         (root_arrays, lambda a: a.pop("fps"), {}, "contains no times"),
@@ -199,12 +194,7 @@ def change(key, value):
         (root_arrays, change("dof_names", np.array(["a", "b", "c", "d"])), {}, "has no joint 'a', 'b', 'c', 'd'"),
         (root_arrays, change("dof_names", np.zeros(4)), {}, r"m.npz: dof_names: is float64\[4\], not names"),
         (root_arrays, None, {"joint_names": ("a",)}, "remove --joint-names"),
-        (
-            root_arrays,
-            change("dof_pos", lambda a: a["dof_pos"][:-1]),
-            {},
-            "different numbers of frames: root_pos 9",
-        ),
+        (root_arrays, change("dof_pos", lambda a: a["dof_pos"][:-1]), {}, "different numbers of frames: root_pos 9"),
         (root_arrays, change("root_rot", lambda a: a["root_rot"][:, :3]), {}, r"root_rot: is float64\[9, 3\], not fl"),
         (root_arrays, change("root_pos", np.zeros((9, 3), int)), {}, r"root_pos: is int64\[9, 3\], not floats"),
         (root_arrays, change("root_pos", np.array([[None] * 3] * 9)), {}, "pickled objects"),
@@ -241,22 +231,22 @@ def test_refusals_of_text_and_of_text_that_is_no_motion(tmp_path, twins, text, m
             kind_of(tmp_path / "m.csv")
 
 
-def test_bad_cells_are_named(tmp_path, demo, target):
-    arrays = root_arrays(demo)
-    for key, place, value, message in (
-        ("dof_pos", (3, 2), np.nan, r"m.npz: dof_pos, frame 3, world 0: the coordinate of joint 'elbow_joint' is nan"),
-        ("root_rot", (5, slice(None)), 0.6, "root_pos, frame 5, world 0, body '/World/robot/base': .* norm 1.2"),
+@pytest.mark.parametrize(
+    ("key", "place", "factor", "message"),
+    [
+        ("dof_pos", (3, 2), np.nan, r"dof_pos, frame 3, world 0: the coordinate of joint 'elbow_joint' is nan"),
+        ("root_rot", (5, slice(None)), 1.2, "root_pos, frame 5, world 0, body '/World/robot/base': .* norm 1.2"),
         ("root_pos", (2, 1), np.inf, "root_pos, frame 2, world 0, body '/World/robot/base': the pose is not finite"),
-    ):
-        broken = {name: np.array(array) for name, array in arrays.items()}
-        broken[key][place] = value
-        with pytest.raises(InputError, match=message):
-            opened(npz(tmp_path / "m.npz", **broken), target, quaternion_order="xyzw").read(range(FRAMES))
-    bodies = body_arrays(demo)
-    bodies["body_quat_w"][4, 2] *= 1.01
-    message = "m.npz: body_pos_w, frame 4, world 0, body '/World/robot/elbow': .* norm 1.01"
-    with pytest.raises(InputError, match=message):
-        opened(npz(tmp_path / "n_m.npz", **bodies), target, quaternion_order="wxyz").read(range(FRAMES))
+        ("body_quat_w", (4, 2), 1.01, "body_pos_w, frame 4, world 0, body '/World/robot/elbow': .* norm 1.01"),
+    ],
+)
+def test_bad_cells_are_named(tmp_path, demo, target, key, place, factor, message):
+    arrays = body_arrays(demo) if key == "body_quat_w" else root_arrays(demo)
+    arrays[key] = np.array(arrays[key])
+    arrays[key][place] *= factor
+    order = "wxyz" if key == "body_quat_w" else "xyzw"
+    with pytest.raises(InputError, match=f"m.npz: {message}"):
+        opened(npz(tmp_path / "m.npz", **arrays), target, quaternion_order=order).read(range(FRAMES))
 
 
 # LeRobot data sets: body poses of recorded joint positions, episodes by name, and what is refused.
@@ -328,51 +318,55 @@ RUN_OTHER = tuple(word.replace("arm/meta", "other/meta") for word in RUN)
 
 
 def test_an_episode_moves_the_joints_of_its_states(data_set, collide):
-    answer = collide("inspect", "arm/meta/info.json")
-    assert (answer.code, "episode_0" in answer.out, "shoulder" in answer.out) == (0, True, True), answer.err
+    answer = collide.ok("inspect", "arm/meta/info.json")
+    assert ("episode_0" in answer.out, "shoulder" in answer.out) == (True, True)
     for number, expected in enumerate(states()):
-        answer = collide(*RUN, "--demos", f"episode_{number}", "--force")
-        assert answer.code == 0, answer.err
+        collide.ok(*RUN, "--demos", f"episode_{number}", "--force")
         with ContactSet.open("out.h5") as contacts:
-            assert contacts.frame_count == len(expected)
             np.testing.assert_allclose(contacts.time, np.arange(len(expected)) / 10.0)
             for frame, height in enumerate(tip_heights(expected)):
                 cell = contacts.cell(frame)
-                rows = [k for k, row in enumerate(cell.shape1) if "tip" in contacts.shapes.path[row]]
-                rows = rows or [k for k, row in enumerate(cell.shape0) if "tip" in contacts.shapes.path[row]]
-                if height < 0.5:
-                    assert min(cell.distance[rows]) == pytest.approx(height, abs=1e-6)
+                of_tip = [
+                    "tip" in contacts.shapes.path[a] + contacts.shapes.path[b]
+                    for a, b in zip(cell.shape0, cell.shape1, strict=True)
+                ]
+                assert height >= 0.5 or min(cell.distance[of_tip]) == pytest.approx(height, abs=1e-6)
 
 
 @pytest.mark.parametrize("elbow", ["hinge", "slide"])
 def test_angles_in_degrees(data_set, collide, monkeypatch, elbow):
     Path("arm.xml").write_text(ARM.replace('name="elbow" type="hinge"', f'name="elbow" type="{elbow}"'))
-    in_radians, least = states(), {}
-    factor = np.degrees((1.0, 1.0 if elbow == "hinge" else np.radians(1.0)))
+    factor, in_radians, distances = np.degrees((1.0, 1.0 if elbow == "hinge" else np.radians(1.0))), states(), []
     for units, recorded in (("radians", in_radians), ("degrees", [one * factor for one in in_radians])):
         monkeypatch.setitem(globals(), "states", lambda recorded=recorded: recorded)
         shutil.rmtree("arm")
         write_data_set(Path("arm"))
-        answer = collide(*RUN, "--uneven-demos", "hold", "--joint-units", units, "--force")
-        assert answer.code == 0, answer.err
+        collide.ok(*RUN, "--uneven-demos", "hold", "--joint-units", units, "--force")
         with ContactSet.open("out.h5") as contacts:
-            least[units] = [block.distance for block in contacts.blocks()]
-    np.testing.assert_allclose(np.concatenate(least["degrees"]), np.concatenate(least["radians"]), atol=1e-6)
-    assert len(least["radians"][0]) > 3
+            distances.append(np.concatenate([block.distance for block in contacts.blocks()]))
+    np.testing.assert_allclose(distances[1], distances[0], atol=1e-6)
+    assert len(distances[0]) > 3
 
 
 def test_a_batch_numbers_episodes_as_the_data_set_does(data_set, collide):
     job = '[[job]]\nname = "arm"\nscene = "arm.xml"\nmotion = ["arm"]\noptions = { gap = 0.5, device = "cpu" }\n'
-    Path("jobs.toml").write_text(job)
-    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
-    plan = read_plan(Store("B"))
+
+    def planned(text, folder):
+        Path("jobs.toml").write_text(text)
+        collide.ok("batch plan jobs.toml -o", folder)
+        return read_plan(Store(folder))
+
+    def gathered(folder, *words):
+        for shard in range(read_plan(Store(folder)).shard_count):
+            work_shard(folder, shard)
+        assert not open_store(folder).failures()
+        collide.ok("batch gather", folder, "-o", f"{folder}.out", *words)
+        return Path(f"{folder}.out")
+
+    plan = planned(job, "B")
     assert {one.demo for one in plan.episodes} == {"episode_0", "episode_1", "episode_2"}
-    for shard in range(plan.shard_count):
-        work_shard("B", shard)
-    assert not open_store("B").failures()
-    assert collide("batch", "gather", "B", "--to", "lerobot", "-o", "out", "--pairs", "*tip *floor").code == 0
-    rows = parquet.read_table("out/data/chunk-000/file-000.parquet").to_pandas()
-    source = parquet.read_table("arm/data").to_pandas()
+    rows = gathered("B", "--to", "lerobot", "--pairs", "*tip *floor") / "data/chunk-000/file-000.parquet"
+    rows, source = (parquet.read_table(path).to_pandas() for path in (rows, "arm/data"))
     for name in ("episode_index", "frame_index"):
         assert rows[name].tolist() == source[name].tolist()
     heights = np.concatenate([tip_heights(one) for one in states()])
@@ -380,26 +374,17 @@ def test_a_batch_numbers_episodes_as_the_data_set_does(data_set, collide):
     near = rows["contact.pair_valid"]
     np.testing.assert_allclose(rows["contact.pair_distance"][near], heights[near], atol=1e-6)
     assert near.any()
-    Path("some.toml").write_text(job.replace("gap", "demos = 'episode_2', gap"))
-    assert collide("batch", "plan", "some.toml", "-o", "S").code == 0
-    work_shard("S", 0)
-    assert collide("batch", "gather", "S", "--to", "parquet", "-o", "some").code == 0
-    assert parquet.read_table("some/episodes.parquet")["episode_index"].to_pylist() == [2]
-    Path("two.toml").write_text(job + job.replace('"arm"\nscene', '"again"\nscene').replace("0.5", "0.4"))
-    assert collide("batch", "plan", "two.toml", "-o", "T").code == 0
-    for shard in range(read_plan(Store("T")).shard_count):
-        work_shard("T", shard)
-    assert collide("batch", "gather", "T", "--to", "lerobot", "-o", "two").code == 0
-    rows = parquet.read_table("two/data/chunk-000/file-000.parquet")
+    planned(job.replace("gap", "demos = 'episode_2', gap"), "S")
+    episodes = gathered("S", "--to", "parquet") / "episodes.parquet"
+    assert parquet.read_table(episodes)["episode_index"].to_pylist() == [2]
+    planned(job + job.replace('"arm"\nscene', '"again"\nscene').replace("0.5", "0.4"), "T")
+    rows = parquet.read_table(gathered("T", "--to", "lerobot") / "data/chunk-000/file-000.parquet")
     assert set(rows["original_episode_index"].to_pylist()) == set(range(6))
     # The key of an episode depends on the states, not on info.json alone.
-    keys = {one.key for one in plan.episodes}
     changed = parquet.read_table("arm/data/chunk-000/file-001.parquet")
-    flat = pyarrow.array(np.zeros(2 * len(changed), np.float32))
-    column = pyarrow.FixedSizeListArray.from_arrays(flat, 2)
+    column = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(np.zeros(2 * len(changed), np.float32)), 2)
     parquet.write_table(changed.set_column(0, "observation.state", column), "arm/data/chunk-000/file-001.parquet")
-    assert collide("batch", "plan", "jobs.toml", "-o", "C").code == 0
-    assert not keys & {one.key for one in read_plan(Store("C")).episodes}
+    assert not {one.key for one in plan.episodes} & {one.key for one in planned(job, "C").episodes}
 
 
 @pytest.mark.parametrize(
@@ -424,19 +409,16 @@ def test_data_sets_that_do_not_fit_are_refused(data_set, collide, changes, words
 def test_motors_have_scales_and_names_of_their_driver(data_set, collide):
     """Of SO-101 and others: `elbow.pos` in -100 to 100."""
     write_data_set(data_set / "other", names={"motors": ["shoulder.pos", "elbow.pos"]})
-    one = ("--demos", "episode_0", "--force")
-    wanted = json.loads(collide(*RUN, "--demos", "episode_0", "--json").out)["contacts"]
-    same = collide(*RUN_OTHER, *one, "--joint-scale", "elbow=1:0", "--json")
-    assert json.loads(same.out)["contacts"] == wanted > 0
     write_data_set(data_set / "named", names={"motors": ["m0", "m1"]})
+    one = ("--demos", "episode_0", "--force")
     named = [word.replace("other", "named") for word in RUN_OTHER]
-    given = collide(*named, *one, "--joint-names", "shoulder,elbow", "--json")
-    assert json.loads(given.out)["contacts"] == wanted
-    lifted = collide(*RUN_OTHER, *one, "--joint-scale", "shoulder=0:-1.5", "--json")
-    assert json.loads(lifted.out)["contacts"] < wanted
+    wanted = collide.result(*RUN, *one)["contacts"]
+    assert collide.result(*RUN_OTHER, *one, "--joint-scale", "elbow=1:0")["contacts"] == wanted > 0
+    assert collide.result(*named, *one, "--joint-names", "shoulder,elbow")["contacts"] == wanted
+    assert collide.result(*RUN_OTHER, *one, "--joint-scale", "shoulder=0:-1.5")["contacts"] < wanted
     for scale, told in (("wrist=2", "no joint 'wrist' is recorded"), ("elbow=fast", "'elbow=fast' is no scale")):
-        assert told in collide.refused(*RUN_OTHER, *one, "--joint-scale", scale)
-    assert "--joint-names names the recorded ones" in collide.refused(*named, *one)
+        collide.refused(*RUN_OTHER, *one, "--joint-scale", scale, told=told)
+    collide.refused(*named, *one, told="--joint-names names the recorded ones")
 
 
 @pytest.mark.parametrize("file", ["data/chunk-000/file-000.parquet", "meta/episodes/chunk-000/file-000.parquet"])

@@ -66,13 +66,14 @@ def test_group_table_is_that_of_pxr():
 
 
 def test_the_rule_that_is_named(tmp_path):
-    scene, model = load(tmp_path, ABC + group("G", "a", "H") + group("H", "b"))
-    assert explain(model, scene.shape_of["/a"], scene.shape_of["/b"]).rule == "collision groups '/G' and '/H'"
-    scene, model = load(tmp_path, SCENES["members: physics scenes"].text)
-    rule = explain(model, scene.shape_of["/a"], scene.shape_of["/b"]).rule
-    assert rule == "collision groups 'simulated by /S' and 'simulated by /T'"
-    scene, model = load(tmp_path, sphere("a", "bool physics:collisionEnabled = 0") + sphere("b"))
-    assert explain(model, scene.shape_of["/a"], scene.shape_of["/b"]).rule == "physics:collisionEnabled = false"
+    disabled = sphere("a", "bool physics:collisionEnabled = 0") + sphere("b")
+    for text, rule in (
+        (ABC + group("G", "a", "H") + group("H", "b"), "collision groups '/G' and '/H'"),
+        (SCENES["members: physics scenes"].text, "collision groups 'simulated by /S' and 'simulated by /T'"),
+        (disabled, "physics:collisionEnabled = false"),
+    ):
+        scene, model = load(tmp_path, text)
+        assert explain(model, scene.shape_of["/a"], scene.shape_of["/b"]).rule == rule
 
 
 @pytest.mark.parametrize(
@@ -186,21 +187,18 @@ def test_each_world_has_the_contacts_that_its_shapes_have_alone(tmp_path):
     def falls(*heights):
         return moving(", ".join(f"{k}: (0, 0, {z})" for k, z in enumerate(heights)))
 
-    text = {
-        0: in_world("a", 0, falls(1.9, 2.5, 1.0)),
-        1: in_world("b", 1, falls(1.5, 1.7, 3.0)) + in_world("c", 1, falls(3.1, 3.3, 5.0)),
-    }
-    ground = in_world("g", -1, apis=COLLIDER)
-    collected = []
-    for stage in (text[0] + text[1] + ground, text[0] + ground, text[1] + ground):
-        imported, model = load(tmp_path, stage)
+    first = in_world("a", 0, falls(1.9, 2.5, 1.0))
+    second = in_world("b", 1, falls(1.5, 1.7, 3.0)) + in_world("c", 1, falls(3.1, 3.3, 5.0))
+    worlds = []
+    for stage in (first + second, first, second):
+        imported, model = load(tmp_path, stage + in_world("g", -1, apis=COLLIDER))
         found = collidecli.collide(model, imported.motion(model), device="cpu")
         paths = np.array(model.shapes.path)
-        rows = [[set() for _ in range(3)] for _ in range(model.world_count)]
-        for frame, world in np.ndindex(3, model.world_count):
-            cell = found.cell(frame, world)
-            for a, b, distance in zip(cell.shape0, cell.shape1, cell.distance, strict=True):
-                rows[world][frame].add((*sorted((str(paths[a]), str(paths[b]))), float(distance)))
-        collected.append(rows)
-    assert collected[0] == [collected[1][0], collected[2][0]]
-    assert sum(map(len, collected[0][1])) > 2
+        for world in range(model.world_count):
+            cells = [found.cell(frame, world) for frame in range(3)]
+            names = [np.sort([paths[cell.shape0], paths[cell.shape1]], axis=0).T.tolist() for cell in cells]
+            worlds.append(
+                [sorted(zip(*each, strict=True)) for each in zip(names, (c.distance for c in cells), strict=True)]
+            )
+    assert worlds[:2] == worlds[2:]
+    assert sum(map(len, worlds[1])) > 2
