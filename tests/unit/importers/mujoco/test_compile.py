@@ -292,23 +292,6 @@ def test_a_scene_given_as_text_stands_for_itself(element):
         compile_mjcf("demo.h5", f"<mujoco>{element}</mujoco>")
 
 
-def test_a_scene_of_another_machine_keeps_what_its_states_need():
-    """As a recording carries it: looks are nowhere, actuators and coordinates are all there."""
-    text = """<mujoco><compiler meshdir="/home/nobody/meshes" texturedir="/home/nobody/textures"/><asset>
-    <mesh name="look" file="link.stl"/><texture name="wood" type="cube" file="/home/nobody/wood.png"/>
-    <material name="wood" texture="wood"/></asset><worldbody><body name="link"><joint name="j"/>
-    <geom name="hull" type="box" size="0.1 0.1 0.1"/>
-    <geom name="look" type="mesh" mesh="look" material="wood" contype="0" conaffinity="0"/></body></worldbody>
-    <actuator><motor name="m" joint="j"/></actuator><sensor><jointpos joint="j"/></sensor></mujoco>"""
-    compiled = compile_mjcf("demo.hdf5: /data/demo_0", text)
-    mj_model = compiled.mj_model
-    assert (mj_model.nq, mj_model.nu, mj_model.nsensor, mj_model.ngeom) == (1, 1, 1, 2)
-    assert (mj_model.nmesh, mj_model.nmat) == (0, 0)
-    (warning,) = compiled.warnings
-    assert "textures and materials (2; MuJoCo: Error opening file '/home/nobody/wood.png'" in warning
-    assert "visual meshes (1; MuJoCo: Error opening file '/home/nobody/meshes/link.stl'" in warning
-
-
 TEXTURES = """<asset><texture type="skybox" builtin="gradient" width="{size}" height="512"/>
 <texture name="grid" type="2d" builtin="checker" mark="cross" width="300" height="300"/>
 <texture name="cube" type="cube" builtin="flat" random="0.1" mark="random" width="64" height="64"/>

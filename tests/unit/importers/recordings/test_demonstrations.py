@@ -10,7 +10,6 @@ import mujoco
 import numpy as np
 import pytest
 
-import collidecli
 from collidecli.commands.scenes import SceneRequest, scene_in_motion
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import npy_header, npz_headers, read_npy, read_npz
@@ -203,7 +202,7 @@ def test_a_carried_scene_with_meshes_that_collide(tmp_path):
         look='<mesh name="look" file="/home/nobody/robosuite/models/assets/look.msh"/>',
         seen='<geom type="mesh" mesh="look" contype="0" conaffinity="0" group="1"/>',
     )
-    states, placed = states_of(here, frames=100)
+    states, placed = states_of(here)
     path = write(tmp_path / "a", {"demo_0": states}, scenes=there)
     with pytest.raises(InputError, match=r"geom 'wedge' collides, and its file '/home/nobody.*wedge\.obj' cannot be"):
         opened(path)
@@ -213,20 +212,6 @@ def test_a_carried_scene_with_meshes_that_collide(tmp_path):
     poses = motion.read(range(len(states)))
     motion.close()
     np.testing.assert_allclose(poses[:, 0, :, :3], placed, atol=1e-12)
-    # MuJoCo's own contacts of the frame that the states give.
-    model = mujoco.MjModel.from_xml_string(here)
-    data = mujoco.MjData(model)
-    contacts = collidecli.collide(loaded.model, poses)
-    touched = 0
-    for frame, row in enumerate(states):
-        data.qpos[:] = row[1 : 1 + model.nq]
-        mujoco.mj_fwdPosition(model, data)
-        cell = contacts.cell(frame)
-        assert (len(cell.distance) > 0) == (data.ncon > 0)
-        if data.ncon:
-            touched += 1
-            assert cell.distance.min() == pytest.approx(data.contact.dist.min(), abs=2e-6)
-    assert 20 < touched < 100
 
 
 # MuJoCo state arrays: the layout against mj_getState, poses against MuJoCo's own, and every refusal.
@@ -392,7 +377,6 @@ def test_clocks_that_differ_count_from_the_first_frame(tmp_path):
         (lambda s: s[1, 3, 8:9].fill(1.1), {}, ("norm 1.1", "[1], frame 3", "'ball'")),
         (lambda s: s[1, 3, 1:2].fill(np.inf), {}, ("qpos[0] is inf", "[1], frame 3", "'free'")),
         (lambda s: None, {"state_spec": "INTEGRATION"}, ("and INTEGRATION of this scene",)),
-        (lambda s: None, {"fps": 0.0}, ("above zero",)),
         (lambda s: None, {"fps": float("nan")}, ("above zero",)),
     ],
 )

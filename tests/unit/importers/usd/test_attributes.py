@@ -10,15 +10,11 @@ import pytest
 
 import collidecli
 from collidecli.cli import main as cli
-from collidecli.commands.python_api import collide
 from collidecli.errors import InputError
 from collidecli.importers.usd.colliders import IGNORED, KEPT, TABLE
 from collidecli.importers.usd.scene import add_usd
 from collidecli.scene.builder import ModelBuilder
 from tests.support.usd_scenes import BODY, CENTIMETRES, COLLIDER, at, check_refused, load, sphere, write_usda
-
-FLOAT32_OF_METRES = 4e-7
-"""USD holds the offsets in float32, contacts their distances: a few roundings of numbers up to 2."""
 
 
 def offsets(contact=None, rest=None, more="") -> str:
@@ -76,18 +72,6 @@ def test_gap_rule(tmp_path, inside, rule, plain):
     assert (model.gap_rule, margin_and_gap(model, "/b")) == (rule, (0, plain))
     _, model = load(tmp_path, sphere("a", offsets(4, 1)), CENTIMETRES)
     np.testing.assert_allclose(margin_and_gap(model, "/a"), (0.01, 0.03))
-
-
-@pytest.mark.parametrize("rest", [(0.0, 0.0), (0.02, 0.0), (0.02, 0.01), (-0.02, 0.01)])
-def test_contacts_are_those_of_physx(tmp_path, rest):
-    """PhysX's rule: a contact where the surfaces are nearer than the sum of contactOffsets, 0.125 + 0.0625 here."""
-    max_separation, apart = 0.125 + 0.0625, sum(max(r, 0.0) for r in rest)
-    for distance, there in ((max_separation - 1e-4, True), (max_separation + 1e-4, False)):
-        text = sphere("a", offsets(0.125, rest[0]) + "\ndouble radius = 1\n" + at(0, 0, 0))
-        text += sphere("b", offsets(0.0625, rest[1]) + "\ndouble radius = 1\n" + at(2 + distance, 0, 0))
-        _, model = load(tmp_path, text)
-        expected = [distance - apart] if there else []
-        np.testing.assert_allclose(collide(model).distance, expected, rtol=0.0, atol=FLOAT32_OF_METRES)
 
 
 def test_offsets_are_of_the_collider_alone_and_newtons_of_its_body_too(tmp_path):

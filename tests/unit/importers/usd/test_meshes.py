@@ -8,7 +8,6 @@ from pxr import Usd, UsdGeom
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-import collidecli
 from collidecli.errors import InputError
 from collidecli.importers.usd.meshes import bounding_sphere
 from collidecli.scene.shape_types import ShapeType
@@ -25,7 +24,6 @@ from tests.support.usd_scenes import (
     MIRRORED,
     SHEARED,
     TURNED,
-    at,
     check_refused,
     check_supports,
     contacts_of,
@@ -365,24 +363,14 @@ def test_what_a_mesh_loses_or_turns_is_warned_of(tmp_path):
     assert all(each.is_closed for each in model.meshes)
 
 
-@pytest.mark.parametrize(("inside", "depth", "up"), [("", 0.05, -1.0), ("bool collide:twoSided = 0", 0.15, 1.0)])
-def test_a_sheet_of_one_side_pushes_what_is_behind_it_to_its_front(tmp_path, inside, depth, up):
-    """A ball whose middle is 0.05 m below a sheet that faces up."""
-    ball = sphere("ball", f"double radius = 0.1\n{at(0.2, 0.3, -0.05)}")
-    text = mesh("sheet", [(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)], ((0, 1, 2, 3),), "none", inside)
-    scene, model = load(tmp_path, text + ball)
-    assert not any(scene.kept.values())
-    contacts = collidecli.collide(model, device="cpu", gap=0.0, cache_limit=0)
-    assert contacts.distance == pytest.approx([-depth], abs=1e-6)
-    assert contacts.normal[0] == pytest.approx([0.0, 0.0, up], abs=1e-6)  # from the sheet to the ball
-
-
-@pytest.mark.parametrize(("inside", "count"), [("", 1), ("bool collide:solid = 0", 0)])
-def test_a_ball_in_a_hollow_box_touches_nothing(tmp_path, inside, count):
-    text = mesh("box", CUBE_POINTS * 2, approximation="none", inside=inside) + sphere("ball", "double radius = 0.1")
-    scene, model = load(tmp_path, text)
+@pytest.mark.parametrize(
+    ("inside", "two_sided", "is_solid"),
+    [("", True, True), ("bool collide:twoSided = 0", False, True), ("bool collide:solid = 0", True, False)],
+)
+def test_sheets_of_one_side_and_hollow_boxes(tmp_path, inside, two_sided, is_solid):
+    scene, model = load(tmp_path, mesh("box", approximation="none", inside=inside))
     assert (any(scene.kept.values()), scene.warnings) == (False, ())
-    assert len(collidecli.collide(model, device="cpu", gap=0.2, cache_limit=0).distance) == count
+    assert (model.meshes[0].two_sided, model.meshes[0].is_solid) == (two_sided, is_solid)
 
 
 @pytest.mark.parametrize("name", ["collide:solid", "collide:twoSided"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from scipy.spatial.transform import Rotation
 
 from collidecli.importers.usd.motion import is_animated
 from collidecli.importers.usd.stage import _parse
-from collidecli.scene.filters import explain
 from collidecli.scene.shape_types import ShapeType
 from tests.support.usd_scenes import (
     BODY,
@@ -192,38 +190,6 @@ def test_a_file_that_has_changed_is_read_anew_and_every_layer_is_listed(tmp_path
     scene, model = load(tmp_path, sphere("s"), header='upAxis = "Y"')
     assert (model.up_axis, scene.up_axis, scene.metres_per_unit, model.shapes.size[0, 0]) == ("Y", "Y", 0.01, 0.01)
     assert "metersPerUnit" in scene.warnings[0]
-
-
-SCENE = Path(__file__).parents[4] / "samples" / "01_usd_pile" / "pile.usda"
-
-
-def test_the_sample(tmp_path):
-    scene, model = load(tmp_path, SCENE)
-    assert (len(model.shapes), len(model.bodies), scene.warnings) == (55, 48, ())
-    assert {t.label for t in model.shapes.types()} == {t.label for t in ShapeType if t < ShapeType.CONVEX_MESH}
-    assert np.allclose(model.shapes.gap, 0.01)
-    assert [Path(f).name for f in scene.files] == ["pile.usda", "motion.usdc"]
-    row = {path.rsplit("/", 1)[-1]: row for path, row in scene.shape_of.items()}
-    # sphere_00 is in no group, sphere_06 in Red, sphere_12 in Blue
-    for first, second, rule in (
-        ("sphere_06", "sphere_12", "collision group"),
-        ("sphere_06", "box_07", None),
-        ("sphere_00", "sphere_06", None),
-        ("sphere_00", "sphere_12", None),
-        ("crate_a", "crate_b", "filteredPairs"),
-        ("handle", "head", "joint between bodies"),
-        ("trigger", "crate_a", "physics:collisionEnabled = false"),
-        ("ground", "paddle", None),
-    ):
-        found = explain(model, row[first], row[second])
-        assert found.may_touch == (rule is None), (first, second)
-        assert rule is None or found.rule.startswith(rule)
-    motion = scene.motion(model)
-    np.testing.assert_allclose(motion.time, np.arange(120) / 60)
-    places = motion.read(range(120))[:, 0, :, :3]
-    assert places[..., 2].min() > 0, "every body's centre stays above the ground"
-    a, b = (places[:, model.bodies.path.index(f"/World/Objects/crate_{x}")] for x in "ab")
-    assert np.abs(a - b).max(axis=1).min() < 0.2, "the filtered crates, 0.2 m wide, overlap"
 
 
 # The motion in a USD stage's time samples, against USD's own world transforms.
