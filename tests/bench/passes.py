@@ -17,7 +17,7 @@ from collidecli.engine.pipeline import SWEEP_PAIRS_PER_SHAPE
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
-from tests.bench.scenes import BenchScene, dog, hand, humanoid, pile, sparse_pile
+from tests.bench.scenes import BenchScene, dog, hand, humanoid, pile, quadruped, sparse_pile
 from tests.bench.timing import CLOCKS, Mujoco, Ours, model_and_poses
 from tests.support.poses import random_quaternions
 
@@ -31,8 +31,9 @@ SCENES: dict[str, Callable[[], BenchScene | None]] = {
     "dog": lambda: dog(2000),
     "hand": lambda: hand(2000),
     "sparse_1000": lambda: sparse_pile(1000, 60),
+    "quadruped": lambda: quadruped(2000),
 }
-"""The last three are scenes that nothing was tuned on."""
+"""The last four are scenes that nothing was tuned on."""
 
 
 def measure_peers(repeats: int, clock: str) -> BenchTable:

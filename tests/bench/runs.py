@@ -319,18 +319,8 @@ def measure_memory(repeats: int, clock: str) -> BenchTable:
             for recording, frames, limit in cases:
                 output = Path(folder) / "out.contacts.h5"
                 options = ["--memory-limit", limit] if limit else []
-                command = [
-                    "run",
-                    str(scene.path),
-                    "-t",
-                    str(recording),
-                    "--frames",
-                    frames,
-                    "-o",
-                    str(output),
-                    "--json",
-                ]
-                command = collide_command(*command, "--force", *options)
+                command = collide_command("run", str(scene.path), "-t", str(recording), "--frames", frames, *options)
+                command += ["-o", str(output), "--json", "--force"]
                 facts = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
                 peak, count = facts["peak_memory_bytes"], facts["frames"]
                 table.add(

@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 from collidecli.importers.mujoco.compile import compile_mjcf
-from tests.support.piles import pile_xml
+from tests.support.piles import pile_xml, walk, write_quadruped
 
 FOLDER = Path("out/bench")
 SAMPLE = Path("samples/02_humanoid/humanoid.xml")
@@ -75,26 +75,36 @@ def _suite_model(name: str) -> Path | None:
     return folder / f"{name}.xml"
 
 
+def quadruped(frame_count: int) -> BenchScene | None:
+    """dm_control's quadruped on a terrain of 512 x 512 heights; None where that is not installed."""
+    if importlib.util.find_spec("dm_control") is None:
+        return None
+    path = write_quadruped(FOLDER / "quadruped", 512)
+    model = compile_mjcf(path).mj_model
+    cache = path.with_name(f"qpos_{frame_count}.npy")
+    if not cache.exists():
+        np.save(cache, walk(model, frame_count, every=2, settle=400))
+    return BenchScene("dm_control's quadruped on 512 x 512 heights", path, model, np.load(cache))
+
+
 def sparse_pile(shape_count: int, frame_count: int = 20) -> BenchScene:
     """`shape_count` mixed primitives that fall to one layer on the plane, with about two contacts each."""
-    folder = FOLDER / f"sparse_{shape_count}"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "pile.xml"
-    path.write_text(pile_xml(shape_count, layers=1))
-    model = compile_mjcf(path).mj_model
-    qpos = _cached(folder / f"qpos_{frame_count}.npy", model, frame_count, every=3, start=150)
-    return BenchScene(f"sparse pile of {shape_count}", path, model, qpos)
+    return _pile("sparse", f"sparse pile of {shape_count}", shape_count, frame_count, start=150, layers=1)
 
 
 def pile(shape_count: int, frame_count: int = 20) -> BenchScene:
     """`shape_count` mixed primitives that fall between four walls; the frames are of when they have mostly settled."""
-    folder = FOLDER / f"pile_{shape_count}"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "pile.xml"
-    path.write_text(pile_xml(shape_count))
+    return _pile("pile", f"pile of {shape_count}", shape_count, frame_count, start=START[shape_count])
+
+
+def _pile(folder: str, name: str, shape_count: int, frame_count: int, start: int, layers: int = 0) -> BenchScene:
+    path = FOLDER / f"{folder}_{shape_count}" / "pile.xml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(pile_xml(shape_count, layers=layers))
     model = compile_mjcf(path).mj_model
-    qpos = _cached(folder / f"qpos_{frame_count}.npy", model, frame_count, every=3, start=START[shape_count])
-    return BenchScene(f"pile of {shape_count}", path, model, qpos)
+    return BenchScene(
+        name, path, model, _cached(path.with_name(f"qpos_{frame_count}.npy"), model, frame_count, 3, start)
+    )
 
 
 def _cached(path: Path, model: mujoco.MjModel, frame_count: int, every: int, start: int = 0) -> np.ndarray:

@@ -15,19 +15,7 @@ from tests.support.answers import Form, PairCase, deepest, forms, model_of, plac
 from tests.support.front_oracle import FrontOracle, closed_below, folded, signed_distances
 from tests.support.mesh_pairs import FclPair, crosses, mesh_distance
 from tests.support.mesh_pairs import placed as placed_open
-from tests.support.meshes import (
-    arch,
-    blob,
-    channel,
-    grid,
-    patch,
-    ridge_terrain,
-    sheet,
-    strip,
-    torus,
-    triangle,
-    tube,
-)
+from tests.support.meshes import arch, blob, channel, grid, patch, ridge_terrain, sheet, strip, torus, triangle, tube
 from tests.support.oracle import ROUNDING, check_contract, directions_on_sphere, rotation_of, unit
 from tests.support.poses import poses_of_two
 

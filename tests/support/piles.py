@@ -75,8 +75,6 @@ class SettledPile:
 
 def settled_pile(count: int, types: Sequence[str], steps: int, frames: int, every: int) -> SettledPile:
     """A pile of `pile_xml` after `steps` of MuJoCo, and `frames` of what follows, each `every` steps."""
-    import mujoco
-
     model = mujoco.MjModel.from_xml_string(pile_xml(count, types=types))
     data = mujoco.MjData(model)
     for _ in range(steps):
@@ -136,9 +134,6 @@ def _walls(half: float) -> str:
 # pyright: reportAttributeAccessIssue=false
 
 
-HALF_SIZE = 30.0
-
-
 def terrain(count: int, rng: np.random.Generator) -> np.ndarray:
     """float32[count, count], 0 to 1: the escape task's formula, bumps of 2 m by bilinear interpolation."""
     row, col = np.ogrid[-1 : 1 : count * 1j, -1 : 1 : count * 1j]
@@ -152,29 +147,25 @@ def terrain(count: int, rng: np.random.Generator) -> np.ndarray:
     return (bowl * bumps).astype(np.float32)
 
 
-def write_quadruped(folder: Path, count: int, seed: int = 0, xml: str | None = None) -> Path:
+def write_quadruped(folder: Path, count: int) -> Path:
     """The scene with a terrain of count x count heights, as an MJCF file beside MuJoCo's binary form of them."""
-    if xml is None:
-        from dm_control.suite import common
+    from dm_control.suite import common
 
-        xml = common.read_model("quadruped.xml").decode()
-        for name, content in common.ASSETS.items():
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content if isinstance(content, bytes) else content.encode())
-    folder.mkdir(parents=True, exist_ok=True)
-    heights = terrain(count, np.random.default_rng(seed))
-    with open(folder / "terrain.bin", "wb") as file:
-        file.write(np.array(heights.shape, np.int32).tobytes() + heights.tobytes())
-    xml = re.sub(r'(<hfield name="terrain") ncol="\d+" nrow="\d+"', r'\1 file="terrain.bin"', xml)
+    for name, content in common.ASSETS.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content if isinstance(content, bytes) else content.encode())
+    heights = terrain(count, np.random.default_rng(0))
+    (folder / "terrain.bin").write_bytes(np.array(heights.shape, np.int32).tobytes() + heights.tobytes())
+    xml = common.read_model("quadruped.xml").decode()
     path = folder / "quadruped.xml"
-    path.write_text(xml)
+    path.write_text(re.sub(r'(<hfield name="terrain") ncol="\d+" nrow="\d+"', r'\1 file="terrain.bin"', xml))
     return path
 
 
-def walk(mj_model: mujoco.MjModel, frame_count: int, every: int = 4, settle: int = 0, seed: int = 1) -> np.ndarray:
+def walk(mj_model: mujoco.MjModel, frame_count: int, every: int, settle: int) -> np.ndarray:
     """float64[F, nq]: the quadruped under random controls, from a little above the terrain near the middle."""
-    data, rng = mujoco.MjData(mj_model), np.random.default_rng(seed)
+    data, rng = mujoco.MjData(mj_model), np.random.default_rng(1)
     data.qpos[2] += 1.0
     frames, control = [], np.zeros(mj_model.nu)
     for step in range(settle + frame_count * every):

@@ -204,11 +204,7 @@ def test_capsule_lying_on_a_cap_ends_at_its_ends_or_the_rim_polygon():
 
 @pytest.mark.parametrize(
     ("below", "size", "above", "x", "height"),
-    [
-        (CYLINDER, ROD, CYLINDER, 0.0, 0.5),
-        (CYLINDER, (2.0, 0.5, 0.0), CYLINDER, 0.3, 0.5),
-        (BOX, CUBE, CONE, 0.0, 1.0),
-    ],
+    [(CYLINDER, ROD, CYLINDER, 0.0, 0.5), (CYLINDER, (2.0, 0.5, 0.0), CYLINDER, 0.3, 0.5), (BOX, CUBE, CONE, 0.0, 1.0)],
 )
 def test_rims_of_what_stands(below, size, above, x, height):
     found = run_manifold(below, size, above, ROD, pose_of((x, 0, height + 0.49)), 0.1, -0.01, UP)

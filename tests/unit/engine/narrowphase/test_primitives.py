@@ -229,87 +229,53 @@ def test_a_centre_in_a_capsule_of_length_0_leaves_along_its_x():
     check(contacts_of("sphere_capsule", 0.5, (0.25, 0.0), (0, 0, 0), CYCLE), [(-1, 2)], 0, -Y, -0.75, [-0.5 * Y])
 
 
-@pytest.mark.parametrize(
-    ("half", "at", "axis", "side"),
-    [
-        ((1, 1, 1), (0, 0, 0), 0, 1),  # centre: x before y before z, positive side
-        ((2, 1, 1), (0, 0, 0), 1, 1),
-        ((2, 2, 1), (0, 0, 0), 2, 1),
-        ((1, 1, 1), (0.5, 0.5, 0), 0, 1),  # face diagonals
-        ((1, 1, 1), (-0.5, 0.5, 0), 0, -1),
-        ((1, 1, 1), (0, 0.5, -0.5), 1, 1),
-        ((1, 1, 1), (0, -0.5, 0.5), 1, -1),
-        ((1, 1, 1), (0.25, 0, -0.5), 2, -1),
-        ((1, 1, 1), (-0.5, -0.5, -0.5), 0, -1),
-        ((1, 1, 1), (1, 1, 1), 0, 1),  # a vertex, an edge, a face
-        ((1, 1, 1), (0, -1, 1), 1, -1),
-        ((1, 1, 1), (0, 0, -1), 2, -1),
-    ],
-)
-@pytest.mark.parametrize("rotation", [IDENTITY, CYCLE])
-def test_a_centre_in_a_box_leaves_through_the_closest_face(half, at, axis, side, rotation):
-    order = [0, 1, 2] if rotation is IDENTITY else [2, 0, 1]  # where the box's axes are in the sphere's frame
-    found = contacts_of("sphere_box", 0.5, half, -np.asarray(at, float)[order], rotation)
-    outward = side * np.eye(3)[axis][order]
-    check(found, [(-1, box_face(axis, side))], 0, -outward, abs(at[axis]) - half[axis] - 0.5, [-0.5 * outward])
-
-
-@pytest.mark.parametrize(
-    ("size", "at", "outward", "feature", "depth"),
-    [
-        ((1, 2), (0, 0, 0), X, 2, 1),  # on the axis
-        ((1, 2), (0, 0, -0.5), X, 2, 1),
-        ((1, 1), (0, 0, 0), X, 2, 1),  # cap and side equally close: the side
-        ((1, 2), (0, -0.5, 1.5), -Y, 2, 0.5),
-        ((3, 1), (0, 0, 0), Z, 1, 1),  # midway between the caps: +z
-        ((3, 1), (1, 0, -0.25), -Z, 0, 0.75),
-        ((3, 1), (1, 0, 0.25), Z, 1, 0.75),
-        ((1, 2), (1, 0, 2), X, 2, 0),  # on a rim
-    ],
-)
-def test_a_centre_in_a_cylinder(size, at, outward, feature, depth):
-    found = contacts_of("sphere_cylinder", 0.5, size, -np.asarray(at, float))
-    check(found, [(-1, feature)], 0, -outward, -depth - 0.5, [-0.5 * outward])
-    outward = np.asarray(outward)[[2, 0, 1]]
-    found = contacts_of("sphere_cylinder", 0.5, size, -np.asarray(at, float)[[2, 0, 1]], CYCLE)
-    check(found, [(-1, feature)], 0, -outward, -depth - 0.5, [-0.5 * outward])
-
-
 CONE_SIDE = np.array([4, 0, 3]) / 5
 """Normal at +x of the side of a cone of radius 3 and height 4, whose slant is 5."""
 
 
 @pytest.mark.parametrize(
-    ("at", "outward", "feature", "depth"),
+    ("other", "size", "at", "outward", "feature", "depth"),
     [
-        ((0, 0, 1), CONE_SIDE, 1, 0.6),  # on the axis closest to the side
-        ((0, 0, 2), CONE_SIDE, 1, 0),  # the apex
-        ((0, 0, -1), -Z, 0, 1),  # on the axis closest to the base
-        ((0, 0, -0.5), -Z, 0, 1.5),  # equally close: the base
-        ((3, 0, -2), -Z, 0, 0),  # the rim
+        ("box", (1, 1, 1), (0, 0, 0), X, box_face(0, 1), 1),  # centre: x before y before z, positive side
+        ("box", (2, 1, 1), (0, 0, 0), Y, box_face(1, 1), 1),
+        ("box", (2, 2, 1), (0, 0, 0), Z, box_face(2, 1), 1),
+        ("box", (1, 1, 1), (0.5, 0.5, 0), X, box_face(0, 1), 0.5),  # face diagonals
+        ("box", (1, 1, 1), (-0.5, 0.5, 0), -X, box_face(0, -1), 0.5),
+        ("box", (1, 1, 1), (0, 0.5, -0.5), Y, box_face(1, 1), 0.5),
+        ("box", (1, 1, 1), (0, -0.5, 0.5), -Y, box_face(1, -1), 0.5),
+        ("box", (1, 1, 1), (0.25, 0, -0.5), -Z, box_face(2, -1), 0.5),
+        ("box", (1, 1, 1), (-0.5, -0.5, -0.5), -X, box_face(0, -1), 0.5),
+        ("box", (1, 1, 1), (1, 1, 1), X, box_face(0, 1), 0),  # a vertex, an edge, a face
+        ("box", (1, 1, 1), (0, -1, 1), -Y, box_face(1, -1), 0),
+        ("box", (1, 1, 1), (0, 0, -1), -Z, box_face(2, -1), 0),
+        ("cylinder", (1, 2), (0, 0, 0), X, 2, 1),  # on the axis
+        ("cylinder", (1, 2), (0, 0, -0.5), X, 2, 1),
+        ("cylinder", (1, 1), (0, 0, 0), X, 2, 1),  # cap and side equally close: the side
+        ("cylinder", (1, 2), (0, -0.5, 1.5), -Y, 2, 0.5),
+        ("cylinder", (3, 1), (0, 0, 0), Z, 1, 1),  # midway between the caps: +z
+        ("cylinder", (3, 1), (1, 0, -0.25), -Z, 0, 0.75),
+        ("cylinder", (3, 1), (1, 0, 0.25), Z, 1, 0.75),
+        ("cylinder", (1, 2), (1, 0, 2), X, 2, 0),  # on a rim
+        ("cone", (3, 2), (0, 0, 1), CONE_SIDE, 1, 0.6),  # on the axis closest to the side
+        ("cone", (3, 2), (0, 0, 2), CONE_SIDE, 1, 0),  # the apex
+        ("cone", (3, 2), (0, 0, -1), -Z, 0, 1),  # on the axis closest to the base
+        ("cone", (3, 2), (0, 0, -0.5), -Z, 0, 1.5),  # equally close: the base
+        ("cone", (3, 2), (3, 0, -2), -Z, 0, 0),  # the rim
+        ("ellipsoid", (1, 2, 3), (0, 0, 0), X, -1, 1),
+        ("ellipsoid", (2, 1, 3), (0, 0, 0), Y, -1, 1),
+        ("ellipsoid", (1, 1, 2), (0, 0, 0), Y, -1, 1),  # the last of equally short axes
+        ("ellipsoid", (1, 2, 1), (0, 0, 0), Z, -1, 1),
+        ("ellipsoid", (1, 1, 1), (0, 0, 0), Z, -1, 1),
+        ("ellipsoid", (1, 1, 1), (0, -0.5, 0), -Y, -1, 0.5),
+        ("ellipsoid", (2, 2, 1), (0, 0, 1), Z, -1, 0),
+        ("ellipsoid", (2, 2, 1), (0, 0, -0.5), -Z, -1, 0.5),
     ],
 )
-def test_a_centre_in_a_cone(at, outward, feature, depth):
-    found = contacts_of("sphere_cone", 0.5, (3.0, 2.0), -np.asarray(at, float))
-    check(found, [(-1, feature)], 0, -outward, -depth - 0.5, [-0.5 * outward])
-
-
-@pytest.mark.parametrize(
-    ("half", "at", "outward", "depth"),
-    [
-        ((1, 2, 3), (0, 0, 0), X, 1),
-        ((2, 1, 3), (0, 0, 0), Y, 1),
-        ((1, 1, 2), (0, 0, 0), Y, 1),  # the last of equally short axes
-        ((1, 2, 1), (0, 0, 0), Z, 1),
-        ((1, 1, 1), (0, 0, 0), Z, 1),
-        ((1, 1, 1), (0, -0.5, 0), -Y, 0.5),
-        ((2, 2, 1), (0, 0, 1), Z, 0),
-        ((2, 2, 1), (0, 0, -0.5), -Z, 0.5),
-    ],
-)
-def test_a_centre_in_an_ellipsoid(half, at, outward, depth):
-    found = contacts_of("sphere_ellipsoid", 0.5, half, -np.asarray(at, float))
-    check(found, [(-1, -1)], 0, -outward, -depth - 0.5, [-0.5 * outward])
+@pytest.mark.parametrize("rotation", [IDENTITY, CYCLE])
+def test_a_centre_inside_leaves_through_the_closest_surface(other, size, at, outward, feature, depth, rotation):
+    order = [0, 1, 2] if rotation is IDENTITY else [2, 0, 1]  # where the other's axes are in the sphere's frame
+    found = contacts_of(f"sphere_{other}", 0.5, size, -np.asarray(at, float)[order], rotation)
+    check(found, [(-1, feature)], 0, -outward[order], -depth - 0.5, [-0.5 * outward[order]])
 
 
 def test_a_centre_across_the_shortest_axis_leaves_on_its_positive_side():
@@ -453,12 +419,8 @@ FLAT = (0.0, 0.5**0.5, 0.0, 0.5**0.5)
 """Rotates the box's z axis onto the capsule's x, so that the capsule lies along the box's x."""
 
 
-def _contacts(size_a, size_b, pose, max_separation=0.05):
-    return run("capsule_box", size_a, size_b, [pose], max_separation)
-
-
 def test_capsules_lying_on_a_face_and_an_edge_have_both_ends_and_standing_ones_one():
-    contacts = _contacts((0.1, 0.5, 0), (2, 2, 1), (1.09, 0, 0, *FLAT))
+    contacts = run("capsule_box", (0.1, 0.5, 0), (2, 2, 1), [(1.09, 0, 0, *FLAT)], 0.05)
     assert contacts.count.tolist() == [2]
     np.testing.assert_allclose(contacts.separation[0], -0.01, atol=1e-12)
     np.testing.assert_allclose(sorted(contacts.point[0, :, 2]), [-0.5, 0.5], atol=1e-12)
@@ -466,11 +428,11 @@ def test_capsules_lying_on_a_face_and_an_edge_have_both_ends_and_standing_ones_o
     assert sorted(contacts.feature[0, :, 0].tolist()) == [0, 1]
     assert contacts.kind[0].tolist() == [1, 1]
     turn = (0, 0, np.sin(np.pi / 8), np.cos(np.pi / 8))
-    contacts = _contacts((0.1, 0.5, 0), (1, 1, 1), (2**0.5 + 0.12, 0, 0.7, *turn))
+    contacts = run("capsule_box", (0.1, 0.5, 0), (1, 1, 1), [(2**0.5 + 0.12, 0, 0.7, *turn)], 0.05)
     assert contacts.count.tolist() == [2]
     np.testing.assert_allclose(contacts.separation[0], 0.02, atol=1e-12)
     np.testing.assert_allclose(sorted(contacts.point[0, :, 2]), [-0.3, 0.5], atol=1e-12)
-    contacts = _contacts((0.1, 0.5, 0), (1, 1, 1), (0, 0, -1.62, 0, 0, 0, 1))
+    contacts = run("capsule_box", (0.1, 0.5, 0), (1, 1, 1), [(0, 0, -1.62, 0, 0, 0, 1)], 0.05)
     assert contacts.count.tolist() == [1]
     np.testing.assert_allclose(contacts.point[0, 0], [0, 0, -0.6], atol=1e-12)
     assert contacts.feature[0, 0].tolist() == [0, 22]
@@ -480,7 +442,7 @@ def test_capsules_lying_on_a_face_and_an_edge_have_both_ends_and_standing_ones_o
 @pytest.mark.parametrize("tilt", [0.0, 1e-9, 1e-5, 2e-3])
 def test_lying_across_a_face_has_the_borders_of_the_face(tilt):
     turn = np.array(FLAT) + tilt * np.array([-FLAT[3], 0, 0, 0])
-    contacts = _contacts((0.1, 5.0, 0), (0.5, 0.4, 0.3), (0.4, 0, 0, *turn / np.linalg.norm(turn)))
+    contacts = run("capsule_box", (0.1, 5.0, 0), (0.5, 0.4, 0.3), [(0.4, 0, 0, *turn / np.linalg.norm(turn))], 0.05)
     assert contacts.count.tolist() == [2]
     np.testing.assert_allclose(np.sort(contacts.point[0, :, 2]), [-0.5, 0.5], atol=2e-3)
     assert contacts.feature[0, :, 0].tolist() == [2, 2]
@@ -494,7 +456,7 @@ def test_inclined_over_a_face_has_two_up_to_45_degrees(degrees, count):
     turn = Rotation.from_rotvec([0, np.pi / 2 - tilt, 0])  # of the capsule in the box's frame
     center = np.array([0.1, 0.0, 1 + 0.25 + 0.5 * np.sin(tilt)])  # the lowest end touches
     pose = (*-turn.inv().apply(center), *turn.inv().as_quat())
-    contacts = _contacts((0.25, 0.5, 0), (3, 3, 1), pose, 100.0)
+    contacts = run("capsule_box", (0.25, 0.5, 0), (3, 3, 1), [pose], 100.0)
     assert contacts.count.tolist() == [count]
     expected = [0.0, np.sin(tilt) + 0.25 * (1 - np.cos(tilt))]
     np.testing.assert_allclose(np.sort(contacts.separation[0, :count]), expected[:count], atol=1e-12)
@@ -507,7 +469,7 @@ def test_a_segment_through_an_edge_is_separated_across_it():
     """The axis passes 0.1 under the edge of x and z, at 45 degrees to both faces, which are then farther away."""
     turn = (0, np.sin(-np.pi / 8), 0, np.cos(-np.pi / 8))
     depth = 0.1
-    contacts = _contacts((0.05, 3.0, 0), (1, 1, 1), (-(2**0.5) + depth, 0, 0, *turn))
+    contacts = run("capsule_box", (0.05, 3.0, 0), (1, 1, 1), [(-(2**0.5) + depth, 0, 0, *turn)], 0.05)
     assert contacts.count.tolist() == [1]
     np.testing.assert_allclose(contacts.separation[0, 0], -0.15, atol=1e-12)
     np.testing.assert_allclose(contacts.normal[0, 0], [-1, 0, 0], atol=1e-12)
