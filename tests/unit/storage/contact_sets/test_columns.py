@@ -27,7 +27,7 @@ from collidecli.storage.contact_sets.schema import BlockDigest, StreamDigest
 from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, ChunkThreads, GzipPacker
 from collidecli.storage.h5_files import NewObjects
 from tests.support import contact_sets as sets
-from tests.unit.storage.contact_sets.test_check import attribute, damage, drop, edit, put, replaced, words
+from tests.unit.storage.contact_sets.test_check import attribute, drop, edit, put, replaced, words
 
 FRAMES = 6
 RULES = tuple(RULE_COLUMNS)
@@ -420,7 +420,7 @@ def test_threads_write_the_same_bytes_and_digests(tmp_path, compression, digest)
     rng = np.random.default_rng(2)
     rows, single = rng.normal(size=(100_000, 3)), rng.integers(0, 9, 100_000).astype(np.int32)
     cuts = np.sort(rng.integers(0, len(rows), 40))
-    files, digests = [], []
+    results = set()
     for count in (0, 1, 5):
         path = tmp_path / f"{count}.h5"
         threads = ChunkThreads(count) if count else None
@@ -436,10 +436,8 @@ def test_threads_write_the_same_bytes_and_digests(tmp_path, compression, digest)
             together.finish(threads)
         if threads is not None:
             threads.close()
-        files.append(path.read_bytes())
-        digests.append([column.digest.line() for column in columns])
-    assert files[0] == files[1] == files[2]
-    assert digests[0] == digests[1] == digests[2]
+        results.add((path.read_bytes(), *(column.digest.line() for column in columns)))
+    assert len(results) == 1
 
 
 def test_a_chunk_that_is_packed_late_has_the_planes_of_its_own_probe(tmp_path):
@@ -478,15 +476,6 @@ def test_the_last_chunk_is_filled_with_zeros(tmp_path, compression):
     with h5py.File(tmp_path / "a.h5", "r+") as file:
         file["/x"].resize(20, axis=0)
         assert file["/x"][:].tolist() == [*range(1, 14), *([0] * 7)]
-
-
-@pytest.mark.parametrize("compression", ["gzip", "none"])
-def test_a_changed_byte_is_a_read_error(tmp_path, compression):
-    path = tmp_path / "a.h5"
-    store(path, [np.random.default_rng(0).normal(size=1000)], 1000, compression=compression)
-    damage(path, "/x")
-    with h5py.File(path) as file, pytest.raises(OSError, match="filter returned failure"):
-        file["/x"][:]
 
 
 def test_rows_of_another_type_unknown_compressions_and_one_not_installed_are_refused(tmp_path, monkeypatch):
