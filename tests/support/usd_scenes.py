@@ -249,14 +249,14 @@ def write_environments(folder: Path, robot: Path, count: int, how: str = "refere
     layer.pseudoRoot.SetInfo("upAxis", "Z")
     with Sdf.ChangeBlock():
         for parent in ("/World", ENVIRONMENTS):
-            _define(layer, parent, "Xform")
-        ground = _define(layer, "/World/ground", "Plane")
-        _apply(ground, "PhysicsCollisionAPI")
+            define(layer, parent, "Xform")
+        ground = define(layer, "/World/ground", "Plane")
+        apply(ground, "PhysicsCollisionAPI")
         _attribute(ground, "axis", Sdf.ValueTypeNames.Token, "Z")
         side = math.ceil(math.sqrt(count))
         for k in range(count):
             root = f"{ENVIRONMENTS}/env_{k}"
-            spec = _define(layer, root, "Xform")
+            spec = define(layer, root, "Xform")
             if how == "inherit" and k:
                 spec.inheritPathList.Prepend(Sdf.Path(f"{ENVIRONMENTS}/env_0"))
             elif how == "copy" and k:
@@ -273,9 +273,9 @@ def add_contents(layer: Sdf.Layer, root: str, robot: Path, copied: bool) -> None
     if copied:
         Sdf.CopySpec(Sdf.Layer.FindOrOpen(str(robot)), f"/{ROBOT}", layer, f"{root}/{ROBOT}")
     else:
-        _define(layer, f"{root}/{ROBOT}", "").referenceList.Prepend(Sdf.Reference(robot.name))
-    shelf = _define(layer, f"{root}/shelf", "Cube")
-    _apply(shelf, "PhysicsCollisionAPI")
+        define(layer, f"{root}/{ROBOT}", "").referenceList.Prepend(Sdf.Reference(robot.name))
+    shelf = define(layer, f"{root}/shelf", "Cube")
+    apply(shelf, "PhysicsCollisionAPI")
     _attribute(shelf, "size", Sdf.ValueTypeNames.Double, 0.5)
     place(layer, f"{root}/shelf", (0.3, 0.4, 0.2))
 
@@ -292,30 +292,30 @@ def place(layer: Sdf.Layer, path: str, position: tuple[float, float, float]) -> 
 
 def add_isaac_groups(layer: Sdf.Layer, count: int, inverted: bool = True) -> None:
     """A collision group for each environment, which meets itself and the ground alone, as Isaac Lab writes them."""
-    everywhere = _group(layer, "/World/collisions/global_group", ["/World/ground"], inverted)
+    everywhere = add_group(layer, "/World/collisions/global_group", ["/World/ground"], inverted)
     filtered = [everywhere]
     for k in range(count):
-        own = _group(layer, f"/World/collisions/group{k}", [f"{ENVIRONMENTS}/env_{k}"], inverted)
-        _targets(layer, own, "physics:filteredGroups", [own, everywhere])
+        own = add_group(layer, f"/World/collisions/group{k}", [f"{ENVIRONMENTS}/env_{k}"], inverted)
+        add_targets(layer, own, "physics:filteredGroups", [own, everywhere])
         filtered.append(own)
-    _targets(layer, everywhere, "physics:filteredGroups", filtered)
+    add_targets(layer, everywhere, "physics:filteredGroups", filtered)
 
 
-def _group(layer: Sdf.Layer, path: str, members: list[str], inverted: bool) -> str:
-    spec = _define(layer, path, "PhysicsCollisionGroup")
-    _apply(spec, "CollectionAPI:colliders")
+def add_group(layer: Sdf.Layer, path: str, members: list[str], inverted: bool) -> str:
+    spec = define(layer, path, "PhysicsCollisionGroup")
+    apply(spec, "CollectionAPI:colliders")
     _attribute(spec, "physics:invertFilteredGroups", Sdf.ValueTypeNames.Bool, inverted)
-    _targets(layer, path, "collection:colliders:includes", members)
+    add_targets(layer, path, "collection:colliders:includes", members)
     return path
 
 
-def _targets(layer: Sdf.Layer, path: str, name: str, targets: list[str]) -> None:
+def add_targets(layer: Sdf.Layer, path: str, name: str, targets: list[str]) -> None:
     relationship = Sdf.RelationshipSpec(layer.GetPrimAtPath(path), name, custom=False)
     for target in targets:
         relationship.targetPathList.Append(Sdf.Path(target))
 
 
-def _define(layer: Sdf.Layer, path: str, type_name: str) -> Sdf.PrimSpec:
+def define(layer: Sdf.Layer, path: str, type_name: str) -> Sdf.PrimSpec:
     spec = Sdf.CreatePrimInLayer(layer, path)
     for each in Sdf.Path(path).GetPrefixes():
         layer.GetPrimAtPath(each).specifier = Sdf.SpecifierDef
@@ -324,7 +324,7 @@ def _define(layer: Sdf.Layer, path: str, type_name: str) -> Sdf.PrimSpec:
     return spec
 
 
-def _apply(spec: Sdf.PrimSpec, schema: str) -> None:
+def apply(spec: Sdf.PrimSpec, schema: str) -> None:
     spec.SetInfo("apiSchemas", Sdf.TokenListOp.Create(prependedItems=[schema]))
 
 

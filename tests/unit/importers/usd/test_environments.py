@@ -24,9 +24,13 @@ from tests.support.usd_scenes import (
     DOUBLE3,
     ENVIRONMENTS,
     HOW,
+    add_group,
     add_isaac_groups,
+    add_targets,
+    apply,
     attribute,
     check_against_alone,
+    define,
     env,
     flattened_alone,
     load,
@@ -69,8 +73,8 @@ def test_one_template_and_its_origins(tmp_path, stage_of, how):
 
 def filtered(path, target):
     def change(layer):
-        spec = Sdf.CreatePrimInLayer(layer, path)
-        Sdf.RelationshipSpec(spec, "physics:filteredPairs", custom=False).targetPathList.Append(target)
+        Sdf.CreatePrimInLayer(layer, path)
+        add_targets(layer, path, "physics:filteredPairs", [target])
 
     return change
 
@@ -82,11 +86,8 @@ def scaled(layer):
 
 
 def group_of_one(layer):
-    spec = Sdf.CreatePrimInLayer(layer, "/World/group")
-    spec.specifier, spec.typeName = Sdf.SpecifierDef, "PhysicsCollisionGroup"
-    spec.SetInfo("apiSchemas", Sdf.TokenListOp.Create(prependedItems=["CollectionAPI:colliders"]))
-    Sdf.RelationshipSpec(spec, "collection:colliders:includes", custom=False).targetPathList.Append(env(3))
-    Sdf.RelationshipSpec(spec, "physics:filteredGroups", custom=False).targetPathList.Append("/World/group")
+    group = add_group(layer, "/World/group", [env(3)], False)
+    add_targets(layer, group, "physics:filteredGroups", [group])
 
 
 def inactive(layer):
@@ -100,22 +101,17 @@ def another_name(layer):
 
 
 def material(layer):
-    spec = Sdf.CreatePrimInLayer(layer, "/World/Looks/ice")
-    for path in ("/World/Looks", "/World/Looks/ice"):
-        layer.GetPrimAtPath(path).specifier = Sdf.SpecifierDef
-    spec.typeName = "Material"
-    spec.SetInfo("apiSchemas", Sdf.TokenListOp.Create(prependedItems=["PhysicsMaterialAPI"]))
-    Sdf.AttributeSpec(spec, "physics:dynamicFriction", Sdf.ValueTypeNames.Float).default = 0.01
-    shelf = Sdf.CreatePrimInLayer(layer, env(3, "/shelf"))
-    shelf.SetInfo("apiSchemas", Sdf.TokenListOp.Create(prependedItems=["PhysicsCollisionAPI", "MaterialBindingAPI"]))
-    Sdf.RelationshipSpec(shelf, "material:binding", custom=False).targetPathList.Append("/World/Looks/ice")
+    apply(define(layer, "/World/Looks/ice", "Material"), "PhysicsMaterialAPI")
+    attribute("/World/Looks/ice", "physics:dynamicFriction", 0.01, Sdf.ValueTypeNames.Float)(layer)
+    schemas = Sdf.TokenListOp.Create(prependedItems=["PhysicsCollisionAPI", "MaterialBindingAPI"])
+    Sdf.CreatePrimInLayer(layer, env(3, "/shelf")).SetInfo("apiSchemas", schemas)
+    add_targets(layer, env(3, "/shelf"), "material:binding", ["/World/Looks/ice"])
 
 
 def outside_joint(layer):
-    spec = Sdf.CreatePrimInLayer(layer, "/World/joint")
-    spec.specifier, spec.typeName = Sdf.SpecifierDef, "PhysicsFixedJoint"
+    define(layer, "/World/joint", "PhysicsFixedJoint")
     for name, target in (("physics:body0", env(3, "/Robot/link_2")), ("physics:body1", "/World/ground")):
-        Sdf.RelationshipSpec(spec, name, custom=False).targetPathList.Append(target)
+        add_targets(layer, "/World/joint", name, [target])
 
 
 ODD = {
@@ -167,8 +163,7 @@ def collection_by_expression(layer):
 
 def physics_scene_in_each(layer):
     for k in range(COUNT):
-        scene = Sdf.CreatePrimInLayer(layer, env(k, "/scene"))
-        scene.specifier, scene.typeName = Sdf.SpecifierDef, "PhysicsScene"
+        define(layer, env(k, "/scene"), "PhysicsScene")
 
 
 def numbered(layer):
@@ -230,10 +225,8 @@ def test_a_joint_across_environments_is_told(tmp_path, stage_of):
 
 def turn(layer):
     for k in range(COUNT):
-        spec = Sdf.AttributeSpec(layer.GetPrimAtPath(env(k)), "xformOp:rotateZ", Sdf.ValueTypeNames.Double)
-        spec.default = 31.0 * k
-        order = layer.GetPrimAtPath(env(k)).attributes["xformOpOrder"]
-        order.default = ["xformOp:translate", "xformOp:rotateZ"]
+        attribute(env(k), "xformOp:rotateZ", 31.0 * k)(layer)
+        layer.GetPrimAtPath(env(k)).attributes["xformOpOrder"].default = ["xformOp:translate", "xformOp:rotateZ"]
 
 
 def reset(layer):
@@ -251,8 +244,7 @@ def only_shelves(layer):
 def carried(layer):
     """Their colliders are the body's, each where it stands on it: no two environments are then the same."""
     only_shelves(layer)
-    body = Sdf.TokenListOp.Create(prependedItems=["PhysicsRigidBodyAPI"])
-    layer.GetPrimAtPath("/World/envs").SetInfo("apiSchemas", body)
+    apply(layer.GetPrimAtPath("/World/envs"), "PhysicsRigidBodyAPI")
 
 
 @pytest.mark.parametrize(
@@ -273,13 +265,12 @@ def test_static_pairs_within_an_environment(stage_of):
         for k in range(COUNT):
             Sdf.CopySpec(layer, env(k, "/shelf"), layer, env(k, "/board"))
 
-    scene = load_scene([stage_of(change)], None, static_pairs=True)
-    contacts = collidecli.collide(scene.model, device="cpu")
+    model = load_scene([stage_of(change)], None, static_pairs=True).model
+    contacts = collidecli.collide(model, device="cpu")
     counts = np.diff(contacts.cell_start)
-    assert counts.min() > 0
-    assert np.ptp(counts) == 0
-    at = contacts.point0.reshape(COUNT, -1, 3) - scene.model.world_pose[:, None, :3]
-    np.testing.assert_allclose(at, np.broadcast_to(at[:1], at.shape), rtol=0.0, atol=1e-12)
+    assert (counts.min() > 0, np.ptp(counts)) == (True, 0)
+    at = contacts.point0.reshape(COUNT, -1, 3) - model.world_pose[:, None, :3]
+    np.testing.assert_allclose(at - at[:1], 0.0, rtol=0.0, atol=1e-12)
 
 
 def test_variants_in_one_environment(tmp_path, stage_of):
@@ -354,12 +345,11 @@ def test_one_environment_is_one_world_that_can_be_copied(tmp_path):
     layer = Sdf.Layer.FindOrOpen(str(path))
     place(layer, env(0), (3.0, 4.0, 0.0))
     layer.Save()
-    model = load_scene([path], 3).model
-    plain = load_scene([path], 3, options=SceneOptions(environments="none")).model
+    model, plain = (load_scene([path], 3, options=SceneOptions(environments=each)).model for each in ("", "none"))
     np.testing.assert_array_equal(model.world_pose, [(3, 4, 0, 0, 0, 0, 1)] * 3)
     assert model.shapes.path == plain.shapes.path
-    np.testing.assert_array_equal(model.bodies.pose, plain.bodies.pose)
-    np.testing.assert_array_equal(model.shapes.pose, plain.shapes.pose)
+    for ours, theirs in ((model.bodies, plain.bodies), (model.shapes, plain.shapes)):
+        np.testing.assert_array_equal(ours.pose, theirs.pose)
 
 
 def test_the_stage_holds_one_environment_of_each_kind(tmp_path, stage_of):
