@@ -120,6 +120,16 @@ CHECK_COLUMNS: list[Column] = [
     ("deepest", "right", lambda one: length(one["deepest"])),
     ("failing", "right", lambda one: count(one["failing"])),
 ]
+DEEPEST: list[Column] = [
+    ("check", "left", lambda one: "allowed" if one["allowed"] else CHECKS[one["check"]]),
+    ("deepest", "right", lambda one: length(one["depth"])),
+    ("in frame", "right", lambda one: str(one["frame"])),
+]
+OVER: list[Column] = [
+    ("frames", "right", lambda one: count(one["cells"])),
+    ("over limit", "right", lambda one: count(one["cells_over"])),
+]
+"""Of the deepest pairs."""
 
 
 def audit_verdict(result: ResultDict, seconds: float) -> Verdict:
@@ -183,15 +193,7 @@ def _summary(result: ResultDict) -> RenderableType:
 
 
 def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
-    columns: list[Column] = [
-        *pair_columns(narrow),
-        ("check", "left", lambda one: "allowed" if one["allowed"] else CHECKS[one["check"]]),
-        ("deepest", "right", lambda one: length(one["depth"])),
-        ("in frame", "right", lambda one: str(one["frame"])),
-    ]
-    columns += [WORLD] if result["worlds"] > 1 else []
-    columns.append(("frames", "right", lambda one: count(one["cells"])))
-    columns.append(("over limit", "right", lambda one: count(one["cells_over"])))
+    columns = [*pair_columns(narrow), *DEEPEST, *([WORLD] if result["worlds"] > 1 else []), *OVER]
     if "deepest_point" in result["pairs"][0]:
         columns.append(
             ("deepest point", "right", lambda one: length(one["deepest_point"]) if "deepest_point" in one else "")

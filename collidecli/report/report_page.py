@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from collidecli.errors import InputError
 from collidecli.escaping import printable_values
-from collidecli.report.audit import CHECK_COLUMNS, CHECKS, audit_words, findings, usable_text
+from collidecli.report.audit import CHECK_COLUMNS, DEEPEST, OVER, audit_words, findings, usable_text
 from collidecli.report.charts import (
     BEFORE,
     NARROW,
@@ -61,10 +61,10 @@ def table(name: str, columns: str | Sequence[str], rows: Iterable[Sequence[str]]
     return {"name": name, "columns": titles, "rows": [list(row) for row in rows], "more": more}
 
 
-def columns_table(name: str, columns: Sequence[Column], rows: Iterable[ResultDict]) -> dict[str, Any]:
+def columns_table(name: str, columns: Sequence[Column], rows: Iterable[ResultDict], more: str = "") -> dict[str, Any]:
     """A table for the template of the columns that a terminal has."""
     titles = [title + (">" if side == "right" else "") for title, side, _ in columns]
-    return table(name, titles, [[text(row) for _, _, text in columns] for row in rows])
+    return table(name, titles, [[text(row) for _, _, text in columns] for row in rows], more)
 
 
 def part(**given: Any) -> dict[str, Any]:
@@ -87,17 +87,11 @@ def _audit(found: ResultDict) -> dict[str, Any]:
     """Depth over time with limits and the mask, the checks, the findings and the deepest pairs of collide.audit/1."""
     lead = f"{audit_words(found).capitalize()}. Usable frames: {usable_text(found)}; the others are shaded."
     failures = [line for one in findings(found) for line in one.lines]
-    pairs = [
-        (
-            _pair(one), "allowed" if one["allowed"] else CHECKS[one["check"]],
-            length(one["depth"]), str(one["frame"]), count(one["cells"]), count(one["cells_over"]),
-        )
-        for one in found["pairs"][:MAX_PAIRS]
-    ]  # fmt: skip
-    columns, more = "pair,check,deepest>,in frame>,frames>,over limit>", more_text(len(found["pairs"]) - MAX_PAIRS)
+    pairs, more = found["pairs"][:MAX_PAIRS], more_text(len(found["pairs"]) - MAX_PAIRS)
+    deepest = columns_table("Deepest pairs", [("pair", "left", _pair), *DEEPEST, *OVER], pairs, more)
     parts = [part(chart="audit"), part(table=columns_table("Checks", CHECK_COLUMNS, found["checks"]))]
     parts += [part(heading="Findings", lines=failures)] if failures else []
-    parts += [part(heading="Deepest pairs", table=table("Deepest pairs", columns, pairs, more))] if pairs else []
+    parts += [part(heading="Deepest pairs", table=deepest)] if pairs else []
     return section("audit", "Audit", *parts, lead=lead)
 
 

@@ -496,8 +496,7 @@ def write_merged(
     Raises OutputError if it cannot be written, and the exceptions of `blocks`; then no file remains.
     """
     with AtomicOutput(path, force) as output:
-        file = h5py.File(output, "w")
-        try:
+        with h5py.File(output, "w") as file:
             objects, digest = NewObjects(file), digest_class(header.version)
             contacts = TableWriter(objects, header.contacts, header.float_type, compression, digest)
             digests = write_header(objects, header)
@@ -510,11 +509,6 @@ def write_merged(
             write_content_hash(objects, header.version, digests, sha)
             objects.report("/timing", header.timing)
             objects.attribute("/", "complete", np.int32(1))
-            file.close()
-        except BaseException:
-            with contextlib.suppress(*DAMAGE):  # the file is discarded
-                file.close()
-            raise
         output.commit()
     return sha
 
