@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import importlib.util
 import json
 import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import dropwhile, takewhile
 from pathlib import Path
 
 import click
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,9 +23,15 @@ import pytest
 import collidecli
 from collidecli.analysis.touches import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
+from collidecli.cli.options import variables_of, verbs_of
 from collidecli.commands import report
+from collidecli.commands.audit import AuditRequest, write_mask
+from collidecli.commands.audit import audit as run_audit
+from collidecli.commands.clearance import ClearanceRequest, clearance
 from collidecli.commands.event_stream import MISSED, TIMES, interval_rows
 from collidecli.commands.export import ENDINGS, NPZ_ENDING
+from collidecli.commands.label import LabelOptions, LabelRequest, label
+from collidecli.commands.timing import TimingReport
 from collidecli.engine import pipeline
 from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
@@ -29,9 +39,13 @@ from collidecli.errors import InputError, Interrupted, OutputError
 from collidecli.scene import filter_rules
 from collidecli.scene import options as choices
 from collidecli.scene.motion import Episodes
-from collidecli.scene.options import CHART_KINDS, EXPORT_FORMATS
+from collidecli.scene.shape_config import Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.shape_types import LENGTH_LIMIT, POSITION_LIMIT, ShapeType
-from collidecli.scene.tables import RIGID_COLUMNS
+from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
+from collidecli.storage.contact_sets.schema import EngineRecord
+from collidecli.storage.result_files import write_profile_h5
+from collidecli.storage.trajectory_files import TrajectoryWriter
+from tests.support import contact_sets as sets
 from tests.support.doc_examples import FENCE, check_output
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +54,6 @@ PAGES = [
     *sorted(path for path in ROOT.glob("docs/**/*.md") if "_build" not in path.parts),
     *sorted(ROOT.glob("samples/**/*.md")),
 ]
-of_pages = pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 RECORDS = sorted(ROOT.glob("docs/adr/0*.md"))
 
 
@@ -60,13 +73,13 @@ def table(text: str, heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in rows[2:]]
 
 
-def verb(name: str) -> click.Command:
-    return cli.group.get_command(click.Context(cli.group), name)
+CONTEXT = click.Context(cli.group, info_name="collide")
+VERBS = verbs_of(CONTEXT)
 
 
 def context_of(name: str, arguments: list[str]) -> click.Context:
     """A verb's options as they would be for these arguments; nothing is run."""
-    parent, command = click.Context(cli.group, info_name="collide"), verb(name)
+    parent, command = CONTEXT, cli.group.get_command(CONTEXT, name)
     while isinstance(command, click.Group):
         parent = click.Context(command, info_name=name, parent=parent)
         name, *arguments = arguments
@@ -81,17 +94,15 @@ def commands(text: str) -> list[str]:
     return [line for line in lines if line.startswith("collide ") and not made_up.search(line)]
 
 
+@pytest.fixture
+def here(tmp_path, monkeypatch) -> Path:
+    """The current folder, empty but for the samples."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    return tmp_path
+
+
 ALL_COMMANDS = sorted({(path, line) for path in PAGES for line in commands(path.read_text(encoding="utf-8"))})
-
-
-@of_pages
-def test_relative_links_and_named_source_files_exist(path):
-    text = path.read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        if not re.match(r"[a-z]+:|#", target):
-            assert (path.parent / target.split("#")[0]).exists(), target
-    for name in re.findall(r"`((?:[a-z_0-9]+/)*[a-z_0-9]+\.(?:py|js|sh))`", text):
-        assert any(ROOT.glob(f"{top}/**/{name}") for top in ("collidecli", "tests", "docs")) or "my_" in name, name
 
 
 def test_there_are_commands_to_check():
@@ -99,9 +110,9 @@ def test_there_are_commands_to_check():
 
 
 @pytest.mark.parametrize(("path", "line"), ALL_COMMANDS, ids=[line for _, line in ALL_COMMANDS])
-def test_commands_parse(path, line, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("here")
+def test_commands_parse(path, line):
     words = shlex.split(line)
-    monkeypatch.chdir(tmp_path)
     if words[1].startswith("--"):
         assert words[1] in {name for option in cli.group.params for name in option.opts} | {"--help"}
         return
@@ -122,8 +133,8 @@ def test_table_of_verbs():
 
 
 def test_table_of_options_of_run():
-    common = {option.name for option in verb("check").params} - {"files"}
-    options = {o.name: o for o in verb("run").params if isinstance(o, click.Option) and o.name not in common}
+    common = {option.name for option in VERBS["check"].params} - {"files"}
+    options = {o.name: o for o in VERBS["run"].params if isinstance(o, click.Option) and o.name not in common}
     rows = table(page("docs/reference/cli.md"), "## Options of run")
     name_of = {flag: name for name, option in options.items() for flag in option.opts}
     named = {name_of.get(flag := re.findall(r"`(--[a-z-]+)`", row[0])[0], flag): row for row in rows}
@@ -152,10 +163,9 @@ def test_the_auto_rule():
         assert re.search(rf"over\s{pipeline.SWEEP_PAIRS_PER_SHAPE}\sallowed\spairs\sper\sshape", page(name))
 
 
-def test_configuration_example(tmp_path, monkeypatch):
+def test_configuration_example(here):
     (example,) = blocks(page("docs/reference/cli.md"), "toml")
-    (tmp_path / "collide.toml").write_text(example)
-    monkeypatch.chdir(tmp_path)
+    (here / "collide.toml").write_text(example)
     assert context_of("profile", ["a.usda"]).params["repeats"] == 9
     run = context_of("run", ["a.usda"]).params
     assert (run["broad_phase"], run["threads"]) == ("sap", 4)
@@ -231,10 +241,10 @@ def words_of(output: str) -> list[str]:
     return ["pair" if re.match(r"[\d ]+$", first) else re.sub("─+", "─", first) for first in firsts]
 
 
-def test_readme_shows_a_real_run(tmp_path, monkeypatch, capsys):
+@pytest.mark.usefixtures("here")
+def test_readme_shows_a_real_run(capsys):
     (shown,) = blocks(page("README.md"), "text")
     scene = ROOT / "samples/01_usd_pile/pile.usda"
-    monkeypatch.chdir(tmp_path)
     with contextlib.suppress(SystemExit):
         assert cli.main(["run", str(scene), "-o", "pile.contacts.h5", "--threads", "2", "--device", "cpu"]) == 0
     real = capsys.readouterr().out
@@ -278,8 +288,8 @@ def test_equal_tables_are_counted_and_differences_are_listed_with_their_files(tm
     assert sorted(path.name for path in (tmp_path / "different").iterdir()) == ["3.h5", "4.h5"]
 
 
-def test_contact_sets_from_python(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_contact_sets_from_python(capsys):
     Path("ball.xml").write_text(blocks(page("docs/howto/list-touches.md"), "xml")[0])
     assert cli.main(["run", "ball.xml", "-o", "out.h5", "-q"]) == 0
     run_python("".join(blocks(page("docs/reference/python.md"), "python")[1:4]), capsys, collidecli=collidecli, np=np)
@@ -296,7 +306,7 @@ def test_the_table_of_columns():
 
 
 EXPORT_PAGE = page("docs/howto/export-contacts.md")
-LAYOUTS = [name for name in EXPORT_FORMATS if name not in ENDINGS]
+LAYOUTS = [name for name in choices.EXPORT_FORMATS if name not in ENDINGS]
 MADE_UP = {"N": 5, "V": 12, "E": 30, "F": 3, "W": 1, "S": 3, "B": 2, "M": 5, "number of geoms": 3}
 """Extents of the example: contacts, velocities, entries of the Jacobian, frames, worlds, shapes, bodies, manifolds."""
 
@@ -351,7 +361,7 @@ def test_the_table_of_each_layout(name, folder, monkeypatch):
 def test_the_table_of_formats():
     rows = table(EXPORT_PAGE, "# Export contacts")
     found = {re.findall(r"`(\w+)`", row[0])[0]: tuple(re.findall(r"`([.\w]+)`", row[1])) for row in rows}
-    assert found == {name: ENDINGS.get(name, NPZ_ENDING) for name in EXPORT_FORMATS}
+    assert found == {name: ENDINGS.get(name, NPZ_ENDING) for name in choices.EXPORT_FORMATS}
 
 
 def run_page(text: str, capsys: pytest.CaptureFixture[str], whole: bool = False) -> None:
@@ -402,14 +412,6 @@ EXAMPLES |= SECTIONS | WHOLE
 EXAMPLES["humanoids"] = re.sub(r"```(sh|toml)\n.*?```", "", HUMANOIDS_PAGE, flags=re.S).replace(
     "np.savez(", "print(0)  # 0\nnp.savez("
 )
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch) -> Path:
-    """The current folder, empty but for the samples."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "samples").symlink_to(ROOT / "samples")
-    return tmp_path
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -499,10 +501,203 @@ def _robots() -> Path:
 def test_numbers_and_names_of_the_text():
     assert f"the {report.MAX_PAIRS} pairs with the most contacts" in REPORT_PAGE
     assert f"the {report.WORST_PAIRS} deepest" in REPORT_PAGE
-    for kind in CHART_KINDS:
+    for kind in choices.CHART_KINDS:
         assert f"`{kind}`" in REPORT_PAGE
 
 
 @pytest.mark.parametrize("name", re.findall(r"\]\(\.\./(images/[^)]+)\)", REPORT_PAGE))
 def test_pictures_are_small(name):
     assert (ROOT / "docs" / name).stat().st_size < 120_000
+
+
+TEXT = page("docs/reference/file-formats.md")
+READ_ONLY = {"/particle_q"}
+"""Written by other programs; tests/unit/storage/test_trajectories.py writes it."""
+ONE = np.zeros(1, np.int64)
+EPISODES = Episodes(("a",), ONE.astype(np.int32), ONE, ONE + 2)
+
+
+def write_contacts(path: Path, rule: str, major: int = 1) -> None:
+    model = sets.small_model(1, forced=True)
+    count, none = len(model.shapes), np.zeros(0, np.int32)
+    pairs = PairMaterials.of([PairMaterial(condim=3) if rule == "mujoco" else None, None])
+    shapes = replace(model.shapes, material=Materials.of([Material(friction=1.0, contact_ke=2.0)] * count))
+    model = replace(model, shapes=shapes, material_rule=rule, forced_material=pairs)
+    block = sets.block_with_groups(model, 2, groups=GROUPS)
+    for column in OPTIONAL_COLUMNS:
+        shape = (block.contact_count, column.width)[: 1 + (column.width > 1)]
+        block.columns[column.name] = np.zeros(shape, column.dtype)
+    rules = (True, "both", "plain", True)
+    engine = EngineRecord("e", "1", "{}", "3", "float32", *rules, ("exact",) * count, ("",) * count, none, none)
+    options = {"columns": (*RIGID_COLUMNS, *OPTIONAL_COLUMNS), "episodes": EPISODES, "major": major}
+    options |= {"timing": TimingReport().as_tables(), "engine": engine if major > 1 else None}
+    sets.write_contact_set(path, model, block, **options)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Paths of all datasets that collide writes."""
+    folder = tmp_path_factory.mktemp("formats")
+    pose = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (2, 1, 1, 1))
+    for major, rule in enumerate(("combine", "mujoco"), 1):
+        write_contacts(folder / f"{rule}.h5", rule, major)
+    sizes = {"coordinate_count": 3, "mocap_count": 1, "episodes": EPISODES}
+    for name, coordinates in (("a", {"body_q": pose}), (None, {"joint_q": np.zeros((2, 1, 3)), "mocap_q": pose})):
+        with TrajectoryWriter(folder / f"{name}.h5", world_count=1, body_names=name, **sizes) as writer:
+            writer.append(np.arange(2.0), np.arange(2), **coordinates)
+    times = {"repeats": [1.0]}
+    counts = dict.fromkeys(("candidates", "touching_pairs", "contacts"), 1)
+    phase = {"name": "nxn", "skipped": "", "compute_seconds": times, "wall_seconds": times, "contacts_sha256": "a"}
+    phases = [phase | counts | {"stages": {"order": times}}]
+    write_profile_h5(folder / "profile.h5", {"repeats": 1, "phases": phases}, False)
+    balls = '<body><freejoint/><geom size="1"/></body>' * 2
+    (folder / "balls.xml").write_text(f"<mujoco><worldbody>{balls}</worldbody></mujoco>")
+    clearance(ClearanceRequest(scenes=[str(folder / "balls.xml")], output=str(folder / "clearance.h5")))
+    slipping = str(folder / "combine.h5")
+    label(LabelRequest(slipping, str(folder / "labels.h5"), LabelOptions(slip=True)))
+    write_mask(str(folder / "mask.h5"), run_audit(AuditRequest(contacts=slipping)), False)
+    found: set[str] = set()
+    for path in folder.glob("*.h5"):
+        with h5py.File(path) as file:
+            file.visititems(lambda name, item: found.add(f"/{name}") if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def documented() -> set[str]:
+    """Every dataset of a table of the page: `/group/name`, with `name` after it of the group before."""
+    found: set[str] = set()
+    group = ""
+    for line in TEXT.splitlines():
+        head = re.match(r"\| (?:table of `(/[\w/]+)`|(column|path|dataset)) \|", line)
+        if head:
+            group = head[1] or {"column": "/rigid_contacts", "path": "", "dataset": ""}[head[2]]
+        elif not line.startswith("|"):
+            group = "-"
+        elif group != "-":
+            here = group
+            for name in re.findall(r"`(/?\w[\w/]*)`", line.split("|")[1]):
+                full = name if name.startswith("/") else f"{here}/{name}"
+                here = full.rpartition("/")[0]
+                found.add(full)
+    return found
+
+
+def prose(group: str) -> set[str]:
+    """Names in backticks of the paragraphs that begin with or mention a group or its datasets."""
+    parts = [part for part in TEXT.split("\n\n") if f"`{group}" in part and not part.startswith("|")]
+    return {f"{group}/{name}" for part in parts for name in re.findall(r"`([a-z]\w*)`", part)}
+
+
+def test_every_dataset_of_the_page_is_written(written):
+    tables = documented()
+    assert len(tables) > 60
+    assert tables - written == READ_ONLY
+    paths = set(re.findall(r"`(/[a-z_]\w*(?:/\w+)*)`", TEXT))
+    groups = {path.rpartition("/")[0] for path in written} | {"/model", "/engine"}
+    assert paths - written - groups == READ_ONLY
+
+
+def test_every_dataset_that_is_written_is_on_the_page(written):
+    named = documented() | prose("/timing") | prose("/timing/chunk") | prose("/model/forced_pair")
+    named |= set(re.findall(r"`(/(?:time|content_hash)/\w+)`", TEXT))
+    stages = {path for path in written if path.startswith("/timing/chunk/") and path.endswith("_seconds")}
+    assert "`<stage>_seconds`" in TEXT
+    assert written - named - stages == set()
+
+
+def test_the_root_attributes_are_on_the_page(tmp_path):
+    write_contacts(tmp_path / "a.h5", "combine", 2)
+    with h5py.File(tmp_path / "a.h5") as file:
+        attributes = set(file.attrs) | set(file["model"].attrs) | set(file["engine"].attrs)
+        assert json.loads(str(file.attrs["config"]))
+    assert attributes <= set(re.findall(r"`(\w+)`", TEXT))
+
+
+OF_OTHERS = {
+    *("--force-regen", "--regen-all", "--with-test-class-names", "--basetemp"),  # pytest and pytest-regressions
+    *("--clock", "--into"),  # tests.bench and tests.matrix
+    *("--no-deps", "--only-binary", "--python-version", "--platform"),  # pip
+    *("--nthreads", "--cpus-per-task", "--mem-per-cpu", "--array"),  # dask worker and sbatch
+}
+
+
+def options(verb: click.Command) -> set[str]:
+    return {name for option in verb.get_params(CONTEXT) for name in (*option.opts, *option.secondary_opts)}
+
+
+def check_options(lines: list[str]) -> None:
+    """Every option of a line `VERB ...` of collide is one of that verb."""
+    for line in lines:
+        for verb in [verb for verb in VERBS if line.startswith(f"{verb} ")]:
+            given = set(re.findall(r"(?<!\S)--?[a-z][a-z0-9-]*(?=[ =]|$)", line.split("|")[0].split(" #")[0]))
+            assert given <= options(VERBS[verb]), line
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_source_files_options_and_variables_of_a_page_exist(path):
+    text = path.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not re.match(r"[a-z]+:|#", target):
+            assert (path.parent / target.split("#")[0]).exists(), target
+    for name in re.findall(r"`((?:[a-z_0-9]+/)*[a-z_0-9]+\.(?:py|js|sh))`", text):
+        assert any(ROOT.glob(f"{top}/**/{name}") for top in ("collidecli", "tests", "docs")) or "my_" in name, name
+    known = {name for verb in VERBS.values() for name in options(verb)} | {"--version", "--help"} | OF_OTHERS
+    assert set(re.findall(r"(?<![-\w])--[a-z][a-z0-9-]+", text)) <= known
+    variables = {name for words, verb in VERBS.items() for name in variables_of(verb, words)}
+    assert set(re.findall(r"\bCOLLIDE_[A-Z_]*[A-Z]\b", text)) <= variables
+    check_options(re.findall(r"^ *\$? ?collide (.+)$", text, re.M))
+
+
+@pytest.mark.parametrize("words", VERBS)
+def test_help_is_complete(words):
+    verb = VERBS[words]
+    assert verb.help
+    assert f"collide {words}" in (verb.epilog or ""), "an example"
+    for option in verb.params:
+        if isinstance(option, click.Option):
+            assert option.help, option.name
+            assert not option.help.startswith("["), option.name
+    check_options(re.findall(r"^collide (.+)$", verb.epilog or "", re.M))
+
+
+FOLDER = ROOT / "docs"
+KINDS = ("tutorial", "howto", "reference", "explanation")
+SITE_PAGES = [path for kind in KINDS for path in sorted((FOLDER / kind).glob("*.md"))]
+OPENING = {
+    "tutorial": r"After (this|these) ",
+    "howto": r"After this page |Each page solves",
+    "reference": r"Look up here ",
+    "explanation": r"After reading this page |Read here ",
+}
+
+
+@pytest.mark.parametrize("path", SITE_PAGES, ids=lambda p: str(p.relative_to(FOLDER)))
+def test_page_begins_with_its_use(path):
+    title, opening = path.read_text(encoding="utf-8").split("\n\n")[:2]
+    assert re.fullmatch(r"# .*", title)
+    assert re.match(OPENING[path.parent.name], opening), opening
+
+
+def test_every_page_is_in_the_index_of_its_kind():
+    for path in SITE_PAGES:
+        listed = path.with_name("index.md").read_text(encoding="utf-8").splitlines()
+        assert path.stem in ("index", *listed), path
+
+
+def test_every_figure_is_used_and_the_readme_is_short():
+    assert len(page("README.md").splitlines()) <= 120
+    text = "".join(path.read_text(encoding="utf-8") for path in SITE_PAGES)
+    script = "".join(path.read_text(encoding="utf-8") for path in (FOLDER / "figures").glob("make_*.py"))
+    for figure in (FOLDER / "figures").glob("*.svg"):
+        assert f"figures/{figure.name})" in text, figure.name
+        assert f'"{figure.stem}")' in script, figure.name
+
+
+def test_site_builds_without_warnings(tmp_path):
+    for name in ("sphinx", "myst_parser", "pydata_sphinx_theme", "sphinx_click"):
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is not installed: pip install '.[docs]'")
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q", str(FOLDER), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "searchindex.js").exists()
