@@ -240,14 +240,13 @@ def positions() -> np.ndarray:
     """float64[F, 4, 3]: each two spheres, and each sphere and the floor, at each of the distances, the rest far."""
     far = np.array([[0.0, 0, 0], [100, 0, 0], [200, 0, 0], [300, 0, 0]])
     frames = []
-    direction = np.array([0.6, 0.0, 0.8])
     for surface in SURFACES:
         for one in range(4):
             frames.append(far.copy())
             frames[-1][one, 2] = -50 + 1 + surface
             for other in range(one):
                 frames.append(far.copy())
-                frames[-1][one] = frames[-1][other] + (2 + surface) * direction
+                frames[-1][one] = frames[-1][other] + (2 + surface) * np.array([0.6, 0.0, 0.8])
     return np.array(frames)
 
 
@@ -292,13 +291,10 @@ def test_contacts_are_those_of_mujoco(tmp_path, name):
 def test_margins_of_columns_are_the_pair_s_halves_and_given_ones_replace_them(tmp_path):
     """margin0 + margin1 is what `distance` is less than the distance of the surfaces."""
     _, model = load(tmp_path, scene(PAIRS["several"]))
-    found = ours(model, columns=("margin0", "margin1"))
-    surfaces = np.einsum("ij,ij->i", found.point1 - found.point0, found.normal.astype(float))
-    margins = found.columns["margin0"] + found.columns["margin1"]
-    np.testing.assert_allclose(surfaces - margins, found.distance, atol=1e-6)
+    own, given = ours(model, columns=("margin0", "margin1")), ours(model, margin=0.1, gap=0.05)
+    margins = own.columns["margin0"] + own.columns["margin1"]
+    for found, margin in ((own, margins), (given, 0.2)):
+        surfaces = np.einsum("ij,ij->i", found.point1 - found.point0, found.normal.astype(float))
+        np.testing.assert_allclose(surfaces - margin, found.distance, atol=1e-6)
     assert len(np.unique(np.round(margins, 6))) >= 5
-    found = ours(model, margin=0.1, gap=0.05)
-    surfaces = np.einsum("ij,ij->i", found.point1 - found.point0, found.normal.astype(float))
-    np.testing.assert_allclose(surfaces - 0.2, found.distance, atol=1e-6)
-    expected = np.repeat(SURFACES, 10)
-    assert found.rigid_contact_count == int(np.sum(expected - 0.2 < 0.1))
+    assert given.rigid_contact_count == int(np.sum(np.repeat(SURFACES, 10) - 0.2 < 0.1))

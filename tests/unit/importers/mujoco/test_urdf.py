@@ -14,7 +14,9 @@ from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from tests.support import mujoco_pairs
+from tests.support.filter_scenes import xform
 from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
+from tests.support.usd_scenes import BODY, COLLIDER, sphere
 
 BOX = '<collision><origin xyz="0 0 0.1" rpy="0 0 1"/><geometry><box size="0.2 0.4 0.6"/></geometry></collision>'
 ROD = '<collision><geometry><cylinder radius="0.1" length="0.5"/></geometry></collision>'
@@ -72,17 +74,16 @@ def test_links_shapes_names_and_poses(tmp_path):
     np.testing.assert_allclose(turn, [0, 0, 1], atol=1e-12)
     poses = imported.kinematics.poses(np.array([[0.5, 0.25, -2.0]]))[0]
     frame = np.eye(4)
-    steps = [
-        ([0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0.5]),
-        ([0, 0, 1], [0, 0, 0], [0.25, 0, 0], [0, 0, 0]),
-        ([0.5, 0, 0], [0.3, -0.4, 1.5], [0, 0, 0], [0, 0, 0]),
-        ([0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, -2.0]),
+    steps = [  # of an origin and of a joint
+        ([0, 0, 1], [0, 0, 0.5]),
+        ([0.25, 0, 1], [0, 0, 0]),
+        ([0.5, 0, 0], [0.3, -0.4, 1.5]),
+        ([0, 0, 1], [0, 0, -2.0]),
     ]
-    for body, (xyz, rpy, slide, turn) in enumerate(steps, 1):
-        for place, rotation in ((xyz, Rotation.from_euler("xyz", rpy)), (slide, Rotation.from_rotvec(turn))):
-            step = np.eye(4)
-            step[:3, :3], step[:3, 3] = rotation.as_matrix(), place
-            frame = frame @ step
+    for body, (xyz, rpy) in enumerate(steps, 1):
+        step = np.eye(4)
+        step[:3, :3], step[:3, 3] = Rotation.from_euler("xyz", rpy).as_matrix(), xyz
+        frame = frame @ step
         np.testing.assert_allclose(poses[body, :3], frame[:3, 3], atol=1e-12)
         found = Rotation.from_quat(poses[body, 3:]).as_matrix()
         np.testing.assert_allclose(found, frame[:3, :3], atol=1e-12)
@@ -92,24 +93,18 @@ BASE = ("base/collision#0", "base/collision#2", "fingertip")
 UPPER, LOWER, HAND, TOOL = (f"{name}/collision#0" for name in ("upper", "lower", "hand", "tool"))
 
 
-def test_who_may_touch_whom(tmp_path):
+@pytest.mark.parametrize("floating", [False, True])
+def test_who_may_touch_whom(tmp_path, floating):
     """By hand: neighbours do not, but MuJoCo has no such rule for a base that is fixed to the world; the hand is
     welded to the lower arm, so it is the upper arm's neighbour, and the tool is the lower arm's."""
-    imported, model = load(tmp_path, ARM)
-    expected = {tuple(sorted((base, other))) for base in BASE for other in (UPPER, LOWER, HAND, TOOL)}
+    world = '<link name="world"/>' + joint("float", "floating", "world", "base")
+    imported, model = load(tmp_path, ARM.replace("</robot>", world + "</robot>") if floating else ARM)
+    others = (LOWER, HAND, TOOL) if floating else (UPPER, LOWER, HAND, TOOL)
+    expected = {tuple(sorted((base, other))) for base in BASE for other in others}
     assert named_pairs(model) == expected | {tuple(sorted((UPPER, TOOL)))}
     assert our_pairs(imported, model) == reported_pairs(imported.mj_model) == ruled_pairs(imported.mj_model)
     verdict = explain(model, model.shapes.path.index(LOWER), model.shapes.path.index(HAND))
-    assert verdict.rule == "welded into one body, 'lower'"
-
-
-def test_a_floating_base_has_neighbours(tmp_path):
-    floating = joint("float", "floating", "world", "base")
-    imported, model = load(tmp_path, ARM.replace("</robot>", '<link name="world"/>' + floating + "</robot>"))
-    expected = {tuple(sorted((base, other))) for base in BASE for other in (LOWER, HAND, TOOL)}
-    assert named_pairs(model) == expected | {tuple(sorted((UPPER, TOOL)))}
-    assert imported.kinematics.coordinate_count == 7 + 3
-    assert our_pairs(imported, model) == reported_pairs(imported.mj_model) == ruled_pairs(imported.mj_model)
+    assert (verdict.rule, imported.kinematics.coordinate_count) == ("welded into one body, 'lower'", 3 + 7 * floating)
 
 
 @pytest.mark.parametrize(
@@ -174,9 +169,7 @@ def test_colliding_meshes(tmp_path):
     assert model.shapes.types()[1] is ShapeType.CONVEX_MESH
     pose = model.shapes.pose[1]
     corners = model.hulls[0].vertex @ Rotation.from_quat(pose[3:]).as_matrix().T + pose[:3]
-    authored = [[0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]]
-    corners = corners[np.lexsort(np.round(corners, 6).T[::-1])]
-    np.testing.assert_allclose(corners, authored, atol=1e-6)
+    assert {tuple(np.abs(corner.round(6))) for corner in corners} == {(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0)}
     assert imported.files[1:] == (str(tmp_path / "hull.obj"),)
 
 
@@ -285,31 +278,11 @@ def test_the_reason_is_the_rule_and_unknown_links_are_told(tmp_path):
     assert "did you mean world?" in load_with_srdf(tmp_path, robot(silent("wrld"))).warnings[0]
 
 
-LINK = 'def Xform "{}" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])'
-COLLIDER = 'def Sphere "{}" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{\n}}'
-BALL = COLLIDER.format("ball")
-USD = f"""#usda 1.0
-def Xform "World" {{
-  {LINK.format("one")} {{
-    {BALL}
-    def Xform "inside" {{
-      {COLLIDER.format("more")}
-    }}
-  }}
-  {LINK.format("two")} {{
-    {BALL}
-  }}
-  {LINK.format("twin")} {{
-    {BALL}
-  }}
-  def Xform "left" {{
-    {LINK.format("twin")} {{
-      {BALL}
-    }}
-  }}
-  {COLLIDER.format("rock")}
-}}
-"""
+BALL = sphere("ball", apis=COLLIDER)
+INSIDE = xform("inside", sphere("more", apis=COLLIDER))
+LINKS = xform("one", BALL + INSIDE, BODY) + xform("two", BALL, BODY) + xform("twin", BALL, BODY)
+LINKS += xform("left", xform("twin", BALL, BODY)) + sphere("rock", apis=COLLIDER)
+USD = "#usda 1.0\n" + xform("World", LINKS)
 
 
 def test_links_of_a_stage(tmp_path):
@@ -320,9 +293,8 @@ def test_links_of_a_stage(tmp_path):
         f"/World/one/{mine} /World/{other}/ball" for mine in ("ball", "inside/more") for other in ("two", "twin")
     }
     assert rule(scene, "/World/one/ball", "/World/two/ball") == "<disable_collisions> of 'one' and 'two': Never"
-    told = [warning for warning in scene.warnings if "link" in warning]
-    assert len(told) == 1
-    assert "no link 'twin'" in told[0], "two bodies are called that"
+    (told,) = (warning for warning in scene.warnings if "link" in warning)
+    assert "no link 'twin'" in told, "two bodies are called that"
 
 
 BOMB = '<!DOCTYPE r [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><robot>&b;</robot>'

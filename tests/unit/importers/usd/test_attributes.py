@@ -133,27 +133,24 @@ int physxConvexHullCollision:hullVertexLimit = 32
 
 
 def test_what_is_kept_for_later_and_hydroelastic_shapes(tmp_path, capsys):
-    scene, _ = load(tmp_path, sphere("a", SDF) + sphere("b"), CENTIMETRES)
-    (held,) = scene.kept.values()
+    # In SI: a stiffness per area and length of 100 kg / (cm s)^2 is 1e6 kg / (m s)^2; inf marks a rigid shape.
+    rigid = "bool newton:hydroelasticEnabled = 1\nfloat newton:hydroelasticStiffness = inf\n"
+    scene, model = load(tmp_path, sphere("a", SDF) + sphere("b") + sphere("c", rigid), CENTIMETRES)
+    assert model.shapes.is_hydroelastic.tolist() == [True, False, True]
+    np.testing.assert_allclose(model.shapes.hydro_stiffness, [1e6, np.nan, np.inf])
     assert list(scene.kept) == ["/a"]
-    assert held == {
+    assert scene.kept["/a"] == {
         "newton:sdfMaxResolution": 64, "newton:sdfTargetVoxelSize": pytest.approx(0.02),
         "newton:sdfNarrowBandInner": pytest.approx(-0.04), "newton:sdfNarrowBandOuter": pytest.approx(0.04),
         "newton:sdfTextureFormat": "uint8", "newton:maxHullVertices": -1,
         "physxConvexHullCollision:hullVertexLimit": 32,
     }  # fmt: skip
-    # In SI: a stiffness per area and length of 100 kg / (cm s)^2 is 1e6 kg / (m s)^2; inf marks a rigid shape.
-    rigid = "bool newton:hydroelasticEnabled = 1\nfloat newton:hydroelasticStiffness = inf\n"
-    text = sphere("a", SDF) + sphere("b") + sphere("c", rigid)
-    _, model = load(tmp_path, text, CENTIMETRES)
-    assert model.shapes.is_hydroelastic.tolist() == [True, False, True]
-    np.testing.assert_allclose(model.shapes.hydro_stiffness, [1e6, np.nan, np.inf])
-    scene = str(write_usda(tmp_path, sphere("a", SDF) + sphere("b", "int newton:maxHullVertices = 8")))
-    assert cli.main(["inspect", scene, "--json"]) == 0
-    kept = json.loads(capsys.readouterr().out)["kept_attributes"]
+    path = str(write_usda(tmp_path, sphere("a", SDF) + sphere("b", "int newton:maxHullVertices = 8")))
+    assert (cli.main(["inspect", path, "--json"]), cli.main(["inspect", path])) == (0, 0)
+    result, _, words = capsys.readouterr().out.partition("\n")
+    kept = json.loads(result)["kept_attributes"]
     assert (len(kept), kept["newton:maxHullVertices"], kept["newton:sdfMaxResolution"]) == (7, 2, 1)
-    assert cli.main(["inspect", scene]) == 0
-    assert "newton:maxHullVertices (2)" in " ".join(capsys.readouterr().out.split())
+    assert "newton:maxHullVertices (2)" in " ".join(words.split())
 
 
 def test_solver_parameters(tmp_path):
