@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -28,6 +29,7 @@ from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.tables import RIGID_COLUMNS, Column, ContactBlock
 from collidecli.scene.text_format import memory
 from collidecli.storage import array_loops
+from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.h5_chunks import CHUNK_ROWS
 from collidecli.storage.process_activity import reading
@@ -229,6 +231,16 @@ def prepare_collision(
         chunk_rows=0 if shares is None else shares.chunk_rows,
         notes=(*pipeline.notes, *fields.notes, *kernel_cache_notes()),
     )
+
+
+def contact_writer(
+    path: str, model: Model, motion: Motion, scene: tuple[str, str], config: str, **options: Any
+) -> ContactWriter:
+    """A writer of the contacts of a model in motion. scene: name and SHA-256. config: JSON. options: of the writer."""
+    attributes = {"scene": scene[0], "scene_sha256": scene[1], "trajectory_sha256": motion.sha256, "config": config}
+    frames = len(motion.time), motion.time, motion.step
+    episodes = episodes_in(motion, model.world_count)
+    return ContactWriter(path, model, *frames, motion.float_type, attributes, episodes=episodes, **options)
 
 
 def check_frames(motion: Motion) -> None:

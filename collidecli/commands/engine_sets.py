@@ -17,6 +17,7 @@ from collidecli import engines
 from collidecli.analysis.alignment import align_frames
 from collidecli.analysis.touches import Names
 from collidecli.commands.clearance import selected_items, shape_poses
+from collidecli.commands.collision import contact_writer
 from collidecli.commands.contact_totals import ContactCounts, Tally
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_hdf5_output, check_output
 from collidecli.commands.scenes import EngineRequest, EnginesRequest, LoadedScene, scene_in_motion
@@ -38,7 +39,6 @@ from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.check import check_has_contacts, check_shape_rows, pair_values
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.schema import ENGINE_ATTRIBUTES, EngineRecord
-from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.process_activity import reading
 
 # The problem: a scene in motion as an adapter reads it.
@@ -489,32 +489,21 @@ def write_rows(problem: Problem, rows: EngineRows, path: str, force: bool, **opt
     tally.add(block)
     importing = {**asdict(request.scene_options), **asdict(request.recording)}
     config = {**request.contact.stored, **{name: value for name, value in importing.items() if value}}
-    attributes = {
-        "scene": problem.scene.name,
-        "scene_sha256": problem.scene.sha256,
-        "trajectory_sha256": motion.sha256,
-        "config": json.dumps({**config, "frames": request.frames, "worlds": request.worlds}, sort_keys=True),
-    }
+    config = json.dumps({**config, "frames": request.frames, "worlds": request.worlds}, sort_keys=True)
     unheld = problem.arrays["pair"][~rows.asked & (rows.treated[problem.arrays["pair"]] != "skipped").all(axis=1)]
     values: dict[str, Any] = {name: getattr(rows, name) for name in ENGINE_ATTRIBUTES if name != "name"}
     tables = (tuple(rows.treated.tolist()), tuple(rows.reason.tolist()), unheld[:, 0], unheld[:, 1])
     values |= dict(zip(("treated", "reason", "not_asked0", "not_asked1"), tables, strict=True))
     record = EngineRecord(name=rows.engine, **values)
-    episodes = episodes_in(motion, model.world_count)
-    with ContactWriter(
-        *(path, model, len(motion.time), motion.time, motion.step, motion.float_type, attributes),
-        force=force,
-        episodes=episodes,
-        engine=record,
-        **options,
-    ) as writer:
+    scene = problem.scene.name, problem.scene.sha256
+    with contact_writer(path, model, motion, scene, config, force=force, engine=record, **options) as writer:
         writer.append(block)
         writer.end_contacts()
         if np.isfinite(rows.seconds).all():
             calls = np.array([1, problem.shape[0]])
             writer.write_timing({"stage": ["set-up", "engine"], "seconds": rows.seconds, "calls": calls})
         writer.finish()
-        return tally.counts(model.world_count, episodes), writer.content_sha256
+        return tally.counts(model.world_count, episodes_in(motion, model.world_count)), writer.content_sha256
 
 
 @np.errstate(invalid="ignore", over="ignore")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from collidecli.commands.collision import prepare_collision
+from collidecli.commands.collision import contact_writer, prepare_collision
 from collidecli.commands.results import html_table
 from collidecli.commands.run import RunColumns, check_no_columns
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, PoseArray, check_worlds, checked_particles
@@ -27,7 +27,7 @@ from collidecli.scene import builder as model_builder
 from collidecli.scene import tables
 from collidecli.scene.arguments import python_call, unknown_argument
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Motion, RestingMotion, episodes_in
+from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions, SceneOptions, declared_options
 from collidecli.scene.particles import ParticleObjects
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, GroupRows
@@ -294,7 +294,7 @@ def contacts_in_memory(
     names = (columns,) if isinstance(columns, str) else columns
     check_no_columns(names, contact)
     motion, timing = motion_of(model, body_q, particle_q), TimingReport()
-    optional = RunColumns.of(contact.apply(model), motion, names, find_device(engine.device))
+    optional = RunColumns(contact.apply(model), motion, names, find_device(engine.device))
     collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
     for note in (*collision.pipeline.notes, *kernel_cache_notes()):
         warnings.warn(note, RuntimeWarning, stacklevel=4)
@@ -304,22 +304,13 @@ def contacts_in_memory(
         warnings.warn(note, RuntimeWarning, stacklevel=4)
     shapes = model.shapes
     content = (json.dumps(shapes.path).encode(), *(each.tobytes() for each in (shapes.type, shapes.size, shapes.pose)))
-    source = {
-        "scene": "",
-        "scene_sha256": sha256(b"".join(content)).hexdigest(),
-        "trajectory_sha256": motion.sha256,
-        "config": json.dumps(contact.stored),
-    }
     writer = partial(
-        ContactWriter,
+        contact_writer,
         model=collision.pipeline.device_model.model,
-        frame_count=len(motion.time),
-        time=motion.time,
-        step=motion.step,
-        float_type=motion.float_type,
-        attributes=source,
+        motion=motion,
+        scene=("", sha256(b"".join(content)).hexdigest()),
+        config=json.dumps(contact.stored),
         columns=(*RIGID_COLUMNS, *optional.columns, *contact.columns),
-        episodes=episodes_in(motion, model.world_count),
         groups=collision.pipeline.groups,
         compression="none",
     )

@@ -19,7 +19,7 @@ import warp as wp
 
 from collidecli.analysis.contact_motion import FramePoses, body_poses, is_differentiable, least_rows, motion_columns
 from collidecli.analysis.touches import Names
-from collidecli.commands.collision import Collision, prepare_collision
+from collidecli.commands.collision import Collision, contact_writer, prepare_collision
 from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
 from collidecli.commands.results import Progress, Result, check_hdf5_output, check_trace
 from collidecli.commands.scenes import EngineRequest, LoadedScene, SceneCache, frames_text, scene_in_motion
@@ -41,7 +41,7 @@ from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.filters import gap_range
 from collidecli.scene.mixing import OptionalColumns, check_column_names
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Episodes, Motion, episodes_in
+from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import CONTACT_FORMATS, OPTION_GROUPS, ContactOptions
 from collidecli.scene.tables import MOTION_COLUMNS, OF_STEPS, RIGID_COLUMNS, Column, ContactBlock
 from collidecli.scene.text_format import did_you_mean
@@ -65,103 +65,74 @@ def check_no_columns(names: Sequence[str], contact: ContactOptions) -> None:
         raise InputError("touch_only finds pairs alone, which have no columns", "--columns", "leave one of the two out")
 
 
-@dataclass(frozen=True)
 class RunColumns:
     """The optional columns `columns`, in the order of the file, of the contacts of a model in motion.
 
-    episodes: of the motion in the model's worlds; a velocity never spans two of them. exact: of the column grad_exact,
-    if it is wanted.
+    Raises InputError for an unknown or undefined column, and for a velocity in a motion of one frame.
     """
 
-    model: Model
-    motion: Motion
-    surfaces: OptionalColumns
-    episodes: Episodes | None
-    exact: ExactGradients | None
-
-    @classmethod
-    def of(cls, model: Model, motion: Motion, names: Sequence[str], device: wp.Device) -> RunColumns:
-        """The columns `names`.
-
-        Raises InputError for an unknown or undefined column, and for a velocity in a motion of one frame.
-        """
-        surfaces = OptionalColumns.of(model, names)
-        exact = None
-        if EXACT in names:
-            exact = ExactGradients(model, device)
-        columns = cls(model, motion, surfaces, episodes_in(motion, model.world_count), exact)
-        if columns._velocities and len(motion.time) < 2:
-            what = f"{' and '.join(sorted(columns._velocities))} of a motion of one frame: there is no velocity"
+    def __init__(self, model: Model, motion: Motion, names: Sequence[str], device: wp.Device) -> None:
+        self._model, self._motion, self._surfaces = model, motion, OptionalColumns.of(model, names)
+        self.columns: tuple[Column, ...] = self._surfaces.columns
+        self._exact = ExactGradients(model, device) if EXACT in names else None
+        # Of the motion in the model's worlds; a velocity never spans two of them.
+        self._episodes = episodes_in(motion, model.world_count)
+        self._of_motion = frozenset(column.name for column in self.columns if column in MOTION_COLUMNS)
+        self._velocities = self._of_motion & set(VELOCITIES)
+        if self._velocities and len(motion.time) < 2:
+            what = f"{' and '.join(sorted(self._velocities))} of a motion of one frame: there is no velocity"
             raise InputError(what, "--columns", "give a recording of two frames or more, or leave the column out")
-        return columns
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.surfaces.columns
-
-    @property
-    def _of_motion(self) -> frozenset[str]:
-        return frozenset(column.name for column in self.columns if column in MOTION_COLUMNS)
-
-    @property
-    def _velocities(self) -> frozenset[str]:
-        return self._of_motion & set(VELOCITIES)
 
     def added(self, block: ContactBlock) -> ContactBlock:
         """The block with these columns added; the block itself if there are none.
 
         Reads the motion's frames of the block again. Raises InputError where two frames have no time between them.
         """
-        block = self.surfaces.added(block)
+        block = self._surfaces.added(block)
         if not self._of_motion:
             return block
         poses = self._poses(block)
-        needed = self._of_motion | ({GRADIENT} if self.exact else set())
-        found = motion_columns(self.model, block, poses, needed)
-        if self.exact is not None:
-            found[EXACT] = self.exact.column(block, poses, found[GRADIENT])
+        needed = self._of_motion | ({GRADIENT} if self._exact else set())
+        found = motion_columns(self._model, block, poses, needed)
+        if self._exact is not None:
+            found[EXACT] = self._exact.column(block, poses, found[GRADIENT])
         ordered = {column.name: found[column.name] for column in self.columns if column.name in found}
         return replace(block, columns={**block.columns, **ordered})
 
     def _poses(self, block: ContactBlock) -> FramePoses:
         cell = block.first_cell + np.arange(len(block.cell_counts))
-        frame, world = np.divmod(cell, self.model.world_count)
+        frame, world = np.divmod(cell, self._model.world_count)
         before = after = frame
         seconds = np.full(len(cell), np.nan)
         if self._velocities:
             first, last = self._ends(frame, world)
             before, after = np.maximum(frame - 1, first), np.minimum(frame + 1, last)
-            seconds = self.motion.time[after] - self.motion.time[before]
-            self._check_times(block, frame, before, after, seconds)
+            seconds = self._motion.time[after] - self._motion.time[before]
+            still = (block.cell_counts > 0) & ~(seconds > 0.0)
+            if still.any():
+                cell = int(np.argmax(still))
+                what = (
+                    f"frames {before[cell]} to {after[cell]} take no time: there is no velocity in frame {frame[cell]}"
+                )
+                if before[cell] == after[cell]:
+                    what = f"frame {frame[cell]} is an episode of one frame: there is no velocity"
+                fix = f"leave {' and '.join(sorted(self._velocities))} out of --columns"
+                raise InputError(what, "time", f"{fix}, or select other frames with --frames")
         frames = range(int(before.min(initial=frame[0])), int(after.max(initial=frame[-1])) + 1)
         with reading("motion"):
-            poses = self.motion.read(frames)
+            poses = self._motion.read(frames)
         return FramePoses(frames.start, poses, before, after, seconds)
 
     def _ends(self, frame: np.ndarray, world: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """First and last frame of each cell's episode; of a cell outside every episode, the cell's own."""
-        if self.episodes is None:
-            return np.zeros_like(frame), np.full_like(frame, len(self.motion.time) - 1)
-        if not len(self.episodes):
+        if self._episodes is None:
+            return np.zeros_like(frame), np.full_like(frame, len(self._motion.time) - 1)
+        if not len(self._episodes):
             return frame, frame
-        row = self.episodes.row(world, frame)
+        row = self._episodes.row(world, frame)
         inside = row >= 0
-        first = np.where(inside, self.episodes.first_frame[row], frame)
-        return first, np.where(inside, self.episodes.end_frame[row] - 1, frame)
-
-    def _check_times(
-        self, block: ContactBlock, frame: np.ndarray, before: np.ndarray, after: np.ndarray, seconds: np.ndarray
-    ) -> None:
-        still = (block.cell_counts > 0) & ~(seconds > 0.0)
-        if still.any():
-            cell = int(np.argmax(still))
-            what = f"frames {before[cell]} to {after[cell]} take no time: there is no velocity in frame {frame[cell]}"
-            if before[cell] == after[cell]:
-                what = f"frame {frame[cell]} is an episode of one frame: there is no velocity"
-            fix = (
-                f"leave {' and '.join(sorted(self._velocities))} out of --columns, or select other frames with --frames"
-            )
-            raise InputError(what, "time", fix)
+        first = np.where(inside, self._episodes.first_frame[row], frame)
+        return first, np.where(inside, self._episodes.end_frame[row] - 1, frame)
 
 
 OF_A_RUN = ("worlds", "frames", "columns")
@@ -310,32 +281,25 @@ def _run(
     cache: SceneCache | None,
 ) -> RunResult:
     model = scene.model
-    optional = RunColumns.of(request.contact.apply(model), motion, request.columns, device)
+    optional = RunColumns(request.contact.apply(model), motion, request.columns, device)
     columns = (*RIGID_COLUMNS, *optional.columns, *request.contact.columns)
     with scene.named():
         collision = prepare_collision(model, motion, request.contact, request.engine, device, timing, columns, cache)
     names = Names.of(model.shapes.path, model.shapes.template)
     tally, group_tally = Tally(names), GroupTally()
-    attributes = {
-        "scene": scene.name,
-        "scene_sha256": scene.sha256,
-        "trajectory_sha256": motion.sha256,
-        "config": json.dumps(result_config(request), sort_keys=True),
-    }
-    environment = run_environment(request, collision)
+    written = collision.pipeline.device_model.model
+    config = json.dumps(result_config(request), sort_keys=True)
+    options: dict[str, Any] = {"compression": request.compression, "force": request.force, "major": request.format}
+    options |= {"threads": collision.writing_threads, "chunk_rows": collision.chunk_rows, "columns": columns}
+    options |= {"groups": collision.pipeline.groups, "environment": run_environment(request, collision)}
+    source = scene.name, scene.sha256
     start = time.perf_counter()
     with (
         short_switch_interval(),
-        ContactWriter(
-            request.output, collision.pipeline.device_model.model, len(motion.time), motion.time, motion.step,
-            motion.float_type, attributes, compression=request.compression, force=request.force,
-            columns=columns, threads=collision.writing_threads, chunk_rows=collision.chunk_rows,
-            environment=environment, episodes=episodes_in(motion, model.world_count), groups=collision.pipeline.groups,
-            major=request.format,
-        ) as writer,
+        contact_writer(request.output, written, motion, source, config, **options) as writer,
         closing(collision.blocks(timing)) as blocks,
         WriterThread(writer, timing) as sink,
-    ):  # fmt: skip
+    ):
         for block in blocks:
             sink.put(optional.added(block))
             tally.add(block)
@@ -353,29 +317,24 @@ def _run(
     if request.trace:
         timing.spans.append(Span("run", threading.current_thread().name, start, elapsed))
         write_trace(request.trace, {"collide run": [timing]}, request.force)
-    device = str(environment["device"])
-    episodes = episodes_in(motion, model.world_count)
-    worlds = model.world_count
-    counts = tally.counts(worlds, episodes), group_tally.counts(names, worlds, episodes), group_tally.sweeps
-    return _result(request, scene, motion, collision, device, timing, counts, content)
+    episodes, worlds = episodes_in(motion, model.world_count), model.world_count
+    counts = {**vars(tally.counts(worlds, episodes)), **dict(zip(OF_STEPS, group_tally.sweeps, strict=True))}
+    counts["groups"] = group_tally.counts(names, worlds, episodes) or None
+    return _result(request, scene, collision, timing, counts, content)
 
 
 def _result(
     request: RunRequest,
     scene: LoadedScene,
-    motion: Motion,
     collision: Collision,
-    device: str,
     timing: TimingReport,
-    counts: tuple[ContactCounts, dict[str, GroupCounts], tuple[SweepCounts | None, ...]],
+    counts: dict[str, Any],
     content: str,
 ) -> RunResult:
-    model, applied = scene.model, collision.pipeline.device_model.model
-    swept: dict[str, Any] = dict(zip(OF_STEPS, counts[2], strict=True))
+    model, applied, motion = scene.model, collision.pipeline.device_model.model, collision.motion
+    device = collision.pipeline.device_model.device
     return RunResult(
-        **vars(counts[0]),
-        groups=counts[1] or None,
-        **swept,
+        **counts,
         scene=scene.name,
         scene_sha256=scene.sha256,
         trajectory=request.trajectory,
@@ -384,7 +343,7 @@ def _result(
         bodies=len(model.bodies),
         worlds=model.world_count,
         frames=len(motion.time),
-        device=device,
+        device=device.name or device.alias,
         threads=collision.workers,
         chunk_cells=collision.chunk_cells,
         pair_gap=gap_range(applied.shapes.gap, applied.shapes.body, applied.forced_gap, applied.gap_rule),

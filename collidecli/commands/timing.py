@@ -29,18 +29,7 @@ from collidecli.commands.results import write_output
 from collidecli.engine.pipeline import STAGES, ChunkReport
 from collidecli.scene.text_format import plural
 
-RUN_STAGES = (
-    "load",
-    "compile",
-    "read",
-    "kinematics",
-    "transforms",
-    "broad_phase",
-    "narrow_phase",
-    "reduction",
-    "order",
-    "write",
-)
+RUN_STAGES = ("load", "compile", "read", "kinematics", *STAGES, "write")
 PACKAGES = {"collidecli": "", "warp-lang": "warp", "usd-core": "", "mujoco": "mujoco", "numpy": "numpy", "h5py": "h5py"}
 """Packages that affect a result, and the module with their `__version__`, as reading package metadata is slower."""
 
@@ -62,6 +51,11 @@ class Span:
     thread: str
     start: float
     seconds: float = 0.0
+
+
+def _total(name: str) -> Any:
+    """The sum of a count of all chunks of a report, as its property."""
+    return property(lambda report: sum(getattr(chunk, name) for chunk in report.chunks))
 
 
 @dataclass
@@ -129,31 +123,12 @@ class TimingReport:
         """Every stage in the order of RUN_STAGES."""
         return [StageTime(stage, self.seconds[stage], self.calls[stage]) for stage in RUN_STAGES]
 
-    @property
-    def cell_count(self) -> int:
-        return sum(chunk.cell_count for chunk in self.chunks)
-
-    @property
-    def candidate_count(self) -> int:
-        return sum(chunk.candidate_count for chunk in self.chunks)
-
-    @property
-    def touching_count(self) -> int:
-        return sum(chunk.touching_count for chunk in self.chunks)
-
-    @property
-    def contact_count(self) -> int:
-        return sum(chunk.contact_count for chunk in self.chunks)
-
-    @property
-    def inexact_count(self) -> int:
-        """Pairs whose depth is an upper bound because the search reached its limit."""
-        return sum(chunk.inexact_count for chunk in self.chunks)
-
-    @property
-    def missed_count(self) -> int:
-        """Hydroelastic pairs that overlap and whose surface was not found."""
-        return sum(chunk.missed_count for chunk in self.chunks)
+    cell_count, candidate_count = _total("cell_count"), _total("candidate_count")
+    touching_count, contact_count = _total("touching_count"), _total("contact_count")
+    inexact_count = _total("inexact_count")
+    """Pairs whose depth is an upper bound because the search reached its limit."""
+    missed_count = _total("missed_count")
+    """Hydroelastic pairs that overlap and whose surface was not found."""
 
     def missed_surfaces(self, paths: Sequence[str]) -> tuple[str, ...]:
         """A warning that names the first of the hydroelastic pairs whose surface was not found, else nothing.
@@ -182,10 +157,9 @@ class TimingReport:
 
     def as_tables(self) -> dict[str, object]:
         """Contents of /timing: arrays become datasets, `chunk` becomes a group, other values become attributes."""
+        counts = {"cells": "cell_count", "candidates": "candidate_count", "contacts": "contact_count"}
         chunk: dict[str, object] = {
-            "cells": np.array([c.cell_count for c in self.chunks], np.int64),
-            "candidates": np.array([c.candidate_count for c in self.chunks], np.int64),
-            "contacts": np.array([c.contact_count for c in self.chunks], np.int64),
+            name: np.array([getattr(c, count) for c in self.chunks], np.int64) for name, count in counts.items()
         }
         for stage in STAGES:
             chunk[f"{stage}_seconds"] = np.array([c.seconds[stage] for c in self.chunks])
