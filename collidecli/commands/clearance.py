@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -15,9 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from collidecli.analysis.patterns import NamedItems
+from collidecli.analysis.summary import TimeBins
 from collidecli.analysis.touches import Names, PairKeys
-from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_output
-from collidecli.commands.scenes import EngineRequest, LoadedScene, scene_in_motion
+from collidecli.commands.results import HDF5_ENDINGS, Progress, check_ending, check_output
+from collidecli.commands.scenes import EngineRequest, LoadedScene, MotionResult, scene_in_motion
 from collidecli.engine.device_model import bounding_radius
 from collidecli.engine.distances import PairDistances
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
@@ -33,7 +34,7 @@ from collidecli.scene.options import CLEARANCE_THINGS
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.field_cache import FieldCache
-from collidecli.storage.flat_tables import TableColumn, cell_columns, csv_table, parquet_table, require_pyarrow
+from collidecli.storage.flat_tables import Append, TableColumn, cell_columns, csv_table, parquet_table, require_pyarrow
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import arrays_h5
 
@@ -261,7 +262,10 @@ class Clearance:
         else:
             bound = np.where(there, distance_bounds(self._model, self._items.pair, self._items.margin, poses), np.inf)
             nearest = self._least_of_items(bound)
-            found.measure(_chosen(nearest, bound))
+            chosen = np.zeros(bound.shape, bool)
+            frame, world, item = np.nonzero(nearest >= 0)
+            chosen[frame, world, nearest[frame, world, item]] = True
+            found.measure(chosen)
             least = np.take_along_axis(found.distance, np.maximum(nearest, 0), axis=2)
             least[nearest < 0] = -np.inf
             item, pair = self._items.of_pair
@@ -313,14 +317,6 @@ def _limit(least: np.ndarray, number: int) -> np.ndarray:
     if number >= len(least):
         return least
     return np.minimum(least, np.partition(least, number - 1)[number - 1])
-
-
-def _chosen(nearest: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """bool[F, W, K]: the pairs `nearest`, int64[F, W, I], -1 for none."""
-    chosen = np.zeros(like.shape, bool)
-    frame, world, item = np.nonzero(nearest >= 0)
-    chosen[frame, world, nearest[frame, world, item]] = True
-    return chosen
 
 
 class _Measured:
@@ -392,7 +388,7 @@ class ClearanceRequest(EngineRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClearanceResult(Result):
+class ClearanceResult(MotionResult):
     """Least distances of a motion. Lengths [m], times [s].
 
     pairs: pairs of names of shapes that may touch, in any template. measured: exact distances that were computed,
@@ -404,10 +400,6 @@ class ClearanceResult(Result):
     SCHEMA: ClassVar[str] = "collide.clearance/1"
     OPTIONAL: ClassVar[tuple[str, ...]] = ("series",)
 
-    scene: str
-    scene_sha256: str
-    trajectory: str | None
-    trajectory_sha256: str
     by: str
     between: list[str]
     frames: int
@@ -477,8 +469,9 @@ def check_clearance(request: ClearanceRequest) -> None:
 class MeasuredMotion:
     """The items of a model in motion and their least distances.
 
-    search_count, search_seconds: distances measured to find the nearest pairs, and its time [s]. notes: warnings.
-    distances: of the pairs.
+    blocks: function that returns an iterator of the least distances of all frames, in order. search_count,
+    search_seconds: distances measured to find the nearest pairs, and its time [s]. notes: warnings. distances: of the
+    pairs.
     """
 
     def __init__(self, request: ClearanceRequest, model: Model, motion: Motion, device: Any) -> None:
@@ -495,13 +488,9 @@ class MeasuredMotion:
             self.items = self.items.only(np.sort(search.nearest_items(request.top)))
             self.search_count = search.measured
         self.search_seconds = time.perf_counter() - start
-        self._clearance = Clearance(model, motion, self.items, distances, threads)
+        self.blocks = Clearance(model, motion, self.items, distances, threads).blocks
         unmeasured = ("distances of particles are not measured",) if len(model.particles) else ()
         self.notes = (*fields.notes, *unmeasured)
-
-    def blocks(self) -> Iterator[ClearanceBlock]:
-        """The least distances of all frames, in order."""
-        return self._clearance.blocks()
 
     @property
     def episodes(self) -> Episodes | None:
@@ -520,9 +509,8 @@ class _Tally:
         frames, _, items = measured.shape
         self.least = np.full(items, np.inf)
         self._at = [{} for _ in range(items)]
-        self._per_bin = max(1, -(-frames // request.bins)) if request.bins else 0
-        bins = -(-frames // self._per_bin) if self._per_bin else 0
-        self._series = np.full((items, bins), np.inf)
+        self._bins = TimeBins(frames, request.bins) if request.bins else None
+        self._series = np.full((items, 0 if self._bins is None else len(self._bins.start)), np.inf)
 
     def add(self, block: ClearanceBlock) -> None:
         """Adds a block."""
@@ -535,9 +523,9 @@ class _Tally:
             frame, world = divmod(int(cell[item]), values.shape[1])
             self._at[item] = self._place(block, frame, world, item)
         self.least = np.minimum(self.least, found)
-        if self._per_bin:
+        if self._bins is not None:
             for frame, row in enumerate(values.min(axis=1)):
-                bin_number = (block.first + frame) // self._per_bin
+                bin_number = self._bins.of[block.first + frame]
                 self._series[:, bin_number] = np.minimum(self._series[:, bin_number], row)
 
     def _place(self, block: ClearanceBlock, frame: int, world: int, item: int) -> dict[str, Any]:
@@ -565,19 +553,11 @@ class _Tally:
             names = {"body": items.first[k]} if request.kind == "body" else {}
             listed.append({**names, "least_distance": float(self.least[k]), **self._at[k]})
         series = None
-        if self._per_bin:
-            starts = np.arange(self._series.shape[1]) * self._per_bin
-            series = {
-                "frames_per_bin": self._per_bin,
-                "frame": starts.tolist(),
-                "time": motion.time[starts].tolist(),
-                "least": [self._series[k].tolist() for k in order[: request.first]],
-            }
+        if self._bins is not None:
+            least = [self._series[k].tolist() for k in order[: request.first]]
+            series = {**self._bins.axis(motion.time), "least": least}
         return ClearanceResult(
-            scene=scene.name,
-            scene_sha256=scene.sha256,
-            trajectory=request.trajectory,
-            trajectory_sha256=motion.sha256,
+            **MotionResult.source(request, scene, motion),
             by=request.kind,
             between=list(request.between),
             frames=len(motion.time),
@@ -600,25 +580,26 @@ def _written(request: ClearanceRequest, scene: LoadedScene, measured: MeasuredMo
     if not request.output:
         yield lambda block: None
         return
-    with ExitStack() as stack:
-        output = stack.enter_context(AtomicOutput(request.output, request.force))
+    about: dict[str, Any] = {"scene": scene.name, "scene_sha256": scene.sha256}
+    with AtomicOutput(request.output, request.force) as output:
         if request.output.lower().endswith(HDF5_ENDINGS):
-            with _hdf5(output, request, scene, measured) as append:
+            about |= {"trajectory_sha256": measured.motion.sha256, "config": _config(request)}
+            units = {"time": "s", **{name: unit for name, (*_, unit) in ARRAYS.items()}}
+            dense = {name: (np.dtype(kind), (*measured.shape, *element)) for name, (kind, element, _) in ARRAYS.items()}
+            file = "collide-clearance", about, _tables(measured), units, dense
+            with arrays_h5(output, *file, request.compression, checksums=False) as append:
                 yield lambda block: append(block.first, {name: getattr(block, name) for name in ARRAYS})
         else:
             columns = table_columns(measured, request.kind)
-            about = {"scene": scene.name, "scene_sha256": scene.sha256}
             is_csv = request.output.lower().endswith(".csv")
             with csv_table(output, columns) if is_csv else parquet_table(output, columns, about) as append:
-                yield lambda block: _append_rows(append, measured, request.kind, block)
+                yield lambda block: _append_rows(append, measured, columns, block)
         output.commit()
 
 
-def _hdf5(
-    output: AtomicOutput, request: ClearanceRequest, scene: LoadedScene, measured: MeasuredMotion
-) -> AbstractContextManager[Callable[[int, Mapping[str, np.ndarray]], None]]:
+def _tables(measured: MeasuredMotion) -> dict[str, np.ndarray]:
     items, motion = measured.items, measured.motion
-    tables = {
+    return {
         "time": motion.time,
         "step": motion.step,
         "shape_path": np.array(measured.model.shapes.path, object),
@@ -628,15 +609,6 @@ def _hdf5(
         "item_second": np.array(items.second, object),
         **{array.name: next(iter(array.pieces())) for array in episode_arrays(measured.episodes)},
     }
-    about = {
-        "scene": scene.name,
-        "scene_sha256": scene.sha256,
-        "trajectory_sha256": motion.sha256,
-        "config": _config(request),
-    }
-    units = {"time": "s", **{name: unit for name, (*_, unit) in ARRAYS.items()}}
-    dense = {name: (np.dtype(kind), (*measured.shape, *element)) for name, (kind, element, _) in ARRAYS.items()}
-    return arrays_h5(output, "collide-clearance", about, tables, units, dense, request.compression, checksums=False)
 
 
 ARRAYS = {
@@ -676,7 +648,9 @@ def table_columns(measured: MeasuredMotion, kind: str) -> tuple[TableColumn, ...
 _VECTORS = {"normal": "", "point0": "m", "point1": "m"}
 
 
-def _append_rows(append: Callable[..., None], measured: MeasuredMotion, kind: str, block: ClearanceBlock) -> None:
+def _append_rows(
+    append: Append, measured: MeasuredMotion, columns: Sequence[TableColumn], block: ClearanceBlock
+) -> None:
     frame, world, item = np.nonzero(block.pair >= 0)
     if not len(frame):
         return
@@ -698,4 +672,4 @@ def _append_rows(append: Callable[..., None], measured: MeasuredMotion, kind: st
         rows["episode"] = measured.episodes.row(world, number) + 1
     for name in _VECTORS:
         rows |= {f"{name}_{axis}": getattr(block, name)[at][:, k] for k, axis in enumerate("xyz")}
-    append({column.name: rows[column.name] for column in table_columns(measured, kind)})
+    append({column.name: rows[column.name] for column in columns})

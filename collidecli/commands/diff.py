@@ -17,6 +17,7 @@ from collidecli.commands import diff_blocks
 from collidecli.commands.diff_blocks import DiffRequest, ModelComparison, Side
 from collidecli.commands.results import Progress, Result
 from collidecli.errors import InputError
+from collidecli.scene.motion import recorded_cells
 from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, RIGID_CONTACTS, group_words
 from collidecli.scene.text_format import count, did_you_mean, metres, plural
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -58,14 +59,11 @@ def compare(
     found = TableDifferences(
         RIGID_CONTACTS.name, _tallies(names), tolerances, worlds, request.first, request.ignore_shallow
     )
-    needed = ("shape0", "shape1") if request.pairs_only else tuple(dict.fromkeys((*MATCH_COLUMNS, *names)))
-    shapes = model.shapes
-    limits_matter = request.ignore_shallow >= 0.0 or any(tolerances.of("distance"))
-    sides = [
-        Side.of(contacts, numbers, model.kept, needed, limits_matter, request.pairs_only)
-        for contacts, numbers in ((a, shapes.number_a), (b, shapes.number_b))
-    ]
-    count = len(shapes.names)
+    has_gap = request.ignore_shallow >= 0.0 or any(tolerances.of("distance"))
+    matched: tuple[str, ...] = ("shape0", "shape1") if request.pairs_only else (*MATCH_COLUMNS, *names)
+    needed = tuple(dict.fromkeys((*matched, "distance") if has_gap else matched))
+    sides = [Side(each, index, model, needed, has_gap, request.pairs_only) for index, each in enumerate((a, b))]
+    count = len(model.shapes.names)
     for block in diff_blocks.side_by_side(sides[0], sides[1], frames, request.block_rows):
         if block.a is None or block.b is None:
             found.add_same(block.same)
@@ -73,7 +71,7 @@ def compare(
             found.add(block.a, block.b, match_contacts(block.a, block.b, count), block.first)
         if progress is not None and worlds:
             progress(block.first // worlds, len(frames.a))
-    groups = diff_blocks.compare_groups(a, b, frames, request, model, tolerances)
+    groups = diff_blocks.compare_groups(sides, frames, request, tolerances)
     compared = Comparison(request, tolerances, model, frames, found, groups)
     if found.first_cell >= 0:
         compared.notes += _shift_notes(compared, sides, worlds)
@@ -84,12 +82,8 @@ def _compared(request: DiffRequest, a: ContactSet, b: ContactSet) -> list[str]:
     """Names of the compared columns. Raises InputError for a column that one of the files lacks."""
     shared = [c.name for c in RIGID_COLUMNS if c.name not in ("shape0", "shape1")]
     shared += [name for name in a.optional_columns if name in b.optional_columns]
-    of_groups = [
-        field[0]
-        for group in GROUPS
-        if group.name in a.groups and group.name in b.groups
-        for field in diff_blocks.group_fields(group)
-    ]
+    groups = [group for group in GROUPS if group.name in a.groups and group.name in b.groups]
+    of_groups = [field[0] for group in groups for field in diff_blocks.group_fields(group)]
     for name in request.fields:
         if name not in (*shared, *of_groups):
             what = f"'{name}' is no column of both files"
@@ -229,12 +223,11 @@ def diff(request: DiffRequest, progress: Progress = None) -> DiffResult:
 
 
 def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
-    frames = _frames(compared, a, b)
     worlds = min(a.world_count, b.world_count)
     cells = _Cells(a, compared.frames, worlds, compared.model.shapes.names)
-    contacts = _contacts(compared, a, b, cells)
-    groups = _groups(compared, a, cells)
-    reasons = _reasons(compared, frames, a, b, contacts, groups)
+    tables = {"frames": _frames(compared, a, b), "contacts": _contacts(compared, cells)}
+    groups = _groups(compared, cells)
+    reasons = _reasons(compared, a, b, tables, groups)
     found = compared.contacts
     request, notes = compared.request, [*compared.model.notes, *compared.notes]
     if found.crowded:
@@ -251,30 +244,19 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
         options={
             "atol": dict(compared.tolerances.atol),
             "rtol": dict(compared.tolerances.rtol),
-            "fields": list(request.fields),
-            "include": list(request.include),
-            "exclude": list(request.exclude),
-            "renames": list(request.renames),
+            **{name: list(getattr(request, name)) for name in ("fields", "include", "exclude", "renames")},
             "ignore_shallow": request.ignore_shallow if request.ignore_shallow >= 0.0 else None,
             "pairs_only": request.pairs_only,
         },
         model={
             "differences": len(compared.model.differences),
             "listed": [
-                {
-                    "kind": one.kind,
-                    "path": one.path,
-                    "what": one.what,
-                    "a": one.a,
-                    "b": one.b,
-                    "world": one.world if one.world >= 0 else None,
-                }
+                {**vars(one), "world": one.world if one.world >= 0 else None}
                 for one in compared.model.differences[: request.first]
             ],
         },
-        frames=frames,
+        **tables,
         worlds={"a": a.world_count, "b": b.world_count, "compared": worlds, **_worlds(found)},
-        contacts=contacts,
         first=cells(found.first_cell) if found.first_cell >= 0 else None,
         pairs=_pairs(found, cells, request.first),
         fields=[_field(tally, compared, cells) for tally in found.fields],
@@ -284,7 +266,7 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     )
 
 
-def _groups(compared: Comparison, a: ContactSet, cells: _Cells) -> list[dict[str, Any]]:
+def _groups(compared: Comparison, cells: _Cells) -> list[dict[str, Any]]:
     objects, names = compared.model.particles.names, ("name", "unit", "differing", "changed", "largest")
     return [
         {
@@ -370,7 +352,10 @@ def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any
         return {"frame": frame, "step": int(contacts.step[frame]), "time": float(contacts.time[frame])}
 
     found = compared.contacts
-    cells_a, cells_b = _recorded(a, frames.a, worlds), _recorded(b, frames.b, worlds)
+    cells_a, cells_b = (
+        recorded_cells(each.episodes, each.frame_count, each.world_count)[rows, :worlds]
+        for each, rows in ((a, frames.a), (b, frames.b))
+    )
     return {
         "by": frames.by,
         "cells_only_a": int((cells_a & ~cells_b).sum()),
@@ -386,20 +371,12 @@ def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any
     }
 
 
-def _recorded(contacts: ContactSet, frames: np.ndarray, worlds: int) -> np.ndarray:
-    """bool[frames, worlds]: whether each cell is recorded, that is in an episode if there are episodes."""
-    if contacts.episodes is None:
-        return np.ones((len(frames), worlds), bool)
-    inside = contacts.episodes.inside(0, contacts.cell_count, contacts.world_count)
-    return inside.reshape(contacts.frame_count, contacts.world_count)[frames, :worlds]
-
-
 def _worlds(found: TableDifferences) -> dict[str, Any]:
     differing = np.flatnonzero(found.world_differs)
     return {"differing": len(differing), "listed": differing[:MAX_WORLDS_LISTED].tolist()}
 
 
-def _contacts(compared: Comparison, a: ContactSet, b: ContactSet, cells: _Cells) -> dict[str, Any]:
+def _contacts(compared: Comparison, cells: _Cells) -> dict[str, Any]:
     found, request = compared.contacts, compared.request
     return {
         "what": "pairs" if request.pairs_only else "contacts",
@@ -424,13 +401,10 @@ def share_of(fraction: float, number: int) -> int:
 
 
 def _reasons(
-    compared: Comparison,
-    frames: dict[str, Any],
-    a: ContactSet,
-    b: ContactSet,
-    contacts: dict[str, Any],
-    groups: Sequence[dict[str, Any]],
+    compared: Comparison, a: ContactSet, b: ContactSet, found: dict[str, Any], groups: Sequence[dict[str, Any]]
 ) -> list[str]:
+    """found: the entries `frames` and `contacts` of the result."""
+    frames = found["frames"]
     reasons = []
     if compared.model.differences:
         reasons.append(f"{plural(len(compared.model.differences), 'difference')} of the model")
@@ -445,7 +419,7 @@ def _reasons(
     if a.world_count != b.world_count:
         reasons.append(f"{plural(a.world_count, 'world')} in A and {count(b.world_count)} in B")
     noun = "touching pair" if compared.request.pairs_only else "contact"
-    reasons += _beyond(contacts, noun, "")
+    reasons += _beyond(found["contacts"], noun, "")
     for group in groups:
         reasons += _beyond(group, "row", f" of {group_words(group['name'])}")
     return reasons + [
@@ -467,8 +441,7 @@ def _beyond(found: dict[str, Any], noun: str, of: str) -> list[str]:
 
 
 def _pairs(found: TableDifferences, cells: _Cells, first: int) -> dict[str, Any]:
-    tallies: list[tuple[tuple[int, int], differences.PairTally]] = list(found.pairs.items())
-    tallies.sort(key=lambda item: (item[1].first_cell, item[0]))
+    tallies = sorted(found.pairs.items(), key=lambda item: (item[1].first_cell, item[0]))
     return {
         "differing": len(tallies),
         "listed": [
@@ -487,22 +460,15 @@ def _pairs(found: TableDifferences, cells: _Cells, first: int) -> dict[str, Any]
 def _field(tally: FieldTally, compared: Comparison, cells: _Cells) -> dict[str, Any]:
     atol, rtol = (0.0, 0.0) if tally.exact else compared.tolerances.of(tally.name)
     at = tally.largest_at
-    worst = None
-    if at is not None:
-        worst = {**cells(at["cell"]), **cells.pair(at["pair"]), "a": at["a"], "b": at["b"]}
     edges = [None, *(float(f"1e{differences.LEAST_DECADE + n}") for n in range(1, differences.BINS))]
+    bins = zip(edges, tally.histogram, strict=True)
     return {
-        "name": tally.name,
-        "unit": tally.unit,
+        **{name: getattr(tally, name) for name in ("name", "unit")},
         "atol": atol,
         "rtol": 0.0 if tally.name == "normal" else rtol,
-        "differing": tally.differing,
-        "changed": tally.changed,
-        "largest": tally.largest,
-        "worst": worst,
-        "histogram": []
-        if tally.exact
-        else [{"from": edge, "contacts": int(n)} for edge, n in zip(edges, tally.histogram, strict=True) if n],
+        **{name: getattr(tally, name) for name in ("differing", "changed", "largest")},
+        "worst": at and {**cells(at["cell"]), **cells.pair(at["pair"]), "a": at["a"], "b": at["b"]},
+        "histogram": [] if tally.exact else [{"from": edge, "contacts": int(n)} for edge, n in bins if n],
     }
 
 

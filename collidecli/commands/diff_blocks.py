@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,13 +43,11 @@ class DiffRequest:
     """Two contact sets, what is compared and what is allowed. By default everything is compared and nothing allowed.
 
     atol, rtol: tolerances, texts "1e-6" or "FIELD=1e-6". fields: names of the compared columns; empty is all.
-    renames: texts "OLD=NEW", prefixes of paths. include, exclude: patterns of paths of shapes and particle
-    objects. ignore_shallow: missing and
-    extra contacts within this distance of the gap are ignored [m]; -1 ignores none. A tolerance of the distance
-    ignores those within it of the gap. max_missing, max_extra: allowed
-    number of contacts, or of pairs with pairs_only. allow_fraction: allowed fraction of the contacts, for each of
-    missing, extra and changed. match_frames: "", "step", "time" or "index". first: number of differences that are
-    listed.
+    renames: texts "OLD=NEW", prefixes of paths. include, exclude: patterns of paths of shapes and particle objects.
+    ignore_shallow: missing and extra contacts within this distance of the gap are ignored [m]; -1 ignores none. A
+    tolerance of the distance ignores those within it of the gap. max_missing, max_extra: allowed number of contacts, or
+    of pairs with pairs_only. allow_fraction: allowed fraction of the contacts, for each of missing, extra and changed.
+    match_frames: "", "step", "time" or "index". first: number of differences that are listed.
     """
 
     a: str
@@ -131,13 +130,11 @@ def _shape_columns(contacts: ContactSet) -> alignment.ShapeRecords:
 
 def _beyond(one: ShapeDifference, tolerances: Tolerances) -> bool:
     """Whether a difference exceeds the tolerance of its field; always, if the values are not numbers."""
-    values = [np.atleast_1d(np.asarray(value)) for value in (one.a, one.b)]
-    if one.kind != "changed" or any(value.dtype.kind != "f" for value in values):
-        return True
-    if values[0].shape != values[1].shape:
+    was, now = (np.atleast_1d(np.asarray(value)) for value in (one.a, one.b))
+    if one.kind != "changed" or not was.dtype.kind == now.dtype.kind == "f" or was.shape != now.shape:
         return True
     atol, rtol = tolerances.of(one.what)
-    apart, size = deviations(one.what, values[0][None], values[1][None])
+    apart, size = deviations(one.what, was[None], now[None])
     return not apart[0] <= atol + rtol * size[0]
 
 
@@ -174,9 +171,7 @@ def _plain_pair(rows: list[tuple[float, ...]]) -> str:
 
 
 def _rules(a: ContactSet, b: ContactSet) -> list[ShapeDifference]:
-    names = ["gap_rule", "up_axis"]
-    if a.material_rule and b.material_rule:
-        names.append("material_rule")
+    names = ["gap_rule", "up_axis", *(["material_rule"] if a.material_rule and b.material_rule else [])]
     return [
         ShapeDifference("changed", "/model", name, getattr(a, name), getattr(b, name))
         for name in names
@@ -199,9 +194,8 @@ def _notes(a: ContactSet, b: ContactSet, aligned: alignment.ShapeAlignment) -> l
         notes.append(f"points are {a.float_type} in A and {b.float_type} in B")
     if aligned.reordered:
         notes.append("the shapes are in another order; they are matched by path")
-    notes += [
-        f"the {what} are different files" for name, what in SOURCES.items() if getattr(a, name) != getattr(b, name)
-    ]
+    differ = [what for name, what in SOURCES.items() if getattr(a, name) != getattr(b, name)]
+    notes += [f"the {what} are different files" for what in differ]
     for key in sorted(a.config.keys() | b.config.keys()):
         one, other = (recorded_option(contacts.config, key) for contacts in (a, b))
         if one != other:
@@ -234,32 +228,26 @@ THREADS = min(4, processor_count())
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two files. numbers: of its shapes, as aligned. kept: see `contacts_of`. names: columns to read.
+    """One of the two files. index: 0 of A, 1 of B. names: columns of its contacts to read.
 
-    gap: function that returns the gap of pairs of shapes [m], or None. pairs_only: one row per pair and cell.
+    has_gap: the gap of the pairs of shapes is a column too. pairs_only: one row per pair and cell.
     """
 
     contacts: ContactSet
-    numbers: np.ndarray
-    kept: np.ndarray | None
+    index: int
+    model: ModelComparison
     names: tuple[str, ...]
-    gap: Callable[[np.ndarray, np.ndarray], np.ndarray] | None
-    pairs_only: bool
+    has_gap: bool = False
+    pairs_only: bool = False
 
-    @classmethod
-    def of(
-        cls,
-        contacts: ContactSet,
-        numbers: np.ndarray,
-        kept: np.ndarray | None,
-        names: tuple[str, ...],
-        limits: bool,
-        pairs_only: bool,
-    ) -> Side:
-        """limits: whether the gap of the pairs is needed."""
-        if limits and "distance" not in names:
-            names = (*names, "distance")
-        return cls(contacts, numbers, kept, names, pair_values(contacts)[1] if limits else None, pairs_only)
+    @property
+    def numbers(self) -> np.ndarray:
+        """Of the shapes, as aligned."""
+        return (self.model.shapes.number_a, self.model.shapes.number_b)[self.index]
+
+    @cached_property
+    def _gap(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        return pair_values(self.contacts)[1]
 
     def read(self, first: int, last: int) -> Contacts:
         """Contacts of cells first to last - 1, numbered from 0. Raises InputError for an unknown shape."""
@@ -269,9 +257,9 @@ class Side:
         """Contacts of a block with the columns `names`; see `read`."""
         check_shape_rows(self.contacts, block)
         columns = dict(block.columns)
-        if self.gap is not None:
-            columns[GAP] = self.gap(columns["shape0"], columns["shape1"])
-        found = alignment.contacts_of(block.cell_counts, columns, self.numbers, self.kept)
+        if self.has_gap:
+            columns[GAP] = self._gap(columns["shape0"], columns["shape1"])
+        found = alignment.contacts_of(block.cell_counts, columns, self.numbers, self.model.kept)
         return pairs_alone(found) if self.pairs_only else found
 
 
@@ -344,7 +332,7 @@ def _matched_block(
         alike = pool.map(lambda one, other: one.same_as(other, rows_a), *chunks)
         same = {name for name, one in zip(a.names, alike, strict=True) if one}
     alike = np.array_equal(a.numbers, b.numbers)
-    if len(same) == len(a.names) and a.kept is None and not a.pairs_only and alike:
+    if len(same) == len(a.names) and a.model.kept is None and not a.pairs_only and alike:
         return MatchedBlock(first, None, None, rows_a.stop - rows_a.start)
     names = [name for name in a.names if not alike or name not in _idle(same)]
     wanted = [(a, name, rows_a) for name in names] + [(b, name, rows_b) for name in b.names if name not in same]
@@ -385,14 +373,10 @@ def group_fields(group: ContactGroup) -> list[tuple[str, str, np.dtype]]:
 
 
 def compare_groups(
-    a: ContactSet,
-    b: ContactSet,
-    frames: FrameAlignment,
-    request: DiffRequest,
-    model: ModelComparison,
-    tolerances: Tolerances,
+    sides: Sequence[Side], frames: FrameAlignment, request: DiffRequest, tolerances: Tolerances
 ) -> list[TableDifferences]:
     """Differences of each group that both sets have. Raises InputError for unreadable rows."""
+    a, b = (side.contacts for side in sides)
     shared = [group for group in GROUPS if group.name in a.groups and group.name in b.groups]
     worlds = min(a.world_count, b.world_count)
     found = {}
@@ -404,69 +388,44 @@ def compare_groups(
         )
     tables = [(a.groups[group.name], b.groups[group.name]) for group in shared]
     for first, cell_a, cell_b, cells in matched_blocks(a, b, frames, tables, request.block_rows):
-        sides = [
-            _keyed(one, shared, (cell, cell + cells), request.pairs_only, model, side)
-            for side, (one, cell) in enumerate(((a, cell_a), (b, cell_b)))
-        ]
+        rows_a, rows_b = (_keyed(*each, cells, shared) for each in zip(sides, (cell_a, cell_b), strict=True))
         for name, differences in found.items():
-            one, other = (of_side[name] for of_side in sides)
-            differences.add(one, other, alignment.match_rows(one, other, 0), first)
+            differences.add(rows_a[name], rows_b[name], alignment.match_rows(rows_a[name], rows_b[name], 0), first)
     return list(found.values())
 
 
-def _keyed(
-    contacts: ContactSet,
-    shared: Sequence[ContactGroup],
-    cells: tuple[int, int],
-    pairs_only: bool,
-    model: ModelComparison,
-    side: int,
-) -> dict[str, Contacts]:
-    """The rows of cells by group, numbered from 0; common numbers of shapes, the lower one first, and of particles.
-
-    side: 0 is A, 1 is B.
-    """
-    groups = reader.rows_of_cells({group.name: contacts.groups[group.name] for group in shared}, *cells)
-    check_group_rows(contacts, groups, *cells)
-    found = {}
-    for group in shared:
-        owners = objects_of(contacts, group.name, groups[group.name])
-        objects = [model.particles.objects[side][owner] for owner in owners]
-        limit = recorded_number(contacts.config, group.limit)
-        found[group.name] = _rows(group, groups, objects, pairs_only, model, side, limit)
-    return found
+def _keyed(side: Side, first: int, count: int, shared: Sequence[ContactGroup]) -> dict[str, Contacts]:
+    """The rows of cells by group, numbered from 0; common numbers of shapes, the lower one first, and of particles."""
+    tables = {group.name: side.contacts.groups[group.name] for group in shared}
+    groups = reader.rows_of_cells(tables, first, first + count)
+    check_group_rows(side.contacts, groups, first, first + count)
+    return {group.name: _rows(side, group, groups) for group in shared}
 
 
-def _rows(
-    group: ContactGroup,
-    groups: dict[str, GroupRows],
-    objects: Sequence[np.ndarray],
-    pairs_only: bool,
-    model: ModelComparison,
-    side: int,
-    limit: float | None,
-) -> Contacts:
-    held, kept = groups[group.name], model.kept
+def _rows(side: Side, group: ContactGroup, groups: dict[str, GroupRows]) -> Contacts:
+    held, kept, particles = groups[group.name], side.model.kept, side.model.particles
+    owners = objects_of(side.contacts, group.name, held)
+    objects = [particles.objects[side.index][owner] for owner in owners]
+    limit = recorded_number(side.contacts.config, group.limit)
     cell = np.repeat(np.arange(len(held.cell_counts)), held.cell_counts)
-    numbers = (model.shapes.number_a, model.shapes.number_b)[side]
-    shapes = [numbers[shape] for shape in shapes_of(groups, group.name)]
+    shapes = [side.numbers[shape] for shape in shapes_of(groups, group.name)]
     columns = dict(held.columns)
     if group.objects:
-        columns["indices"] = model.particles.numbers[side][columns["indices"]]
+        columns["indices"] = particles.numbers[side.index][columns["indices"]]
     if len(shapes) == 2:
         shapes, columns = alignment.in_order_of_shapes(shapes, columns, group.flipped)
     if limit is not None and "distance" in columns:
         columns[GAP] = np.full(len(cell), limit)
-    keys = [*shapes, *(objects if pairs_only else ())]
-    for name in () if pairs_only else group.keys:
+    keys = [*shapes, *(objects if side.pairs_only else ())]
+    for name in () if side.pairs_only else group.keys:
         if name not in (*group.shapes, *group.references, *UNMATCHED):
             keys += list(columns[name].reshape(len(cell), -1).T)
     none = np.zeros(len(cell), np.int64)
     found = Contacts(cell, none, none, columns, held.lists, keys, objects)
     if kept is not None:
-        first_object = len(kept) - len(model.particles.names)
+        first_object = len(kept) - len(particles.names)
         found = alignment.kept_rows(found, kept, [*shapes, *(first_object + owner for owner in objects)])
-    if pairs_only and len(found):
+    if side.pairs_only and len(found):
         rows = np.unique(np.stack([found.cell, *(found.keys or ())]), axis=1, return_index=True)[1]
         found = found.at(np.sort(rows))
     return found

@@ -192,8 +192,7 @@ def _compared(
     progress: Progress,
 ) -> tuple[_Compared, dict[str, dict[str, int]]]:
     """Both sets by pair and cell, and their unusable normals."""
-    numbers, shapes = (model.shapes.number_a, model.shapes.number_b), len(model.shapes.names)
-    sides = [Side.of(one, number, model.kept, NAMES, False, False) for one, number in zip(sets, numbers, strict=True)]
+    shapes, sides = len(model.shapes.names), [Side(one, index, model, NAMES) for index, one in enumerate(sets)]
     worlds = max(1, min(one.world_count for one in sets))
     parts: list[list[tuple[np.ndarray, ...]]] = [[_pairs_of(None, 0, shapes)] for _ in sides]
     normals = {name: {"unusable": 0, "zero": 0} for name in "ab"}
@@ -207,7 +206,7 @@ def _compared(
         if progress is not None:
             progress(first // worlds, len(frames.a))
     joined = [[np.concatenate(column) for column in zip(*part, strict=True)] for part in parts]
-    unheld = np.logical_or.reduce([_not_asked(*one, shapes) for one in zip(sets, numbers, strict=True)]).ravel()
+    unheld = np.logical_or.reduce([_not_asked(side, shapes) for side in sides]).ravel()
     every = np.union1d(joined[0][0], joined[1][0])
     key = every[~unheld[every % max(1, shapes**2)]]
     rows, least = np.zeros((2, len(key)), np.int64), np.full((2, len(key)), np.inf)
@@ -235,12 +234,12 @@ def _pairs_of(contacts: Contacts | None, first_cell: int, shapes: int) -> tuple[
     return keys, rows, values["distance"][order][start], values["normal"][order][start], centre
 
 
-def _not_asked(contacts: ContactSet, numbers: np.ndarray, shapes: int) -> np.ndarray:
+def _not_asked(side: Side, shapes: int) -> np.ndarray:
     """bool[shapes, shapes]: pairs that the engine of a set does not hold, by common numbers."""
-    found = np.zeros((shapes, shapes), bool)
-    if contacts.engine is not None:
-        found[numbers[np.array(contacts.engine.treated) == "skipped"]] = True
-        found[numbers[contacts.engine.not_asked0], numbers[contacts.engine.not_asked1]] = True
+    found, numbers, engine = np.zeros((shapes, shapes), bool), side.numbers, side.contacts.engine
+    if engine is not None:
+        found[numbers[np.array(engine.treated) == "skipped"]] = True
+        found[numbers[engine.not_asked0], numbers[engine.not_asked1]] = True
     return found | found.T
 
 

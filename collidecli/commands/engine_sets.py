@@ -19,8 +19,8 @@ from collidecli.analysis.touches import Names
 from collidecli.commands.clearance import selected_items, shape_poses
 from collidecli.commands.collision import contact_writer
 from collidecli.commands.contact_totals import ContactCounts, Tally
-from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_hdf5_output, check_output
-from collidecli.commands.scenes import EngineRequest, EnginesRequest, LoadedScene, scene_in_motion
+from collidecli.commands.results import HDF5_ENDINGS, Progress, check_ending, check_hdf5_output, check_output
+from collidecli.commands.scenes import EngineRequest, EnginesRequest, LoadedScene, MotionResult, scene_in_motion
 from collidecli.engine.distances import PairDistanceRows, PairDistances
 from collidecli.engine.pipeline import find_device
 from collidecli.engines import EngineRows
@@ -155,13 +155,9 @@ def write_problem(problem: Problem, path: str, force: bool) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProblemResult(Result):
+class ProblemResult(MotionResult):
     """What results say of a problem. cells: worlds of frames. pairs: those that may touch."""
 
-    scene: str
-    scene_sha256: str
-    trajectory: str | None
-    trajectory_sha256: str
     frames: int
     cells: int
     shapes: int
@@ -192,10 +188,7 @@ def about(problem: Problem, more: Sequence[str] = ()) -> dict[str, Any]:
     """The fields of `ProblemResult`. more: warnings besides those of the problem."""
     cells, shapes, pairs = problem.shape
     return {
-        "scene": problem.scene.name,
-        "scene_sha256": problem.scene.sha256,
-        "trajectory": problem.request.trajectory,
-        "trajectory_sha256": problem.motion.sha256,
+        **MotionResult.source(problem.request, problem.scene, problem.motion),
         "frames": problem.frames,
         "cells": cells,
         "shapes": shapes,

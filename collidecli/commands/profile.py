@@ -17,8 +17,8 @@ import numpy as np
 import warp as wp
 
 from collidecli.commands.collision import pose_batches, sample_poses, within_episodes
-from collidecli.commands.results import Progress, Result
-from collidecli.commands.scenes import EnginesRequest, LoadedScene, scene_in_motion
+from collidecli.commands.results import Progress
+from collidecli.commands.scenes import EnginesRequest, LoadedScene, MotionResult, scene_in_motion
 from collidecli.commands.timing import TimingReport, processor_name, versions, write_trace
 from collidecli.engine import pipeline
 from collidecli.engine.pipeline import BroadPhaseChoice, CollisionPipeline
@@ -152,7 +152,7 @@ def _spread(values: np.ndarray) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfileResult(Result):
+class ProfileResult(MotionResult):
     """Result of a profile. Times [s], summed over workers except wall_seconds, each as median, extremes and repeats.
 
     phases: of each of PHASES its name, `skipped` (reason or None), times, counts and hash of contacts. identical:
@@ -168,10 +168,6 @@ class ProfileResult(Result):
     SCHEMA: ClassVar[str] = "collide.profile/1"
     OPTIONAL: ClassVar[tuple[str, ...]] = ("devices", "device_advice", "engines", "output", "json_output", "trace")
 
-    scene: str
-    scene_sha256: str
-    trajectory: str | None
-    trajectory_sha256: str
     shapes: int
     worlds: int
     frames: int
@@ -225,10 +221,7 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
         several = runs if len(runs) > 1 else []
         walls = [(str(run.device.alias), run.fastest.wall_seconds()) for run in several]
         return ProfileResult(
-            scene=scene.name,
-            scene_sha256=scene.sha256,
-            trajectory=request.trajectory,
-            trajectory_sha256=motion.sha256,
+            **MotionResult.source(request, scene, motion),
             shapes=len(scene.model.shapes),
             worlds=scene.model.world_count,
             frames=len(motion.time),

@@ -318,23 +318,18 @@ def _run(
         timing.spans.append(Span("run", threading.current_thread().name, start, elapsed))
         write_trace(request.trace, {"collide run": [timing]}, request.force)
     episodes, worlds = episodes_in(motion, model.world_count), model.world_count
-    counts = {**vars(tally.counts(worlds, episodes)), **dict(zip(OF_STEPS, group_tally.sweeps, strict=True))}
-    counts["groups"] = group_tally.counts(names, worlds, episodes) or None
-    return _result(request, scene, collision, timing, counts, content)
+    found = {**vars(tally.counts(worlds, episodes)), **dict(zip(OF_STEPS, group_tally.sweeps, strict=True))}
+    found |= {"groups": group_tally.counts(names, worlds, episodes) or None, "content_sha256": content}
+    return _result(request, scene, collision, timing, found)
 
 
 def _result(
-    request: RunRequest,
-    scene: LoadedScene,
-    collision: Collision,
-    timing: TimingReport,
-    counts: dict[str, Any],
-    content: str,
+    request: RunRequest, scene: LoadedScene, collision: Collision, timing: TimingReport, found: dict[str, Any]
 ) -> RunResult:
     model, applied, motion = scene.model, collision.pipeline.device_model.model, collision.motion
     device = collision.pipeline.device_model.device
     return RunResult(
-        **counts,
+        **found,
         scene=scene.name,
         scene_sha256=scene.sha256,
         trajectory=request.trajectory,
@@ -356,7 +351,6 @@ def _result(
         frames_per_second=len(motion.time) / timing.wall_seconds,
         peak_memory_bytes=peak_memory(),
         output=os.fspath(request.output),
-        content_sha256=content,
         trace=request.trace or None,
         warnings=(*scene.warnings, *motion.warnings, *collision.notes, *search_warnings(timing, model.shapes.path)),
     )

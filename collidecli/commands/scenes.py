@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
+from collidecli.commands.results import Result
 from collidecli.errors import InputError
 from collidecli.importers.mesh_files import parts_kept_in
 from collidecli.importers.recordings.recording import recording_files
@@ -443,6 +444,22 @@ class LoadedScene:
         if len(own) == 1:
             return moving[0]
         return merged_motion(own, self.model, self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionResult(Result):
+    """What results say of a scene in motion. trajectory: None without a recording."""
+
+    scene: str
+    scene_sha256: str
+    trajectory: str | None
+    trajectory_sha256: str
+
+    @staticmethod
+    def source(request: SceneRequest, scene: LoadedScene, motion: Motion) -> dict[str, Any]:
+        """The fields of a `MotionResult`."""
+        hashes = {"scene_sha256": scene.sha256, "trajectory_sha256": motion.sha256}
+        return {"scene": scene.name, "trajectory": request.trajectory, **hashes}
 
 
 def scene_in_motion(request: SceneRequest, cache: SceneCache | None = None) -> tuple[LoadedScene, Motion]:
