@@ -205,8 +205,7 @@ class AuditedShapes:
     """Shapes, and other items that touch, of an audit; in the order of the items.
 
     path: of each item. names: of the items. body_path: path of its body, which may be fixed to the world, or "".
-    is_static: bool[n]. type: labels.
-    robot: int[n], number of the robot of its body, -1 for none.
+    is_static: bool[n]. type: labels. robot: int[n], number of the robot of its body, -1 for none.
     """
 
     path: Sequence[str]

@@ -104,9 +104,8 @@ def _tallies(names: Sequence[str]) -> list[FieldTally]:
 def limits(texts: Sequence[str], option: str) -> dict[str, float]:
     """Tolerances by field from texts "1e-6" (field "") and "FIELD=1e-6". "normal=0.1deg" is in degrees, else [rad].
 
-    An absolute tolerance with a unit of length, as "1mm", is of the fields in metres, or of the named one.
-    Raises InputError for a value that is not a number of at least 0, and for a field that is unknown or has no
-    tolerance.
+    An absolute tolerance with a unit of length, as "1mm", is of the fields in metres, or of the named one. Raises
+    InputError for a value that is not a number of at least 0, and for a field that is unknown or has no tolerance.
     """
     named = [(c.name, c.unit, c.dtype) for c in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)]
     named += [one for group in GROUPS for one in diff_blocks.group_fields(group)]

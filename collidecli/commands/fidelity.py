@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -40,18 +40,28 @@ CELLS_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True)
 class Exact:
-    """Distances of N pairs in cells, by `PairDistances`, ordered by key.
+    """Distances of N pairs in cells of a problem, by `PairDistances`, ordered by key.
 
-    key: int64[N], cell times the number of pairs, plus pair. rows: their distances. outside: float64[N], of `_outside`,
-    the greater of both points of an overlap: at an acute edge the normal leaves a shape. before, after: int64[N], index
-    of the pair in the cell before and after in its world; -1 where there is none.
+    band: distances that differ by less are not told apart [m]. key: int64[N], `cell` times the number of pairs, plus
+    `pair`. rows: their distances. outside: float64[N], of `_outside`, the greater of both points of an overlap: at an
+    acute edge the normal leaves a shape. before, after: int64[N], index of the pair in the cell before and after in its
+    world; -1 where there is none.
     """
 
+    problem: Problem
+    band: float
     key: np.ndarray
+    cell: np.ndarray
+    pair: np.ndarray
     rows: PairDistanceRows
     outside: np.ndarray
     before: np.ndarray
     after: np.ndarray
+
+    @property
+    def shapes(self) -> np.ndarray:
+        """int32[N, 2]: rows of the shapes of each pair."""
+        return self.problem.arrays["pair"][self.pair]
 
     def index(self, key: np.ndarray) -> np.ndarray:
         """int64[n]: index of each key; -1 for none."""
@@ -61,7 +71,7 @@ class Exact:
         return np.where(self.key[found] == key, found, -1)
 
 
-def measure_exact(problem: Problem, engines: Sequence[EngineRows], band: float, device: str) -> Exact:
+def measure_exact(problem: Problem, engines: Iterable[EngineRows], band: float) -> Exact:
     """Distances of the pairs that are not certainly farther than the band [m], or have a row of an engine, and of
     these pairs in the cells before and after.
     """
@@ -78,10 +88,11 @@ def measure_exact(problem: Problem, engines: Sequence[EngineRows], band: float, 
     beside = np.concatenate([_moved(key, each, count) for each in (before, after)])
     key = np.unique(np.concatenate([key, beside[beside >= 0]]))
     cell, row = np.divmod(key, count)
-    found = problem.distances(cell, row, device)
-    outside = [_outside(problem, key, point, found.distance < 0.0, device) for point in (found.point0, found.point1)]
-    exact = Exact(key, found, np.maximum(*outside), key, key)
-    return replace(exact, before=exact.index(_moved(key, before, count)), after=exact.index(_moved(key, after, count)))
+    found = problem.distances(cell, row, problem.request.engine.device)
+    exact = Exact(problem, band, key, cell, row, found, key, key, key)
+    outside = [_outside(exact, point, found.distance < 0.0) for point in (found.point0, found.point1)]
+    beside = {name: exact.index(_moved(key, each, count)) for name, each in (("before", before), ("after", after))}
+    return replace(exact, outside=np.maximum(*outside), **beside)
 
 
 def _neighbours(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
@@ -134,17 +145,16 @@ class Answers:
     zero: np.ndarray
 
 
-def compared(problem: Problem, exact: Exact, rows: EngineRows, band: float, device: str) -> Answers:
-    """The answers of an engine. band: distances that differ by less are not told apart [m]."""
-    pairs = len(problem.arrays["pair"])
-    at = exact.index(rows.cell * pairs + rows.pair)
-    count, true = len(exact.key), exact.rows.distance
+def compared(exact: Exact, rows: EngineRows) -> Answers:
+    """The answers of an engine."""
+    at = exact.index(rows.cell * len(exact.problem.arrays["pair"]) + rows.pair)
+    count, true, band = len(exact.key), exact.rows.distance, exact.band
     bad_normal, unusable, zero = unusable_rows(rows)
     totals = [np.bincount(at, which, count).astype(np.int64) for which in (np.ones(len(at)), unusable, zero)]
     first = np.full(count, -1)
     first[at[::-1]] = np.arange(len(at))[::-1]  # rows are ordered by distance: the least of each pair remains
     first = np.where((first >= 0) & np.isfinite(np.append(rows.distance, 0.0)[first]), first, -1)
-    has, asked = first >= 0, rows.asked[exact.key % pairs]
+    has, asked = first >= 0, rows.asked[exact.pair]
     distance = np.where(has, np.append(rows.distance, np.nan)[first], np.nan)
     normal = np.where(has[:, None], np.append(rows.normal, [[np.nan] * 3], axis=0)[first], np.nan)
     normal[~has | np.append(bad_normal, True)[first]] = np.nan
@@ -153,15 +163,14 @@ def compared(problem: Problem, exact: Exact, rows: EngineRows, band: float, devi
     wrong_sign = wrong & opposite & (np.abs(true) > band) & (np.abs(distance + true) <= AGREE * np.abs(true))
     wrong_sign &= _is_systematic(wrong_sign, wrong)
     missed = touches & (true < -band) & (totals[0] == 0)
-    stale, shifted = _of_other_cells(exact, distance, wrong & ~wrong_sign, missed, band)
+    stale, shifted = _of_other_cells(exact, distance, wrong & ~wrong_sign, missed)
     of_others = stale | shifted
     good = ~wrong_sign & ~of_others
     missed = good & (missed | (touches & (true < -band) & (distance > 0.0)))  # whatever the gap of the pair is
     seen = touches & has & ~of_others & ~missed
     depth_error = np.where(seen & good, np.abs(distance - true), np.nan)
-    excess, angle, flipped = _normals(problem, exact, normal, seen, band)
-    point = np.append(rows.point, [[np.nan] * 3], axis=0)[first]
-    outside = _outside(problem, exact.key, point, seen, device)
+    excess, angle, flipped = _normals(exact, normal, seen)
+    outside = _outside(exact, np.append(rows.point, [[np.nan] * 3], axis=0)[first], seen)
     return Answers(
         asked,
         touches,
@@ -186,7 +195,7 @@ SHIFTED = 0.9
 
 
 def _of_other_cells(
-    exact: Exact, distance: np.ndarray, wrong: np.ndarray, missed: np.ndarray, band: float
+    exact: Exact, distance: np.ndarray, wrong: np.ndarray, missed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Wrong and missing answers that are of the cell before; and those where all are of the cell before or after.
 
@@ -198,7 +207,7 @@ def _of_other_cells(
         same = wrong & (np.abs(distance - beside) <= AGREE * np.abs(true - beside))
         same &= _is_systematic(same, wrong)
         same |= missed & (other >= 0) & same[other]
-        differ = np.isfinite(distance) & (np.abs(true - beside) > band)
+        differ = np.isfinite(distance) & (np.abs(true - beside) > exact.band)
         if np.count_nonzero(same & differ) > SHIFTED * np.count_nonzero(differ):
             return np.zeros_like(same), same
         found.append(same)
@@ -210,38 +219,34 @@ def _is_systematic(fault: np.ndarray, wrong: np.ndarray) -> bool:
     return bool(2 * np.count_nonzero(fault) >= np.count_nonzero(wrong))
 
 
-def separations(problem: Problem, exact: Exact, normal: np.ndarray) -> np.ndarray:
+def separations(exact: Exact, normal: np.ndarray) -> np.ndarray:
     """float64[N]: how far shape1 must move along a normal [N, 3] to be apart [m]; NaN for pairs that are not convex."""
-    cell, row = np.divmod(exact.key, len(problem.arrays["pair"]))
-    pair, poses = problem.arrays["pair"][row], problem.arrays["pose"]
-    supports, heights = Supports(problem.model), []
+    model, poses, shapes = exact.problem.model, exact.problem.arrays["pose"], exact.shapes
+    supports, heights = Supports(model), []
     for k, sign in ((0, 1), (1, -1)):
-        pose = poses[cell, pair[:, k]]
-        height = supports.height(pair[:, k], pose, sign * normal)
+        pose = poses[exact.cell, shapes[:, k]]
+        height = supports.height(shapes[:, k], pose, sign * normal)
         heights.append(height + (pose[:, :3] * (sign * normal)).sum(axis=1))
-    return np.where(is_convex(problem.model)[pair].all(axis=1), heights[0] + heights[1], np.nan)
+    return np.where(is_convex(model)[shapes].all(axis=1), heights[0] + heights[1], np.nan)
 
 
-def _normals(
-    problem: Problem, exact: Exact, normal: np.ndarray, chosen: np.ndarray, band: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _normals(exact: Exact, normal: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Normal excess [m], angle to the true normal [rad], and whether the normal has the opposite direction."""
     true = exact.rows
     unit = normal / np.linalg.norm(normal, axis=1)[:, None]
     cosine, sine = (unit * true.normal).sum(axis=1), np.linalg.norm(np.cross(unit, true.normal), axis=1)
     angle = np.where(chosen, np.arctan2(sine, cosine), np.nan)
-    excess, other = (separations(problem, exact, each) + true.distance for each in (unit, -unit))
-    flipped = (angle > 0.5 * np.pi) & ~(other >= excess - band)
+    excess, other = (separations(exact, each) + true.distance for each in (unit, -unit))
+    flipped = (angle > 0.5 * np.pi) & ~(other >= excess - exact.band)
     return np.where(chosen, excess, np.nan), angle, flipped
 
 
-def _outside(problem: Problem, key: np.ndarray, point: np.ndarray, chosen: np.ndarray, device: str) -> np.ndarray:
+def _outside(exact: Exact, point: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """float64[N]: how far a point is outside of one of both shapes, which overlap; NaN where no shape has an inside."""
-    model, poses = problem.model, problem.arrays["pose"]
-    cell, row = np.divmod(key, len(problem.arrays["pair"]))
+    problem, cell = exact.problem, exact.cell
+    model, poses, device = problem.model, problem.arrays["pose"], find_device(problem.request.engine.device)
     found = np.where(chosen & np.isfinite(point).all(axis=1), 0.0, np.nan)
-    for k in (0, 1):
-        shape = problem.arrays["pair"][row, k]
+    for shape in exact.shapes.T:
         for each in np.unique(shape[np.isfinite(found)]).tolist():
             mine = np.flatnonzero((shape == each) & np.isfinite(found))
             kind = model.shapes.type[each]
@@ -252,7 +257,7 @@ def _outside(problem: Problem, key: np.ndarray, point: np.ndarray, chosen: np.nd
             world = np.zeros((len(mine), 7))
             world[:, :3], world[:, 6] = point[mine], 1.0
             local = compose_poses(inverse_poses(poses[cell[mine], each]), world)[:, :3]
-            found[mine] = np.maximum(found[mine], point_distances(model, each, local, find_device(device)))
+            found[mine] = np.maximum(found[mine], point_distances(model, each, local, device))
     return found
 
 
@@ -341,11 +346,9 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
                 found[name] = engine_sets.rows_of_set(problem, source)
             else:
                 found[name] = run_adapter(source, python, path, problem.shape, options)
-    exact = measure_exact(problem, list(found.values()), request.band, request.engine.device)
-    answers = {
-        name: compared(problem, exact, rows, request.band, request.engine.device) for name, rows in found.items()
-    }
-    own = separations(problem, exact, exact.rows.normal) + exact.rows.distance
+    exact = measure_exact(problem, found.values(), request.band)
+    answers = {name: compared(exact, rows) for name, rows in found.items()}
+    own = separations(exact, exact.rows.normal) + exact.rows.distance
     idle = [f"{name}: no pair that overlaps is asked" for name, each in answers.items() if not each.touches.any()]
     limits = {name: getattr(request, name) for name in LIMITS}
     tolerance = {
@@ -355,12 +358,12 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
     rows = [
         one | {"exceeds": exceeded(one, limits)}
         for name, each in answers.items()
-        for one in _table(problem, exact, name, each, tolerance)
+        for one in _table(exact, name, each, tolerance)
     ]
-    worst = [one for name, each in answers.items() for one in _worst(problem, exact, name, each, request)]
+    worst = [one for name, each in answers.items() for one in _worst(exact, name, each, request.first)]
     repros = [make_repro(problem.arrays, found[one["engine"]], one, n) for n, one in enumerate(worst, 1)]
     if request.view:
-        write_worst_view(problem, exact, found, worst, request)
+        write_worst_view(exact, found, worst, request)
     for one, repro in zip(worst, repros, strict=True):
         del one["cell"], one["row"]
         one["repro"], one["no_repro"] = repro.name, repro.reason
@@ -396,23 +399,19 @@ class ProblemFrames(ViewFrames):
 
 
 def write_worst_view(
-    problem: Problem,
-    exact: Exact,
-    engines: Mapping[str, EngineRows],
-    worst: Sequence[Mapping[str, Any]],
-    request: FidelityRequest,
+    exact: Exact, engines: Mapping[str, EngineRows], worst: Sequence[Mapping[str, Any]], request: FidelityRequest
 ) -> None:
     """Writes a view of the pairs of the worst answers in all frames: exact contacts, and those of the engines.
 
     Raises InputError without viser and for a motion that is too large for a page, OutputError.
     """
+    problem, pair = exact.problem, exact.pair
     count = len(problem.arrays["pair"])
-    cell, pair = np.divmod(exact.key, count)
     is_worst = np.isin(exact.key, [one["cell"] * count + one["row"] for one in worst])
     is_near = is_worst | (exact.rows.distance <= problem.arrays["pair_gap"][pair])
     mine = np.flatnonzero(np.isin(pair, [one["row"] for one in worst]) & is_near)
     exact_rows = {name: getattr(exact.rows, name)[mine] for name in ROW_FIELDS}
-    exact_rows |= {"cell": cell[mine], "pair": pair[mine]}
+    exact_rows |= {"cell": exact.cell[mine], "pair": pair[mine]}
     parts = []
     for name, rows in engines.items():
         asked = [one["row"] for one in worst if one["engine"] == name]
@@ -460,26 +459,24 @@ def _largest(values: np.ndarray) -> float:
     return float(known.max()) if len(known) else 0.0
 
 
-def _pair_types(problem: Problem, exact: Exact) -> np.ndarray:
+def _pair_types(exact: Exact) -> np.ndarray:
     """int[N, 2]: the types of the shapes of `Exact`, in ascending order."""
-    return np.sort(problem.model.shapes.type[problem.arrays["pair"]], axis=1)[exact.key % len(problem.arrays["pair"])]
+    return np.sort(exact.problem.model.shapes.type[exact.shapes], axis=1)
 
 
 def _type_names(types: np.ndarray) -> list[str]:
     return [ShapeType(kind).label for kind in types.tolist()]
 
 
-def _table(
-    problem: Problem, exact: Exact, name: str, answers: Answers, tolerance: Mapping[str, float]
-) -> list[dict[str, Any]]:
+def _table(exact: Exact, name: str, answers: Answers, tolerance: Mapping[str, float]) -> list[dict[str, Any]]:
     """The counts and errors of an engine by pairs of types, in the order of the types."""
-    kinds, found, reported = _pair_types(problem, exact), [], answers.rows > 0
+    kinds, found, reported = _pair_types(exact), [], answers.rows > 0
     wrong = answers.touches & (answers.unusable > 0)
     for each in ("missed", "phantom", *FAULTS):
         wrong |= getattr(answers, each)
     for each, limit in tolerance.items():
         wrong |= getattr(answers, each) > limit
-    limits = {"depth_error": tolerance["depth_error"], "excess": tolerance["excess"], "point_error": TOLERANCE}
+    limits = {**tolerance, "point_error": TOLERANCE}
     for types in np.unique(kinds[(exact.rows.distance < 0.0) | reported], axis=0):
         mine = (kinds == types).all(axis=1)
         has = mine & answers.touches & reported
@@ -539,11 +536,11 @@ def _depths(exact: Exact, answers: Answers, tolerance: float) -> list[list[Any]]
     ]
 
 
-def _worst(problem: Problem, exact: Exact, name: str, answers: Answers, request: FidelityRequest) -> list[Any]:
+def _worst(exact: Exact, name: str, answers: Answers, most: int) -> list[Any]:
     """The answers with the largest errors above the band, one of each kind and pair of types, each with what proves it:
     how far both normals separate the pair.
     """
-    true = exact.rows
+    true, problem, shapes = exact.rows, exact.problem, exact.shapes
     size = {
         "missed": np.where(answers.missed, -true.distance, 0.0),
         "phantom": np.where(answers.phantom, true.distance - answers.distance, 0.0),
@@ -554,17 +551,17 @@ def _worst(problem: Problem, exact: Exact, name: str, answers: Answers, request:
         **{each: np.where(getattr(answers, each), np.abs(true.distance), 0.0) for each in FAULTS},
     }
     error = np.stack(list(size.values()))
-    along = [separations(problem, exact, each) for each in (answers.normal, true.normal)]
-    types, seen, found = _pair_types(problem, exact), set(), []
+    along = [separations(exact, each) for each in (answers.normal, true.normal)]
+    types, seen, found = _pair_types(exact), set(), []
     for index in np.argsort(-error.max(axis=0), kind="stable").tolist():
         kind = error[:, index].argmax()
-        if error[kind, index] <= request.band or len(found) == request.first:
+        if error[kind, index] <= exact.band or len(found) == most:
             break
         if (kind, *types[index]) in seen:
             continue
         seen.add((kind, *types[index]))
-        cell, row = divmod(int(exact.key[index]), len(problem.arrays["pair"]))
-        names = [problem.model.shapes.path[shape] for shape in problem.arrays["pair"][row].tolist()]
+        cell = int(exact.cell[index])
+        shape0, shape1 = (problem.model.shapes.path[shape] for shape in shapes[index].tolist())
         found.append(
             {
                 "engine": name,
@@ -572,10 +569,10 @@ def _worst(problem: Problem, exact: Exact, name: str, answers: Answers, request:
                 "what": list(size)[int(kind)],
                 "error": float(error[kind, index]),
                 "cell": cell,
-                "row": row,
+                "row": int(exact.pair[index]),
                 **{each: problem.arrays[each][cell].item() for each in ("frame", "world", "time")},
-                "shape0": names[0],
-                "shape1": names[1],
+                "shape0": shape0,
+                "shape1": shape1,
                 "distance": float(true.distance[index]),
                 "reported_distance": float(answers.distance[index]),
                 "normal": true.normal[index].tolist(),

@@ -200,14 +200,12 @@ class ReportResult(ContactSetSource):
     """Data of a report. Lengths [m], times [s]; lists over time have one entry per bin of frames.
 
     selection: options that select contacts, without those at their defaults; worlds is the number of those selected.
-    demonstrations: of each world of the set; empty if it has no names of them. contact_pair_cells: pairs with
-    contacts, each counted in every cell.
-    penetrating: number of contacts with a negative distance. depths: histogram.
-    worst: the pairs with the deepest contacts. groups: of `group_series`.
-    subsets: see `report_subsets.subsets`; None if not requested.
-    profile: of `read_profile`. difference: a `DiffResult` as dictionary.
-    audit, labels, clearance: of these files, or None. output: path of the page. between_frames: of `swept_events`;
-    None for a set without contacts between frames.
+    demonstrations: of each world of the set; empty if it has no names of them. contact_pair_cells: pairs with contacts,
+    each counted in every cell. penetrating: number of contacts with a negative distance. depths: histogram. worst: the
+    pairs with the deepest contacts. groups: of `group_series`. subsets: see `report_subsets.subsets`; None if not
+    requested. profile: of `read_profile`. difference: a `DiffResult` as dictionary. audit, labels, clearance: of these
+    files, or None. output: path of the page. between_frames: of `swept_events`; None for a set without contacts between
+    frames.
     """
 
     SCHEMA: ClassVar[str] = "collide.report/1"

@@ -45,8 +45,7 @@ POINTS = "or draw only the contacts with --points-only"
 class Sources:
     """Scene and motion of a view. notes: warnings about them.
 
-    scene: None if only the contacts are drawn. frame_of: int[F], frame of the motion for each frame of the contact
-    set.
+    scene: None if only the contacts are drawn. frame_of: int[F], frame of the motion for each frame of the contact set.
     """
 
     scene: LoadedScene | None
