@@ -39,9 +39,7 @@ def loaded_scene(contacts: ContactSet, path: str) -> LoadedScene:
     if " " in contacts.scene and os.path.basename(path) != contacts.scene:
         what = f"the contact set was made of several scenes: {contacts.scene}"
         raise InputError(what, contacts.path, "run this one by itself")
-    scene = scenes.load_scene(
-        (path,), None, options=scenes.recorded_options(contacts.config, SceneOptions, contacts.path)
-    )
+    scene = scenes.load_scene((path,), None, options=scenes.recorded_options(contacts, SceneOptions))
     if scene.sha256 != contacts.scene_sha256:
         raise InputError(f"this is not the scene of {contacts.path}: its files differ", path, SAME_SCENE)
     return scene

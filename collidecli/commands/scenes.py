@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from collidecli.importers.recordings.recording import recording_files
 from collidecli.scene.arguments import float_array
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Episodes, Motion, RestingMotion, has_joint_tree, recorded_particles
+from collidecli.scene.motion import Episodes, Motion, RestingMotion, TimedMotion, has_joint_tree, recorded_particles
 from collidecli.scene.options import GROUND, ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 from collidecli.scene.particles import Particles
 from collidecli.storage.input_files import files_sha256
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collidecli.importers.scene_import import SceneImport
     from collidecli.importers.usd.scene import UsdImport
     from collidecli.scene.model import Model
+    from collidecli.storage.contact_sets.reader import ContactSet
 
 
 # Derived motions: a slice of frames, the motions of several scenes as worlds, and an array of poses.
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 FLOAT_TYPES = ("float32", "float64")
 
 
-class PoseArray:
+class PoseArray(TimedMotion):
     """A motion (see `scene.motion.Motion`) from an array of poses; frame k has time k.
 
     Args:
@@ -58,13 +59,9 @@ class PoseArray:
         if particles is not None and len(particles) != len(poses):
             what = f"has {len(particles)} frames, and body_q {len(poses)}"
             raise InputError(what, "particle_q", "give as many of both")
+        super().__init__(np.arange(len(poses), dtype=np.float64))
         self._poses, self._body_path, self._particles = poses, body_path, particles
-        self.time = np.arange(len(poses), dtype=np.float64)
-        self.step = np.arange(len(poses))
         self.world_count, self.float_type, self.sha256 = poses.shape[1], poses.dtype, ""
-        self.warnings: tuple[str, ...] = ()
-        self.episodes: Episodes | None = None
-        self.kinematics_seconds = 0.0
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), worlds, bodies, 7], every quaternion normalized; see `Motion.read`."""
@@ -80,9 +77,6 @@ class PoseArray:
     def read_particles(self, frames: range) -> np.ndarray | None:
         """float64[len(frames), worlds or 1, particles, 3], see `recorded_particles`; None if they rest."""
         return None if self._particles is None else self._particles[frames.start : frames.stop]
-
-    def close(self) -> None:
-        pass
 
 
 def checked_particles(particle_q: np.ndarray, model: Model) -> np.ndarray:
@@ -240,14 +234,6 @@ def check_worlds(motion: Motion, model: Model, where: str, fix: str) -> None:
 # once for all of them. The contacts are those of a run on its own.
 
 
-class Imported(Protocol):
-    """A loaded scene with the results of its importers."""
-
-    @property
-    def imports(self) -> tuple[SceneImport, ...]: ...
-
-
-Scene = TypeVar("Scene", bound=Imported)
 FileStates = tuple[tuple[str, int, int], ...]
 
 
@@ -260,7 +246,7 @@ class SceneCache:
     _recording: tuple[FileStates, Recording] | None = field(default=None, repr=False)
     _loaded: dict[str, Hashable] = field(default_factory=dict, repr=False)
 
-    def scene(self, key: Hashable, load: Callable[[], Scene]) -> Scene:
+    def scene(self, key: Hashable, load: Callable[[], LoadedScene]) -> LoadedScene:
         """The kept scene of this key if its files have not changed since it was loaded, else `load()`."""
         if self._scene is not None and self._scene[0] == key and self._scene[1] == _states(self._scene[2]):
             return self._scene[2]
@@ -309,7 +295,7 @@ class SceneCache:
         return built
 
 
-def _states(scene: Imported) -> FileStates:
+def _states(scene: LoadedScene) -> FileStates:
     return tuple(file_state(path) for path in sorted({path for imported in scene.imports for path in imported.files}))
 
 
@@ -554,43 +540,32 @@ def _imported_scene(
         with reading("scene", path):
             imports.append(add_scene(builder, path, options))
         builders.append(builder)
-    if len(builders) == 1:
-        model = _one_scene(request, builders[0], recorded, recording)
-        world_import = (0,) * model.world_count
+    worlds, static_pairs = request.worlds, request.contact.static_pairs
+    if len(builders) > 1:
+        if worlds not in (None, len(builders)):
+            what = f"--worlds {worlds} with {len(builders)} scenes"
+            raise InputError(what, fix="each scene is one world: remove --worlds")
+        for builder, path in zip(builders, request.scenes, strict=True):
+            _check_environments(builder, len(builders), "scenes", path)
+            _check_same_rules(builder, builders[0], path, request.scenes[0])
+        model, world_import = _worlds_of(builders, static_pairs), tuple(range(len(imports)))
     else:
-        model = _several_scenes(request, builders)
-        world_import = tuple(range(len(imports)))
+        if worlds is None and recording is not None:
+            worlds = None if recorded == 1 else recorded  # one recorded world moves every world of the scene
+            _check_environments(builders[0], worlds, "worlds of the recording", recording.content.path, _SELECT)
+        else:
+            _check_environments(builders[0], worlds, "worlds", "--worlds")
+        _check_world_memory(builders[0], worlds)
+        model = builders[0].finalize(world_count=worlds, static_pairs=static_pairs)
+        world_import = (0,) * model.world_count
     warnings = tuple(w for scene in imports for w in scene.warnings)
     name, sha256 = " ".join(model.source), scene_hash(imports, options)
     return LoadedScene(model, name, sha256, tuple(imports), warnings, world_import)
 
 
-def _one_scene(
-    request: SceneRequest, builder: ModelBuilder, recorded: int | None, recording: Recording | None
-) -> Model:
-    worlds = request.worlds
-    if worlds is None and recording is not None:
-        worlds = None if recorded == 1 else recorded  # one recorded world moves every world of the scene
-        _check_environments(builder, worlds, "worlds of the recording", recording.content.path, _SELECT)
-    else:
-        _check_environments(builder, worlds, "worlds", "--worlds")
-    _check_world_memory(builder, worlds)
-    return builder.finalize(world_count=worlds, static_pairs=request.contact.static_pairs)
-
-
 def _check_world_memory(builder: ModelBuilder, worlds: int | None) -> None:
     size = (worlds or 1) * (WORLD_BYTES + POSE_BYTES * builder.body_count)
     check_size(size, f"a frame of {worlds} worlds", "--worlds", "run fewer worlds, or raise --memory-limit")
-
-
-def _several_scenes(request: SceneRequest, builders: Sequence[ModelBuilder]) -> Model:
-    if request.worlds not in (None, len(builders)):
-        what = f"--worlds {request.worlds} with {len(builders)} scenes"
-        raise InputError(what, fix="each scene is one world: remove --worlds")
-    for builder, path in zip(builders, request.scenes, strict=True):
-        _check_environments(builder, len(builders), "scenes", path)
-        _check_same_rules(builder, builders[0], path, request.scenes[0])
-    return _worlds_of(builders, request.contact.static_pairs)
 
 
 def _worlds_of(builders: Sequence[ModelBuilder], static_pairs: bool) -> Model:
@@ -602,13 +577,13 @@ def _worlds_of(builders: Sequence[ModelBuilder], static_pairs: bool) -> Model:
     return joined.finalize(static_pairs=static_pairs)
 
 
-def _check_same_rules(builder: ModelBuilder, first: ModelBuilder, path, first_path) -> None:
+def _check_same_rules(builder: ModelBuilder, first: ModelBuilder, path: str, first_path: str) -> None:
     """Raises InputError with both scenes where a rule that applies to all worlds of a run differs."""
     for name in ("gap_rule", "material_rule", "up_axis"):
         ours, theirs = getattr(builder, name), getattr(first, name)
         if ours != theirs:
-            what = f"{name} is '{ours}' here and '{theirs}' in {os.fspath(first_path)}"
-            raise InputError(what, os.fspath(path), "run scenes of different formats or axes one by one")
+            what = f"{name} is '{ours}' here and '{theirs}' in {first_path}"
+            raise InputError(what, path, "run scenes of different formats or axes one by one")
 
 
 def _check_environments(builder: ModelBuilder, worlds: int | None, what: str, where: str, remedy: str = "") -> None:
@@ -665,60 +640,53 @@ def _compiled_scene(request: SceneRequest, embedded: EmbeddedScenes, path: str) 
     return LoadedScene(model, name, scene_hash(imports, options), tuple(imports), warnings, world_import)
 
 
-def recorded_options(config: Mapping[str, object], kind: type[Options], where: str) -> Options:
-    """The scene's or recording's options of a run, from its contact set's configuration, without a motion layer.
+def recorded_options(contacts: ContactSet, kind: type[Options]) -> Options:
+    """The scene's or recording's options of a set's run, without a motion layer.
 
-    Raises InputError, with the file `where`, for a value of another type.
+    Raises InputError for a value of another type.
     """
     found: dict[str, Any] = {}
     for each in fields(kind):
-        value = config.get(each.name, each.default)
+        value = contacts.config.get(each.name, each.default)
         value = tuple(value) if isinstance(value, list) else value
         texts = value if isinstance(each.default, tuple) else (value,)
         fits = isinstance(texts, tuple) and all(isinstance(text, str) for text in texts)
         if isinstance(each.default, bool):
             fits = isinstance(value, bool)
         if not (fits or (each.default is None and (value is None or isinstance(value, float)))):
-            raise InputError(f"the option {each.name} is {value!r}", f"{where}: config", "make the contact set again")
+            what = f"the option {each.name} is {value!r}"
+            raise InputError(what, f"{contacts.path}: config", "make the contact set again")
         found[each.name] = "" if each.name == "motion_layer" else value
     return kind(**found)
 
 
 def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions) -> SceneImport:
     """Adds one scene file to a builder with the importer of its ending; returns the importer's result."""
+    path = os.fspath(path)
     ending = Path(path).suffix.lower()
-    if not os.path.isfile(path):
-        raise InputError(_no_file(path), os.fspath(path), "give a USD, MJCF or URDF file")
-    if os.path.getsize(path) == 0:
-        raise InputError("the file is empty", os.fspath(path), "give a USD, MJCF or URDF file")
-    if ending in USD_ENDINGS:
-        from collidecli.importers.usd.scene import add_usd
-
-        _refuse_option("--floating-base", options.floating_base, "URDF", path)
-        imported = add_usd(builder, path, options)
-        if options.ground:
-            builder.add_ground_plane(key=GROUND)
-        return _without_disabled_pairs(builder, imported, options) if options.disabled_pairs else imported
-    if ending in MUJOCO_ENDINGS:
-        _refuse_option("--ignore-missing", options.ignore_missing, "USD", path)
-        _refuse_option("--variants", options.variants, "USD", path)
-        _refuse_option("--environments", options.environments, "USD", path)
+    if not os.path.isfile(path) or os.path.getsize(path) == 0:
+        is_file = "the file is empty" if os.path.isfile(path) else "is not a regular file"
+        what = "is a folder, not a scene" if os.path.isdir(path) else is_file
+        what = what if os.path.exists(path) else "there is no such file"
+        raise InputError(what, path, "give a USD, MJCF or URDF file")
+    is_usd = ending in USD_ENDINGS
+    if not is_usd and ending not in MUJOCO_ENDINGS:
+        what = f"no scene format has the extension '{ending}'"
+        raise InputError(what, path, f"known extensions: {', '.join(USD_ENDINGS + MUJOCO_ENDINGS)}")
+    for name in ("floating_base",) if is_usd else ("ignore_missing", "variants", "environments"):
+        if getattr(options, name):
+            what = f"--{name.replace('_', '-')} is for {'URDF' if is_usd else 'USD'} scenes"
+            raise InputError(what, path, "remove it")
+    if not is_usd:
         from collidecli.importers.mujoco.scene import add_mjcf
 
         return add_mjcf(builder, path, options)
-    what = f"no scene format has the extension '{ending}'"
-    raise InputError(what, os.fspath(path), f"known extensions: {', '.join(USD_ENDINGS + MUJOCO_ENDINGS)}")
+    from collidecli.importers.usd.scene import add_usd
 
-
-def _no_file(path: str | os.PathLike[str]) -> str:
-    if os.path.isdir(path):
-        return "is a folder, not a scene"
-    return "is not a regular file" if os.path.exists(path) else "there is no such file"
-
-
-def _refuse_option(name: str, value: Sequence[str] | str | bool, formats: str, path: str | os.PathLike[str]) -> None:
-    if value:
-        raise InputError(f"{name} is for {formats} scenes", os.fspath(path), "remove it")
+    imported = add_usd(builder, path, options)
+    if options.ground:
+        builder.add_ground_plane(key=GROUND)
+    return _without_disabled_pairs(builder, imported, options) if options.disabled_pairs else imported
 
 
 def _without_disabled_pairs(builder: ModelBuilder, imported: UsdImport, options: SceneOptions) -> UsdImport:

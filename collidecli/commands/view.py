@@ -148,8 +148,8 @@ def _loaded(
         worlds if isinstance(worlds, int) and len(files) < 2 else None,
         bool(config.get("static_pairs", False)),
         motion_file or None,
-        scenes.recorded_options(config, SceneOptions, contacts.path),
-        scenes.recorded_options(config, RecordingOptions, contacts.path),
+        scenes.recorded_options(contacts, SceneOptions),
+        scenes.recorded_options(contacts, RecordingOptions),
     )
     model, where = scene.model, " ".join(files) or motion_file
     notes = []
@@ -170,7 +170,7 @@ def _loaded(
 def _motion(
     contacts: ContactSet, scene: LoadedScene, motion_file: str, allow_mismatch: bool
 ) -> tuple[Motion, list[str]]:
-    options = scenes.recorded_options(contacts.config, RecordingOptions, contacts.path)
+    options = scenes.recorded_options(contacts, RecordingOptions)
     may_ignore = scene.recording is not None and "ignore_particles" in scene.recording.OPTIONS
     ignored = may_ignore and (options.ignore_particles or not len(scene.model.particles))
     motion = scene.motion(replace(options, ignore_particles=ignored))
@@ -282,14 +282,10 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
             raise InputError("it has no frames", request.file)
         sources = find_sources(contacts, request.scene, request.trajectory, request.allow_mismatch, request.points_only)
         try:
-            picked, model, colours, notes = (
-                scenes.parse_frames(request.frames, contacts.frame_count),
-                None,
-                NO_COLOURS,
-                (),
-            )
+            picked = scenes.parse_frames(request.frames, contacts.frame_count)
+            model, colours, notes = None, NO_COLOURS, ()
             if sources.scene is not None:
-                options = scenes.recorded_options(contacts.config, SceneOptions, contacts.path)
+                options = scenes.recorded_options(contacts, SceneOptions)
                 model, colours, notes = with_visuals(sources.scene.model, sources.scene.imports, options)
             second = None
             if request.against:
