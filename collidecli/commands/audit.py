@@ -447,7 +447,20 @@ def write_mask(path: str, audit: Audit, force: bool) -> None:
     with AtomicOutput(path, force) as output:
         ending = os.path.splitext(path)[1].lower()
         if ending == ".csv":
-            _write_csv(output, audit)
+            words, (frame, world) = ("", *audit.shape_path), np.nonzero(audit.recorded)
+            columns = (
+                *cell_columns(None),
+                TableColumn("usable", np.dtype(bool)),
+                *(TableColumn(name, np.dtype(np.float32), "m") for name in ("depth", "self_depth", "ground_depth")),
+                *(TableColumn(name, np.dtype(np.int32), words=words) for name in ("shape0", "shape1")),
+            )
+            rows = {name: getattr(audit, name)[frame] for name in ("frame", "step", "time")} | {"world": world}
+            dense = [name for name in OF_CELLS if name not in ("recorded", "deepest")]
+            rows |= {name: getattr(audit, name)[frame, world] for name in dense}
+            rows["shape0"], rows["shape1"] = audit.deepest[frame, world].T + 1
+            with csv_table(output, columns) as append:
+                if len(frame):
+                    append(rows)
         elif ending == ".npz":
             arrays = [held(name, values) for name, values in _arrays(audit).items()]
             write_npz(output, (*arrays, texts("shape_path", audit.shape_path)))
@@ -465,20 +478,3 @@ OF_CELLS = ("usable", "recorded", "depth", "self_depth", "ground_depth", "deepes
 def _arrays(audit: Audit) -> dict[str, np.ndarray]:
     arrays = {name: getattr(audit, name) for name in OF_CELLS}
     return arrays | {"frame_index": audit.frame.astype(np.int64), "step": audit.step, "time": audit.time}
-
-
-def _write_csv(output: AtomicOutput, audit: Audit) -> None:
-    real, words = np.dtype(np.float32), ("", *audit.shape_path)
-    columns = (
-        *cell_columns(None),
-        TableColumn("usable", np.dtype(bool)),
-        *(TableColumn(name, real, "m") for name in ("depth", "self_depth", "ground_depth")),
-        *(TableColumn(name, np.dtype(np.int32), words=words) for name in ("shape0", "shape1")),
-    )
-    frame, world = np.nonzero(audit.recorded)
-    rows = {name: getattr(audit, name)[frame] for name in ("frame", "step", "time")} | {"world": world}
-    rows |= {name: getattr(audit, name)[frame, world] for name in OF_CELLS if name not in ("recorded", "deepest")}
-    rows["shape0"], rows["shape1"] = audit.deepest[frame, world].T + 1
-    with csv_table(output, columns) as append:
-        if len(frame):
-            append(rows)

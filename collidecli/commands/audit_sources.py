@@ -60,16 +60,7 @@ def deepest_point(model: Model, poses: np.ndarray, shape0: int, shape1: int) -> 
 
 def _depth(model: Model, row: int, vertex: np.ndarray, face: np.ndarray) -> float:
     """Greatest depth of triangles in the frame of a shape below its surface [m]."""
-    builder = ModelBuilder()
-    _add_alone(builder, model, row)
-    builder.add_cloth_mesh(vertices=vertex, indices=face, particle_radius=0.0)
-    contacts = collide(builder.finalize(), soft_gap=0.0, device="cpu")
-    return max(0.0, -float(contacts.groups["soft_contacts"].columns["distance"].min(initial=0.0)))
-
-
-def _add_alone(builder: ModelBuilder, model: Model, row: int) -> None:
-    """Adds a shape of a model as a static one whose frame is the world's."""
-    shapes = model.shapes
+    builder, shapes = ModelBuilder(), model.shapes
     kind = ShapeType(shapes.type[row])
     if kind == ShapeType.CONVEX_MESH:
         hull = model.hulls[shapes.hull[row]]
@@ -82,6 +73,9 @@ def _add_alone(builder: ModelBuilder, model: Model, row: int) -> None:
         builder.add_shape_heightfield(-1, field, xform=_back((0.0, 0.0, field.center)))
     else:
         builder.add_shape(-1, kind, shapes.size[row][: SIZE_COUNT[kind]].tolist())
+    builder.add_cloth_mesh(vertices=vertex, indices=face, particle_radius=0.0)
+    contacts = collide(builder.finalize(), soft_gap=0.0, device="cpu")
+    return max(0.0, -float(contacts.groups["soft_contacts"].columns["distance"].min(initial=0.0)))
 
 
 def _back(center: np.ndarray | tuple[float, float, float]) -> tuple[float, ...]:

@@ -138,23 +138,17 @@ def selected_items(model: Model, by: str, between: Sequence[str]) -> Items:
         first, second = (tuple(names.text[row] for row in side[at].tolist()) for side in (one, other))
         order = np.argsort(item, kind="stable")
         of_pair = item[order], order
+    elif by == "all":
+        first, second = (between[0],) if between else ("*",), (between[1],) if between else ("*",)
+        of_pair = np.zeros(len(pair), np.int64), np.arange(len(pair))
     else:
-        first, second, of_pair = _named_items(model, pair, by, between)
+        shapes, sides = model.shapes, np.tile(np.arange(len(pair)), 2)
+        owners = PairKeys.of_bodies(model.bodies.path, shapes.path, shapes.body, 1).by_name(shapes.template)
+        rows, item = np.unique(owners.number[pair], return_inverse=True)
+        every = np.unique(np.stack([item.reshape(-1, 2).T.reshape(-1), sides], axis=1), axis=0)
+        first, second = tuple(owners.paths[k] for k in rows.tolist()), ("",) * len(rows)
+        of_pair = every[:, 0], every[:, 1]
     return Items(pair, pair_lengths(model, pair, "margin"), np.stack(held, axis=1), first, second, of_pair, len(named))
-
-
-def _named_items(
-    model: Model, pair: np.ndarray, by: str, between: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[np.ndarray, np.ndarray]]:
-    shapes, number = model.shapes, np.arange(len(pair))
-    if by == "all":
-        one, other = between or ("*", "*")
-        return (one,), (other,), (np.zeros(len(pair), np.int64), number)
-    owners = PairKeys.of_bodies(model.bodies.path, shapes.path, shapes.body, 1).by_name(shapes.template)
-    keys, item = np.unique(owners.number[pair], return_inverse=True)
-    item = item.reshape(-1, 2)
-    every = np.unique(np.stack([item.T.reshape(-1), np.tile(number, 2)], axis=1), axis=0)
-    return tuple(owners.paths[k] for k in keys.tolist()), ("",) * len(keys), (every[:, 0], every[:, 1])
 
 
 def shape_poses(model: Model, body_poses: np.ndarray) -> np.ndarray:

@@ -95,7 +95,7 @@ class SweepCounts:
 class Tally:
     """Counts of contacts and touching contacts of pairs of shapes by name, and the deepest contact, block by block.
 
-    deepest: (distance, shape0, shape1, cell), or None without a contact of a finite distance.
+    deepest: (distance, (shape0, shape1), cell), or None without a contact of a finite distance.
     """
 
     def __init__(self, names: Names) -> None:
@@ -108,7 +108,7 @@ class Tally:
         self._held: list[ContactBlock] = []
         self._held_rows = 0
         self.contact_pair_cells = self.touching_pair_cells = 0
-        self.deepest: tuple[float, int, int, int] | None = None
+        self.deepest: tuple[float, tuple[int, int], int] | None = None
 
     def add(self, block: ContactBlock) -> None:
         """Adds the contacts of a block; consecutive small blocks are counted together, `count_held` counts the last."""
@@ -150,7 +150,7 @@ class Tally:
         distance = float(columns["distance"][row])
         if np.isfinite(distance) and (self.deepest is None or distance < self.deepest[0]):
             cell = block.first_cell + int(np.searchsorted(np.cumsum(block.cell_counts), row, side="right"))
-            self.deepest = (distance, int(columns["shape0"][row]), int(columns["shape1"][row]), cell)
+            self.deepest = distance, (int(columns["shape0"][row]), int(columns["shape1"][row])), cell
 
     def _keys(self, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
         one, other = self._names.pair(shape0, shape1)
@@ -201,16 +201,9 @@ class Tally:
             touching_pair_count=sum(of_pair > 0 for _, of_pair in pairs.values()),
             contact_pair_cells=self.contact_pair_cells,
             touching_pair_cells=self.touching_pair_cells,
-            deepest=self.deepest_contact(worlds, episodes),
+            deepest=None if self.deepest is None else _deepest(*self.deepest, self._names, worlds, episodes),
             top_pairs=[PairContacts(text[a], text[b], *counts) for (a, b), counts in islice(pairs.items(), TOP_PAIRS)],
         )
-
-    def deepest_contact(self, worlds: int, episodes: Episodes | None) -> DeepestContact | None:
-        """The deepest contact with the names of its shapes; None without a contact."""
-        if self.deepest is None:
-            return None
-        distance, shape0, shape1, cell = self.deepest
-        return _deepest(distance, (shape0, shape1), cell, self._names, worlds, episodes)
 
 
 def _deepest(

@@ -232,7 +232,11 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     if found.crowded:
         notes.append(f"{found.crowded} pairs have too many contacts in a cell to match by position: matched in order")
     by_hash = bool(a.content_sha256) and a.content_sha256 == b.content_sha256
-    if by_hash and (reasons or any(_differs(table) for table in (found, *compared.groups))):
+    tallied = [
+        (*table.counts.values(), *table.at_limit.values(), *(tally.differing for tally in table.fields))
+        for table in (found, *compared.groups)
+    ]
+    if by_hash and (reasons or any(map(any, tallied))):
         notes.append("the content hashes are equal: one of the files was changed after it was written (collide check)")
     return DiffResult(
         a=file_of(a),
@@ -282,10 +286,6 @@ def _groups(compared: Comparison, cells: _Cells) -> list[dict[str, Any]]:
         }
         for one in compared.groups
     ]
-
-
-def _differs(found: TableDifferences) -> bool:
-    return any((*found.counts.values(), *found.at_limit.values(), *(tally.differing for tally in found.fields)))
 
 
 def _row_counts(found: TableDifferences) -> dict[str, int]:

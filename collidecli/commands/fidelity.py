@@ -83,7 +83,12 @@ def measure_exact(problem: Problem, engines: Iterable[EngineRows], band: float) 
         bound = distance_bounds(problem.model, pair, none, poses[first : first + size, None])[:, 0]
         cell, row = np.nonzero(bound <= band)
         keys.append((cell + first) * count + row)
-    before, after = _neighbours(problem)
+    frame, world = problem.arrays["frame"], problem.arrays["world"].astype(np.int64)
+    worlds = problem.model.world_count
+    number = np.full((problem.frames + 2) * worlds, -1)
+    number[(frame + 1) * worlds + world] = np.arange(len(frame))
+    # The cell of the frame before and after in the same world; -1 for none.
+    before, after = number[frame * worlds + world], number[(frame + 2) * worlds + world]
     key = np.unique(np.concatenate(keys))
     beside = np.concatenate([_moved(key, each, count) for each in (before, after)])
     key = np.unique(np.concatenate([key, beside[beside >= 0]]))
@@ -93,15 +98,6 @@ def measure_exact(problem: Problem, engines: Iterable[EngineRows], band: float) 
     outside = [_outside(exact, point, found.distance < 0.0) for point in (found.point0, found.point1)]
     beside = {name: exact.index(_moved(key, each, count)) for name, each in (("before", before), ("after", after))}
     return replace(exact, outside=np.maximum(*outside), **beside)
-
-
-def _neighbours(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """int64[C] and int64[C]: the cell of the frame before and after in the same world; -1 for none."""
-    frame, world = problem.arrays["frame"], problem.arrays["world"].astype(np.int64)
-    worlds = problem.model.world_count
-    number = np.full((problem.frames + 2) * worlds, -1)
-    number[(frame + 1) * worlds + world] = np.arange(len(frame))
-    return number[frame * worlds + world], number[(frame + 2) * worlds + world]
 
 
 def _moved(key: np.ndarray, cell_of: np.ndarray, count: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from collidecli.commands.results import Progress, Result, check_hdf5_output
 from collidecli.errors import InputError
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import recorded_option
-from collidecli.scene.tables import CONTACT_ID, OF_STEPS, ContactBlock, GroupRows, consecutive_groups, groups_of_cells
+from collidecli.scene.tables import CONTACT_ID, OF_STEPS, ContactBlock, consecutive_groups, groups_of_cells
 from collidecli.scene.text_format import count
 from collidecli.storage.contact_sets import writer
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
@@ -98,16 +98,16 @@ def merged_timing(sets: Sequence[ContactSet]) -> dict[str, Any]:
     Raises InputError for a damaged group, or datasets that differ from those of `collide run`.
     """
     try:
-        return _merged_timing(sets)
+        with structure():
+            return _merged_timing([one.file.get("timing") for one in sets])
     except (TypeError, ValueError, LookupError, AttributeError, *DAMAGE) as error:
         files = ", ".join(one.path for one in sets)
         raise InputError(f"/timing is not as a run writes it: {error}", files, "make the contact sets again") from error
 
 
-@structure()
-def _merged_timing(sets: Sequence[ContactSet]) -> dict[str, Any]:
-    groups: list[Any] = [one.file["timing"] for one in sets if isinstance(one.file.get("timing"), h5py.Group)]
-    found: dict[str, Any] = {"merged_runs": len(sets)}
+def _merged_timing(held: Sequence[Any]) -> dict[str, Any]:
+    groups: list[Any] = [one for one in held if isinstance(one, h5py.Group)]
+    found: dict[str, Any] = {"merged_runs": len(held)}
     found |= _stages([group for group in groups if all(name in group for name in STAGES)])
     names = sorted({str(name) for group in groups for name in group.attrs} - {"false_positive_ratio", "merged_runs"})
     for name in names:
@@ -241,13 +241,6 @@ def demos_of(contacts: ContactSet) -> tuple[str, ...]:
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
-def check_same_worlds(one: ContactSet, other: ContactSet) -> None:
-    """Raises InputError for sets with different numbers of worlds."""
-    if one.world_count != other.world_count:
-        what = f"has {one.world_count} worlds, and {other.path} has {other.world_count}"
-        raise InputError(what, one.path, "give sets of the same worlds, or --worlds if these are other worlds")
-
-
 def merged_blocks(
     sets: Sequence[ContactSet], plan: MergePlan, names: tuple[str, ...], max_rows: int = BLOCK_ROWS
 ) -> Iterator[ContactBlock]:
@@ -299,20 +292,13 @@ def _joined(sets: Sequence[ContactSet], plan: MergePlan, first: int, last: int, 
     # The rows of a cell are of one set; the stable sort keeps their order.
     order = np.argsort(cell, kind="stable") if len(parts) > 1 else slice(None)
     columns = {name: np.concatenate([part[name] for part in parts])[order] for name in names}
-    merged_groups = _groups_in_order(groups, np.concatenate(numbers), counts.size)
+    number = np.concatenate(numbers)
+    merged_groups = groups_of_cells(consecutive_groups(groups), np.argsort(number))
+    for name, rows in merged_groups.items():
+        of_cells = np.zeros(counts.size, np.int64)
+        of_cells[np.sort(number)] = rows.cell_counts
+        merged_groups[name] = replace(rows, cell_counts=of_cells)
     return ContactBlock(first * plan.world_count, counts.reshape(-1), columns, merged_groups)
-
-
-def _groups_in_order(
-    parts: Sequence[dict[str, GroupRows]], numbers: np.ndarray, cell_count: int
-) -> dict[str, GroupRows]:
-    """The groups of the cells 0 to cell_count - 1 from parts, whose cells have `numbers`; other cells have no rows."""
-    found = groups_of_cells(consecutive_groups(parts), np.argsort(numbers))
-    for name, rows in found.items():
-        counts = np.zeros(cell_count, np.int64)
-        counts[np.sort(numbers)] = rows.cell_counts
-        found[name] = replace(rows, cell_counts=counts)
-    return found
 
 
 WORLD_TEMPLATE = "/model/world/template"
@@ -373,8 +359,9 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
         if not request.worlds:
             sets.sort(key=lambda one: one.step[0] if one.frame_count else 0)
         for one in sets[1:]:
-            if not request.worlds:
-                check_same_worlds(one, sets[0])
+            if not request.worlds and one.world_count != sets[0].world_count:
+                what = f"has {one.world_count} worlds, and {sets[0].path} has {sets[0].world_count}"
+                raise InputError(what, one.path, "give sets of the same worlds, or --worlds if these are other worlds")
             _check_alike(one, sets[0], request.worlds)
         plan = plan_worlds(sets) if request.worlds else plan_frames(sets)
         header = _header(sets, plan, request.worlds, _major(sets, request.format))
