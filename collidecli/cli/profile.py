@@ -11,7 +11,7 @@ import click
 
 from collidecli.cli import options
 from collidecli.cli.options import Verb, WholeNumber, option, repeated, request_of, scenes_and_recording, streams_of
-from collidecli.commands.results import check_ending, check_hdf5_output, check_output, check_trace
+from collidecli.commands.results import HDF5_ENDINGS, TRACE, check_output
 from collidecli.errors import InputError
 from collidecli.scene.options import SPEED
 
@@ -61,11 +61,10 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     json_output = values["json_out"] or str(Path(output).with_suffix(".json"))
     if Path(output) == Path(json_output):
         raise InputError("the HDF5 and the JSON file have one path", output, "choose two with -o and --json-out")
-    check_hdf5_output(output, "a profile", values["force"], inputs)
-    check_output(json_output, values["force"], inputs)
-    check_ending(json_output, (".json",), "a profile as JSON")
+    check_output(output, values["force"], inputs, HDF5_ENDINGS, "a profile")
+    check_output(json_output, values["force"], inputs, (".json",), "a profile as JSON")
     if values["trace"]:
-        check_trace(values["trace"], values["force"], inputs)
+        check_output(values["trace"], values["force"], inputs, *TRACE)
     # All outputs are checked before the imports, which take longer.
     from collidecli.commands.profile import ProfileRequest, profile
     from collidecli.report.runs import profile_table

@@ -40,13 +40,13 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
 
     Equal scenes and options give equal motions.
     """
-    from collidecli.commands.results import check_hdf5_output
+    from collidecli.commands.results import HDF5_ENDINGS, check_output
     from collidecli.commands.trajectories import record
     from collidecli.report.results import record_table
 
     streams = streams_of(ctx)
     output = output or f"{Path(scene).stem}.motion.h5"
-    check_hdf5_output(output, "a trajectory", values["force"], (scene,))
+    check_output(output, values["force"], (scene,), HDF5_ENDINGS, "a trajectory")
     with streams.progress("recording", "compiling the scene") as progress:
         each = None if progress is None else lambda done: progress(done, frames)
         values |= {name: values[name] or () for name in ("asset_map", "package_path")}

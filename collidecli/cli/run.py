@@ -97,9 +97,9 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         output = os.path.join(folder, options.default_output((trajectory,) if trajectory else scenes, None, ENDING))
     with output_folders([output] if folder else ()):
         sources, force = (*scenes, trajectory), values["force"]
-        results.check_hdf5_output(output, "a contact set", force, sources)  # before slow imports
+        results.check_output(output, force, sources, results.HDF5_ENDINGS, "a contact set")  # before slow imports
         if values["trace"]:
-            results.check_trace(values["trace"], force, sources)
+            results.check_output(values["trace"], force, sources, *results.TRACE)
         with streams.progress("colliding", "loading", kernels=not values["engine"]) as progress:
             result = _run(values, {"scenes": scenes, "output": output, "trajectory": trajectory}, progress)
     streams.result(result, _table)

@@ -19,7 +19,7 @@ from collidecli.analysis.touches import Names
 from collidecli.commands.clearance import selected_items, shape_poses
 from collidecli.commands.collision import contact_writer
 from collidecli.commands.contact_totals import ContactCounts, Tally
-from collidecli.commands.results import HDF5_ENDINGS, Progress, check_ending, check_hdf5_output, check_output
+from collidecli.commands.results import HDF5_ENDINGS, Progress, check_output
 from collidecli.commands.scenes import EngineRequest, EnginesRequest, LoadedScene, MotionResult, scene_in_motion
 from collidecli.engine.distances import PairDistanceRows, PairDistances
 from collidecli.engine.pipeline import find_device
@@ -177,8 +177,7 @@ class PackResult(ProblemResult):
 
 def pack(request: EngineRequest, output: str, force: bool = False, progress: Progress = None) -> PackResult:
     """Writes the problem of a scene in motion. Raises InputError as `load_problem`, OutputError."""
-    check_output(output, force, (*request.scenes, request.trajectory))
-    check_ending(output, (".npz",), "a problem")
+    check_output(output, force, (*request.scenes, request.trajectory), (".npz",), "a problem")
     problem = load_problem(request, progress)
     write_problem(problem, output, force)
     return PackResult(**about(problem), output=output, bytes=os.path.getsize(output))
@@ -429,7 +428,7 @@ def import_contacts(request: ImportRequest, progress: Progress = None) -> Import
     """
     start = time.perf_counter()
     inputs = (*request.scenes, request.trajectory, request.source if request.layout else None)
-    check_hdf5_output(request.output, "a contact set", request.force, inputs)
+    check_output(request.output, request.force, inputs, HDF5_ENDINGS, "a contact set")
     if not request.layout:
         engines.adapter_of(request.source, "--engine")
     elif not os.path.isfile(request.source):

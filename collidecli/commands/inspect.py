@@ -248,11 +248,8 @@ def _excluded_pairs(model: Model, templates: int) -> dict[str, int]:
 
 
 def _motion(scene: LoadedScene) -> dict[str, Any]:
-    motion = scene.motion()
-    try:
+    with closing(scene.motion()) as motion:
         return {"frames": len(motion.time), "start": float(motion.time[0]), "end": float(motion.time[-1])}
-    finally:
-        motion.close()
 
 
 def _geometry(model: Model, row: int) -> dict[str, Any]:
@@ -527,28 +524,26 @@ def _group_summary(table: ContactTable) -> dict[str, Any]:
 def contact_set_source(contacts: ContactSet) -> dict[str, Any]:
     """The fields of `ContactSetSource` by name."""
     episodes, time = contacts.episodes, contacts.time
-    whole = float(time[-1] - time[0]) if contacts.frame_count else 0.0
+    ends = (float(time[0]), float(time[-1])) if contacts.frame_count else (None, None)
     types, counts = np.unique(np.array(contacts.shapes.type, str), return_counts=True)
     return {
         "file": contacts.path,
         "version": f"{contacts.version[0]}.{contacts.version[1]}",
-        "creator": contacts.creator,
-        "scene": contacts.scene,
-        "scene_sha256": contacts.scene_sha256,
-        "trajectory_sha256": contacts.trajectory_sha256,
-        "content_sha256": contacts.content_sha256,
-        "config": contacts.config,
+        **{name: getattr(contacts, name) for name in SET_ATTRIBUTES},
         "shapes": len(contacts.shapes),
         "shape_types": {str(kind): int(count) for kind, count in zip(types, counts, strict=True)},
         "bodies": len(contacts.body_path),
         "worlds": contacts.world_count,
         "frames": contacts.frame_count,
-        "start": float(contacts.time[0]) if contacts.frame_count else None,
-        "end": float(contacts.time[-1]) if contacts.frame_count else None,
+        "start": ends[0],
+        "end": ends[1],
         "episodes": [] if episodes is None else episodes.listed(time),
         "engine": None if contacts.engine is None else contacts.engine.attributes,
-        "duration": whole if episodes is None else float(episodes.seconds(time).sum()),
+        "duration": (ends[1] or 0.0) - (ends[0] or 0.0) if episodes is None else float(episodes.seconds(time).sum()),
     }
+
+
+SET_ATTRIBUTES = ("creator", "scene", "scene_sha256", "trajectory_sha256", "content_sha256", "config")
 
 
 def _shape_table(contacts: ContactSet) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import h5py
 import numpy as np
 
-from collidecli.commands.results import Progress, Result, check_hdf5_output
+from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_output
 from collidecli.errors import InputError
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import recorded_option
@@ -349,7 +349,7 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
     """
     if len(request.contacts) < 2:
         raise InputError("there is only one contact set", "the command line", "give two contact sets or more")
-    check_hdf5_output(request.output, "a contact set", request.force, request.contacts)
+    check_output(request.output, request.force, request.contacts, HDF5_ENDINGS, "a contact set")
     with ExitStack() as stack:
         sets = []
         for path in request.contacts:

@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from hashlib import sha256
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -270,14 +270,9 @@ COLLIDE_OPTIONS = {
 """The options of `collide`: those of a run, without that of a model, and those of Newton without effect."""
 
 
-def _with_options(function: Callable[..., Contacts], options: Iterable[Parameter]) -> Signature:
-    """The signature of a function with its keyword arguments by name, for `help` and editors."""
-    own = signature(function)
-    named = [entry for entry in own.parameters.values() if entry.kind is not Parameter.VAR_KEYWORD]
-    return own.replace(parameters=[*named, *options])
-
-
-vars(collide)["__signature__"] = _with_options(collide, COLLIDE_OPTIONS.values())
+_NAMED = [each for each in signature(collide).parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+# With the keyword arguments by name, for `help` and editors.
+vars(collide)["__signature__"] = signature(collide).replace(parameters=[*_NAMED, *COLLIDE_OPTIONS.values()])
 
 
 def contacts_in_memory(

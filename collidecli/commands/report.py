@@ -22,7 +22,7 @@ from collidecli.commands.results import Progress, Result
 from collidecli.errors import InputError
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items, rows_of
 from collidecli.scene.options import CLEARANCE_THINGS
-from collidecli.scene.tables import SWEEP, ContactBlock
+from collidecli.scene.tables import SWEEP
 from collidecli.storage.contact_sets.check import check_body_rows, check_has_contacts
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
@@ -78,9 +78,8 @@ def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:
     chosen = sums.largest(MAX_GROUP_PAIRS)
     series = summary.SurfaceSeries(chosen, shapes, rows.frame_count)
     for block in rows.blocks(GROUP_COLUMNS) if len(chosen) else ():
-        cell = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
         pair = names.pair(block.columns["shape0"], block.columns["shape1"])
-        series.add(cell // rows.world_count, *pair, block.columns["area"], block.columns["force"])
+        series.add(block.cell // rows.world_count, *pair, block.columns["area"], block.columns["force"])
     area, force, pressure = series.binned(start)
     listed = [
         {
@@ -269,51 +268,43 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     difference = _difference(request) if request.against else None
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
         check_has_contacts(contacts)
-        selected = _selected(contacts, request)
-        passes = Passes(selected, progress, 4 if request.subsets else 2)
-        sums = _first_pass(passes)
+        passes = Passes(_selected(contacts, request), progress, 4 if request.subsets else 2)
+        selected, sums, demonstrations = passes.selected, _first_pass(passes), _demonstrations(contacts)
         pairs = sums.pairs
-        source: dict[str, Any] = {**contact_set_source(contacts), "worlds": selected.world_count}
-        series = _series(contacts, sums.frames)
-        over_time = _pairs(passes, pairs)
-        deepest = closest_cell(selected, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None
-        worst, groups = _worst(selected, pairs), group_series(selected)
-        demonstrations = _demonstrations(contacts)
-        early_ends = _early_ends(selected)
-        between_frames = _between_frames(contacts, request)
-        parts = None
-        if request.subsets:
-            parts = subsets(passes, pairs, sums.world_least, demonstrations)
+        found: dict[str, Any] = {
+            **contact_set_source(contacts),
+            "worlds": selected.world_count,
+            "demonstrations": demonstrations,
+            "series": _series(contacts, sums.frames),
+            "pairs": _pairs(passes, pairs),
+            "deepest": closest_cell(selected, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None,
+            "worst": _worst(selected, pairs),
+            "groups": group_series(selected),
+            "between_frames": _between_frames(contacts, request),
+            "subsets": subsets(passes, pairs, sums.world_least, demonstrations) if request.subsets else None,
+        }
+        found["notes"] = [*_notes(found["series"], found["pairs"]), *_early_ends(selected)]
     timing, warnings = _timing(request.file)
     if inexact := timing.get("inexact_pair_count", 0):
         warnings.insert(0, f"{inexact} depths are upper bounds: the search for them hit its limit")
     if missed := timing.get("missed_surface_count", 0):
         warnings.insert(0, f"{missed} hydroelastic overlaps have no surface: it was thinner than the finest voxels")
-    if profile is not None and profile["scene_sha256"] != source["scene_sha256"]:
+    if profile is not None and profile["scene_sha256"] != found["scene_sha256"]:
         warnings.insert(0, f"{request.profile} profiles another scene than this one")
     for name, held in shown.items():
-        warnings += [] if held is None else other_motion(getattr(request, name), held, source)
+        warnings += [] if held is None else other_motion(getattr(request, name), held, found)
     return ReportResult(
-        **source,
+        **found,
         selection=_selection(request),
-        demonstrations=demonstrations,
         contacts=int(pairs.contacts.sum()),
         contact_pair_cells=int(pairs.touches.sum()),
         penetrating=int(sums.frames.penetrating.sum()),
-        deepest=deepest,
-        series=series,
-        pairs=over_time,
         depths=_depths(sums.depths),
-        worst=worst,
-        groups=groups,
-        subsets=parts,
         timing=timing,
         profile=profile,
         profile_file=request.profile,
         difference=difference,
-        notes=[*_notes(series, over_time), *early_ends],
         warnings=warnings,
-        between_frames=between_frames,
         **shown,
     )
 
@@ -388,23 +379,17 @@ def _first_pass(passes: Passes) -> _Sums:
     sums = _Sums(frames, summary.DepthHistogram(), summary.PairTotals.none(), np.full(selected.world_count, np.inf))
     names = shape_names(contacts)
     for block in passes.blocks():
-        _check_distances(selected, block)
+        finite = np.isfinite(block.columns["distance"])
+        if not finite.all():
+            frame, world = divmod(int(block.cell[np.argmin(finite)]), selected.world_count)
+            where = f"{contacts.path}: /rigid_contacts/distance, frame {frame}, world {selected.worlds[world]}"
+            raise InputError("is not a finite number", where, "make the contact set again")
         sums.frames.add(block)
         sums.depths.add(block.columns["distance"])
         touches = summary.touches_of(block).named(names)
         sums.pairs = sums.pairs.joined(summary.PairTotals.of(touches, len(contacts.shapes)))
         np.minimum.at(sums.world_least, touches.cell % selected.world_count, touches.distance)
     return sums
-
-
-def _check_distances(selected: SelectedContacts, block: ContactBlock) -> None:
-    finite = np.isfinite(block.columns["distance"])
-    if not finite.all():
-        cell = block.first_cell + int(np.searchsorted(np.cumsum(block.cell_counts), np.argmin(finite), side="right"))
-        frame, world = divmod(cell, selected.world_count)
-        path = selected.contacts.path
-        where = f"{path}: /rigid_contacts/distance, frame {frame}, world {selected.worlds[world]}"
-        raise InputError("is not a finite number", where, "make the contact set again")
 
 
 def _series(contacts: ContactSet, frames: summary.FrameSums) -> dict[str, Any]:
@@ -472,13 +457,12 @@ def _worst(selected: SelectedContacts, pairs: summary.PairTotals) -> list[dict[s
 def _early_ends(selected: SelectedContacts) -> list[str]:
     """A note if demonstrations end before the last frame: sums over the worlds of a frame are of fewer of them."""
     episodes, frames = selected.contacts.episodes, selected.contacts.frame_count
-    held = None if episodes is None else episodes.of_worlds(selected.worlds)
-    early = 0 if held is None else int((held.end_frame < frames).sum())
-    if held is None or not early:
+    if episodes is None:
         return []
-    return [
-        f"{early} of {len(held)} demonstrations end before frame {frames - 1}; they have no contacts after their end"
-    ]
+    held = episodes.of_worlds(selected.worlds)
+    early = int((held.end_frame < frames).sum())
+    what = f"{early} of {len(held)} demonstrations end before frame {frames - 1}"
+    return [f"{what}; they have no contacts after their end"] if early else []
 
 
 def _notes(series: dict[str, Any], pairs: dict[str, Any]) -> list[str]:

@@ -68,9 +68,8 @@ def worlds_and_shapes_with_rows(selected: SelectedContacts) -> tuple[np.ndarray,
 def _group_blocks(rows: SelectedContacts) -> Iterator[tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]]:
     has_force = rows.group.name == "hydro_patches"
     for block in rows.blocks((*rows.shape_columns, *((FORCE,) if has_force else ()))):
-        cell = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
-        frame, world = np.divmod(cell, rows.world_count)
-        force = np.zeros(len(cell))
+        frame, world = np.divmod(block.cell, rows.world_count)
+        force = np.zeros(len(frame))
         if has_force:
             if not np.isfinite(block.columns[FORCE]).all():
                 where = f"{rows.contacts.path}: /hydro_patches/force"
@@ -160,18 +159,20 @@ def subsets(passes: Passes, pairs: PairTotals, world_least: np.ndarray, demonstr
         kind, mine = owners.kinds[owner], owner_of == owner
         row = contacts.shapes.body[mine].max() if kind == "body" else np.argmax(mine)
         found.append(empty(kind, owners.paths[owner], int(row), -1, mine))
-    _sum(passes, found, bins.of)
+    shape_count, names = len(contacts.shapes), shape_names(contacts)
+    for touches in map(touches_of, passes.blocks() if found else ()):
+        for one in found:
+            mine = one.rows(touches, selected.world_count).named(names)
+            at = bins.of[mine.cell // selected.world_count]
+            np.add.at(one.contacts, at, mine.contact_count)
+            np.minimum.at(one.least, at, mine.distance)
+            one.pairs = one.pairs.joined(PairTotals.of(mine, shape_count))
+    listed = _listed(passes, found, bins.of)
+    groups = group_sums(selected, [(one.world, one.shapes) for one in found], bins.of)
     return {
         **bins.axis(contacts.time),
         "left_out": {"worlds": more_worlds, "bodies": more_bodies},
-        "listed": [
-            {**one, "groups": groups}
-            for one, groups in zip(
-                _listed(passes, found, bins.of),
-                group_sums(selected, [(one.world, one.shapes) for one in found], bins.of),
-                strict=True,
-            )
-        ],
+        "listed": [{**one, "groups": held} for one, held in zip(listed, groups, strict=True)],
     }
 
 
@@ -203,18 +204,6 @@ def _deepest(least: np.ndarray, most: int) -> tuple[list[int], int]:
 def _present(least: np.ndarray, has_rows: np.ndarray) -> np.ndarray:
     """Least distances; those without contacts that have rows of groups come after all others."""
     return np.where(np.isinf(least) & has_rows, np.finfo(np.float64).max, least)
-
-
-def _sum(passes: Passes, found: list[_Subset], bin_of: np.ndarray) -> None:
-    selected = passes.selected
-    shape_count, names = len(selected.contacts.shapes), shape_names(selected.contacts)
-    for touches in map(touches_of, passes.blocks() if found else ()):
-        for one in found:
-            mine = one.rows(touches, selected.world_count).named(names)
-            at = bin_of[mine.cell // selected.world_count]
-            np.add.at(one.contacts, at, mine.contact_count)
-            np.minimum.at(one.least, at, mine.distance)
-            one.pairs = one.pairs.joined(PairTotals.of(mine, shape_count))
 
 
 def _listed(passes: Passes, found: list[_Subset], bin_of: np.ndarray) -> list[dict[str, Any]]:

@@ -142,28 +142,29 @@ def write_output(path: str | os.PathLike[str], content: bytes, force: bool) -> N
         output.commit()
 
 
-def check_hdf5_output(
-    path: str | os.PathLike[str], what: str, force: bool, inputs: Iterable[str | os.PathLike[str] | None]
+def check_output(
+    path: str | os.PathLike[str],
+    force: bool,
+    inputs: Iterable[str | os.PathLike[str] | None],
+    endings: tuple[str, ...] = (),
+    what: str = "",
 ) -> None:
-    """Raises the errors of `check_output` and `check_ending` for an HDF5 file `what`, such as "a contact set"."""
-    check_output(path, force, inputs)
-    check_ending(path, HDF5_ENDINGS, what)
+    """Raises OutputError if `path` cannot be written, exists without `force`, is one of the inputs, or is "-".
 
-
-def check_trace(path: str | os.PathLike[str], force: bool, inputs: Iterable[str | os.PathLike[str] | None]) -> None:
-    """Raises the errors of `check_output` and `check_ending` for the file of --trace."""
-    check_output(path, force, inputs)
-    check_ending(path, (".json",), "a trace")
-
-
-def check_output(path: str | os.PathLike[str], force: bool, inputs: Iterable[str | os.PathLike[str] | None]) -> None:
-    """Raises OutputError if `path` cannot be written, exists without `force`, is one of the inputs, or is "-"."""
+    endings, what: raises the error of `check_ending` too, for a file `what`, such as "a contact set".
+    """
     if os.fspath(path) == "-":
         raise OutputError("outputs are not written to standard output", "-", "give a path; ./- is a file of that name")
     for source in inputs:
         if source is not None and os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
             raise OutputError("the output is also an input", os.fspath(path), "choose another path")
     AtomicOutput(path, force).discard()
+    if endings:
+        check_ending(path, endings, what)
+
+
+TRACE = (".json",), "a trace"
+"""Extension of the file of --trace, and what it is, as of `check_output`."""
 
 
 # Input files named by paths, patterns and folders, and the names of the outputs of several inputs.
@@ -236,7 +237,10 @@ def _files_of(word: str, endings: Sequence[str], where: str, folder: str) -> lis
     path = os.path.join(folder, word)
     if is_pattern(word, folder):
         matches = glob.glob(word, root_dir=folder or None, recursive=True)
-        fixed = os.path.join(folder, _fixed_part(word))
+        fixed = os.path.dirname(word)  # the folder before the first element with one of *, ? and [
+        while glob.has_magic(fixed):
+            fixed = os.path.dirname(fixed)
+        fixed = os.path.join(folder, fixed)
         files = [os.path.join(folder, match) for match in matches]
         files = [InputFile(file, _below(file, fixed)) for file in files if os.path.isfile(file) or bag_format(file)]
         if not files:
@@ -259,14 +263,6 @@ def _files_of(word: str, endings: Sequence[str], where: str, folder: str) -> lis
         relative = f"paths are relative to {folder}" if folder else ""
         raise InputError(f"'{word}': there is no such file", where, relative)
     return [InputFile(path, os.path.basename(path))]
-
-
-def _fixed_part(pattern: str) -> str:
-    """The folder of a pattern before its first element with one of *, ? and [."""
-    fixed = os.path.dirname(pattern)
-    while glob.has_magic(fixed):
-        fixed = os.path.dirname(fixed)
-    return fixed
 
 
 def _below(path: str, folder: str) -> str:

@@ -21,7 +21,7 @@ from collidecli.analysis.contact_motion import FramePoses, body_poses, is_differ
 from collidecli.analysis.touches import Names
 from collidecli.commands.collision import Collision, contact_writer, prepare_collision
 from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
-from collidecli.commands.results import Progress, Result, check_hdf5_output, check_trace
+from collidecli.commands.results import HDF5_ENDINGS, TRACE, Progress, Result, check_output
 from collidecli.commands.scenes import EngineRequest, LoadedScene, SceneCache, frames_text, scene_in_motion
 from collidecli.commands.timing import (
     Span,
@@ -250,9 +250,9 @@ def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None
     request.contact.checked()
     check_column_names(request.columns)
     check_no_columns(request.columns, request.contact)
-    check_hdf5_output(request.output, "a contact set", request.force, (*request.scenes, request.trajectory))
+    check_output(request.output, request.force, (*request.scenes, request.trajectory), HDF5_ENDINGS, "a contact set")
     if request.trace:
-        check_trace(request.trace, request.force, (*request.scenes, request.trajectory))
+        check_output(request.trace, request.force, (*request.scenes, request.trajectory), *TRACE)
     with timing.stage("load"):
         device = find_device(request.engine.device)
         load_ahead(device)

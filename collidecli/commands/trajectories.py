@@ -12,7 +12,7 @@ from typing import ClassVar
 import mujoco
 import numpy as np
 
-from collidecli.commands.results import Progress, Result, check_hdf5_output
+from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_output
 from collidecli.commands.scenes import USD_ENDINGS, LoadedScene, SceneRequest, scene_in_motion
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf
@@ -169,9 +169,9 @@ def record(
     if Path(output).exists() and Path(output).samefile(path):
         raise OutputError("the output is the scene itself", os.fspath(output), "choose another path")
     with collected_messages() as step_messages:
-        simulation = _Simulation(
-            mj_model, path, worlds, control_of(control, mj_model, frames, worlds, seed), seed, keyframe, noise
-        )
+        controls = control_of(control, mj_model, frames, worlds, seed)
+        data = _initial_states(mj_model, path, worlds, seed, keyframe, noise)
+        simulation = _Simulation(mj_model, path, controls, data)
         recorder = _Recorder(simulation, joint, frames)
         with recorder.writer(output, float_type, compression, force) as writer:
             for frame in range(frames):
@@ -198,27 +198,24 @@ def _check_arguments(path: str, frames: int, every: int, worlds: int, seed: int,
         raise InputError(what, path, "give an MJCF or URDF scene")
 
 
+def _initial_states(
+    mj_model: mujoco.MjModel, path: str, worlds: int, seed: int, keyframe: str | int | None, noise: float
+) -> list[mujoco.MjData]:
+    data = [mujoco.MjData(mj_model) for _ in range(worlds)]
+    key = None if keyframe is None else _keyframe(mj_model, keyframe, path)
+    for world, each in enumerate(data):
+        if key is not None:
+            mujoco.mj_resetDataKeyframe(mj_model, each, key)
+        # A separate random stream: noise does not change the random control of a seed.
+        amount = np.random.default_rng([seed + world, 1]).uniform(-noise, noise, mj_model.nv)
+        if noise > 0.0:
+            mujoco.mj_integratePos(mj_model, each.qpos, amount, 1.0)
+    return data
+
+
 class _Simulation:
-    def __init__(
-        self,
-        mj_model: mujoco.MjModel,
-        path: str,
-        worlds: int,
-        control: Control,
-        seed: int,
-        keyframe: str | int | None,
-        noise: float,
-    ) -> None:
-        self.mj_model, self.path, self._control = mj_model, path, control
-        self.data = [mujoco.MjData(mj_model) for _ in range(worlds)]
-        key = None if keyframe is None else _keyframe(mj_model, keyframe, path)
-        for world, data in enumerate(self.data):
-            if key is not None:
-                mujoco.mj_resetDataKeyframe(mj_model, data, key)
-            # A separate random stream: noise does not change the random control of a seed.
-            amount = np.random.default_rng([seed + world, 1]).uniform(-noise, noise, mj_model.nv)
-            if noise > 0.0:
-                mujoco.mj_integratePos(mj_model, data.qpos, amount, 1.0)
+    def __init__(self, mj_model: mujoco.MjModel, path: str, control: Control, data: list[mujoco.MjData]) -> None:
+        self.mj_model, self.path, self._control, self.data = mj_model, path, control, data
 
     def advance(self, frame: int, every: int) -> None:
         """Steps every world from `frame` to the next frame."""
@@ -340,7 +337,7 @@ def convert(
     """
     source = request.trajectory
     assert source is not None
-    check_hdf5_output(output, "a trajectory", force, (*request.scenes, source))
+    check_output(output, force, (*request.scenes, source), HDF5_ENDINGS, "a trajectory")
     scene, motion = scene_in_motion(request)
     assert scene.recording is not None
     kind = scene.recording.NAME

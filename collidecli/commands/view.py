@@ -296,7 +296,21 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
             frames = ViewFrames(contacts, picked, model, colours, sources.motion, sources.frame_of, second, name)
             touches = touches_of([contacts, *([second] if second else [])], request.frames, progress)
             touches.deepest = max(touches.deepest, frames.depth_of_groups)
-            result = _result(request, contacts, sources, frames, touches, notes)
+            notes = [*sources.notes, *notes]
+            if frames.model is not None and (coarse := coarse_heightfields(frames.model)):
+                notes.append(f"{coarse} of its heightfields are drawn with fewer rows and columns than they have")
+            result = ViewResult(
+                file=request.file,
+                scene=list(sources.scene_files) if sources.scene else None,
+                trajectory=sources.motion_file or None,
+                shapes=frames.shape_count,
+                frames=len(frames),
+                worlds=contacts.world_count,
+                contacts=contacts.contact_count,
+                group_rows=contacts.group_rows,
+                touching_pairs=len({pair.shapes for pair in touches}),
+                notes=notes,
+            )
             yield View(frames, touches, Path(request.file).name, contacts.up_axis, result)
         finally:
             sources.close()
@@ -323,31 +337,6 @@ def touches_of(sets: Sequence[ContactSet], frames: str = "", progress: Progress 
     for other in lists[1:]:
         lists[0].add_missing(other)
     return lists[0]
-
-
-def _result(
-    request: ViewRequest,
-    contacts: ContactSet,
-    sources: Sources,
-    frames: ViewFrames,
-    touches: TouchList,
-    more: Sequence[str],
-) -> ViewResult:
-    notes = [*sources.notes, *more]
-    if frames.model is not None and (coarse := coarse_heightfields(frames.model)):
-        notes.append(f"{coarse} of its heightfields are drawn with fewer rows and columns than they have")
-    return ViewResult(
-        file=request.file,
-        scene=list(sources.scene_files) if sources.scene else None,
-        trajectory=sources.motion_file or None,
-        shapes=frames.shape_count,
-        frames=len(frames),
-        worlds=contacts.world_count,
-        contacts=contacts.contact_count,
-        group_rows=contacts.group_rows,
-        touching_pairs=len({pair.shapes for pair in touches}),
-        notes=notes,
-    )
 
 
 def write_view(view: View, request: ViewRequest, progress: Progress = None) -> ViewResult:
