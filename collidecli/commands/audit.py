@@ -56,6 +56,8 @@ def measure_overlaps(source: AuditSource, pairs: list[dict[str, Any]], volume: b
             one["deepest_point"], one["deepest_point_error"] = deepest_point(model, poses, shape0, shape1)
 
 
+Baseline = dict[str, Any] | None
+"""The result of an earlier audit, as JSON."""
 DEPTH, SELF, GROUND, START, TUNNEL = "depth", "self", "ground", "start", "tunnel"
 CHECKS = (DEPTH, SELF, GROUND, START)
 """Names of the checks: of all other pairs, of two bodies of one robot, of pairs with the ground, of first frames. The
@@ -198,7 +200,7 @@ def _source(request: AuditRequest) -> Iterator[AuditSource]:
         yield audit_sources.audited_contact_set(contacts, request.frames, names)
 
 
-def _audited(source: AuditSource, baseline: dict[str, Any] | None, request: AuditRequest, progress: Progress) -> Audit:
+def _audited(source: AuditSource, baseline: Baseline, request: AuditRequest, progress: Progress) -> Audit:
     limits = request.limits
     of_pairs = PairLimits(limits, source.shapes, source.name)
     shape = len(source.frames), source.world_count
@@ -273,11 +275,7 @@ def _recorded(source: AuditSource) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _pairs(
-    source: AuditSource,
-    request: AuditRequest,
-    of_pairs: PairLimits,
-    found: MotionDepths,
-    baseline: dict[str, Any] | None,
+    source: AuditSource, request: AuditRequest, of_pairs: PairLimits, found: MotionDepths, baseline: Baseline
 ) -> list[dict[str, Any]]:
     """Check and limit of a pair of names are those of its deepest pair of shapes."""
     pairs, names, count = found.pairs, source.shapes.names, len(source.shapes.path)
@@ -325,7 +323,7 @@ def _tunnels(source: AuditSource, of_pairs: PairLimits, usable: np.ndarray) -> l
     return audit_sources.tunnel_steps(found, source.shapes.names, source.frames, source.world_count, allowed)
 
 
-def _check_tunnels(tunnels: list[dict[str, Any]], baseline: dict[str, Any] | None) -> dict[str, Any]:
+def _check_tunnels(tunnels: list[dict[str, Any]], baseline: Baseline) -> dict[str, Any]:
     """The check of tunnelling: every pair that is not allowed; with a baseline those with more steps than there."""
     before = {} if baseline is None else _steps_by_name(baseline)
     for one in tunnels:

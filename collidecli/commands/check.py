@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import ClassVar
 
-from collidecli.commands.results import Result
+from collidecli.commands.results import PathLike, Result
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import HDF5, storage_of
 from collidecli.importers.recordings.recording import kind_of
@@ -43,7 +43,7 @@ class CheckResult(Result):
     notes: list[Finding] | None = None
 
 
-def check(path: str | os.PathLike[str]) -> CheckResult:
+def check(path: PathLike) -> CheckResult:
     """Checks a contact set or a trajectory.
 
     Raises InputError for a file that cannot be opened, or is neither a contact set nor a trajectory.
@@ -52,7 +52,7 @@ def check(path: str | os.PathLike[str]) -> CheckResult:
         return _check(path)
 
 
-def _check(path: str | os.PathLike[str]) -> CheckResult:
+def _check(path: PathLike) -> CheckResult:
     storage = storage_of(os.fspath(path))
     kind = file_format(path) if storage == HDF5 else ""
     checks = dict(zip(CHECKED, (check_file, check_trajectory), strict=True))
@@ -72,14 +72,14 @@ def _check(path: str | os.PathLike[str]) -> CheckResult:
     return CheckResult(os.fspath(path), kind, not found, found, notes or None)
 
 
-def refuse_profile(kind: str, path: str | os.PathLike[str]) -> None:
+def refuse_profile(kind: str, path: PathLike) -> None:
     """Raises InputError if `kind`, the format of a file, is that of the figures of `collide profile`."""
     if kind == PROFILE_FORMAT:
         fix = "collide report OUT.h5 --profile FILE draws them; the .json beside the file has the same figures as text"
         raise InputError("this file has the times of collide profile, not contacts or a motion", os.fspath(path), fix)
 
 
-def file_format(path: str | os.PathLike[str]) -> str:
+def file_format(path: PathLike) -> str:
     """Attribute `format` of an HDF5 file; empty without one. Raises InputError for a file that cannot be read."""
     with open_h5(path) as file:
         return format_of(file)

@@ -221,6 +221,8 @@ def _halves(text: str, option: str, fix: str) -> tuple[str, str]:
 
 # Matched cells of two files.
 
+Tables = Sequence[tuple[ContactTable, ContactTable]]
+"""Tables of A and of B."""
 MATCHED_BY = ("shape0", "shape1", "feature0", "feature1")
 THREADS = min(4, processor_count())
 """Number of threads that decompress columns."""
@@ -292,15 +294,11 @@ def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = reade
 
 
 def matched_blocks(
-    a: ContactSet,
-    b: ContactSet,
-    frames: FrameAlignment,
-    tables: Sequence[tuple[ContactTable, ContactTable]],
-    max_rows: int,
+    a: ContactSet, b: ContactSet, frames: FrameAlignment, tables: Tables, max_rows: int
 ) -> Iterator[tuple[int, int, int, int]]:
     """(cell over matched frames, cell of A, cell of B, count) of blocks of cells that are consecutive in both files.
 
-    tables: of A and of B. A block has at most `max_rows` rows of all tables of both files, or is one cell with more.
+    A block has at most `max_rows` rows of all tables of both files, or is one cell with more.
     """
 
     def start_of(table: ContactTable, first: int) -> Callable[[slice], np.ndarray]:

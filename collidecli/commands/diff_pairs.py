@@ -87,8 +87,9 @@ def diff_pairs(request: PairDiffRequest, progress: Progress = None) -> PairDiffR
             check_has_contacts(one)
         model = compare_models(a, b, Tolerances({"gap": np.inf}), request)
         frames = align_frames(a.step, a.time, b.step, b.time, request.match_frames)
-        compared, normals = _compared((a, b), model, frames, request, progress)
-        allowed, reasons = _verdict(request, compared, model, frames, normals)
+        sides = [Side(each, index, model, NAMES) for index, each in enumerate((a, b))]
+        compared = _compared(sides, frames, request, progress)
+        allowed, reasons = _verdict(request, compared, model, frames)
         differing, pairs = compared.pairs(a, frames, model.shapes.names, request.first)
         return PairDiffResult(
             a=file_of(a),
@@ -101,7 +102,7 @@ def diff_pairs(request: PairDiffRequest, progress: Progress = None) -> PairDiffR
             **compared.about(slice(None)),
             not_asked=compared.not_asked,
             allowed=allowed,
-            normals=normals,
+            normals=compared.normals,
             differing_pairs=differing,
             pairs=pairs,
             notes=model.notes,
@@ -119,8 +120,9 @@ class _Compared:
 
     key: int64[n], of cell, then pair. rows: int64[2, n], numbers of contacts. least: float64[2, n] [m], infinite
     without a contact; normal: of it, and centre: the mean point, float64[2, n, 3], NaN without one. worlds: of a frame.
-    not_asked: number of the pairs of cells with a contact that an engine does not hold. kinds: bool[n] of KINDS.
-    measures: float64[n] of MEASURES [m, degree], NaN where not both sets have it.
+    not_asked: number of the pairs of cells with a contact that an engine does not hold. normals: numbers of unusable
+    ones, by set. kinds: bool[n] of KINDS. measures: float64[n] of MEASURES [m, degree], NaN where not both sets have
+    it.
     """
 
     key: np.ndarray
@@ -130,6 +132,7 @@ class _Compared:
     centre: np.ndarray
     worlds: int
     not_asked: int
+    normals: dict[str, dict[str, int]]
     kinds: dict[str, np.ndarray] = field(default_factory=dict)
     measures: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -184,15 +187,9 @@ class _Compared:
         return len(every), found
 
 
-def _compared(
-    sets: Sequence[ContactSet],
-    model: ModelComparison,
-    frames: FrameAlignment,
-    request: PairDiffRequest,
-    progress: Progress,
-) -> tuple[_Compared, dict[str, dict[str, int]]]:
+def _compared(sides: Sequence[Side], frames: FrameAlignment, request: PairDiffRequest, progress: Progress) -> _Compared:
     """Both sets by pair and cell, and their unusable normals."""
-    shapes, sides = len(model.shapes.names), [Side(one, index, model, NAMES) for index, one in enumerate(sets)]
+    sets, shapes = [side.contacts for side in sides], len(sides[0].model.shapes.names)
     worlds = max(1, min(one.world_count for one in sets))
     parts: list[list[tuple[np.ndarray, ...]]] = [[_pairs_of(None, 0, shapes)] for _ in sides]
     normals = {name: {"unusable": 0, "zero": 0} for name in "ab"}
@@ -211,14 +208,14 @@ def _compared(
     key = every[~unheld[every % max(1, shapes**2)]]
     rows, least = np.zeros((2, len(key)), np.int64), np.full((2, len(key)), np.inf)
     normal, centre = np.full((2, 2, len(key), 3), np.nan)
-    found = _Compared(key, rows, least, normal, centre, worlds, len(every) - len(key))
+    found = _Compared(key, rows, least, normal, centre, worlds, len(every) - len(key), normals)
     for side, (own, *columns) in enumerate(joined):
         kept = np.isin(own, key)
         at = np.searchsorted(key, own[kept])
         for values, column in zip((found.rows, found.least, found.normal, found.centre), columns, strict=True):
             values[side, at] = column[kept]
     found.compare(request.band, request.max_angle)
-    return found, normals
+    return found
 
 
 def _pairs_of(contacts: Contacts | None, first_cell: int, shapes: int) -> tuple[np.ndarray, ...]:
@@ -244,11 +241,7 @@ def _not_asked(side: Side, shapes: int) -> np.ndarray:
 
 
 def _verdict(
-    request: PairDiffRequest,
-    compared: _Compared,
-    model: ModelComparison,
-    frames: FrameAlignment,
-    normals: dict[str, dict[str, int]],
+    request: PairDiffRequest, compared: _Compared, model: ModelComparison, frames: FrameAlignment
 ) -> tuple[dict[str, int], list[str]]:
     """The numbers of pairs that may differ, and the reasons why the sets do."""
     only = [(len(model.differences), "difference", "of the model")]
@@ -262,7 +255,7 @@ def _verdict(
         if (found := int(compared.kinds[kind].sum())) > most:
             words = f"{plural(found, 'pair')} {kind}"
             reasons.append(f"{words}, and {count(most)} allowed" if most else words)
-    for name, held in normals.items():
+    for name, held in compared.normals.items():
         if held["unusable"]:
             zero = f"{count(held['zero'])} of them zero"
             reasons.append(f"{plural(held['unusable'], 'unusable normal')} in {name.upper()}, {zero}")

@@ -40,6 +40,8 @@ from collidecli.storage.trajectory_files import TRAJECTORY_FORMAT, read_header
 
 # Contents of a scene and its collision filter, for the verb `inspect`.
 
+Why = tuple[str, str] | None
+"""Names of two shapes or bodies."""
 MAX_COUNTED_SHAPES = 5000
 """Pairs of a template with more shapes are counted only on request."""
 
@@ -99,12 +101,7 @@ def _deformables(particles: Particles) -> list[dict[str, Any]]:
 
 
 def inspect_scene(
-    path: str,
-    pairs: bool,
-    why: tuple[str, str] | None,
-    static_pairs: bool,
-    options: SceneOptions,
-    is_recording: bool = False,
+    path: str, pairs: bool, why: Why, static_pairs: bool, options: SceneOptions, is_recording: bool = False
 ) -> SceneResult:
     """Contents of a scene. pairs: list the paths of all pairs that may touch. why: explain the filter for two shapes.
 
@@ -439,12 +436,7 @@ class ContactSetResult(ContactCounts, ContactSetSource):
 
 
 def inspect_file(
-    path: str,
-    *,
-    pairs: bool = False,
-    why: tuple[str, str] | None = None,
-    static_pairs: bool = False,
-    options: SceneOptions | None = None,
+    path: str, *, pairs: bool = False, why: Why = None, static_pairs: bool = False, options: SceneOptions | None = None
 ) -> Result:
     """Contents of a file. pairs, why, static_pairs, options: of a scene only, see `inspect_scene`.
 

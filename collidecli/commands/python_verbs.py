@@ -21,6 +21,7 @@ from collidecli.commands.contact_set import ContactSet
 from collidecli.commands.engine_sets import Problem, load_problem
 from collidecli.commands.label import LabelOptions, Labels, labels_in_memory
 from collidecli.commands.python_api import Contacts, asset_texts, contacts_in_memory
+from collidecli.commands.results import PathLike
 from collidecli.commands.run import RunRequest, run_request
 from collidecli.commands.run import run as run_to_file
 from collidecli.commands.scenes import EngineRequest, frames_text, scene_in_motion
@@ -34,8 +35,6 @@ from collidecli.scene.text_format import checked_metres
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_files import format_of_path
 from collidecli.storage.process_activity import reading
-
-PathLike = str | os.PathLike[str]
 
 
 @python_call
@@ -157,7 +156,7 @@ OF_SCENES = {
 
 @python_call
 def label(
-    contacts: ContactSet | Contacts | str | os.PathLike[str],
+    contacts: ContactSet | Contacts | PathLike,
     *,
     sensors: str | Sequence[str] = (),
     partners: str | Sequence[str] = (),

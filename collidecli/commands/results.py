@@ -19,6 +19,7 @@ from collidecli.storage.input_files import bag_format
 
 # Base class of the verbs' results, and conversion of values to the types of JSON.
 
+PathLike = str | os.PathLike[str]
 Progress = Callable[[int, int], None] | None
 """Called with the number of frames done and the number of all frames."""
 
@@ -129,13 +130,13 @@ PAGE_ENDINGS = (".html", ".htm")
 HDF5_ENDINGS = (".h5", ".hdf5")
 
 
-def check_ending(path: str | os.PathLike[str], endings: tuple[str, ...], what: str) -> None:
+def check_ending(path: PathLike, endings: tuple[str, ...], what: str) -> None:
     """Raises InputError for the path of an output `what` (such as "a page") whose extension is not one of `endings`."""
     if os.path.splitext(path)[1].lower() not in endings:
         raise InputError(f"{what} has the extension {' or '.join(endings)}", os.fspath(path), "choose another name")
 
 
-def write_output(path: str | os.PathLike[str], content: bytes, force: bool) -> None:
+def write_output(path: PathLike, content: bytes, force: bool) -> None:
     """Writes a small file atomically. Raises OutputError; then no file is left."""
     with AtomicOutput(path, force) as output:
         output.write(content)
@@ -143,9 +144,9 @@ def write_output(path: str | os.PathLike[str], content: bytes, force: bool) -> N
 
 
 def check_output(
-    path: str | os.PathLike[str],
+    path: PathLike,
     force: bool,
-    inputs: Iterable[str | os.PathLike[str] | None],
+    inputs: Iterable[PathLike | None],
     endings: tuple[str, ...] = (),
     what: str = "",
 ) -> None:

@@ -21,7 +21,7 @@ from collidecli.analysis.contact_motion import FramePoses, body_poses, is_differ
 from collidecli.analysis.touches import Names
 from collidecli.commands.collision import Collision, contact_writer, prepare_collision
 from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
-from collidecli.commands.results import HDF5_ENDINGS, TRACE, Progress, Result, check_output
+from collidecli.commands.results import HDF5_ENDINGS, TRACE, PathLike, Progress, Result, check_output
 from collidecli.commands.scenes import EngineRequest, LoadedScene, SceneCache, frames_text, scene_in_motion
 from collidecli.commands.timing import (
     Span,
@@ -203,8 +203,8 @@ class RunResult(ContactCounts, Result):
 
 
 def run_request(
-    scene: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    trajectory: str | os.PathLike[str] | None,
+    scene: PathLike | Sequence[PathLike],
+    trajectory: PathLike | None,
     folder: Path,
     output: Path,
     options: Mapping[str, Any],

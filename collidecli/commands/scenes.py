@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from collidecli.commands.results import Result
+from collidecli.commands.results import PathLike, Result
 from collidecli.errors import InputError
 from collidecli.importers.mesh_files import parts_kept_in
 from collidecli.importers.recordings.recording import recording_files
@@ -466,10 +466,10 @@ def scene_in_motion(request: SceneRequest, cache: SceneCache | None = None) -> t
 
 
 def load_scene(
-    paths: Sequence[str | os.PathLike[str]],
+    paths: Sequence[PathLike],
     worlds: int | None,
     static_pairs: bool = False,
-    trajectory: str | os.PathLike[str] | None = None,
+    trajectory: PathLike | None = None,
     options: SceneOptions | None = None,
     recording_options: RecordingOptions | None = None,
 ) -> LoadedScene:
@@ -660,7 +660,7 @@ def recorded_options(contacts: ContactSet, kind: type[Options]) -> Options:
     return kind(**found)
 
 
-def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions) -> SceneImport:
+def add_scene(builder: ModelBuilder, path: PathLike, options: SceneOptions) -> SceneImport:
     """Adds one scene file to a builder with the importer of its ending; returns the importer's result."""
     path = os.fspath(path)
     ending = Path(path).suffix.lower()

@@ -12,7 +12,7 @@ from typing import ClassVar
 import mujoco
 import numpy as np
 
-from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_output
+from collidecli.commands.results import HDF5_ENDINGS, PathLike, Progress, Result, check_output
 from collidecli.commands.scenes import USD_ENDINGS, LoadedScene, SceneRequest, scene_in_motion
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf
@@ -117,8 +117,8 @@ class RecordResult(Result):
 
 
 def record(
-    scene: str | os.PathLike[str],
-    output: str | os.PathLike[str],
+    scene: PathLike,
+    output: PathLike,
     frames: int,
     *,
     control: str = "zero",
@@ -248,9 +248,7 @@ class _Recorder:
         self._mocap = np.empty((self._block, worlds, mj_model.nmocap, 7))
         self._buffered = 0
 
-    def writer(
-        self, output: str | os.PathLike[str], float_type: str, compression: str, force: bool
-    ) -> TrajectoryWriter:
+    def writer(self, output: PathLike, float_type: str, compression: str, force: bool) -> TrajectoryWriter:
         mj_model = self._simulation.mj_model
         return TrajectoryWriter(
             output,
@@ -322,7 +320,7 @@ class ConvertResult(Result):
 
 def convert(
     request: SceneRequest,
-    output: str | os.PathLike[str],
+    output: PathLike,
     *,
     compression: str = "none",
     force: bool = False,
