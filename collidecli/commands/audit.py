@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -89,7 +89,7 @@ class AuditRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditResult(Result):
+class AuditResult(Result, schema=SCHEMA, optional=("written", "tunnels")):
     """Penetrations of a motion against limits.
 
     passed: no limit is exceeded; with a baseline, nothing is worse. reasons: why it is not. checks: of each class of
@@ -98,9 +98,6 @@ class AuditResult(Result):
     depth [m] is the least translation that separates a pair. tunnels: pairs that touch between two frames and are apart
     in both; None without a sweep. baseline: the compared audit, or None.
     """
-
-    SCHEMA: ClassVar[str] = SCHEMA
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("written", "tunnels")
 
     input: str
     scene: str

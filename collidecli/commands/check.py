@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import ClassVar
 
 from collidecli.commands.results import PathLike, Result
 from collidecli.errors import InputError
@@ -30,11 +29,8 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class CheckResult(Result):
+class CheckResult(Result, schema="collide.check/1", optional=("notes",)):
     """Findings about a file. good: there are none. notes: what rows of another engine do not keep; None without it."""
-
-    SCHEMA: ClassVar[str] = "collide.check/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("notes",)
 
     file: str
     format: str

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -382,7 +382,7 @@ class ClearanceRequest(EngineRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClearanceResult(MotionResult):
+class ClearanceResult(MotionResult, schema="collide.clearance/1", optional=("series",)):
     """Least distances of a motion. Lengths [m], times [s].
 
     pairs: pairs of names of shapes that may touch, in any template. measured: exact distances that were computed,
@@ -390,9 +390,6 @@ class ClearanceResult(MotionResult):
     its least distance and where it is. series: least distances of the listed items over time, "inf" where
     there are none.
     """
-
-    SCHEMA: ClassVar[str] = "collide.clearance/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("series",)
 
     by: str
     between: list[str]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -177,7 +177,7 @@ MAX_WORLDS_LISTED = 20
 
 
 @dataclass(frozen=True)
-class DiffResult(Result):
+class DiffResult(Result, schema="collide.diff/1"):
     """Differences of contact set B from contact set A.
 
     equal: no difference exceeds what is allowed; reasons: else the differences that do, as text. by_hash: the content
@@ -185,8 +185,6 @@ class DiffResult(Result):
     the first so many, by pair of shapes, by column, and by contact. groups: of each table beside /rigid_contacts that
     both files have, rows by kind of difference and fields that differ. notes: what else a reader should consider.
     """
-
-    SCHEMA: ClassVar[str] = "collide.diff/1"
 
     a: dict[str, Any]
     b: dict[str, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class PairDiffRequest(DiffRequest):
 
 
 @dataclass(frozen=True)
-class PairDiffResult(Result):
+class PairDiffResult(Result, schema="collide.diff_pairs/1"):
     """Differences of contact set B from contact set A by pair and cell. Lengths [m], angles [degree].
 
     engines: name and version of each, or of collide. counts: pairs with a contact in a and b and in both, each counted
@@ -48,8 +48,6 @@ class PairDiffResult(Result):
     pairs in both sets, differences of the least distance, of its normal and of the mean point; contacts_a, contacts_b:
     mean number of contacts. pairs: the same by pair, the first so many that differ.
     """
-
-    SCHEMA: ClassVar[str] = "collide.diff_pairs/1"
 
     a: dict[str, Any]
     b: dict[str, Any]

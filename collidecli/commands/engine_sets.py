@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -166,10 +166,8 @@ class ProblemResult(MotionResult):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PackResult(ProblemResult):
+class PackResult(ProblemResult, schema="collide.engine_pack/1"):
     """A written problem."""
-
-    SCHEMA: ClassVar[str] = "collide.engine_pack/1"
 
     output: str
     bytes: int
@@ -404,14 +402,12 @@ class ImportRequest(EngineRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportResult(ContactCounts, ProblemResult):
+class ImportResult(ContactCounts, ProblemResult, schema="collide.import/1"):
     """A written contact set of another engine. Times [s].
 
     engine: of `about_engine`. unusable_rows: with a number that is not finite or a normal that is not of unit length;
     zero_normals: with no direction at all. Both are kept.
     """
-
-    SCHEMA: ClassVar[str] = "collide.import/1"
 
     engine: dict[str, Any]
     unusable_rows: int

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -48,16 +48,13 @@ class EventsRequest:
 
 
 @dataclass(frozen=True)
-class EventsResult(Result):
+class EventsResult(Result, schema="collide.events/2", optional=("between_frames",)):
     """Intervals in which pairs of a contact set touch.
 
     contacts: number of contacts of the selected pairs, worlds and frames, and of those that touch. intervals: counts
     and the longest [s]. listed: the first intervals in the requested order. graph: nodes and edges, or None.
     written: paths of the files. between_frames: touches between frames, see `swept_events`; None if not requested.
     """
-
-    SCHEMA: ClassVar[str] = "collide.events/2"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("between_frames",)
 
     file: str
     scene: str

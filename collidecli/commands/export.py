@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -152,14 +152,12 @@ def python_request(path: str, to: str, output: str | os.PathLike[str], options: 
 
 
 @dataclass(frozen=True)
-class ExportResult(Result):
+class ExportResult(Result, schema="collide.export/1"):
     """Size of an export. left_out: fields that the layout has and the contact set lacks, and groups without a layout.
 
     contacts: exported rows; of the group, if it is not "". group_rows: exported rows of tables beside the contacts, by
     name.
     """
-
-    SCHEMA: ClassVar[str] = "collide.export/1"
 
     file: str
     format: str

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -284,7 +284,7 @@ class FidelityRequest(EnginesRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FidelityResult(ProblemResult):
+class FidelityResult(ProblemResult, schema="collide.fidelity/1", optional=("view",)):
     """Other engines' contacts against exact distances. Lengths [m], angles [degree], times [s].
 
     passed: no limit is exceeded. engines: each with its version, interpreter, treatment of shapes, set-up, time of a
@@ -296,9 +296,6 @@ class FidelityResult(ProblemResult):
     answers, whether they are missed, phantom or above the tolerance], binned; 0 is none. repros: of `worst`, not in the
     JSON. view: a written view of `worst`.
     """
-
-    SCHEMA: ClassVar[str] = "collide.fidelity/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("view",)
 
     band: float
     limits: dict[str, Any]

@@ -9,7 +9,7 @@ from collections.abc import Container, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import h5py
 import numpy as np
@@ -47,7 +47,7 @@ MAX_COUNTED_SHAPES = 5000
 
 
 @dataclass(frozen=True)
-class SceneResult(Result):
+class SceneResult(Result, schema="collide.inspect.scene/1", optional=("pairs", "why", "deformables")):
     """Contents of a scene: shapes, bodies, worlds, filters.
 
     pair_gap: least and greatest gap of pairs that may touch [m]; None if not counted, and without any.
@@ -57,9 +57,6 @@ class SceneResult(Result):
     kept_attributes: count of shapes with each attribute that is read but affects no contact. pairs, why: if requested.
     deformables: path, kind, template, particles, triangles and tetrahedra of each object of particles; None without.
     """
-
-    SCHEMA: ClassVar[str] = "collide.inspect.scene/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("pairs", "why", "deformables")
 
     file: str
     sha256: str
@@ -308,14 +305,12 @@ def _bodies(model: Model) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class RecordingResult(Result):
+class RecordingResult(Result, schema="collide.inspect.recording/1"):
     """Contents of a recording without its poses. Times [s]; None if unknown.
 
     kind, label: identifier and description of its kind. needs: information that `run` needs besides. details: more
     properties of its kind, by name.
     """
-
-    SCHEMA: ClassVar[str] = "collide.inspect.recording/1"
 
     file: str
     kind: str
@@ -365,10 +360,8 @@ def inspect_recording(path: str) -> RecordingResult:
 
 
 @dataclass(frozen=True)
-class TrajectoryResult(Result):
+class TrajectoryResult(Result, schema="collide.inspect.trajectory/1"):
     """Contents of a trajectory without its poses. coordinates: generalized coordinates per world. Times [s]."""
-
-    SCHEMA: ClassVar[str] = "collide.inspect.trajectory/1"
 
     file: str
     creator: str
@@ -385,14 +378,12 @@ class TrajectoryResult(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContactSetSource(Result):
+class ContactSetSource(Result, optional=("engine",)):
     """Origin and size of a contact set, without its contacts. shape_types: count by type. Times [s].
 
     episodes: name, world, first_frame, frame_count and seconds of each; empty without demonstrations.
     duration: recorded time; of demonstrations their sum. engine: attributes of another engine; None of this one.
     """
-
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("engine",)
 
     file: str
     version: str
@@ -415,15 +406,13 @@ class ContactSetSource(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContactSetResult(ContactCounts, ContactSetSource):
+class ContactSetResult(ContactCounts, ContactSetSource, schema="collide.inspect.contacts/1"):
     """Contents of a contact set. optional_columns: range of each. timing: attributes and stages of /timing.
 
     groups: of the tables beside /rigid_contacts, rows, cells with rows, and the range of each column of numbers.
     shape_table: path, type, body (None is static), margin and gap [m] of each shape.
     particle_objects: path, kind, template, first_particle, particle_count of each cloth, soft body, set of points.
     """
-
-    SCHEMA: ClassVar[str] = "collide.inspect.contacts/1"
 
     float_type: str
     columns: list[str]

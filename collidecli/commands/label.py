@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -386,7 +386,7 @@ class LabelRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelResult(Result):
+class LabelResult(Result, schema="collide.label/1", optional=("chart", "bytes")):
     """Labels of a contact set. shape: frames, worlds, sensors, partners. recorded: cells with a frame of the recording.
 
     bytes: of the output, None for a part of one. labelled: labels that are true; runs: of consecutive ones. pairs:
@@ -394,9 +394,6 @@ class LabelResult(Result):
     listed: the first of them, with most labels first. series: of bins of frames, and `labelled` of each listed pair:
     the fraction of the recorded cells of the bin that have the label. chart: path of the picture.
     """
-
-    SCHEMA: ClassVar[str] = "collide.label/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("chart", "bytes")
 
     file: str
     scene: str

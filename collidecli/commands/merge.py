@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import h5py
 import numpy as np
@@ -324,11 +324,9 @@ class MergeRequest:
 
 
 @dataclass(frozen=True)
-class MergeResult(Result):
+class MergeResult(Result, schema="collide.merge/1"):
     """Merged files and size of the output. parted_by: "worlds" or "frames". group_rows: rows of each
     table beside /rigid_contacts, by name. recordings: number of different ones."""
-
-    SCHEMA: ClassVar[str] = "collide.merge/1"
 
     files: list[str]
     output: str

@@ -152,7 +152,7 @@ def _spread(values: np.ndarray) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfileResult(MotionResult):
+class ProfileResult(MotionResult, schema="collide.profile/1"):
     """Result of a profile. Times [s], summed over workers except wall_seconds, each as median, extremes and repeats.
 
     phases: of each of PHASES its name, `skipped` (reason or None), times, counts and hash of contacts. identical:
@@ -165,7 +165,6 @@ class ProfileResult(MotionResult):
     unknown. output, json_output, trace: files, if any are written.
     """
 
-    SCHEMA: ClassVar[str] = "collide.profile/1"
     OPTIONAL: ClassVar[tuple[str, ...]] = ("devices", "device_advice", "engines", "output", "json_output", "trace")
 
     shapes: int

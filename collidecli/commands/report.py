@@ -195,7 +195,7 @@ class ReportRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportResult(ContactSetSource):
+class ReportResult(ContactSetSource, schema="collide.report/1"):
     """Data of a report. Lengths [m], times [s]; lists over time have one entry per bin of frames.
 
     selection: options that select contacts, without those at their defaults; worlds is the number of those selected.
@@ -207,7 +207,6 @@ class ReportResult(ContactSetSource):
     frames.
     """
 
-    SCHEMA: ClassVar[str] = "collide.report/1"
     OPTIONAL: ClassVar[tuple[str, ...]] = ("output", "between_frames", "audit", "labels", "clearance", "engine")
 
     selection: dict[str, Any]
@@ -236,10 +235,8 @@ class ReportResult(ContactSetSource):
 
 
 @dataclass(frozen=True)
-class PlotResult(Result):
+class PlotResult(Result, schema="collide.plot/1"):
     """A chart. words: its description. output: path of the picture."""
-
-    SCHEMA: ClassVar[str] = "collide.plot/1"
 
     file: str
     kind: str

@@ -28,11 +28,16 @@ Progress = Callable[[int, int], None] | None
 class Result:
     """A verb's result. Its fields, in their order, are the keys of the object that `--json` prints after `schema`.
 
-    SCHEMA: name and version of that object. OPTIONAL: fields that the object lacks while they are None.
+    SCHEMA: name and version of that object. OPTIONAL: fields that the object lacks while they are None. A class states
+    both as its parameters schema and optional.
     """
 
     SCHEMA: ClassVar[str] = ""
     OPTIONAL: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, schema: str = "", optional: tuple[str, ...] = (), **others: Any) -> None:
+        super().__init_subclass__(**others)
+        cls.SCHEMA, cls.OPTIONAL = schema or cls.SCHEMA, optional or cls.OPTIONAL
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `--json` prints, in the types of JSON; tables and pages are made from it."""

@@ -159,7 +159,7 @@ class RunRequest(EngineRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunResult(ContactCounts, Result):
+class RunResult(ContactCounts, Result, schema="collide.run/1"):
     """Result of a run. Lengths [m], times [s].
 
     shapes, bodies: counts, of all templates. worlds, frames: counts. pair_gap: least and greatest gap of two shapes of
@@ -169,7 +169,6 @@ class RunResult(ContactCounts, Result):
     themselves; None without them.
     """
 
-    SCHEMA: ClassVar[str] = "collide.run/1"
     OPTIONAL: ClassVar[tuple[str, ...]] = ("trace", "groups", "sweep", "soft_sweep", "self_sweep")
 
     scene: str

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import ClassVar
 
 import h5py
 import numpy as np
@@ -136,10 +135,8 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
-class TextconvResult(Result):
+class TextconvResult(Result, schema="collide.textconv/1"):
     """The lines of a file."""
-
-    SCHEMA: ClassVar[str] = "collide.textconv/1"
 
     file: str
     lines: list[str]

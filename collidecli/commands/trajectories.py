@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import mujoco
 import numpy as np
@@ -99,13 +98,11 @@ _UNSTABLE = (
 
 
 @dataclass(frozen=True)
-class RecordResult(Result):
+class RecordResult(Result, schema="collide.record/1"):
     """Result of a recording. output: path of the trajectory. duration: simulated time of the last frame [s].
 
     warnings: MuJoCo's, without repetitions.
     """
-
-    SCHEMA: ClassVar[str] = "collide.record/1"
 
     scene: str
     output: str
@@ -303,10 +300,8 @@ def _keyframe(mj_model: mujoco.MjModel, keyframe: str | int, path: str) -> int:
 
 
 @dataclass(frozen=True)
-class ConvertResult(Result):
+class ConvertResult(Result, schema="collide.traj.convert/1"):
     """Result of a conversion. kind: of the recording. duration: of the motion [s]."""
-
-    SCHEMA: ClassVar[str] = "collide.traj.convert/1"
 
     file: str
     kind: str

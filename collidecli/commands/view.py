@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
@@ -236,14 +235,12 @@ class ViewRequest:
 
 
 @dataclass(frozen=True)
-class ViewResult(Result):
+class ViewResult(Result, schema="collide.view/1"):
     """Contents of a view. scene: its files; None without a scene. trajectory: None without a recording.
 
     shapes: drawn ones. group_rows: rows of each table beside /rigid_contacts, by name. touching_pairs: pairs that touch
     in any frame. written, written_bytes: the file of the view.
     """
-
-    SCHEMA: ClassVar[str] = "collide.view/1"
 
     file: str
     scene: list[str] | None
