@@ -588,24 +588,18 @@ def prose(group: str) -> set[str]:
     return {f"{group}/{name}" for part in parts for name in re.findall(r"`([a-z]\w*)`", part)}
 
 
-def test_every_dataset_of_the_page_is_written(written):
+def test_datasets_and_root_attributes_of_the_page_are_those_that_are_written(written, tmp_path):
     tables = documented()
     assert len(tables) > 60
     assert tables - written == READ_ONLY
     paths = set(re.findall(r"`(/[a-z_]\w*(?:/\w+)*)`", TEXT))
     groups = {path.rpartition("/")[0] for path in written} | {"/model", "/engine"}
     assert paths - written - groups == READ_ONLY
-
-
-def test_every_dataset_that_is_written_is_on_the_page(written):
-    named = documented() | prose("/timing") | prose("/timing/chunk") | prose("/model/forced_pair")
+    named = tables | prose("/timing") | prose("/timing/chunk") | prose("/model/forced_pair")
     named |= set(re.findall(r"`(/(?:time|content_hash)/\w+)`", TEXT))
     stages = {path for path in written if path.startswith("/timing/chunk/") and path.endswith("_seconds")}
     assert "`<stage>_seconds`" in TEXT
     assert written - named - stages == set()
-
-
-def test_the_root_attributes_are_on_the_page(tmp_path):
     write_contacts(tmp_path / "a.h5", "combine", 2)
     with h5py.File(tmp_path / "a.h5") as file:
         attributes = set(file.attrs) | set(file["model"].attrs) | set(file["engine"].attrs)
@@ -654,34 +648,26 @@ def test_help_is_complete(words):
     assert verb.help
     assert f"collide {words}" in (verb.epilog or ""), "an example"
     for option in verb.params:
-        if isinstance(option, click.Option):
-            assert option.help, option.name
-            assert not option.help.startswith("["), option.name
+        assert not isinstance(option, click.Option) or option.help.lstrip("[") == option.help != "", option.name
     check_options(re.findall(r"^collide (.+)$", verb.epilog or "", re.M))
 
 
 FOLDER = ROOT / "docs"
-KINDS = ("tutorial", "howto", "reference", "explanation")
-SITE_PAGES = [path for kind in KINDS for path in sorted((FOLDER / kind).glob("*.md"))]
 OPENING = {
     "tutorial": r"After (this|these) ",
     "howto": r"After this page |Each page solves",
     "reference": r"Look up here ",
     "explanation": r"After reading this page |Read here ",
 }
+SITE_PAGES = [path for kind in OPENING for path in sorted((FOLDER / kind).glob("*.md"))]
 
 
 @pytest.mark.parametrize("path", SITE_PAGES, ids=lambda p: str(p.relative_to(FOLDER)))
-def test_page_begins_with_its_use(path):
+def test_page_begins_with_its_use_and_is_in_the_index_of_its_kind(path):
     title, opening = path.read_text(encoding="utf-8").split("\n\n")[:2]
     assert re.fullmatch(r"# .*", title)
     assert re.match(OPENING[path.parent.name], opening), opening
-
-
-def test_every_page_is_in_the_index_of_its_kind():
-    for path in SITE_PAGES:
-        listed = path.with_name("index.md").read_text(encoding="utf-8").splitlines()
-        assert path.stem in ("index", *listed), path
+    assert path.stem in ("index", *path.with_name("index.md").read_text(encoding="utf-8").splitlines())
 
 
 def test_every_figure_is_used_and_the_readme_is_short():

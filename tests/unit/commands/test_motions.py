@@ -104,7 +104,7 @@ def test_columns_are_the_same_for_any_chunk_and_thread_count():
     model = builder.finalize()
     poses = random_poses(np.random.default_rng(1), (7, 1, len(model.bodies)), 0.5)
     whole = collidecli.collide(model, TimedMotion(poses), device="cpu", columns=NAMES)
-    for options in ({"chunk_cells": 1}, {"chunk_cells": 3, "threads": 2}, {"broad_phase": "sap"}):
+    for options in ({"chunk_cells": 1}, {"chunk_cells": 3, "threads": 2, "broad_phase": "sap"}):
         assert_identical(whole, collidecli.collide(model, TimedMotion(poses), device="cpu", columns=NAMES, **options))
     assert np.isfinite(whole.columns["slip"]).all()
 
