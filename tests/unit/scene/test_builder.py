@@ -15,18 +15,11 @@ from collidecli.engine.geometry import real
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import compose_poses, inverse_poses
 from collidecli.report.view.framing import shape_groups
-from collidecli.scene import filters
+from collidecli.scene import filters, shape_types
 from collidecli.scene.builder import Z_TO_UP, ModelBuilder
 from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.shape_types import (
-    IDENTITY_POSE,
-    SIZE_COUNT,
-    ShapeType,
-    half_extents,
-    shift_between,
-    support_heights,
-)
+from collidecli.scene.shape_types import IDENTITY_POSE, SIZE_COUNT, ShapeType, half_extents, shift_between
 from collidecli.scene.signed_distance import facets
 
 IDENTITY = [0, 0, 0, 0, 0, 0, 1]
@@ -606,7 +599,7 @@ def test_what_is_stated_by_shape_type_is_of_one_solid(kind):
     model = builder.finalize()
     direction = Rotation.random(300, np.random.default_rng(1)).as_matrix()[:, 2]
     size = np.tile(model.shapes.size, (len(direction), 1))
-    height = support_heights(np.full(len(direction), kind), size, direction)
+    height = shape_types.support_heights(np.full(len(direction), kind), size, direction)
     radius = bounding_radius(model.shapes.type, model.shapes.size)
     (group,) = shape_groups(model, 1)
     assert group.planes == (kind == ShapeType.PLANE) == np.isinf([*height, *radius]).all()

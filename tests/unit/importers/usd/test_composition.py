@@ -9,23 +9,8 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdUtils
 import collidecli
 from collidecli.importers.usd.stage import _parse
 from collidecli.scene.filters import allowed_pairs
-from tests.support.usd_scenes import (
-    BODY,
-    BOTH,
-    COLLIDER,
-    METRES,
-    TRANSLATED,
-    at,
-    check_corners,
-    check_refused,
-    check_same_contacts,
-    load,
-    moving,
-    pairs,
-    sphere,
-    world_corners,
-    write_usda,
-)
+from tests.support import usd_scenes
+from tests.support.usd_scenes import BODY, BOTH, COLLIDER, METRES, TRANSLATED, at, check_refused, load, sphere
 
 
 def check_as_flattened(folder, text, expected):
@@ -36,12 +21,12 @@ def check_as_flattened(folder, text, expected):
     Usd.Stage.Open(str(folder / "s.usda")).Flatten().Export(str(flat))
     theirs = load(folder, flat)
     assert theirs[1].shapes.path == ours[1].shapes.path
-    check_same_contacts(ours, theirs)
+    usd_scenes.check_same_contacts(ours, theirs)
     return ours
 
 
 GROUND = f'def Plane "g" {COLLIDER} {{\n}}\n'
-MOVES = moving("0: (0, 0, 2), 10: (0, 0, 0.5)")
+MOVES = usd_scenes.moving("0: (0, 0, 2), 10: (0, 0, 0.5)")
 PART = f'(\ndefaultPrim = "part"\nmetersPerUnit = 1\nupAxis = "Z"\n)\ndef Xform "part" {{\n{sphere("s", MOVES)}}}\n'
 
 
@@ -123,7 +108,7 @@ def test_filtered_pairs_of_instance_proxies(tmp_path):
     assert scene.stage.GetPrimAtPath("/r0/a/s").IsInstanceProxy()
     names = [path[1:] for path in model.shapes.path]
     found = {" ".join(sorted((names[a], names[b]))) for a, b in allowed_pairs(model, 0)}
-    assert found == pairs("r0/a/s r1/a/s, r0/a/s r1/b/t, r0/b/t r1/a/s, r0/b/t r1/b/t, r0/b/t w, r1/a/s w")
+    assert found == usd_scenes.pairs("r0/a/s r1/a/s, r0/a/s r1/b/t, r0/b/t r1/a/s, r0/b/t r1/b/t, r0/b/t w, r1/a/s w")
 
 
 def test_materials_of_instance_proxies(tmp_path):
@@ -175,7 +160,7 @@ def test_orders_of_operations(tmp_path, names, apis):
     text = f'def Xform "w" {{\n{ops("matrix")}def Cube "c" {apis} {{\n{ops(*names)}}}\n}}\n'
     scene, model = load(tmp_path, text)
     theirs = UsdGeom.Xformable(scene.stage.GetPrimAtPath("/w/c")).ComputeLocalToWorldTransform(0)
-    check_corners(world_corners(model, "/w/c"), theirs, atol=1e-12)
+    usd_scenes.check_corners(usd_scenes.world_corners(model, "/w/c"), theirs, atol=1e-12)
 
 
 TURN = 'float xformOp:rotateZ.timeSamples = {0: 0, 10: 90}\nuniform token[] xformOpOrder = ["xformOp:rotateZ"]\n'
@@ -194,7 +179,7 @@ def test_animated_ancestors_move_what_is_below_unless_it_is_reset(tmp_path, apis
     for frame, code in enumerate((0, 10)):
         theirs = UsdGeom.Xformable(scene.stage.GetPrimAtPath("/u/w/c")).ComputeLocalToWorldTransform(code)
         pose = motion.read(range(frame, frame + 1))[0, 0]
-        check_corners(world_corners(model, "/u/w/c", pose), theirs, atol=1e-12)
+        usd_scenes.check_corners(usd_scenes.world_corners(model, "/u/w/c", pose), theirs, atol=1e-12)
 
 
 HIDDEN = 'token visibility = "invisible"'
@@ -253,12 +238,12 @@ def test_layers_in_other_units_are_named(tmp_path, header, said, arc):
 def test_packages(tmp_path):
     """A package, and a reference into one, are what they were made of; their file is the package's."""
     part(tmp_path)
-    root = write_usda(tmp_path, GROUND + 'def Xform "r" (references = @./part.usda@) {\n}\n')
+    root = usd_scenes.write_usda(tmp_path, GROUND + 'def Xform "r" (references = @./part.usda@) {\n}\n')
     package = str(tmp_path / "all.usdz")
     assert UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(root)), package)
     plain, packed = load(tmp_path, root), load(tmp_path, Path(package))
     assert packed[1].shapes.path == ("/g", "/r/s")
-    check_same_contacts(packed, plain)
+    usd_scenes.check_same_contacts(packed, plain)
     assert packed[0].files == (package,)
     scene, model = load(tmp_path, GROUND + 'def Xform "q" (references = @./all.usdz@</r>) {\n}\n', name="out.usda")
     assert model.shapes.path == ("/g", "/q/s")
@@ -279,7 +264,7 @@ def test_value_clips(tmp_path):
     } }"""
     apis = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]\n' + clips + ")"
     ours = load(tmp_path, GROUND + sphere("s", f"double3 xformOp:translate\n{TRANSLATED}", apis))
-    check_same_contacts(ours, load(tmp_path, GROUND + sphere("s", MOVES), name="plain.usda"))
+    usd_scenes.check_same_contacts(ours, load(tmp_path, GROUND + sphere("s", MOVES), name="plain.usda"))
     assert {name.rsplit("/", 1)[1] for name in ours[0].files} >= {"s.usda", "clip.usda"}
 
 
@@ -326,7 +311,7 @@ def test_asset_paths_are_mapped_in_every_layer(tmp_path):
         part(tmp_path / name, text=SIZED.format(radius=radius))
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "outer.usda").write_text("#usda 1.0\n" + OUTER)
-    scene = write_usda(tmp_path, MAPPED)
+    scene = usd_scenes.write_usda(tmp_path, MAPPED)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.usda")}
     server = f"omniverse://srv/lib={tmp_path / 'lib'}"
     kept = []
@@ -381,7 +366,7 @@ def Xform "robot" (
 )
 def test_selected_as_pxr_selects(tmp_path, variants, expected):
     """The same shapes and contacts as in the flattened stage of a selection made through pxr itself."""
-    path = write_usda(tmp_path, GRIPPER)
+    path = usd_scenes.write_usda(tmp_path, GRIPPER)
     before = path.read_bytes()
     ours = load(tmp_path, path, variants=variants)
     assert sorted(p.rsplit("/")[-1] for p in ours[1].shapes.path) == expected.split()
@@ -395,7 +380,7 @@ def test_selected_as_pxr_selects(tmp_path, variants, expected):
     del stage  # its root layer is shared, and has the selection now
     theirs = load(tmp_path, tmp_path / "flat.usda")
     assert ours[1].shapes.path == theirs[1].shapes.path
-    check_same_contacts(ours, theirs)
+    usd_scenes.check_same_contacts(ours, theirs)
 
 
 def test_inside_an_instance(tmp_path):
@@ -437,5 +422,5 @@ def test_refused_by_name(tmp_path, capfd, variants, said):
 
 def test_from_python(tmp_path):
     builder = collidecli.ModelBuilder()
-    builder.add_usd(write_usda(tmp_path, GRIPPER), variants=["/robot:tool=drill"])
+    builder.add_usd(usd_scenes.write_usda(tmp_path, GRIPPER), variants=["/robot:tool=drill"])
     assert "/robot/drill" in builder.finalize().shapes.path

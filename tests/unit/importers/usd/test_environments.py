@@ -19,32 +19,13 @@ from collidecli.errors import InputError
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.trajectory_files import TrajectoryWriter
-from tests.support.usd_scenes import (
-    COUNT,
-    DOUBLE3,
-    ENVIRONMENTS,
-    HOW,
-    add_group,
-    add_isaac_groups,
-    add_targets,
-    apply,
-    attribute,
-    check_against_alone,
-    define,
-    env,
-    flattened_alone,
-    load,
-    place,
-    rows,
-    stage_writer,
-    write_environments,
-    write_robot,
-)
+from tests.support import usd_scenes
+from tests.support.usd_scenes import COUNT, ENVIRONMENTS, HOW, add_targets, attribute, check_against_alone, env, load
 
 
 @pytest.fixture
 def stage_of(tmp_path):
-    return stage_writer(tmp_path)
+    return usd_scenes.stage_writer(tmp_path)
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -52,7 +33,7 @@ def test_each_environment_has_the_contacts_that_it_has_alone(stage_of, tmp_path,
     def wall(layer):
         for path in ("/World/wall", "/World/lamp"):
             Sdf.CopySpec(layer, env(0, "/shelf"), layer, path)
-            place(layer, path, (0.2, 2.6, 0.2) if path == "/World/wall" else (2.6, 0.1, 0.6))
+            usd_scenes.place(layer, path, (0.2, 2.6, 0.2) if path == "/World/wall" else (2.6, 0.1, 0.6))
 
     model, found = check_against_alone(stage_of(wall, how), tmp_path)
     assert set(model.world_template.tolist()) == {0}
@@ -86,7 +67,7 @@ def scaled(layer):
 
 
 def group_of_one(layer):
-    group = add_group(layer, "/World/group", [env(3)], False)
+    group = usd_scenes.add_group(layer, "/World/group", [env(3)], False)
     add_targets(layer, group, "physics:filteredGroups", [group])
 
 
@@ -101,7 +82,7 @@ def another_name(layer):
 
 
 def material(layer):
-    apply(define(layer, "/World/Looks/ice", "Material"), "PhysicsMaterialAPI")
+    usd_scenes.apply(usd_scenes.define(layer, "/World/Looks/ice", "Material"), "PhysicsMaterialAPI")
     attribute("/World/Looks/ice", "physics:dynamicFriction", 0.01, Sdf.ValueTypeNames.Float)(layer)
     schemas = Sdf.TokenListOp.Create(prependedItems=["PhysicsCollisionAPI", "MaterialBindingAPI"])
     Sdf.CreatePrimInLayer(layer, env(3, "/shelf")).SetInfo("apiSchemas", schemas)
@@ -109,7 +90,7 @@ def material(layer):
 
 
 def outside_joint(layer):
-    define(layer, "/World/joint", "PhysicsFixedJoint")
+    usd_scenes.define(layer, "/World/joint", "PhysicsFixedJoint")
     for name, target in (("physics:body0", env(3, "/Robot/link_2")), ("physics:body1", "/World/ground")):
         add_targets(layer, "/World/joint", name, [target])
 
@@ -117,7 +98,9 @@ def outside_joint(layer):
 ODD = {
     "size": attribute(env(3, "/shelf"), "size", np.nextafter(0.5, 1.0)),
     "size below a reference": attribute(env(3, "/Robot/link_1/box"), "size", 0.21),
-    "child transform": attribute(env(3, "/shelf"), "xformOp:translate", Gf.Vec3d(0.3, 0.4, 0.2 + 1e-15), DOUBLE3),
+    "child transform": attribute(
+        env(3, "/shelf"), "xformOp:translate", Gf.Vec3d(0.3, 0.4, 0.2 + 1e-15), usd_scenes.DOUBLE3
+    ),
     "margin": attribute(env(3, "/shelf"), "newton:contactMargin", 0.01, Sdf.ValueTypeNames.Float),
     "margin on the root": attribute(env(3), "newton:contactMargin", 0.01, Sdf.ValueTypeNames.Float),
     "filter within": filtered(env(3, "/shelf"), env(3, "/Robot/link_0")),
@@ -148,7 +131,7 @@ def same_in_two(layer):
 
 
 def another_group(layer):
-    add_isaac_groups(layer, COUNT)
+    usd_scenes.add_isaac_groups(layer, COUNT)
     layer.GetPrimAtPath("/World/collisions/group3").attributes["physics:invertFilteredGroups"].default = False
 
 
@@ -163,7 +146,7 @@ def collection_by_expression(layer):
 
 def physics_scene_in_each(layer):
     for k in range(COUNT):
-        define(layer, env(k, "/scene"), "PhysicsScene")
+        usd_scenes.define(layer, env(k, "/scene"), "PhysicsScene")
 
 
 def numbered(layer):
@@ -193,7 +176,7 @@ def test_templates(tmp_path, stage_of, change, templates, how):
 @pytest.mark.parametrize("inverted", [True, False])
 def test_groups_of_a_cloner(stage_of, tmp_path, how, inverted):
     """A group for each environment: 5 groups, of which the stage keeps one, and no warning of those left out."""
-    path = stage_of(lambda layer: add_isaac_groups(layer, COUNT, inverted), how)
+    path = stage_of(lambda layer: usd_scenes.add_isaac_groups(layer, COUNT, inverted), how)
     if inverted:
         model, _ = check_against_alone(path, tmp_path)
     else:
@@ -244,7 +227,7 @@ def only_shelves(layer):
 def carried(layer):
     """Their colliders are the body's, each where it stands on it: no two environments are then the same."""
     only_shelves(layer)
-    apply(layer.GetPrimAtPath("/World/envs"), "PhysicsRigidBodyAPI")
+    usd_scenes.apply(layer.GetPrimAtPath("/World/envs"), "PhysicsRigidBodyAPI")
 
 
 @pytest.mark.parametrize(
@@ -322,7 +305,7 @@ def test_roots_at_the_top_and_without_a_type_and_names_are_ordered_by_number(tmp
     model = load(tmp_path, path, environments="/room_*")[1]
     # The type of a root may matter to what is below it, so that other types are other templates.
     assert model.world_template.tolist() == [0, 1, 0, 2]
-    path = write_environments(tmp_path, write_robot(tmp_path, links=1), 12)
+    path = usd_scenes.write_environments(tmp_path, usd_scenes.write_robot(tmp_path, links=1), 12)
     layer = Sdf.Layer.FindOrOpen(str(path))
     layer.GetPrimAtPath(ENVIRONMENTS).nameChildrenOrder = [f"env_{k}" for k in (10, 2, 1, 11, 0)]
     layer.Save()
@@ -341,9 +324,9 @@ def test_a_referenced_file_that_has_changed_is_read_anew(tmp_path, stage_of, env
 
 
 def test_one_environment_is_one_world_that_can_be_copied(tmp_path):
-    path = write_environments(tmp_path, write_robot(tmp_path, links=1), 1)
+    path = usd_scenes.write_environments(tmp_path, usd_scenes.write_robot(tmp_path, links=1), 1)
     layer = Sdf.Layer.FindOrOpen(str(path))
-    place(layer, env(0), (3.0, 4.0, 0.0))
+    usd_scenes.place(layer, env(0), (3.0, 4.0, 0.0))
     layer.Save()
     model, plain = (load_scene([path], 3, options=SceneOptions(environments=each)).model for each in ("", "none"))
     np.testing.assert_array_equal(model.world_pose, [(3, 4, 0, 0, 0, 0, 1)] * 3)
@@ -449,15 +432,15 @@ def check_motion_against_alone(path, folder):
     together = collidecli.collide(scene.model, motion, device="cpu")
     count = 0
     for world, root in enumerate(scene.model.world_path):
-        target = flattened_alone(path, root, folder)
+        target = usd_scenes.flattened_alone(path, root, folder)
         single = load_scene([target], None, options=SceneOptions(environments="none"))
         own = single.motion()
         times = [int(t * 24) for t in motion.time]
         expected = collidecli.collide(single.model, own, device="cpu")
         for frame, time in enumerate(times):
             theirs = list((own.time * 24).astype(int)).index(time) if len(own.time) > 1 else 0
-            ours = rows(together.cell(frame, world), scene.model)
-            other = rows(expected.cell(theirs, 0), single.model)
+            ours = usd_scenes.rows(together.cell(frame, world), scene.model)
+            other = usd_scenes.rows(expected.cell(theirs, 0), single.model)
             assert ours[0] == other[0]
             np.testing.assert_allclose(ours[1], other[1], rtol=0.0, atol=2e-7)
             count += len(ours[0])

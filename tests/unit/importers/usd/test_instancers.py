@@ -10,22 +10,8 @@ import collidecli
 from collidecli.errors import InputError
 from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.shape_types import ShapeType
-from tests.support.usd_scenes import (
-    BODY,
-    BOTH,
-    CENTIMETRES,
-    COLLIDER,
-    at,
-    check_corners,
-    check_refused,
-    instance_matrices,
-    load,
-    moving,
-    placed,
-    sphere,
-    world_corners,
-    write_usda,
-)
+from tests.support import usd_scenes
+from tests.support.usd_scenes import BODY, BOTH, COLLIDER, at, check_refused, load, moving, placed, sphere
 from tests.support.usd_scenes import pairs as names
 
 SPREAD = "point3f[] positions = [(0, 0, 0), (4, 0, 0), (0, 5, 0), (0, 0, 7)]"
@@ -51,8 +37,10 @@ SINGLE = "quatf[] orientationsf = [(1, 0, 0, 0), (0.5, -0.5, 0.5, 0.5), (0.8, 0,
 def check_instances(folder, model, poses=(None,), codes=(0,), root="/i"):
     """The cubes stand where pxr puts the instances, with poses [frames, 1, B, 7] of the bodies at time codes."""
     for pose, code in zip(poses, codes, strict=True):
-        for k, matrix in enumerate(instance_matrices(folder / "s.usda", root, code)):
-            check_corners(world_corners(model, f"{root}/instances/a_{k}", None if pose is None else pose[0]), matrix)
+        for k, matrix in enumerate(usd_scenes.instance_matrices(folder / "s.usda", root, code)):
+            usd_scenes.check_corners(
+                usd_scenes.world_corners(model, f"{root}/instances/a_{k}", None if pose is None else pose[0]), matrix
+            )
 
 
 @pytest.mark.parametrize("orientation", ["", HALF, SINGLE, HALF + "\n" + SINGLE])
@@ -155,12 +143,12 @@ def test_nested_instancers(tmp_path):
     roots = ("a_0/in", "b_1", "a_2/in", "a_3/in")
     assert sorted(model.shapes.path) == sorted(f"/i/instances/{r}/instances/c_{k}" for r in roots for k in (0, 1))
     assert model.bodies.path == ("/i/instances/a_0", "/i/instances/a_2", "/i/instances/a_3")
-    for k, matrix in enumerate(instance_matrices(tmp_path / "s.usda", "/i", 0)):
+    for k, matrix in enumerate(usd_scenes.instance_matrices(tmp_path / "s.usda", "/i", 0)):
         for j in (0, 1):
             shift = np.eye(4)
             shift[3, 2] = 1 + j
             path = f"/i/instances/{roots[k]}/instances/c_{j}"
-            check_corners(world_corners(model, path), shift @ matrix, 0.25)
+            usd_scenes.check_corners(usd_scenes.world_corners(model, path), shift @ matrix, 0.25)
 
 
 @pytest.mark.parametrize("holder", ["reference", "inherits"])
@@ -359,7 +347,7 @@ def test_each_point_is_a_sphere_at_its_place_in_the_world(tmp_path, apis, mirror
     points = rng.uniform(-1.0, 1.0, (7, 3)).astype(np.float32).astype(float)
     widths = rng.uniform(0.1, 0.2, 7).astype(np.float32).astype(float)
     place = ((1.0, 2.0, 3.0), (20.0, 30.0, 40.0), (2.0 * mirror, 2.0, 2.0))
-    imported, model = load(tmp_path, cloud("c", points, widths, apis=apis, place=place), CENTIMETRES)
+    imported, model = load(tmp_path, cloud("c", points, widths, apis=apis, place=place), usd_scenes.CENTIMETRES)
     assert model.shapes.path == tuple(f"/c#{k}" for k in range(7))
     assert imported.shape_of == {f"/c#{k}": k for k in range(7)}
     assert set(model.shapes.type.tolist()) == {ShapeType.SPHERE}
@@ -379,7 +367,7 @@ def test_points_of_one_cloud_do_not_touch_and_those_of_two_do(tmp_path):
     points = np.random.default_rng(1).uniform(-0.5, 0.5, (90, 3))
     text = cloud("a", points, [0.2], apis=COLLIDER) + cloud("b", points[:20], [0.2], apis=COLLIDER)
     builder = collidecli.ModelBuilder()
-    builder.add_usd(write_usda(tmp_path, text + cloud("c", points[:70], [0.2])))
+    builder.add_usd(usd_scenes.write_usda(tmp_path, text + cloud("c", points[:70], [0.2])))
     # In copied worlds clouds stay apart from each other.
     whole = collidecli.ModelBuilder()
     whole.add_world(builder, count=2)

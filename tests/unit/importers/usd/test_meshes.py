@@ -11,46 +11,28 @@ from scipy.spatial.transform import Rotation
 from collidecli.errors import InputError
 from collidecli.importers.usd.meshes import bounding_sphere
 from collidecli.scene.shape_types import ShapeType
+from tests.support import usd_scenes
 from tests.support.meshes import point_distances
 from tests.support.mujoco_pairs import load as load_mjcf
-from tests.support.usd_scenes import (
-    APIS,
-    BODY,
-    BODY_APIS,
-    BOTH,
-    COLLIDER,
-    CUBE_FACES,
-    CUBE_POINTS,
-    MIRRORED,
-    SHEARED,
-    TURNED,
-    check_refused,
-    check_supports,
-    contacts_of,
-    load,
-    mesh,
-    moving,
-    placed,
-    points_in_world,
-    sphere,
-    world_corners,
-)
+from tests.support.usd_scenes import APIS, BODY, BOTH, COLLIDER, CUBE_POINTS, SHEARED, load, mesh, placed
 
 CLOUD = np.random.default_rng(7).normal(size=(60, 3)).astype(np.float32)
 LEFT = 'uniform token orientation = "leftHanded"\n'
-RISING = moving("0: (0, 0, 1), 24: (0, 0, 2)")
+RISING = usd_scenes.moving("0: (0, 0, 1), 24: (0, 0, 2)")
 
 
-@pytest.mark.parametrize("own", ["", TURNED, MIRRORED, placed(scale=(-1, -1, -1)), placed(scale=(1e-3,) * 3), RISING])
-@pytest.mark.parametrize("above", ["", SHEARED, MIRRORED])
-@pytest.mark.parametrize("apis", [APIS, BODY_APIS])
+@pytest.mark.parametrize(
+    "own", ["", usd_scenes.TURNED, usd_scenes.MIRRORED, placed(scale=(-1, -1, -1)), placed(scale=(1e-3,) * 3), RISING]
+)
+@pytest.mark.parametrize("above", ["", SHEARED, usd_scenes.MIRRORED])
+@pytest.mark.parametrize("apis", [APIS, usd_scenes.BODY_APIS])
 def test_hulls_reach_as_far_as_the_points_in_the_world(tmp_path, own, above, apis):
     """Time samples move a mesh and not its points."""
-    if above and own and (apis == BODY_APIS or own == RISING):
+    if above and own and (apis == usd_scenes.BODY_APIS or own == RISING):
         pytest.skip("a sheared body is refused")
     _, model = load(tmp_path, f'def Xform "w" {{\n{above}\n{mesh("m", CLOUD, None, inside=own, apis=apis)}}}')
     assert model.shapes.types() == [ShapeType.CONVEX_MESH]
-    check_supports(model, "/w/m", points_in_world(tmp_path / "s.usda", "/w/m"))
+    usd_scenes.check_supports(model, "/w/m", usd_scenes.points_in_world(tmp_path / "s.usda", "/w/m"))
     hull = model.hulls[0]
     heights = hull.vertex @ hull.face_normal.T
     for face, normal_heights in zip(hull.face, heights.T, strict=True):  # no face is turned inside out
@@ -58,18 +40,18 @@ def test_hulls_reach_as_far_as_the_points_in_the_world(tmp_path, own, above, api
 
 
 def test_a_body_far_off_in_a_stage_of_centimetres(tmp_path):
-    inside = placed((1e5, 0, -1e5), (5, 6, 7)) + mesh("m", CLOUD, None, inside=MIRRORED)
+    inside = placed((1e5, 0, -1e5), (5, 6, 7)) + mesh("m", CLOUD, None, inside=usd_scenes.MIRRORED)
     _, model = load(tmp_path, f'def Xform "b" {BODY} {{\n{inside}}}', 'metersPerUnit = 0.01\nupAxis = "Y"')
     # Positions of 1e3 m are good to 1e-13 m in the sum.
-    check_supports(model, "/b/m", 0.01 * points_in_world(tmp_path / "s.usda", "/b/m"), 1e-9)
+    usd_scenes.check_supports(model, "/b/m", 0.01 * usd_scenes.points_in_world(tmp_path / "s.usda", "/b/m"), 1e-9)
 
 
 def test_bounding_cube(tmp_path):
     points = CUBE_POINTS * [1, 2, 3] + [10, 0, 0]
-    _, model = load(tmp_path, mesh("m", points, approximation="boundingCube", inside=MIRRORED))
+    _, model = load(tmp_path, mesh("m", points, approximation="boundingCube", inside=usd_scenes.MIRRORED))
     assert model.shapes.types() == [ShapeType.BOX]
-    theirs = points_in_world(tmp_path / "s.usda", "/m")
-    ours = world_corners(model, "/m")
+    theirs = usd_scenes.points_in_world(tmp_path / "s.usda", "/m")
+    ours = usd_scenes.world_corners(model, "/m")
     nearest = np.linalg.norm(ours[:, None] - theirs, axis=-1)
     assert sorted(nearest.argmin(axis=1)) == list(range(8))
     assert nearest.min(axis=1).max() <= 1e-9 * 20
@@ -125,9 +107,9 @@ def test_equal_meshes_share_a_hull(tmp_path):
     _, model = load(tmp_path, text)
     assert (len(model.shapes.path), len(model.hulls)) == (9, 4)
     for k in range(6):
-        check_supports(model, f"/i{k}/m", points_in_world(tmp_path / "s.usda", f"/i{k}/m"))
+        usd_scenes.check_supports(model, f"/i{k}/m", usd_scenes.points_in_world(tmp_path / "s.usda", f"/i{k}/m"))
     for path, x, scale in zip(model.shapes.path[-2:], (0, 8), ((1, 1, 1), (1, -2, 1)), strict=True):
-        check_supports(model, path, CLOUD.astype(np.float64) * scale + [x, 0, 0])
+        usd_scenes.check_supports(model, path, CLOUD.astype(np.float64) * scale + [x, 0, 0])
 
 
 def test_orientations_in_float32_do_not_multiply_hulls(tmp_path):
@@ -138,7 +120,7 @@ def test_orientations_in_float32_do_not_multiply_hulls(tmp_path):
     _, model = load(tmp_path, "".join(meshes))
     assert len(model.hulls) == 1
     for k in range(50):  # 1e-6: a quaternion in float32 scales and shears by some 1e-7
-        check_supports(model, f"/m{k}", points_in_world(tmp_path / "s.usda", f"/m{k}"), 1e-6)
+        usd_scenes.check_supports(model, f"/m{k}", usd_scenes.points_in_world(tmp_path / "s.usda", f"/m{k}"), 1e-6)
 
 
 @pytest.mark.parametrize("changed", [False, True])
@@ -174,7 +156,7 @@ def test_what_does_not_count_and_disabled_meshes_are_left_out(tmp_path):
     _, model = load(tmp_path, mesh("m", inside=inside) + mesh("n"))
     assert [len(hull.vertex) for hull in model.hulls] == [8]
     off = "bool physics:collisionEnabled = 0"
-    text = sphere("s") + mesh("m", approximation="none", inside=off) + mesh("n", inside=off)
+    text = usd_scenes.sphere("s") + mesh("m", approximation="none", inside=off) + mesh("n", inside=off)
     scene, model = load(tmp_path, text)
     assert model.shapes.path == ("/s",)
     assert scene.warnings == tuple(f"</{name}>: left out: a disabled collider of type Mesh" for name in "mn")
@@ -186,7 +168,7 @@ BRICK = CUBE_POINTS * [2.0, 1.0, 0.5]
 DIAGONAL = 2.0 * np.sqrt(4.0 + 1.0 + 0.25)
 
 
-def sdf(inside: str = "", apis: str = APIS, approximation: str = "sdf", faces=CUBE_FACES) -> str:
+def sdf(inside: str = "", apis: str = APIS, approximation: str = "sdf", faces=usd_scenes.CUBE_FACES) -> str:
     return mesh("m", BRICK, faces, approximation, inside, apis)
 
 
@@ -258,29 +240,29 @@ POINTS = "point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]\n"
 )  # fmt: skip
 def test_refused_by_name(tmp_path, text, said):
     where = ["/m"] if said[0] == "sdf_target_voxel_size" else ["s.usda", "</m>"]
-    check_refused(lambda: load(tmp_path, text), [*where, *said])
+    usd_scenes.check_refused(lambda: load(tmp_path, text), [*where, *said])
 
 
 def test_a_sheared_bounding_cube_is_refused_and_a_sheared_sphere_is_not(tmp_path):
     text = f'def Xform "w" {{\n{SHEARED}%s}}'
     with pytest.raises(InputError, match="shear"):
-        load(tmp_path, text % mesh("m", CLOUD, None, "boundingCube", TURNED))
-    _, model = load(tmp_path, text % mesh("m", CLOUD, None, "boundingSphere", TURNED))
-    points = points_in_world(tmp_path / "s.usda", "/w/m")
+        load(tmp_path, text % mesh("m", CLOUD, None, "boundingCube", usd_scenes.TURNED))
+    _, model = load(tmp_path, text % mesh("m", CLOUD, None, "boundingSphere", usd_scenes.TURNED))
+    points = usd_scenes.points_in_world(tmp_path / "s.usda", "/w/m")
     distance = np.linalg.norm(points - model.shapes.pose[0][:3], axis=1)
     assert distance.max() == pytest.approx(model.shapes.size[0][0], rel=1e-3)
 
 
 def test_a_recorded_fall_of_a_box_written_as_a_mesh(tmp_path):
     """In every frame the least distance is that of the box, and that of its lowest corner by pxr."""
-    falling = moving(", ".join(f"{k}: ({0.1 * k}, 0, {3 - 0.25 * k})" for k in range(11)))
+    falling = usd_scenes.moving(", ".join(f"{k}: ({0.1 * k}, 0, {3 - 0.25 * k})" for k in range(11)))
     turns = ", ".join(f"{k}: ({5 * k}, {3 * k}, {8 * k})" for k in range(11))
     falling = falling.replace('translate"]', 'translate", "xformOp:rotateXYZ"]')
     falling += f"double3 xformOp:rotateXYZ.timeSamples = {{ {turns} }}\n"
     ground = f'def Plane "p" {COLLIDER} {{\nfloat newton:contactGap = 5\n}}\n'
     least = []
-    for text in (mesh("b", inside=falling, apis=BODY_APIS), f'def Cube "b" {BOTH} {{\n{falling}}}\n'):
-        found = contacts_of(*load(tmp_path, ground + text))
+    for text in (mesh("b", inside=falling, apis=usd_scenes.BODY_APIS), f'def Cube "b" {BOTH} {{\n{falling}}}\n'):
+        found = usd_scenes.contacts_of(*load(tmp_path, ground + text))
         least.append(np.minimum.reduceat(found.distance, found.cell_start[:-1]))
     stage = Usd.Stage.Open(str(tmp_path / "s.usda"))
     prim = UsdGeom.Xformable(stage.GetPrimAtPath("/b"))
@@ -314,15 +296,17 @@ def volume(corners):
 
 
 @pytest.mark.parametrize("left", ["", LEFT])
-@pytest.mark.parametrize("own", ["", TURNED, MIRRORED, placed(scale=(-1, -1, -1)), placed(scale=(1e-3,) * 3)])
-@pytest.mark.parametrize("above", ["", SHEARED, MIRRORED])
+@pytest.mark.parametrize(
+    "own", ["", usd_scenes.TURNED, usd_scenes.MIRRORED, placed(scale=(-1, -1, -1)), placed(scale=(1e-3,) * 3)]
+)
+@pytest.mark.parametrize("above", ["", SHEARED, usd_scenes.MIRRORED])
 def test_triangles_are_where_pxr_has_the_points_and_outwards(tmp_path, own, above, left):
     faces = [face[::-1] for face in L_FACES] if left else L_FACES
-    apis = BODY_APIS if not above else APIS
+    apis = usd_scenes.BODY_APIS if not above else APIS
     text = mesh("m", L_POINTS, faces, "none", inside=own + left, apis=apis)
     _, model = load(tmp_path, f'def Xform "w" {{\n{above}\n{text}}}')
     assert model.shapes.types() == [ShapeType.MESH]
-    points = points_in_world(tmp_path / "s.usda", "/w/m")
+    points = usd_scenes.points_in_world(tmp_path / "s.usda", "/w/m")
     size = np.ptp(points, axis=0).max()
     corners = corners_in_world(model)
     assert corners.shape == (20, 3, 3)
@@ -353,7 +337,7 @@ def test_unauthored_meshes_copies_and_instances_share_triangles_and_holes_are_no
 
 def test_what_a_mesh_loses_or_turns_is_warned_of(tmp_path):
     loose = np.concatenate([CUBE_POINTS, [[0, 0, 50]]])
-    flat = (*CUBE_FACES, (0, 0, 1), (2, 2, 2, 2), (3, 4))
+    flat = (*usd_scenes.CUBE_FACES, (0, 0, 1), (2, 2, 2, 2), (3, 4))
     text = mesh("loose", loose, approximation="none") + mesh("flat", faces=flat, approximation="none")
     scene, model = load(tmp_path, text + mesh("hall", approximation="none", inside=LEFT))
     said = ("</flat>: 3 triangles without area are left out", "</hall>: 1 inside-out body is turned over")
@@ -391,7 +375,7 @@ def test_a_hollow_mesh_and_one_side_mean_nothing_to_what_is_solid(tmp_path, appr
 )
 def test_a_limited_hull_is_of_its_own_points_and_as_far_off_as_is_said(tmp_path, inside, expected):
     scene, model = load(tmp_path, mesh("m", CLOUD, None, inside=inside))
-    points, (hull,) = points_in_world(tmp_path / "s.usda", "/m"), model.hulls
+    points, (hull,) = usd_scenes.points_in_world(tmp_path / "s.usda", "/m"), model.hulls
     corners = hull.vertex + model.shapes.pose[0][:3]
     of_all = points[ConvexHull(points).vertices]
     assert len(corners) == (expected or len(of_all))
@@ -469,7 +453,7 @@ def test_what_is_not_honoured_is_warned_of(tmp_path):
         "uniform int newton:sdfMaxResolution = 32\nuniform float newton:sdfTargetVoxelSize = 0.5\n"
         "uniform float newton:sdfPadding = 1"
     )
-    scene, model = load(tmp_path, sdf(inside, NEWTON, "convexHull", CUBE_FACES[1:]))
+    scene, model = load(tmp_path, sdf(inside, NEWTON, "convexHull", usd_scenes.CUBE_FACES[1:]))
     assert model.sdfs[0].voxel == 0.5
     assert set(scene.warnings) == {
         "</m>: physics:approximation = convexHull is ignored where NewtonSDFCollisionAPI is applied",

@@ -12,24 +12,8 @@ from scipy.spatial.transform import Rotation
 from collidecli.importers.usd.motion import is_animated
 from collidecli.importers.usd.stage import _parse
 from collidecli.scene.shape_types import ShapeType
-from tests.support.usd_scenes import (
-    BODY,
-    BODY_APIS,
-    BOTH,
-    COLLIDER,
-    CUBE_FACES,
-    CUBE_POINTS,
-    METRES,
-    check_refused,
-    check_supports,
-    contacts_of,
-    load,
-    mesh,
-    moving,
-    placed,
-    sphere,
-    write_usda,
-)
+from tests.support import usd_scenes
+from tests.support.usd_scenes import BODY, BOTH, COLLIDER, METRES, check_refused, load, moving, placed, sphere
 
 
 @pytest.mark.parametrize(
@@ -159,7 +143,7 @@ def test_refused_by_name(tmp_path, capfd, text, said):
 )
 def test_units_and_rates_that_are_none(tmp_path, header, said):
     text = sphere("a", samples("0: (0, 0, 0), 1: (1, 0, 0)"))
-    check_refused(lambda: contacts_of(*load(tmp_path, text, header=header)), [said])
+    check_refused(lambda: usd_scenes.contacts_of(*load(tmp_path, text, header=header)), [said])
 
 
 @pytest.mark.parametrize(
@@ -182,7 +166,7 @@ def test_a_file_that_has_changed_is_read_anew_and_every_layer_is_listed(tmp_path
     first, _ = load(tmp_path, sphere("a"))
     second, _ = load(tmp_path, sphere("b") + sphere("c"))
     assert (list(first.shape_of), list(second.shape_of)) == (["/a"], ["/b", "/c"])
-    write_usda(tmp_path, sphere("s"), name="part.usda")
+    usd_scenes.write_usda(tmp_path, sphere("s"), name="part.usda")
     scene, _ = load(tmp_path, 'def "r" (references = @part.usda@</s>) {\n}')
     assert [p.rsplit("/", 1)[1] for p in scene.files] == ["s.usda", "part.usda"]
     # Layers of closed stages go on pxr's threads; one that has gone is listed as None.
@@ -329,7 +313,7 @@ def test_scales_against_support_points_of_usd(tmp_path, kind, where, axis):
         matrix = np.array(UsdGeom.Xformable(scene.stage.GetPrimAtPath("/u/b/s")).ComputeLocalToWorldTransform(0))
         # The cloud of points, 3 degrees apart, is inscribed: 1 - cos(1.5 degrees) = 3.4e-4 of a radius in each of two
         # directions, and so of a size.
-        check_supports(model, "/u/b/s", points @ matrix[:3, :3] + matrix[3, :3], 4e-4)
+        usd_scenes.check_supports(model, "/u/b/s", points @ matrix[:3, :3] + matrix[3, :3], 4e-4)
 
 
 def _surface(kind, axis):
@@ -340,7 +324,7 @@ def _surface(kind, axis):
     up = np.array([0, 0, 0.45])
     points = {
         "Sphere": 0.5 * ball,
-        "Cube": 0.4 * CUBE_POINTS,
+        "Cube": 0.4 * usd_scenes.CUBE_POINTS,
         "Capsule": np.concatenate([0.3 * ball + up, 0.3 * ball - up]),
         "Cylinder": np.concatenate([0.3 * circle + up, 0.3 * circle - up]),
         "Cone": np.concatenate([0.3 * circle - up, [up]]),
@@ -379,7 +363,7 @@ def in_units(tmp_path, kind: str, units: float):
     place += f"float newton:contactMargin = {0.03125 * units}\nfloat newton:contactGap = {0.5 * units}\n"
     text = f'def {prim} "shape" {BOTH} {{\n{inside}\n{place}}}\n'
     if prim == "Mesh":
-        text = mesh("shape", CORNERS * units, CUBE_FACES, inside, place, BODY_APIS)
+        text = usd_scenes.mesh("shape", CORNERS * units, usd_scenes.CUBE_FACES, inside, place, usd_scenes.BODY_APIS)
     return load(tmp_path, text, f'metersPerUnit = {1 / units!r}\nupAxis = "Z"', f"in_{units:g}.usda")[1]
 
 
