@@ -232,20 +232,19 @@ def test_surfaces_and_particles_in_a_report(made, collide, block):
     groups = collide.result("report a.h5 -o r.html")["groups"]
     patches, soft = block.groups["hydro_patches"], block.groups["soft_contacts"]
     frame = np.repeat(np.arange(18), patches.cell_counts) // 3
-    assert groups["frame"] == list(range(GROUP_FRAMES))
-    size = np.linalg.norm(patches.columns["force"], axis=1)
-    pairs = {}
+    size, area = np.linalg.norm(patches.columns["force"], axis=1), patches.columns["area"]
+    pairs: dict[tuple[str, ...], list[int]] = {}
     for row, pair in enumerate(zip(patches.columns["shape0"], patches.columns["shape1"], strict=True)):
         pairs.setdefault(tuple(MODEL.shapes.path[shape] for shape in pair), []).append(row)
-    assert groups["surfaces"]["pairs"] == len(pairs)
-    sums = sorted((-size[rows].sum(), pair) for pair, rows in pairs.items())
-    assert [(one["shape0"], one["shape1"]) for one in groups["surfaces"]["listed"]] == [pair for _, pair in sums[:4]]
-    first = groups["surfaces"]["listed"][0]
-    rows = np.array(pairs[first["shape0"], first["shape1"]])
-    force, area = (np.bincount(frame[rows], values[rows], GROUP_FRAMES) for values in (size, patches.columns["area"]))
-    assert first["force"] == pytest.approx(force.tolist())
-    assert first["area"] == pytest.approx(area.tolist())
-    assert first["pressure"] == pytest.approx((force / np.where(area > 0, area, 1)).tolist())
+    order = sorted(pairs, key=lambda pair: (-size[pairs[pair]].sum(), pair))
+    found = groups["surfaces"]
+    assert (groups["frame"], found["pairs"]) == (list(range(GROUP_FRAMES)), len(pairs))
+    assert [(one["shape0"], one["shape1"]) for one in found["listed"]] == order[:4]
+    rows = pairs[order[0]]
+    force, area = (np.bincount(frame[rows], values[rows], GROUP_FRAMES) for values in (size, area))
+    expected = {"force": force, "area": area, "pressure": force / np.where(area > 0, area, 1)}
+    for name, values in expected.items():
+        np.testing.assert_allclose(found["listed"][0][name], values, err_msg=name)
     counts = soft.cell_counts.reshape(GROUP_FRAMES, 3).sum(axis=1)
     assert groups["counts"]["soft_contacts"] == {"rows": soft.row_count, "per_frame": counts.tolist()}
     page = (made / "r.html").read_text()

@@ -392,26 +392,35 @@ TITLE = """([selector, x, y]) => {
 }"""
 
 
-@pytest.mark.parametrize(
-    ("section", "chart", "x", "y", "pattern"),
-    [
-        ("time", 0, 0.5, 0.6, r"frame \d+, [\d.]+ s: [\d.]+ contacts, [\d.]+ penetrate"),
-        ("time", 1, 0.5, 0.6, r"frame \d+, [\d.]+ s: [\d.]+ [mµun]*m"),
-        ("pairs", 0, 0.9, 0.3, r".+ · .+, frames? \d+( to \d+)?, [\d.]+ s: [\d.]+ contacts"),
-        ("pairs", 0, 0.02, 0.3, r".+ and .+"),
-        ("pairs", 1, 0.9, 0.3, r".+ · .+: ([\d.]+ [mµun]*m|within the gap)"),
-        ("depths", 0, 0.5, 0.6, r"[\d.]+ [mµn]*m to [\d.]+ [mµn]*m: [\d ]+ contacts"),
-        ("timing", 0, 0.5, 0.2, r"[a-z ]+: [\d.]+ [mµn]*s"),
-        ("phases", 0, 0.5, 0.6, r"[a-z]+: [\d ]+ candidates, [\d ]+ touching pairs, [\d ]+ contacts"),
-    ],
-)
-def test_values_are_shown_on_hover(opened, section, chart, x, y, pattern):
+HOVERED = [
+    ("time", 0, 0.5, 0.6, r"frame \d+, [\d.]+ s: [\d.]+ contacts, [\d.]+ penetrate"),
+    ("time", 1, 0.5, 0.6, r"frame \d+, [\d.]+ s: [\d.]+ [mµun]*m"),
+    ("pairs", 0, 0.9, 0.3, r".+ · .+, frames? \d+( to \d+)?, [\d.]+ s: [\d.]+ contacts"),
+    ("pairs", 0, 0.02, 0.3, r".+ and .+"),
+    ("pairs", 1, 0.9, 0.3, r".+ · .+: ([\d.]+ [mµun]*m|within the gap)"),
+    ("depths", 0, 0.5, 0.6, r"[\d.]+ [mµn]*m to [\d.]+ [mµn]*m: [\d ]+ contacts"),
+    ("timing", 0, 0.5, 0.2, r"[a-z ]+: [\d.]+ [mµn]*s"),
+    ("phases", 0, 0.5, 0.6, r"[a-z]+: [\d ]+ candidates, [\d ]+ touching pairs, [\d ]+ contacts"),
+]
+"""Section, chart, place in it, and the text that is shown there."""
+
+
+def test_values_are_shown_on_hover(opened):
     page = opened(1200)
-    page.eval_on_selector(f"#{section}", "one => one.scrollIntoView()")
-    selector = f"#{section} figure:nth-of-type({chart + 1}) .wide svg"
-    page.eval_on_selector(selector, "one => one.scrollIntoView()")
-    title = page.evaluate(TITLE, [selector, x, y])
-    assert re.fullmatch(pattern, title), title
+    for section, chart, x, y, pattern in HOVERED:
+        selector = f"#{section} figure:nth-of-type({chart + 1}) .wide svg"
+        page.eval_on_selector(selector, "one => one.scrollIntoView()")
+        title = page.evaluate(TITLE, [selector, x, y])
+        assert re.fullmatch(pattern, title), title
+    page.query_selector_all("#shown label")[1].click()
+    for selector, pattern in (
+        (".only .steps.contacts svg", r"frames? \d+( to \d+)?, [\d.]+ s: [\d.]+ contacts"),
+        (".only .steps.depth svg", r"frames? \d+( to \d+)?, [\d.]+ s: [\d.]+ ?[mµn]*"),
+    ):
+        assert re.fullmatch(pattern, page.evaluate(TITLE, [selector, 0.9, 0.5]))
+    titles = page.eval_on_selector_all(".only .strips path title", "all => all.map(one => one.textContent)")
+    assert titles
+    assert all(re.fullmatch(r"frames? \d+( to \d+)?, [\d.]+ s: ([\d.]+ [mµn]+|within the gap)", one) for one in titles)
 
 
 def shown(page) -> list[str]:
@@ -438,19 +447,6 @@ def test_one_body_is_selected_without_a_script(opened, width):
     assert shown(page)[0] == chips[-2].get_attribute("title"), "by keyboard"
     chips[0].click()
     assert shown(page) == everything
-
-
-def test_values_of_a_selected_body_are_shown_on_hover(opened):
-    page = opened(1200)
-    page.query_selector_all("#shown label")[1].click()
-    for selector, pattern in (
-        (".only .steps.contacts svg", r"frames? \d+( to \d+)?, [\d.]+ s: [\d.]+ contacts"),
-        (".only .steps.depth svg", r"frames? \d+( to \d+)?, [\d.]+ s: [\d.]+ ?[mµn]*"),
-    ):
-        assert re.fullmatch(pattern, page.evaluate(TITLE, [selector, 0.9, 0.5]))
-    titles = page.eval_on_selector_all(".only .strips path title", "all => all.map(one => one.textContent)")
-    assert titles
-    assert all(re.fullmatch(r"frames? \d+( to \d+)?, [\d.]+ s: ([\d.]+ [mµn]+|within the gap)", one) for one in titles)
 
 
 def test_dark_and_light(opened):

@@ -275,7 +275,7 @@ def test_rows_of_names_in_other_verbs(tables, collide):
         held = [part[pair] for part in parts if pair in part]
         assert one["cells"] == sum(each["cells"] for each in held)
         assert one["depth"] == max(each["depth"] for each in held)
-    for options in ((), ("--top", "3"), ("--by", "body"), ("--between", "*_top", "*_low")):
+    for options in (("--top", "3"), ("--by", "body"), ("--between", "*_top", "*_low")):
         more = (("--uneven-demos", "hold"), *(("--demos", Path(file).stem) for file in tables))
         found = [collide.result("clearance demos.hdf5 --first 99", *options, *words)["listed"] for words in more]
         whole, *parts = (

@@ -15,7 +15,7 @@ from tests.hostile.driver import faults, guard_faults, run_cases
 from tests.hostile.seeds import groups
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the worker forks")
-COUNT, ASKED_COUNT, CONFIGURED_COUNT, SEED = 27, 5, 7, 1
+COUNT, ASKED_COUNT, CONFIGURED_COUNT, SEED = 18, 4, 5, 1
 
 
 OWN_FORMATS = {"body_q", "joint_q", "particle_q", "contacts", *(group.name for group in asked_groups())}
