@@ -87,6 +87,9 @@ def sphere(name: str, inside: str = "", apis: str = BOTH) -> str:
 
 CUBE_POINTS = np.array(list(product([-1.0, 1.0], repeat=3)))
 CUBE_FACES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+L_POINTS = np.array([(*xy, z) for z in (0, 0.5) for xy in ((1, 3), (0, 3), (0, 0), (2, 0), (2, 1), (1, 1))], float)
+L_FACES = (tuple(range(5, -1, -1)), tuple(range(6, 12)), *((k, (k + 1) % 6, (k + 1) % 6 + 6, k + 6) for k in range(6)))
+"""A plate that is an L of area 4, begun at a corner whose fan does not cover it."""
 APIS = '(prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"])'
 BODY_APIS = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"])'
 

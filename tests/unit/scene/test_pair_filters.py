@@ -377,11 +377,8 @@ FULL = Material(
 
 
 def two_spheres(rule: str = "mujoco", a: Material = FULL, b: Material = Material()) -> ModelBuilder:  # noqa: B008
-    builder = ModelBuilder()
+    builder = moving_spheres(ShapeConfig(material=a), ShapeConfig(material=b))
     builder.material_rule = rule
-    for key, surface in (("a", a), ("b", b)):
-        body = builder.add_body()
-        builder.add_shape_sphere(body, cfg=ShapeConfig(material=surface), key=key)
     return builder
 
 
@@ -407,26 +404,20 @@ def test_a_config_s_friction_stands_in_place_of_its_material_s():
     assert not shapes.friction.flags.writeable
 
 
+SCALARS = [
+    *(("friction", -0.1), ("friction", math.inf), ("static_friction", math.nan), ("torsional_friction", 1e19)),
+    *(("rolling_friction", -1.0), ("restitution", 1.1), ("friction_combine", "mean"), ("restitution_combine", None)),
+    *(("condim", 2), ("priority", 0.5), ("priority", 1 << 31), ("solmix", math.nan), ("solref", (0.02,))),
+    *(("contact_ke", -1.0), ("contact_ka", math.inf)),
+]
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"friction": -0.1}, "friction is -0.1"),
-        ({"friction": math.inf}, "friction is inf"),
-        ({"static_friction": math.nan}, "static_friction is nan"),
-        ({"torsional_friction": 1e19}, "torsional_friction is 1e+19"),
-        ({"rolling_friction": -1.0}, "rolling_friction is -1.0"),
-        ({"restitution": 1.1}, "restitution is 1.1"),
-        ({"friction_combine": "mean"}, "friction_combine is 'mean'"),
-        ({"restitution_combine": None}, "restitution_combine is None"),
-        ({"condim": 2}, "condim is 2"),
-        ({"priority": 0.5}, "priority is 0.5"),
-        ({"priority": 1 << 31}, "priority is 2147483648"),
-        ({"solmix": math.nan}, "solmix is nan"),
-        ({"solref": (0.02,)}, "solref is (0.02,)"),
+        *(({name: value}, f"{name} is {value!r}") for name, value in SCALARS),
         ({"solref": (0.02, math.nan)}, "solref is nan"),
         ({"solimp": (0.9, 0.95, 0.001, 0.5, math.inf)}, "solimp is inf"),
-        ({"contact_ke": -1.0}, "contact_ke is -1.0"),
-        ({"contact_ka": math.inf}, "contact_ka is inf"),
         (PairMaterial(condim=5), "condim is 5"),
         (PairMaterial(friction=(1.0, 1.0, 1.0)), "friction is (1.0, 1.0, 1.0)"),
         (PairMaterial(friction=(1.0, 1.0, -1.0, 0.0, 0.0)), "friction is -1.0"),
@@ -446,20 +437,17 @@ def test_refusals_name_the_shape_or_the_pair(values, message):
 
 
 def test_rules_and_pairs_that_do_not_fit():
-    builder = two_spheres("combine")
-    builder.add_shape_forced_pair(0, 1, material=PairMaterial(condim=1))
-    with pytest.raises(InputError, match="a forced pair has a material of its own"):
-        builder.finalize()
-    with pytest.raises(InputError, match="material_rule is 'newton'"):
-        two_spheres("newton").finalize()
-    builder = two_spheres()
-    builder.add_shape_forced_pair(0, 1, material=PairMaterial(condim=1))
-    builder.add_shape_forced_pair(1, 0, material=PairMaterial(condim=3))
-    with pytest.raises(InputError, match="forced twice with different gap, margin or material"):
-        builder.finalize()
-    outer = ModelBuilder()
-    with pytest.raises(InputError, match="material_rule is 'mujoco' there, 'combine' here"):
-        outer.add_world(two_spheres())
+    combined, twice, outer = two_spheres("combine"), two_spheres(), ModelBuilder()
+    for builder, condim in ((combined, 1), (twice, 1), (twice, 3)):
+        builder.add_shape_forced_pair(0, 1, material=PairMaterial(condim=condim))
+    for call, what in (
+        (combined.finalize, "a forced pair has a material of its own"),
+        (two_spheres("newton").finalize, "material_rule is 'newton'"),
+        (twice.finalize, "forced twice with different gap, margin or material"),
+        (partial(outer.add_world, two_spheres()), "material_rule is 'mujoco' there, 'combine' here"),
+    ):
+        with pytest.raises(InputError, match=what):
+            call()
     outer.material_rule = "mujoco"
     outer.add_world(two_spheres(), count=3)
     assert outer.finalize().material_rule == "mujoco"
@@ -510,9 +498,7 @@ def test_pairs_that_are_not_forced_have_their_surfaces_own():
 def test_margins_are_each_shape_s_own_and_a_surface_never_slides_harder_than_it_sticks():
     sticky = mixed(two_spheres("combine", Material(0.5, static_friction=0.0), Material(0.75, static_friction=1.0)))
     assert (sticky["friction"], sticky["static_friction"]) == (0.625, 0.625)
-    builder = ModelBuilder()
-    for margin in (0.125, 0.5):
-        builder.add_shape_sphere(builder.add_body(), cfg=ShapeConfig(margin=margin))
+    builder = moving_spheres(ShapeConfig(margin=0.125), ShapeConfig(margin=0.5))
     found = mixed(builder)
     assert (found["margin0"], found["margin1"]) == (0.125, 0.5)
     builder.add_shape_forced_pair(0, 1)

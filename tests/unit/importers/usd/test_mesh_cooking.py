@@ -15,16 +15,14 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import surface_distance, winding_number
+from tests.support import usd_scenes
 from tests.support.meshes import point_distances, torus, winding
-from tests.support.usd_scenes import APIS, BODY_APIS, at, load, mesh, points_in_world, sphere, touching, write_usda
+from tests.support.usd_scenes import APIS, BODY_APIS, L_FACES, L_POINTS, at, load, mesh, sphere, write_usda
 
 coacd = pytest.importorskip("coacd")
 pytest.importorskip("fast_simplification")
 
 SIMPLER = "float physxTriangleMeshSimplificationCollision:metric = {}\n"
-BENT = np.array([(0, 0), (2, 0), (2, 1), (1, 1), (1, 3), (0, 3)], float)
-L_POINTS = np.array([(*corner, z) for z in (0.0, 0.5) for corner in BENT])
-L_FACES = (tuple(range(5, -1, -1)), tuple(range(6, 12)), *((k, (k + 1) % 6, (k + 1) % 6 + 6, k + 6) for k in range(6)))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -81,10 +79,10 @@ def test_convex_parts_of_one_collider_are_the_same_in_every_run(bent):
     fixed = ("fixed#0", "fixed#1")
     pairs = {("far", "near")} | {(part, "near") for part in ("l#0", "l#1", *fixed)}
     pairs |= {(one, other) for one in ("l#0", "l#1", "far") for other in fixed}
-    assert touching(model) == {" ".join(sorted(pair)) for pair in pairs}
+    assert usd_scenes.touching(model) == {" ".join(sorted(pair)) for pair in pairs}
     assert "filteredPairs" in explain(model, 0, 4).rule
     # Together they are the L: each corner of it is a corner of theirs, and nothing of them is farther off than is said.
-    points = points_in_world(folder / "s.usda", "/l")
+    points = usd_scenes.points_in_world(folder / "s.usda", "/l")
     own = [model.hulls[model.shapes.hull[row]].vertex + model.shapes.pose[row][:3] for row in (0, 1)]
     assert np.linalg.norm(np.concatenate(own)[:, None] - points, axis=-1).min(axis=0).max() < 1e-3
     said = next(line for line in scene.warnings if "convex parts" in line)

@@ -273,11 +273,7 @@ def test_a_recorded_fall_of_a_box_written_as_a_mesh(tmp_path):
 
 # Meshes of USD stages that collide as their triangles: where these are, which side is out, what is left out.
 
-BENT = np.array([(0, 0), (2, 0), (2, 1), (1, 1), (1, 3), (0, 3)], float)
-"""An L of area 4; begun two corners later, no fan covers it."""
 L_VOLUME = 2.0
-L_FACES = (tuple(range(5, -1, -1)), tuple(range(6, 12)), *((k, (k + 1) % 6, (k + 1) % 6 + 6, k + 6) for k in range(6)))
-L_POINTS = np.array([(*corner, z) for z in (0.0, 0.5) for corner in np.roll(BENT, 2, axis=0)])
 
 
 def corners_in_world(model, row=0):
@@ -301,9 +297,9 @@ def volume(corners):
 )
 @pytest.mark.parametrize("above", ["", SHEARED, usd_scenes.MIRRORED])
 def test_triangles_are_where_pxr_has_the_points_and_outwards(tmp_path, own, above, left):
-    faces = [face[::-1] for face in L_FACES] if left else L_FACES
+    faces = [face[::-1] for face in usd_scenes.L_FACES] if left else usd_scenes.L_FACES
     apis = usd_scenes.BODY_APIS if not above else APIS
-    text = mesh("m", L_POINTS, faces, "none", inside=own + left, apis=apis)
+    text = mesh("m", usd_scenes.L_POINTS, faces, "none", inside=own + left, apis=apis)
     _, model = load(tmp_path, f'def Xform "w" {{\n{above}\n{text}}}')
     assert model.shapes.types() == [ShapeType.MESH]
     points = usd_scenes.points_in_world(tmp_path / "s.usda", "/w/m")
@@ -314,7 +310,7 @@ def test_triangles_are_where_pxr_has_the_points_and_outwards(tmp_path, own, abov
     assert apart.min(axis=-1).max() <= 1e-9 * size
     assert set(apart.argmin(axis=-1).ravel()) == set(range(12))
     assert model.meshes[0].is_closed
-    linear = np.linalg.lstsq(L_POINTS - L_POINTS.mean(axis=0), points - points.mean(axis=0))[0]
+    linear = np.linalg.lstsq(usd_scenes.L_POINTS - usd_scenes.L_POINTS.mean(axis=0), points - points.mean(axis=0))[0]
     assert volume(corners) == pytest.approx(L_VOLUME * abs(np.linalg.det(linear)), rel=1e-6)
 
 
