@@ -9,6 +9,7 @@ import pytest
 
 from collidecli.commands.python_api import collide
 from collidecli.commands.scenes import SceneRequest, load_scene, scene_in_motion
+from collidecli.commands.trajectories import convert
 from collidecli.errors import InputError
 from tests.support.usd_scenes import BOTH, COLLIDER, check_refused, write_usda
 
@@ -159,7 +160,7 @@ def test_a_layer_of_a_name_that_usd_does_not_know_or_of_two_scenes_is_refused(tm
 
 @pytest.mark.parametrize("moving", [(0, 1, 2), (1,)])
 def test_environments_move_where_they_stand(tmp_path, moving):
-    """Three environments 10 m apart."""
+    """Three environments 10 m apart; converted to a trajectory, the motion gives the same contacts."""
     ball = f'def Sphere "ball" {BOTH} {{\ndouble radius = 0.5\n{AT}\n}}\ndef Sphere "base" {COLLIDER} {{\n{ORDER}\n}}'
     place = "double3 xformOp:translate = ({x}, 0, 0)\n" + ORDER
     all_three = "".join(f'def Xform "env_{k}" {{\n{place.format(x=10 * k)}\n{ball}\n}}\n' for k in range(3))
@@ -176,6 +177,12 @@ def test_environments_move_where_they_stand(tmp_path, moving):
     for world in moving:
         np.testing.assert_allclose(last[world].distance, [1.25 - 0.5 - 1.0], atol=1e-6)
         np.testing.assert_allclose(last[world].point0[:, 0], [10.0 * world], atol=1e-6)
+    output = str(tmp_path / "converted.h5")
+    assert convert(request, output).worlds == 3
+    loaded, motion = scene_in_motion(SceneRequest(scenes=[str(path)], trajectory=output))
+    again = collide(loaded.model, motion, gap=0.1, device="cpu")
+    for name in ("distance", "point0", "cell_start"):
+        np.testing.assert_allclose(getattr(again, name), getattr(contacts, name), atol=1e-6)
 
 
 QUARTER = "[(1, 0, 0, 0), (0, 1, 0, 0)], 8: [(0.6, 0, 0.8, 0), (0, 0, 1, 0)]"
