@@ -70,13 +70,37 @@ def extent_of(points: np.ndarray) -> Vt.Vec3fArray:
     return vectors(np.stack([points.min(axis=0), points.max(axis=0)]))
 
 
+def _integers(values: np.ndarray) -> Vt.IntArray:
+    return Vt.IntArray.FromNumpy(np.ascontiguousarray(values, np.int32))
+
+
+_VALUES = {
+    "FloatArray": lambda values: Vt.FloatArray.FromNumpy(np.ascontiguousarray(values, np.float32)),
+    "IntArray": _integers,
+    "Vector3fArray": vectors,
+}
+_SHAPES = {"shape0": "IntArray", "shape1": "IntArray"}
+
+
+class _Primvars:
+    """Primvars of a prim. kinds: types of values, by names of columns. each: their interpolation."""
+
+    def __init__(self, prim: Any, each: str, kinds: Mapping[str, str]) -> None:
+        made, self._kinds = UsdGeom.PrimvarsAPI(prim.GetPrim()), kinds
+        self._made = [made.CreatePrimvar(name, getattr(Sdf.ValueTypeNames, kinds[name]), each) for name in kinds]
+
+    def set(self, columns: Mapping[str, np.ndarray], code: float) -> None:
+        for primvar, (name, kind) in zip(self._made, self._kinds.items(), strict=True):
+            primvar.Set(_VALUES[kind](columns[name]), code)
+
+
 # Hydroelastic surfaces in a USD layer: a mesh of the faces and points of the patches of each world.
 
 FACE_BYTES, VERTEX_BYTES = 192, 64
 """Memory for a face or patch and for a corner, in the layer and while it is written."""
 _LOW, _HIGH = np.array([0.1, 0.5, 0.9]), np.array([0.9, 0.1, 0.1])
-_FACES, _PATCHES = ("pressure", "area"), ("force", "torque", "area", "depth", "center")
-_SHAPES = ("shape0", "shape1")
+_FACES = {"pressure": "FloatArray", "area": "FloatArray", **_SHAPES}
+_PATCHES = {"force": "Vector3fArray", "torque": "Vector3fArray", "area": "FloatArray", "depth": "FloatArray", **_SHAPES}
 
 
 def surface_bytes(selected: SelectedContacts) -> int:
@@ -104,23 +128,21 @@ def write_surfaces(
         rows = rows_of(selected, name)
         kind = _Faces if name == "hydro_faces" else _Patches
         drawn = [kind(stage, f"{root}/world_{world}/{name}", metres_per_unit) for world in selected.worlds]
-        names = (*_SHAPES, *((*_FACES, "vertices") if name == "hydro_faces" else _PATCHES))
+        names = (*_FACES, "vertices") if name == "hydro_faces" else (*_PATCHES, "center")
         for frame, world, columns in cells_of(rows, names):
             drawn[world].add(float(codes[frame]), columns)
 
 
 class _Faces:
     def __init__(self, stage: Usd.Stage, path: str, metres_per_unit: float) -> None:
-        mesh, kinds, each = UsdGeom.Mesh.Define(stage, path), Sdf.ValueTypeNames, UsdGeom.Tokens.uniform
+        mesh = UsdGeom.Mesh.Define(stage, path)
         mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
         mesh.CreateDoubleSidedAttr(True)
-        primvars = UsdGeom.PrimvarsAPI(mesh.GetPrim())
         self._scale = 1.0 / metres_per_unit
         self._points, self._extent = mesh.CreatePointsAttr(), mesh.CreateExtentAttr()
         self._counts, self._indices = mesh.CreateFaceVertexCountsAttr(), mesh.CreateFaceVertexIndicesAttr()
-        self._numbers = {name: primvars.CreatePrimvar(name, kinds.FloatArray, each) for name in _FACES}
-        self._shapes = {name: primvars.CreatePrimvar(name, kinds.IntArray, each) for name in _SHAPES}
-        self._colour = mesh.CreateDisplayColorPrimvar(each)
+        self._primvars = _Primvars(mesh, UsdGeom.Tokens.uniform, _FACES)
+        self._colour = mesh.CreateDisplayColorPrimvar(UsdGeom.Tokens.uniform)
 
     def add(self, code: float, columns: Mapping[str, np.ndarray]) -> None:
         """Adds the faces of one frame; the colour goes from no pressure to the largest one of the frame."""
@@ -129,10 +151,7 @@ class _Faces:
         self._extent.Set(extent_of(points), code)
         self._counts.Set(_integers(columns["lengths"]), code)
         self._indices.Set(_integers(np.arange(len(points))), code)
-        for name, primvar in self._numbers.items():
-            primvar.Set(Vt.FloatArray.FromNumpy(np.ascontiguousarray(columns[name], np.float32)), code)
-        for name, primvar in self._shapes.items():
-            primvar.Set(_integers(columns[name]), code)
+        self._primvars.set(columns, code)
         pressure = np.maximum(columns["pressure"], 0.0)
         part = (pressure / max(float(pressure.max(initial=0.0)), np.finfo(np.float64).tiny))[:, None]
         self._colour.Set(vectors(_LOW + part * (_HIGH - _LOW)), code)
@@ -140,30 +159,17 @@ class _Faces:
 
 class _Patches:
     def __init__(self, stage: Usd.Stage, path: str, metres_per_unit: float) -> None:
-        points, kinds, each = UsdGeom.Points.Define(stage, path), Sdf.ValueTypeNames, UsdGeom.Tokens.vertex
-        primvars = UsdGeom.PrimvarsAPI(points.GetPrim())
+        points = UsdGeom.Points.Define(stage, path)
         self._scale = 1.0 / metres_per_unit
         self._points, self._extent = points.CreatePointsAttr(), points.CreateExtentAttr()
-        self._vectors = {name: primvars.CreatePrimvar(name, kinds.Vector3fArray, each) for name in ("force", "torque")}
-        self._numbers = {name: primvars.CreatePrimvar(name, kinds.FloatArray, each) for name in ("area", "depth")}
-        self._shapes = {name: primvars.CreatePrimvar(name, kinds.IntArray, each) for name in _SHAPES}
+        self._primvars = _Primvars(points, UsdGeom.Tokens.vertex, _PATCHES)
 
     def add(self, code: float, columns: Mapping[str, np.ndarray]) -> None:
         """Adds the patches of one frame."""
         center = columns["center"].astype(np.float64) * self._scale
         self._points.Set(vectors(center), code)
         self._extent.Set(extent_of(center), code)
-        for name, primvar in self._vectors.items():
-            primvar.Set(vectors(columns[name]), code)
-        for name, primvar in self._numbers.items():
-            scale = self._scale if name == "depth" else 1.0
-            primvar.Set(Vt.FloatArray.FromNumpy(np.ascontiguousarray(columns[name] * scale, np.float32)), code)
-        for name, primvar in self._shapes.items():
-            primvar.Set(_integers(columns[name]), code)
-
-
-def _integers(values: np.ndarray) -> Vt.IntArray:
-    return Vt.IntArray.FromNumpy(np.ascontiguousarray(values, np.int32))
+        self._primvars.set({**columns, "depth": columns["depth"] * self._scale}, code)
 
 
 ROOT = "/collide_contacts"
@@ -299,11 +305,8 @@ class _Drawn:
         self._points, self._ends = points.CreatePointsAttr(), normals.CreatePointsAttr()
         self._counts = normals.CreateCurveVertexCountsAttr()
         self._extents = (points.CreateExtentAttr(), normals.CreateExtentAttr())
-        kinds, each = Sdf.ValueTypeNames, UsdGeom.Tokens.vertex
-        primvars = UsdGeom.PrimvarsAPI(points.GetPrim())
-        self._distance = primvars.CreatePrimvar("distance", kinds.FloatArray, each)
-        self._shapes = [primvars.CreatePrimvar(f"shape{k}", kinds.IntArray, each) for k in (0, 1)]
-        self._normal = primvars.CreatePrimvar("normal", kinds.Vector3fArray, each)
+        kinds = {"distance": "FloatArray", **_SHAPES, "normal": "Vector3fArray"}
+        self._primvars = _Primvars(points, UsdGeom.Tokens.vertex, kinds)
         self._colours = (
             points.CreateDisplayColorPrimvar(UsdGeom.Tokens.vertex),
             normals.CreateDisplayColorPrimvar(UsdGeom.Tokens.uniform),
@@ -320,10 +323,7 @@ class _Drawn:
         for attribute, shown in zip(self._extents, (point, ends), strict=True):
             attribute.Set(extent_of(shown), code)
         distance = (columns["distance"].astype(np.float64) / metres_per_unit).astype(np.float32)
-        self._distance.Set(Vt.FloatArray.FromNumpy(distance), code)
-        self._normal.Set(vectors(normal), code)
-        for k, primvar in enumerate(self._shapes):
-            primvar.Set(Vt.IntArray.FromNumpy(np.ascontiguousarray(columns[f"shape{k}"], np.int32)), code)
+        self._primvars.set({**columns, "distance": distance}, code)
         colour = vectors(np.where((distance < 0.0)[:, None], _DEEP, _APART))
         for primvar in self._colours:
             primvar.Set(colour, code)
