@@ -252,7 +252,7 @@ def test_names_are_one_axis_over_scenes(tables, collide, by):
     assert (len(table), table["touch"].sum()) == (rows, both.touch[both.recorded].sum())
 
 
-def test_rows_of_names_in_other_verbs(tables, collide):
+def test_rows_of_names_in_other_verbs(tables, collide, no_charts):
     """Totals of a name in several scenes are those of the demonstrations together."""
     whole, *alone = (collide.result("report", file, "--include", "tray_top") for file in ("tables.h5", *tables))
     for rows_of, value, total in (

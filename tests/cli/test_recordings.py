@@ -478,7 +478,7 @@ def test_events_end_with_their_demonstration(demos, collide):
     assert found == [("demo_0", False, False), ("demo_1", False, False)]
 
 
-def test_inspect_report_export_and_python_name_the_demonstration(demos, collide):
+def test_inspect_report_export_and_python_name_the_demonstration(demos, collide, no_charts):
     result = collide.result("inspect out.h5")
     assert [(one["name"], one["frame_count"], one["seconds"]) for one in result["episodes"]] == [
         ("demo_0", LONG, pytest.approx(1.1)),
