@@ -44,8 +44,8 @@ from tests.support.oracle import ROUNDING
 KINDS = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.BOX)
 
 
-def real_mesh(path: Path) -> tuple[Form, np.ndarray | None]:
-    """A file's mesh; and triangles [F, 3, 3] of its solid, None of an open one.
+def real_mesh(path: Path) -> tuple[Form, TriangleMesh, np.ndarray | None]:
+    """A file's mesh, as read and as repaired; and triangles [F, 3, 3] of its solid, None of an open one.
 
     The triangles are the file's own where a winding number is right for them.
     """
@@ -55,12 +55,12 @@ def real_mesh(path: Path) -> tuple[Form, np.ndarray | None]:
         mesh = triangle_mesh(vertices, faces, str(path))
     as_read = set(mesh.repairs.counts()) <= {"united", "welded"}
     solid = (vertices[faces] if as_read else mesh.vertex[mesh.face] + mesh.center) if mesh.is_closed else None
-    return Form(path.name, ShapeType.MESH, mesh=(vertices, faces)), solid
+    return Form(path.name, ShapeType.MESH, mesh=(vertices, faces)), mesh, solid
 
 
 def real_cases(path: Path, count: int, seed: int) -> tuple[list[PairCase], np.ndarray | None]:
     """A case of each kind with `count` poses near the surface and anywhere; and the solid of `real_mesh`."""
-    first, solid = real_mesh(path)
+    first, _, solid = real_mesh(path)
     vertices, faces = first.mesh
     rng = np.random.default_rng(seed)
     cases = []
@@ -84,11 +84,7 @@ def true_distances(case: PairCase, solid: np.ndarray | None) -> np.ndarray:
     """float64[P]: distances of surfaces where the shapes are apart, -inf where they overlap [m]."""
     corners, second = with_area(case.first.corners), case.second
     result = np.empty(len(case.poses))
-    centers = case.poses[:, 1, :3]
-    inside = np.zeros(len(centers), bool)
-    if solid is not None:
-        numbers = windings(solid, centers)
-        inside = np.abs(numbers) > 0.5
+    inside = np.zeros(len(result), bool) if solid is None else np.abs(windings(solid, case.poses[:, 1, :3])) > 0.5
     for row, pose in enumerate(case.poses[:, 1]):
         if second.type == ShapeType.SPHERE:
             apart = point_distances(corners, pose[:3]).min() - second.size[0]
@@ -204,36 +200,28 @@ def test_where_a_body_crosses_itself(size):
     assert distance_at(knot(), size, (1.0, 0.02, 0.0)) + RADIUS == pytest.approx(-0.28, abs=0.01)
 
 
-def wrong_points(mesh: TriangleMesh, triangles: np.ndarray, seed: int) -> int:
-    """Of POINTS, those that the engine has on the other side than the winding number of triangles [F, 3, 3] has."""
-    points = scattered_points(np.random.default_rng(seed), mesh.vertex[mesh.face], POINTS)
-    inside, distance = engine_inside(mesh, points)
-    corners = triangles - mesh.center
-    numbers = windings(corners, points)
-    assert np.abs(numbers - np.round(numbers)).max() < 0.1
-    judged = distance > ON_SURFACE * 2.0 * mesh.half_extents.max()
-    assert judged.sum() > 0.9 * POINTS
-    return int((judged & (inside != (np.abs(numbers) > 0.5))).sum())
+def ending(ends: tuple[str, ...]) -> list[Path]:
+    return [path for path in robot_meshes(ends) if path.as_posix().endswith(ends)]
 
 
 def check_file(path: Path, seed: int) -> bool:
-    """Whether a file's mesh is closed; its inside is then right, that of the file's own triangles if those are."""
-    vertices, faces = read_mesh(path)
-    mesh = triangle_mesh(vertices, faces, str(path))
-    if not mesh.is_closed:
+    """Whether a file's mesh is closed; the engine then has POINTS on the side that the winding number has."""
+    _, mesh, solid = real_mesh(path)
+    if solid is None:
         return False
-    counts = mesh.repairs.counts()
-    as_read = set(counts) <= {"united", "welded"}
-    triangles = vertices[faces] if as_read else mesh.vertex[mesh.face] + mesh.center
-    assert wrong_points(mesh, triangles, seed) == 0, (path, counts)
+    points = scattered_points(np.random.default_rng(seed), mesh.vertex[mesh.face], POINTS)
+    inside, distance = engine_inside(mesh, points)
+    numbers = windings(solid - mesh.center, points)
+    assert np.abs(numbers - np.round(numbers)).max() < 0.1
+    judged = distance > ON_SURFACE * 2.0 * mesh.half_extents.max()
+    assert judged.sum() > 0.9 * POINTS
+    assert not (judged & (inside != (np.abs(numbers) > 0.5))).any(), (path, mesh.repairs.counts())
     return True
 
 
 @pytest.mark.parametrize("of", ["a sample", pytest.param("all", marks=pytest.mark.slow)])
 def test_real_meshes_have_the_inside_of_the_winding_number(of):
-    paths = robot_meshes()
-    if of == "a sample":
-        paths = [path for path in robot_meshes(SAMPLE) if path.as_posix().endswith(SAMPLE)][::3]
+    paths = ending(SAMPLE)[::3] if of == "a sample" else robot_meshes()
     if not paths:
         pytest.skip("no robots are installed")
     closed = [check_file(path, seed) for seed, path in enumerate(paths)]
@@ -434,7 +422,7 @@ def check(paths: list[Path], count: int) -> None:
 
 @pytest.mark.parametrize("part", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 8))])
 def test_a_sample_of_real_meshes(part):
-    check([path for path in robot_meshes(SAMPLE) if path.as_posix().endswith(SAMPLE)][part::8], 6)
+    check(ending(SAMPLE)[part::8], 6)
 
 
 @pytest.mark.slow
@@ -446,10 +434,9 @@ def test_real_meshes(part):
 
 
 def installed(ends: str) -> Path:
-    paths = [path for path in robot_meshes((ends,)) if path.as_posix().endswith(ends)]
-    if not paths:
-        pytest.skip(f"{ends} is not installed; {FOLDERS} may name its folder")
-    return paths[0]
+    for path in ending((ends,)):
+        return path
+    pytest.skip(f"{ends} is not installed; {FOLDERS} may name its folder")
 
 
 @pytest.mark.share(2)
@@ -461,8 +448,7 @@ def test_meshes_that_cross_themselves(ends):
 @pytest.mark.parametrize(("ends", "radius", "center"), BALLS)
 def test_balls_at_meshes_that_cross_themselves(ends, radius, center):
     """By the winding number and the nearest triangle, at every gap and for every answer."""
-    path = installed(ends)
-    first, solid = real_mesh(path)
+    first, _, solid = real_mesh(installed(ends))
     poses = np.array([[[0.0] * 6 + [1.0], [*center, 0.0, 0.0, 0.0, 1.0]]])
     case = PairCase(first, Form("sphere", ShapeType.SPHERE, (radius,)), 1.0, poses)
     truth = true_distances(case, solid)[0]

@@ -46,18 +46,14 @@ def lattice(count: int) -> EmittedContacts:
     return EmittedContacts(np.stack([x, y, flat], 1), normal, flat + MARGIN - 0.01, order % 5, order, 0 * order)
 
 
-def clouds() -> list[EmittedContacts]:
+@pytest.fixture(scope="module")
+def pairs() -> list[EmittedContacts]:
     rng = np.random.default_rng(0)
     found = [
         cloud(rng, int(rng.integers(2, 300)), rng.choice([0.0, 0.02, 0.5, 3.0]), rng.choice([0.0, 0.3, 2.0]))
         for _ in range(60)
     ]
     return [*found, lattice(7), lattice(20), cloud(rng, 1, 0.0), cloud(rng, 3000, 2.0)]
-
-
-@pytest.fixture(scope="module")
-def pairs() -> list[EmittedContacts]:
-    return clouds()
 
 
 def assert_rows(kept: EmittedContacts, expected: EmittedContacts) -> None:
@@ -212,24 +208,20 @@ def test_scales_of_friction_keep_moment_and_force(pairs):
     assert matched > 30
 
 
+HOW = ("normal_matching", "moment_matching", "anchor_contact")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"betas": ()}, "betas"),
-        ({"betas": (np.nan,)}, "betas"),
-        ({"betas": (1.0,) * 9}, "betas"),
-        ({"reduce_pairs": "hulls"}, "reduce_pairs"),
+        *(({"reduce_contacts": True, "betas": betas}, "betas") for betas in ((), (np.nan,), (1.0,) * 9)),
+        ({"reduce_contacts": True, "reduce_pairs": "hulls"}, "reduce_pairs"),
+        *(({name: True}, f"{name} applies to the reduction") for name in HOW),
     ],
 )
 def test_what_is_no_reduction_is_refused(options, words):
     with pytest.raises(InputError, match=words):
-        ContactOptions(reduce_contacts=True, **options).checked()
-
-
-@pytest.mark.parametrize("name", ["normal_matching", "moment_matching", "anchor_contact"])
-def test_how_to_reduce_needs_a_reduction(name):
-    with pytest.raises(InputError, match=f"{name} applies to the reduction"):
-        ContactOptions(**{name: True}).checked()
+        ContactOptions(**options).checked()
 
 
 # --max-contacts-per-pair: the deepest contacts stay, of equally deep ones the first by features, shape0's first.
@@ -262,11 +254,6 @@ def contacts(body: str, ground: str, ground_first: bool, rotation=(0, 0, 0, 1), 
     return collidecli.collide(builder.finalize(), pose, gap=0.1, max_contacts_per_pair=limit).cell(0)
 
 
-def depths(cell) -> np.ndarray:
-    """Heights of the points, in float64: of equally deep contacts the same bits."""
-    return np.minimum(cell.point0[:, 2], cell.point1[:, 2])
-
-
 @pytest.mark.parametrize("ground_first", [True, False])
 @pytest.mark.parametrize(
     ("body", "ground", "rotation", "count", "distinct"),
@@ -285,10 +272,12 @@ def test_of_equally_deep_contacts_the_first_by_features_stay(body, ground, rotat
     depth = 1.25 if count == 8 else 0.25
     every = contacts(body, ground, ground_first, rotation, depth)
     assert every.rigid_contact_count == count
-    assert len(np.unique(depths(every))) == distinct
+    # In float64: of equally deep contacts the same bits.
+    heights = np.minimum(every.point0[:, 2], every.point1[:, 2])
+    assert len(np.unique(heights)) == distinct
     features = list(zip(every.feature0.tolist(), every.feature1.tolist(), strict=True))
     assert features == sorted(features)
-    by_depth = np.lexsort((every.feature1, every.feature0, depths(every)))
+    by_depth = np.lexsort((every.feature1, every.feature0, heights))
     for limit in range(1, count + 2):
         kept = contacts(body, ground, ground_first, rotation, depth, limit)
         expected = np.sort(by_depth[:limit])
@@ -334,14 +323,13 @@ def test_no_two_contacts_coincide(shape_type, surface, size, place):
     for points in (cell.point0, cell.point1):
         apart = np.linalg.norm(points[:, None] - points[None], axis=2) + np.eye(len(points)) * size
         assert apart.min() > 1e-6 * size
-    if shape_type == ShapeType.BOX:
-        corners = size * (np.array([[x, y] for x in (-0.25, 0.25) for y in (-0.25, 0.25)]) + place)
-        away = np.linalg.norm(corners[:, None] - cell.point1[None, :, :2], axis=2).min(axis=1)
-        assert away.max() < 1e-6 * size
-    if shape_type == ShapeType.CAPSULE:
-        ends = size * np.array([[place[0], place[1] + y] for y in (-0.25, 0.25)])
-        away = np.linalg.norm(ends[:, None] - cell.point1[None, :, :2], axis=2).min(axis=1)
-        assert away.max() < 1e-5 * size
+    ends = {
+        ShapeType.BOX: [(x, y) for x in (-0.25, 0.25) for y in (-0.25, 0.25)],
+        ShapeType.CAPSULE: [(0.0, -0.25), (0.0, 0.25)],
+    }
+    if shape_type in ends:
+        away = size * (np.array(ends[shape_type]) + place)[:, None] - cell.point1[None, :, :2]
+        assert np.linalg.norm(away, axis=2).min(axis=1).max() < (1e-6 if shape_type == ShapeType.BOX else 1e-5) * size
 
 
 # Where contacts of a pair begin: at the sum of its margins plus its gap, for both gap rules and orders of shapes.
