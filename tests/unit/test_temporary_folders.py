@@ -51,7 +51,6 @@ def test_those_of_killed_processes_are_removed_and_those_of_live_ones_are_not(vi
         [sys.executable, "-c", code.replace("'test'", f"'test', {str(views[0])!r}")],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    assert process.stdout is not None
     folder = Path(process.stdout.readline().strip())
     (folder / "a").touch()
     assert Path(TemporaryFolder("first", str(views[1])).name).is_dir()

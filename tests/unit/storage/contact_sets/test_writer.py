@@ -8,10 +8,10 @@ import resource
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -229,11 +229,10 @@ def test_a_full_disk(tmp_path, monkeypatch, fails_after):
     path = tmp_path / "a.h5"
     written(path)
     before = path.read_bytes()
-    real, calls = os.pwrite, []
+    real, calls = os.pwrite, count()
 
     def pwrite(*arguments):
-        calls.append(1)
-        if len(calls) > fails_after:
+        if next(calls) >= fails_after:
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(*arguments)
 
@@ -257,10 +256,9 @@ def test_bytes_that_could_not_be_written_are_still_read(tmp_path, monkeypatch):
             output.write(b"abcdefghij")
         output.seek(2)
         output.write(b"XYZ")
-        output.seek(1)
-        assert output.read() == b"1XYZbcdefghij"
-        output.seek(12)
-        assert output.read(100) == b"ij"
+        for place, held in ((1, b"1XYZbcdefghij"), (12, b"ij")):
+            output.seek(place)
+            assert output.read() == held
         with pytest.raises(OutputError, match="full"):
             output.commit()
     assert list(tmp_path.iterdir()) == []
@@ -292,17 +290,17 @@ def test_a_real_limit_on_file_size(tmp_path):
 
 
 STOPPED_HALF_WAY = """
-    import sys, time
-    import numpy as np
-    from collidecli.storage.contact_sets.writer import ContactWriter
-    from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model, split
-    model = small_model()
-    parts = split(made_up_block(model, 30, seed=6), 10)
-    arguments = (30, np.arange(30) * 0.01, np.arange(30), np.dtype("float64"), ATTRIBUTES)
-    with ContactWriter(sys.argv[1], model, *arguments, force=True, chunk_rows=16) as writer:
-        writer.append(parts[0])
-        print("half", flush=True)
-        time.sleep(600)
+import sys, time
+import numpy as np
+from collidecli.storage.contact_sets.writer import ContactWriter
+from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model, split
+model = small_model()
+parts = split(made_up_block(model, 30, seed=6), 10)
+arguments = (30, np.arange(30) * 0.01, np.arange(30), np.dtype("float64"), ATTRIBUTES)
+with ContactWriter(sys.argv[1], model, *arguments, force=True, chunk_rows=16) as writer:
+    writer.append(parts[0])
+    print("half", flush=True)
+    time.sleep(600)
 """
 
 
@@ -315,11 +313,10 @@ def test_a_stopped_process_leaves_the_old_file_or_none(tmp_path, number, old):
         written(path)
     before = path.read_bytes() if old else None
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(STOPPED_HALF_WAY), str(path)],
+        [sys.executable, "-c", STOPPED_HALF_WAY, str(path)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     with process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"half\n"
         process.send_signal(number)
         process.communicate(timeout=60)
