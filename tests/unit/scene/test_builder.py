@@ -25,6 +25,17 @@ from collidecli.scene.signed_distance import facets
 IDENTITY = [0, 0, 0, 0, 0, 0, 1]
 
 
+def add_balls(builder: ModelBuilder, *configs: ShapeConfig | None, is_world: bool = False) -> ModelBuilder:
+    """A sphere on a body of its own for each config; is_world: in a world of their own."""
+    if is_world:
+        builder.begin_world()
+    for cfg in configs:
+        builder.add_shape_sphere(builder.add_body(), cfg=cfg)
+    if is_world:
+        builder.end_world()
+    return builder
+
+
 def robot() -> ModelBuilder:
     """Two spheres on two jointed bodies, and a third on a free one."""
     builder = ModelBuilder()
@@ -111,9 +122,7 @@ def test_an_added_world_keeps_its_rules_and_defaults():
     scene = ModelBuilder()
     scene.default_gap = 0.02
     scene.source.append("robot.xml")
-    bodies = [scene.add_body() for _ in range(6)]
-    for body in bodies:
-        scene.add_shape_sphere(body, cfg=ShapeConfig(usd_groups={"g"} if body < 2 else None))
+    add_balls(scene, *[ShapeConfig(usd_groups={"g"})] * 2, *[None] * 4)
     scene.add_collision_group_filter("g", "g")
     scene.add_joint(1, 2)
     scene.add_articulation([3, 4], self_collision=False)
@@ -122,9 +131,7 @@ def test_an_added_world_keeps_its_rules_and_defaults():
     scene.add_shape_collision_filter_pair(0, 5, rule="mine")
     alone = scene.finalize()
 
-    builder = ModelBuilder()
-    builder.add_shape_sphere(builder.add_body(), cfg=ShapeConfig(gap=0.3))
-    builder.add_shape_sphere(builder.add_body())
+    builder = add_balls(ModelBuilder(), ShapeConfig(gap=0.3), None)
     builder.add_world(robot())
     builder.add_world(scene)
     model = builder.finalize()
@@ -140,13 +147,10 @@ def test_an_added_world_keeps_its_rules_and_defaults():
 
 
 def test_group_names_of_two_added_scenes_are_not_mixed():
-    strict, loose = ModelBuilder(), ModelBuilder()
-    for scene in (strict, loose):
-        for _ in range(2):
-            scene.add_shape_sphere(scene.add_body(), cfg=ShapeConfig(usd_groups={"g"}))
+    cfg = ShapeConfig(usd_groups={"g"})
+    strict, loose = (add_balls(ModelBuilder(), cfg, cfg) for _ in range(2))
     strict.add_collision_group_filter("g", "g")
-    builder = ModelBuilder()
-    builder.add_shape_sphere(builder.add_body(), cfg=ShapeConfig(usd_groups={"g"}))
+    builder = add_balls(ModelBuilder(), cfg)
     builder.add_world(strict)
     builder.add_world(loose)
     model = builder.finalize()
@@ -155,18 +159,11 @@ def test_group_names_of_two_added_scenes_are_not_mixed():
 
 
 def test_templates_alike_share_their_filter_classes_and_global_articulations_are_others():
-    builder = ModelBuilder()
-    carts = [builder.add_body() for _ in range(2)]
-    builder.add_articulation(carts, self_collision=False)
-    for body in carts:
-        builder.add_shape_sphere(body)
+    builder = add_balls(ModelBuilder(), None, None)
     for _ in range(50):
-        builder.begin_world()
-        arms = [builder.add_body() for _ in range(2)]
-        for body in arms:
-            builder.add_shape_sphere(body)
-        builder.add_articulation(arms, self_collision=False)
-        builder.end_world()
+        add_balls(builder, None, None, is_world=True)
+    for first in range(0, builder.body_count, 2):
+        builder.add_articulation([first, first + 1], self_collision=False)
     model = builder.finalize()
     assert len(model.pair_filter.classes) == 2
     assert model.pair_filter.class_table.tolist() == [[False, True], [True, False]]
@@ -181,10 +178,7 @@ def test_names_are_made_up_where_none_is_given():
     for key in (None, "shape_2", None):
         builder.add_shape_sphere(body, key=key)
     builder.end_world()
-    builder.begin_world()
-    builder.add_shape_sphere(builder.add_body())
-    builder.end_world()
-    builder.add_shape_sphere(-1)
+    add_balls(builder, None, is_world=True).add_shape_sphere(-1)
     model = builder.finalize()
     assert model.shapes.path == ("shape_0", "shape_1", "shape_2", "shape_3", "shape_1")
     assert model.bodies.path == ("body_0", "body_1", "body_0")
@@ -200,10 +194,8 @@ def test_margin_gap_and_friction_come_from_the_config_and_the_builder_and_quater
     builder.default_shape_cfg.margin = 7.0
     model = builder.finalize()
     np.testing.assert_array_equal(model.bodies.pose, [[1, 2, 3, 0, 0, 0, 1]])
-    shapes = model.shapes
-    assert shapes.margin.tolist() == [0.01, 0.0]
-    assert shapes.gap.tolist() == [0.05, 0.0]
-    assert shapes.friction.tolist() == [0.9, 0.5]
+    columns = [values.tolist() for values in (model.shapes.margin, model.shapes.gap, model.shapes.friction)]
+    assert columns == [[0.01, 0.0], [0.05, 0.0], [0.9, 0.5]]
 
 
 @pytest.mark.parametrize(("up_axis", "up"), [("X", [1, 0, 0]), ("Y", [0, 1, 0]), ("Z", [0, 0, 1])])
@@ -238,10 +230,8 @@ def test_filtered_pairs_that_no_world_holds_are_not_listed_and_allowed_ones_of_m
     builder.add_shape_collision_filter_pair(0, 5)
     builder.add_shape_collision_filter_pair(0, 2)
     assert builder.finalize().pair_filter.excluded.tolist() == [[0, 1], [0, 2], [3, 4]]
-    builder = ModelBuilder()
     count = 600
-    for k in range(count):
-        builder.add_shape_sphere(builder.add_body(), cfg=ShapeConfig(collision_group=1 + k % 3))
+    builder = add_balls(ModelBuilder(), *(ShapeConfig(collision_group=1 + k % 3) for k in range(count)))
     builder.add_shape_forced_pair(0, 599)
     builder.add_shape_collision_filter_pair(597, 300)
     i, j = np.triu_indices(count, 1)
@@ -257,14 +247,8 @@ UNIT = (0, 0, 0, 1)
 @pytest.fixture
 def builder() -> ModelBuilder:
     """Two bodies with a sphere each, then a world with one more."""
-    made = ModelBuilder()
-    for _ in range(2):
-        made.add_shape_sphere(made.add_body())
-    for _ in range(2):
-        made.begin_world()
-        made.add_shape_sphere(made.add_body())
-        made.end_world()
-    return made
+    made = add_balls(ModelBuilder(), None, None)
+    return add_balls(add_balls(made, None, is_world=True), None, is_world=True)
 
 
 POSES = {
