@@ -39,7 +39,6 @@ from collidecli.engine.scheduler import (
     block_cells,
     cells_within,
     chunk_cells,
-    default_memory_limit,
     first_batch_cells,
     min_cells,
     probe_cells,
@@ -261,49 +260,41 @@ def test_poses_and_boxes_in_lanes_are_those_of_the_scalar_functions(shift):
 
 
 @pytest.mark.parametrize(
-    ("cells", "worlds", "width", "workers", "sizes", "expected"),
+    ("function", "arguments", "expected"),
     [
-        (10**6, 1, 8, 4, ON_CPU, ON_CPU.instances // 8),
-        (10**6, 1, 8, 1, ON_DEVICE, ON_DEVICE.instances // 8),
-        (80, 1, 8, 4, ON_CPU, 80 // (ON_CPU.chunks_per_worker * 4)),
-        (80, 1, 8, 1, ON_DEVICE, 80),
-        (10**6, 1000, 8, 4, ON_CPU, 12000),  # whole frames of 12288 cells
-        (10**6, 20000, 8, 4, ON_CPU, ON_CPU.instances // 8),  # part of a frame
-        (10, 1, 10**6, 1, ON_CPU, 1),
+        (batch_cells, (10**6, 1, 8, 4, ON_CPU), ON_CPU.instances // 8),
+        (batch_cells, (10**6, 1, 8, 1, ON_DEVICE), ON_DEVICE.instances // 8),
+        (batch_cells, (80, 1, 8, 4, ON_CPU), 80 // (ON_CPU.chunks_per_worker * 4)),
+        (batch_cells, (80, 1, 8, 1, ON_DEVICE), 80),
+        (batch_cells, (10**6, 1000, 8, 4, ON_CPU), 12000),  # whole frames of 12288 cells
+        (batch_cells, (10**6, 20000, 8, 4, ON_CPU), ON_CPU.instances // 8),  # part of a frame
+        (batch_cells, (10, 1, 10**6, 1, ON_CPU), 1),
+        (first_batch_cells, (400, 10**4, 1), 100),  # a quarter in whole frames
+        (first_batch_cells, (400, 10**4, 30), 90),
+        (first_batch_cells, (3, 100, 1), 3),
+        (first_batch_cells, (400, 5, 1), 5),
+        (whole_blocks, (100, 32), 96),  # whole blocks where one fits
+        (whole_blocks, (96, 32), 96),
+        (whole_blocks, (31, 32), 31),
+        (whole_blocks, (33, 32), 32),
+        (whole_blocks, (5, 1), 5),
+        (cells_within, (0.2, 1), 1),  # a block of cells may exceed the limit of a chunk
+        (cells_within, (9.9, 32), 32),
+        (cells_within, (3.9, 32), 3),
+        (cells_within, (40.5, 32), 40),
+        (worker_memory, (1000 * (2 * 4 + WAITING_BLOCKS), 4), 1000),
+        (probe_cells, (8, ON_CPU), ON_CPU.probe_instances // 8),
+        (probe_cells, (10 * ON_CPU.probe_instances, ON_CPU), 1),
+        (block_cells, (0.0, ON_CPU), UNLIMITED),
+        (block_cells, (1000.0, ON_CPU), ON_CPU.block_bytes // 1000),
+        (block_cells, (2.0 * ON_CPU.block_bytes, ON_CPU), 1),
+        (min_cells, (0, 0.0, 77), 77),
+        (min_cells, (500, 500 * MIN_SECONDS / 20, 8), 20),
+        (min_cells, (1, 100.0, 8), 1),
     ],
 )
-def test_cells_of_a_batch(cells, worlds, width, workers, sizes, expected):
-    assert batch_cells(cells, worlds, width, workers, sizes) == expected
-
-
-@pytest.mark.parametrize(
-    ("cells", "run", "worlds", "expected"), [(400, 10**4, 1, 100), (400, 10**4, 30, 90), (3, 100, 1, 3), (400, 5, 1, 5)]
-)
-def test_the_first_batch_is_a_quarter_in_whole_frames(cells, run, worlds, expected):
-    assert first_batch_cells(cells, run, worlds) == expected
-
-
-@pytest.mark.parametrize(
-    ("cells", "block", "expected"), [(100, 32, 96), (96, 32, 96), (31, 32, 31), (33, 32, 32), (5, 1, 5)]
-)
-def test_whole_blocks_where_one_fits(cells, block, expected):
-    assert whole_blocks(cells, block) == expected
-
-
-def test_cells_by_instances_bytes_and_seconds():
-    """A block of cells may exceed the limit of a chunk."""
-    for limit, block, expected in ((0.2, 1, 1), (9.9, 32, 32), (3.9, 32, 3), (40.5, 32, 40)):
-        assert cells_within(limit, block) == expected
-    assert worker_memory(1000 * (2 * 4 + WAITING_BLOCKS), 4) == 1000
-    assert default_memory_limit() > 0
-    assert probe_cells(8, ON_CPU) == ON_CPU.probe_instances // 8
-    assert probe_cells(10 * ON_CPU.probe_instances, ON_CPU) == 1
-    assert block_cells(0.0, ON_CPU) == UNLIMITED
-    assert block_cells(1000.0, ON_CPU) == ON_CPU.block_bytes // 1000
-    assert block_cells(2.0 * ON_CPU.block_bytes, ON_CPU) == 1
-    assert min_cells(0, 0.0, 77) == 77
-    assert min_cells(500, 500 * MIN_SECONDS / 20, 8) == 20
-    assert min_cells(1, 100.0, 8) == 1
+def test_cells_of_batches_blocks_and_workers(function, arguments, expected):
+    assert function(*arguments) == expected
 
 
 def test_a_batch_is_cut_into_equal_chunks():
@@ -505,16 +496,21 @@ def blocks_of(stub: Stub, part: int, step: int, threads: int = 1) -> list[Contac
         return [block for block, _ in pool.collide(batches)]
 
 
+def whole_of(blocks: list[ContactBlock], count: int) -> list[int]:
+    """Cells of each block; asserts that they hold cells 0 to `count` once and in order, cell c with c contacts."""
+    sizes = [len(block.cell_counts) for block in blocks]
+    assert [block.first_cell for block in blocks] == [0, *np.cumsum(sizes)[:-1]]
+    cells = np.arange(count)
+    np.testing.assert_array_equal(np.concatenate([block.cell_counts for block in blocks]), cells)
+    np.testing.assert_array_equal(np.concatenate([b.columns["shape0"] for b in blocks]), np.repeat(cells, cells))
+    return sizes
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_blocks_come_in_order_and_chunks_too_large_are_halved(threads):
     count = 200
     stub = Stub([{"x": 1000}] * count)
-    blocks = blocks_of(stub, 2600, 8, threads)
-    sizes = [len(block.cell_counts) for block in blocks]
-    assert [block.first_cell for block in blocks] == [0, *np.cumsum(sizes)[:-1]]
-    np.testing.assert_array_equal(np.concatenate([block.cell_counts for block in blocks]), np.arange(count))
-    found = np.concatenate([block.columns["shape0"] for block in blocks])
-    np.testing.assert_array_equal(found, np.repeat(np.arange(count), np.arange(count)))
+    sizes = whole_of(blocks_of(stub, 2600, 8, threads), count)
     assert max(stub.sizes) == 2
     # The halves of chunks in progress are concatenated; later chunks have the smaller size.
     assert max(sizes[threads + 2 :]) == 2
@@ -525,11 +521,7 @@ def test_blocks_come_in_order_and_chunks_too_large_are_halved(threads):
 def test_parts_of_odd_chunks_hold_every_cell_once(count, fitting):
     """Later parts of a chunk are no larger than the first that fitted."""
     stub = Stub([{"x": 1000}] * count)
-    (block,) = blocks_of(stub, 1000 * fitting + 500, count)
-    assert (block.first_cell, len(block.cell_counts)) == (0, count)
-    np.testing.assert_array_equal(block.cell_counts, np.arange(count))
-    np.testing.assert_array_equal(block.columns["shape0"], np.repeat(np.arange(count), np.arange(count)))
-
+    assert len(whole_of(blocks_of(stub, 1000 * fitting + 500, count), count)) == 1
     size = count
     while size > fitting:
         size //= 2
@@ -541,17 +533,14 @@ def test_the_middle_cell_of_an_odd_chunk_is_collided_alone():
     needs = [{"x": 100}] * 7
     needs[3] = {"x": 3000}
     stub = Stub(needs)
-    (block,) = blocks_of(stub, 1000, 7)
+    assert whole_of(blocks_of(stub, 1000, 7), 7) == [7]
     assert stub.alone == [3]
-    np.testing.assert_array_equal(block.cell_counts, np.arange(7))
-    np.testing.assert_array_equal(block.columns["shape0"], np.repeat(np.arange(7), np.arange(7)))
     # Three cells fit; of the next three the first is tried by itself, and the others are then too.
     assert stub.sizes == [3, 1, 1, 1, 1]
     stub = Stub([{"x": 1000}] * 35)
-    blocks = blocks_of(stub, 4500, 7)
+    whole_of(blocks_of(stub, 4500, 7), 35)
     assert stub.sizes[:3] == [3, 3, 1]
     assert max(stub.sizes[2 * (1 + 2) :]) <= 3, "chunks that were cut before the first result are halved too"
-    np.testing.assert_array_equal(np.concatenate([block.cell_counts for block in blocks]), np.arange(35))
 
 
 @pytest.mark.parametrize("least", [1, 500, 2000])
