@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
 
 import h5py
@@ -100,20 +99,20 @@ def test_a_slice_and_a_step_of_frames_worlds_of_one_demonstration_and_a_scene_as
 def test_scenes_with_other_joints_are_templates_with_kinematics_of_their_own(tmp_path):
     other = SCENE.replace('<body name="cube" pos="0 0 0.5"><freejoint/>', '<body name="cube"><joint type="ball"/>')
     other = other.replace('name="arm" pos', 'name="lever" pos')
-    first, placed = states_of()
-    second, elsewhere = states_of(other)
-    scenes = {"demo_0": SCENE, "demo_1": other, "demo_2": SCENE}
-    path = write(tmp_path / "a", {"demo_0": first, "demo_1": second, "demo_2": first}, scenes)
+    (first, placed), (second, elsewhere) = states_of(), states_of(other)
+    demos = {"demo_0": (SCENE, first), "demo_1": (other, second), "demo_2": (SCENE, first)}
+    scenes, states = ({name: demo[k] for name, demo in demos.items()} for k in (0, 1))
+    path = write(tmp_path / "a", states, scenes)
     scene, motion = opened(path)
     model = scene.model
     assert model.world_template.tolist() == [0, 1, 0]
     poses = motion.read(range(FRAMES))
     for world, (template, expected) in enumerate([(0, placed), (1, elsewhere), (0, placed)]):
-        rows = np.flatnonzero(model.bodies.template == template)
-        np.testing.assert_allclose(poses[:, world, rows, :3], expected, atol=1e-12)
+        is_there = model.bodies.template == template
+        np.testing.assert_allclose(poses[:, world, is_there, :3], expected, atol=1e-12)
         # A body of the other scene is not in this world: it is left at rest.
-        others = np.flatnonzero(model.bodies.template != template)
-        np.testing.assert_array_equal(poses[:, world, others], np.tile(model.bodies.pose[others], (FRAMES, 1, 1)))
+        resting = np.tile(model.bodies.pose[~is_there], (FRAMES, 1, 1))
+        np.testing.assert_array_equal(poses[:, world, ~is_there], resting)
     with pytest.raises(InputError, match="different scenes"):
         scene_in_motion(SceneRequest(scenes=[], trajectory=path, worlds=6))
     alone, _ = opened(path, demos=("demo_1",))
@@ -423,16 +422,17 @@ def test_each_demonstration_moves_the_objects_of_its_world(tmp_path):
     with h5py.File(tmp_path / "m.h5", "w") as file:
         for world in (0, 2):
             file[f"d{world}/deformable_object/cloth/nodal_position"] = np.full((2, 1, 3), 0.5 + world)
-        file.create_group("d1")
-        origins = held.world_pose[:, :3]
-        states = DeformableStates([[file[f"d{world}"]] for world in range(3)], held, origins, "m.h5")
+        demos = [[file.require_group(f"d{world}")] for world in range(3)]
+        states = DeformableStates(demos, held, held.world_pose[:, :3], "m.h5")
         found = states.read(range(2))
-    row_of = {path: row for row, path in enumerate(held.particles.path)}
-    first, third = row_of["/envs/env_0/cloth"], row_of["/envs/env_2/cloth"]
-    np.testing.assert_allclose(found[:, 0, first], [[0.5, 0.5, 0.5]] * 2)
-    np.testing.assert_allclose(found[:, 1, first], [[10.0, 0.0, 1.0]] * 2)  # rests
-    np.testing.assert_allclose(found[:, 2, third], [[22.5, 2.5, 2.5]] * 2)
-    np.testing.assert_allclose(found[:, 1, row_of["/envs/env_0/towel"]], [[10.0, 0.0, 2.0]] * 2)
+    row = {path.removeprefix("/envs/env_"): k for k, path in enumerate(held.particles.path)}
+    for world, particle, expected in (
+        (0, "0/cloth", [0.5, 0.5, 0.5]),
+        (1, "0/cloth", [10.0, 0.0, 1.0]),  # rests
+        (2, "2/cloth", [22.5, 2.5, 2.5]),
+        (1, "0/towel", [10.0, 0.0, 2.0]),
+    ):
+        np.testing.assert_allclose(found[:, world, row[particle]], [expected] * 2)
     assert "towel" in states.warnings[0]
 
 
@@ -476,15 +476,13 @@ def test_a_later_header_version_is_read_and_damage_and_missing_arrays_are_told(t
     (tmp_path / "a.npy").write_bytes(header("(2,)", version=b"\x02\x00") + np.array([1.5, 2.5]).tobytes())
     assert npy_header(str(tmp_path / "a.npy")).shape == (2,)
     assert read_npy(str(tmp_path / "a.npy")).tolist() == [1.5, 2.5]
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, states=np.random.default_rng(0).normal(size=(50, 20)))
-    data = bytearray(buffer.getvalue())
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, states=np.random.default_rng(0).normal(size=(50, 20)))
+    check_refused(lambda: read_npz(str(path), "b"), ("no array 'b'", "states"))
+    data = bytearray(path.read_bytes())
     data[400:440] = bytes(40)
-    (tmp_path / "a.npz").write_bytes(data)
-    with pytest.raises(InputError, match="cannot be read"):
-        read_npz(str(tmp_path / "a.npz"), "states")
-    np.savez(tmp_path / "a.npz", states=np.zeros(3))
-    check_refused(lambda: read_npz(str(tmp_path / "a.npz"), "b"), ("no array 'b'", "states"))
+    path.write_bytes(data)
+    check_refused(lambda: read_npz(str(path), "states"), ["cannot be read"])
 
 
 def test_an_array_beyond_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):

@@ -281,10 +281,9 @@ def test_a_root_that_a_joint_places_moves_with_its_environment(tmp_path):
     scene, motion = scene_in_motion(request)
     assert any("root_pose: not used: joints position" in warning for warning in motion.warnings)
     poses = motion.read(range(5))
-    rows = {body.rsplit("/", 1)[-1]: row for row, body in enumerate(scene.model.bodies.path)}
-    for k in range(2):
-        base = np.stack([4.0 * k + joints[k, :, 1], np.zeros(5), np.zeros(5)], axis=1)
-        link = base + np.stack([np.cos(joints[k, :, 0]), np.sin(joints[k, :, 0]), np.zeros(5)], axis=1)
-        np.testing.assert_allclose(poses[:, k, rows["base"], :3], base, atol=1e-9)
-        np.testing.assert_allclose(poses[:, k, rows["link"], :3], link, atol=1e-9)
-        np.testing.assert_allclose(poses[:, k, rows["Cube"], :3], [[4.0 * k, 0.0, 3.0]] * 5, atol=1e-9)
+    names = [body.rsplit("/", 1)[-1] for body in scene.model.bodies.path]
+    for k, (angle, slide) in enumerate(joints.transpose(0, 2, 1)):
+        base = np.stack([4.0 * k + slide, np.zeros(5), np.zeros(5)], axis=1)
+        link = base + np.stack([np.cos(angle), np.sin(angle), np.zeros(5)], axis=1)
+        for name, expected in (("base", base), ("link", link), ("Cube", [[4.0 * k, 0.0, 3.0]] * 5)):
+            np.testing.assert_allclose(poses[:, k, names.index(name), :3], expected, atol=1e-9)
