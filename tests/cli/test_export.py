@@ -149,9 +149,8 @@ def stage(folder, request) -> Usd.Stage:
 def test_it_composes_over_the_scene(stage):
     assert not stage.GetCompositionErrors()
     assert UsdPhysics.CollisionAPI(stage.GetPrimAtPath("/World/floor"))
-    assert stage.GetDefaultPrim().GetPath() == "/World"
-    assert UsdGeom.GetStageMetersPerUnit(stage) == 0.01
-    assert UsdGeom.GetStageUpAxis(stage) == "Y"
+    units = (UsdGeom.GetStageMetersPerUnit(stage), UsdGeom.GetStageUpAxis(stage))
+    assert (stage.GetDefaultPrim().GetPath(), *units) == ("/World", 0.01, "Y")
     assert (stage.GetTimeCodesPerSecond(), stage.GetStartTimeCode(), stage.GetEndTimeCode()) == (25.0, 10.0, 40.0)
     # The ball still moves: the scene's own samples are at the same time codes.
     centre = UsdGeom.XformCache(13).GetLocalToWorldTransform(stage.GetPrimAtPath("/World/ball")).ExtractTranslation()
@@ -160,8 +159,7 @@ def test_it_composes_over_the_scene(stage):
     curves = UsdGeom.BasisCurves(stage.GetPrimAtPath(NORMALS))
     assert points.GetPointsAttr().GetTimeSamples() == [10.0, 11.0, 12.0, 13.0]
     for code in (10, 11):
-        assert len(points.GetPointsAttr().Get(code)) == 0
-        assert len(curves.GetCurveVertexCountsAttr().Get(code)) == 0
+        assert [len(each.Get(code)) for each in (points.GetPointsAttr(), curves.GetCurveVertexCountsAttr())] == [0, 0]
     for code, x in ((12, 4.0), (13, 5.0)):
         # Witness points: the floor's top at 0 and the ball's lowest point; between them is half the depth.
         distance = 100.0 * HEIGHTS[code]
@@ -176,8 +174,7 @@ def test_it_composes_over_the_scene(stage):
         assert list(curves.GetCurveVertexCountsAttr().Get(code)) == [2]
         assert UsdGeom.PrimvarsAPI(points).GetPrimvar("distance").Get(code)[0] == pytest.approx(distance, abs=1e-5)
         assert np.allclose(UsdGeom.PrimvarsAPI(points).GetPrimvar("normal").Get(code), [[0.0, up, 0.0]])
-        box = np.array(points.GetExtentAttr().Get(code))
-        assert np.allclose(box, np.repeat(place, 2, axis=0), atol=1e-5)
+        assert np.allclose(points.GetExtentAttr().Get(code), np.repeat(place, 2, axis=0), atol=1e-5)
     assert curves.GetTypeAttr().Get() == "linear"
     for prim in (points, curves):
         assert len(prim.GetDisplayColorAttr().Get(13)) == 1
@@ -277,7 +274,6 @@ def test_a_split_run_is_one_run_again(parts, collide):
     assert result["content_sha256"] == sha(parts / "ab.h5") == sha(parts / "whole.h5")
     assert (result["schema"], result["frames"], result["contacts"]) == ("collide.merge/1", 20, 20)
     collide.ok("check ab.h5")
-    collide.ok("diff whole.h5 ab.h5")
     collide.refused("merge b.h5 a.h5 -o ab.h5", code=3)
 
 

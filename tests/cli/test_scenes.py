@@ -126,13 +126,7 @@ def test_from_python(arm):
     builder = collidecli.ModelBuilder()
     imported = builder.add_mjcf("arm.urdf", disabled_pairs="arm.srdf")
     contacts = collidecli.collide(builder.finalize(), device="cpu")
-    assert len(contacts.distance) == 0
-    assert imported.warnings == ()
-    (arm / "box.xml").write_text(MESH_BOX)
-    (arm / "m.obj").write_text(MESH)
-    builder = collidecli.ModelBuilder()
-    builder.add_mjcf("box.xml", asset_map=["/gone=."])
-    assert builder.finalize().shapes.path == ("b",)
+    assert (len(contacts.distance), imported.warnings) == (0, ())
 
 
 RUN = ("--device", "cpu", "--force", "-o", "out.h5")
@@ -176,16 +170,13 @@ def test_a_floating_base_takes_the_root_motion_over_the_ground(robot, collide):
 
 
 def test_record_simulates_a_floating_base_on_the_ground(robot, collide):
-    args = ("--frames", "400", "-o", "m.h5", "--force", "--json")
-    collide.ok("record legs.urdf", *args, "--floating-base", "--ground")
-    result = run(collide, "legs.urdf", "-t", "m.h5", "--floating-base", "--ground")
-    assert result["contacts"] > 0
+    collide.ok("record legs.urdf --frames 400 -o m.h5 --floating-base --ground")
+    assert run(collide, "legs.urdf", "-t", "m.h5", "--floating-base", "--ground")["contacts"] > 0
 
 
 def test_ground_of_usd_is_normal_to_the_up_axis(here, collide):
     (here / "y.usda").write_text(Y_UP)
-    result = run(collide, "y.usda", "--ground")
-    assert result["deepest"]["distance"] == pytest.approx(-0.01, abs=1e-6)
+    assert run(collide, "y.usda", "--ground")["deepest"]["distance"] == pytest.approx(-0.01, abs=1e-6)
 
 
 @pytest.fixture
