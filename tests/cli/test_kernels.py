@@ -112,14 +112,12 @@ def test_a_later_run_compiles_nothing(runs, is_empty, verb):
     keys = runs.hash_rows().keys()
     assert not any(name.startswith(POSE_TREE) for name in runs.names())
     runs.finish("joint_q", verb)
-    first = runs.names()
+    first, rows = runs.names(), runs.hash_rows()
     assert any(name.startswith(POSE_TREE) for name in first)
-    rows = runs.hash_rows()
     assert rows.keys() == keys
     for _ in range(2):
         runs.finish("joint_q", verb)
-        assert runs.names() == first
-        assert runs.hash_rows() == rows
+        assert (runs.names(), runs.hash_rows()) == (first, rows)
     assert runs.unfinished() == []
 
 
@@ -133,12 +131,11 @@ def test_killed_runs_leave_nothing_for_more_than_an_hour(runs, kills):
     for path in runs.unfinished():
         os.utime(path, (time.time() - 3700.0,) * 2)
     runs.finish("joint_q")
-    first, rows = runs.names(), runs.hash_rows()
+    first = runs.names(), runs.hash_rows()
     assert runs.unfinished() == []
     for _ in range(2):
         runs.finish("joint_q")
-    assert runs.names() == first
-    assert runs.hash_rows() == rows
+    assert (runs.names(), runs.hash_rows()) == first
 
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -180,9 +177,8 @@ with owned_process():
 @pytest.fixture(scope="module")
 def carried() -> set[str]:
     """Names of the modules in the archive, were it built now."""
-    done = subprocess.run(
-        [sys.executable, "-c", CARRIED], env=environment(), capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", CARRIED]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
     return set(done.stdout.splitlines()[-1].split())
 
 
