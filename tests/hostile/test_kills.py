@@ -300,7 +300,6 @@ VALID: dict[str, Callable[[Path], str]] = {
     ".parquet": _parquet,
     ".npz": _arrays,
     ".json": _json,
-    ".md": _ends("\n"),
     ".csv": _table,
     ".usda": _ends("}"),
     ".dot": _ends("}"),
