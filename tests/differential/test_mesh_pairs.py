@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import collidecli
 from collidecli.importers.mesh_files import read_mesh
@@ -422,3 +423,45 @@ def check_pairs(seed: int, mesh_count: int, pairs: int, frames: int) -> tuple[in
 )
 def test_pairs_of_real_meshes(draws, least):
     assert min(check_pairs(*draws)) > least
+
+
+FIXED = {
+    "sheet": lambda builder: builder.add_shape_mesh(-1, *grid(8, 2.0)),
+    "box": lambda builder: builder.add_shape_mesh(-1, *box(1.0, 1.0, 0.5)),
+    "heightfield": lambda builder: builder.add_shape_heightfield(-1, np.zeros((9, 9), np.float32), 1.0, 1.0, 0.5),
+}
+MOVED = {
+    "cube": lambda builder: builder.add_shape_mesh(builder.add_body(), *box(0.25, 0.25, 0.25)),
+    "bar": lambda builder: builder.add_shape_mesh(builder.add_body(), *box(0.5, 0.25, 0.125)),
+    "sheet": lambda builder: builder.add_shape_mesh(builder.add_body(), *grid(4, 1.0)),
+}
+
+
+def aligned_poses() -> np.ndarray:
+    """float64[F, 7]: corners and sides over those of the fixed shape, turned by multiples of 45 degrees."""
+    turns = [("x", 0), ("x", 90), ("y", 90), ("z", 90), ("z", 45), ("x", 180)]
+    places = product((0.0, 0.125, 0.25, 0.3), (0.0, 0.25, 0.0625), (0.0, 0.125, 0.2, 0.25))
+    poses = product(places, turns)
+    return np.array([[*place, *Rotation.from_euler(*turn, degrees=True).as_quat()] for place, turn in poses])
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("moved", MOVED)
+@pytest.mark.parametrize("fixed", FIXED)
+def test_aligned_surfaces_have_the_depths_of_those_beside_them(fixed, moved):
+    """Surfaces may pass through each other along sides and vertices of triangles alone, of which none crosses another."""
+    builder, poses = ModelBuilder(), aligned_poses()
+    FIXED[fixed](builder)
+    MOVED[moved](builder)
+    model, deepest = builder.finalize(), []
+    for draw in range(4):
+        body_q = poses[:, None, None].copy()
+        if draw:
+            body_q[..., :3] += 1e-7 * np.random.default_rng(draw).normal(size=body_q[..., :3].shape)
+        contacts = collidecli.collide(model, body_q, gap=0.05)
+        cells = [contacts.cell(frame).distance for frame in range(len(poses))]
+        deepest.append([cell.min(initial=0.05) for cell in cells])
+    beside = np.array(deepest[1:])
+    assert (beside.min(axis=0) < -0.1).sum() > 40
+    assert np.all(beside.min(axis=0) - 1e-6 < deepest[0])
+    assert np.all(deepest[0] < beside.max(axis=0) + 1e-6)

@@ -325,6 +325,28 @@ def just_before(pair: SurfacePair, translation: Real, least: Real) -> Real:
 
 
 @wp.func(inline=False)
+def exit_of_point(source: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, before: Exit) -> Exit:
+    """The exit of a region of which no triangles cross where it is left, with the triangles at its inner point.
+
+    A flat surface leaves the other at once, parallel to its triangles.
+    """
+    result = before
+    result.found = 0
+    if region.depth_a <= Real(0.0) and region.depth_b <= Real(0.0):
+        return result
+    moved = wp.max(before.translation - BACK * pair.touch, Real(0.0)) * direction
+    point = wp.where(region.depth_b > Real(0.0), region.inner_b + moved, region.inner_a)
+    result.face_a = nearest_on(source, pair.a, point).face
+    result.face_b = nearest_on(
+        source, pair.b, wp.transform_point(wp.transform_inverse(pair.pose_b_to_a), point - moved)
+    ).face
+    result.axis = direction
+    if result.face_a >= 0 and result.face_b >= 0:
+        result.found = 1
+    return result
+
+
+@wp.func(inline=False)
 def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> Exit:
     """The least translation of b along a unit direction that separates a region, if it is shorter than `limit` [m].
 
@@ -370,11 +392,19 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
             if beyond <= translation + pair.touch and pair.region_count == 1:
                 beyond = engulfed_exit(source, pair, direction, translation)
             if beyond <= translation + pair.touch:
-                last.found = wp.where(last.face_a >= 0, 1, 0)
                 last.translation = translation
-                return last
-            translation = just_before(pair, beyond, translation)
-            last.face_a = -1
+                last.found = 1
+                if last.face_a >= 0:
+                    return last
+                # Faces that are parallel to the surface leave it at once: what follows them crosses it further on.
+                latest = latest_exit(source, pair, direction, translation + BACK * pair.touch, limit)
+                if latest.found == 0:
+                    return exit_of_point(source, pair, region, direction, last)
+                last = latest
+                translation = latest.translation
+            else:
+                translation = just_before(pair, beyond, translation)
+                last.face_a = -1
         if translation >= limit:
             last.found = 0
             return last
@@ -576,7 +606,7 @@ def region_contact(source: Any, pair: SurfacePair, best: Search) -> ContactRecor
     contact = ContactRecord()
     contact.point = points.fixed
     contact.normal = best.direction
-    contact.separation = -best.exit.translation
+    contact.separation = -best.exit.translation - wp.dot(pair.nudge, best.direction)
     contact.feature_a = feature_on(source, pair.a, best.exit.face_a, points.part_fixed)
     contact.feature_b = feature_on(source, pair.b, best.exit.face_b, points.part_moving)
     contact.role = OF_REGION
@@ -604,7 +634,7 @@ def measured_crossing(
         exit_point = crossing.point - part * moved
         if part <= Real(1.0) and boxes_intersect(exit_point, exit_point, region.low - grown, region.high + grown):
             closest = nearest_on(source, pair.b, wp.transform_point(into_b, exit_point))
-            result.separation = -part * length
+            result.separation = -part * length - wp.dot(pair.nudge, best.direction)
             result.normal = best.direction
             result.feature_b = feature_on(source, pair.b, closest.face, FACE_PART)
             result.priority = 0
@@ -615,7 +645,7 @@ def measured_crossing(
         if part <= Real(1.0) and boxes_intersect(exit_point, exit_point, region.low - grown, region.high + grown):
             closest = nearest_on(source, pair.a, exit_point)
             result.point = exit_point
-            result.separation = -part * length
+            result.separation = -part * length - wp.dot(pair.nudge, best.direction)
             result.normal = best.direction
             result.feature_a = feature_on(source, pair.a, closest.face, FACE_PART)
             result.priority = 0
@@ -668,10 +698,43 @@ def deepest_of_region(pair: SurfacePair, region: OverlapRegion, rows: PairRows) 
     return result
 
 
+NUDGE = wp.constant(Vec3(4.6, 4.8, 4.4))
+"""The translation of b where triangles touch that do not cross, in touches: in general position surfaces that pass
+through each other have triangles that cross. Translations are given without it."""
+UNDONE = wp.constant(Real(4.0))
+"""Multiple of a nudge's length: surfaces that a translation no longer than this separates only touch."""
+
+
+@wp.func
+def nudged(pair: SurfacePair) -> SurfacePair:
+    """The pair with b moved by NUDGE."""
+    result = pair
+    result.nudge = pair.touch * NUDGE
+    rotation = wp.transform_get_rotation(pair.pose_b_to_a)
+    result.pose_b_to_a = Pose(wp.transform_get_translation(pair.pose_b_to_a) + result.nudge, rotation)
+    return result
+
+
+@wp.func(inline=False)
+def only_touches(source: Any, pair: SurfacePair, rows: PairRows) -> bool:
+    """Whether the surfaces of a nudged pair are apart after a short translation along the normal of a contact that
+    touches."""
+    region = pair.regions[pair.own]
+    for i in range(rows.first, rows.end):
+        contact = rows.contact[i]
+        touches = wp.abs(contact.separation) <= pair.touch and is_measured(contact)
+        if touches and is_of_region(pair, region, contact):
+            touches = is_separated(source, pair, contact.normal, UNDONE * wp.length(pair.nudge))
+            if touches:
+                return True
+    return False
+
+
 @wp.func(inline=False)
 def measure_region(source: Any, pair: SurfacePair, rows: PairRows) -> int:
     """Writes the contacts of a region; returns 0 where the search ended at its greatest number of steps."""
     region = pair.regions[pair.own]
+    slack = pair.touch + Real(2.0) * wp.length(pair.nudge)
     recent = wp.zeros(shape=wp.static(RECENT), dtype=wp.vec2i)
     pair.recent = as_pairs(recent)
     deepest = deepest_of_region(pair, region, rows)
@@ -684,7 +747,7 @@ def measure_region(source: Any, pair: SurfacePair, rows: PairRows) -> int:
         normal = rows.contact[deepest].normal
         depth = -rows.contact[deepest].separation
         best.direction = normal
-        if is_separated(source, pair, normal, depth + pair.touch):
+        if is_separated(source, pair, normal, depth + slack):
             stays = deepest
             best.exit.found = 1
             best.exit.translation = depth
@@ -707,7 +770,7 @@ def measure_region(source: Any, pair: SurfacePair, rows: PairRows) -> int:
                 rows.contact[i] = measured_crossing(source, pair, region, best, contact)
         elif is_of_region(pair, region, contact):
             along = wp.dot(contact.normal, best.direction)
-            is_deeper = -contact.separation > best.exit.translation * SAME_DEPTH + pair.touch
+            is_deeper = -contact.separation > best.exit.translation * SAME_DEPTH + slack
             if is_deeper or (stays < 0 and along <= Real(0.0)):
                 rows.contact[i].separation = Real(wp.inf)
                 rows.contact[i].priority = FALLBACK
@@ -768,14 +831,21 @@ def measure_regions(source: Any, pair: SurfacePair, rows: PairRows) -> int:
     Returns 0 where the search ended at its greatest number of steps.
     """
     regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
-    count = add_crossings(source, pair, as_regions(regions), 0)
-    count = inner_regions(rows, as_regions(regions), count)
+    crossings = add_crossings(source, pair, as_regions(regions))
+    may_touch = bool(False)
+    if crossings[1] == 1 and (pair.b >= 0 or pair.closed_a == 0):
+        # Surfaces may pass through each other along sides and vertices of their triangles alone.
+        may_touch = crossings[0] == 0
+        pair = nudged(pair)
+        crossings = add_crossings(source, pair, as_regions(regions))
+    count = inner_regions(rows, as_regions(regions), crossings[0])
     pair.regions = as_regions(regions)
     pair.region_count = count
     exact = int(1)
     for k in range(count):
         pair.own = k
-        exact = wp.min(exact, measure_region(source, pair, rows))
+        if not may_touch or not only_touches(source, pair, rows):
+            exact = wp.min(exact, measure_region(source, pair, rows))
     return exact
 
 

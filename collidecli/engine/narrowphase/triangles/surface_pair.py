@@ -59,6 +59,8 @@ class SurfacePair:
     [m]. blocked: the direction in which b must not move, a's frame; zero where there is none. size: half of the longest
     side of the smaller surface [m].
 
+    nudge: a translation of b that pose_b_to_a includes, a's frame, zero where it is that of the shapes [m].
+
     Where a region of their overlap is separated: regions: all, region_count of them; own: index of that region; recent:
     cached pairs of triangles, see `separating_translation.past_recent`.
     """
@@ -75,6 +77,7 @@ class SurfacePair:
     span: Real
     blocked: Vec3
     size: Real
+    nudge: Vec3
     regions: wp.array[OverlapRegion]
     region_count: int
     own: int
@@ -182,12 +185,16 @@ def add_region(regions: wp.array[OverlapRegion], count: int, added: OverlapRegio
 
 @wp.func(inline=False)
 def add_crossing(
-    source: Any, pair: SurfacePair, face_a: int, face_b: int, regions: wp.array[OverlapRegion], count: int
-) -> int:
-    """Adds the segment in which two triangles cross, if they do; returns the number of regions."""
+    source: Any, pair: SurfacePair, face_a: int, face_b: int, regions: wp.array[OverlapRegion], before: wp.vec2i
+) -> wp.vec2i:
+    """Adds the segment in which two triangles cross, if they do. before, result: as of `add_crossings`."""
     triangles = triangles_of_pair(source, pair, face_a, face_b)
-    if overlap_of_projections(triangles, pair.touch) <= pair.touch:
-        return count
+    overlap = overlap_of_projections(triangles, pair.touch)
+    if overlap <= pair.touch:
+        touches = before[1]
+        if touches == 0 and overlap >= -pair.touch:
+            touches = wp.where(overlap_of_projections(triangles, -pair.touch) >= -pair.touch, 1, 0)
+        return wp.vec2i(before[0], touches)
     common = crossing_segment(triangles)
     grown = Vec3(pair.touch, pair.touch, pair.touch)
     region = OverlapRegion()
@@ -198,26 +205,28 @@ def add_crossing(
         region.front += weight * triangles.normal_pqr
     if pair.front_b == 1 and pair.closed_b == 0:
         region.front -= weight * triangles.normal_abc
-    return add_region(regions, count, region)
+    return wp.vec2i(add_region(regions, before[0], region), before[1])
 
 
 @wp.func(inline=False)
 def crossings_in_box(
-    source: Any, pair: SurfacePair, face: int, low: Vec3, high: Vec3, regions: wp.array[OverlapRegion], before: int
-) -> int:
-    """Adds the crossings of a triangle of a with those of b in a box of b's frame; returns the number of regions."""
-    count = before
+    source: Any, pair: SurfacePair, face: int, low: Vec3, high: Vec3, regions: wp.array[OverlapRegion], before: wp.vec2i
+) -> wp.vec2i:
+    """Adds the crossings of a triangle of a with those of b in a box of b's frame. before, result: as of
+    `add_crossings`."""
+    result = before
     cursor = begin_in_box(source, pair.b, low, high)
     while cursor.number >= 0:
-        count = add_crossing(source, pair, face, cursor.number, regions, count)
+        result = add_crossing(source, pair, face, cursor.number, regions, result)
         cursor = next_in_box(source, pair.b, cursor, low, high)
-    return count
+    return result
 
 
 @wp.func(inline=False)
-def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegion], before: int) -> int:
-    """Adds every crossing of a triangle of a with a triangle of b; returns the number of regions."""
-    count = before
+def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegion]) -> wp.vec2i:
+    """Fills the list with every crossing of a triangle of a with a triangle of b; returns the number of regions, and 1
+    where triangles touch that do not cross."""
+    result = wp.vec2i(0, 0)
     meshes = mesh_arrays(source)
     node = meshes.arrays[0].header[pair.a].first_node
     stop = meshes.arrays[0].header[pair.a].end_node
@@ -232,8 +241,8 @@ def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegio
         node += 1
         if face >= 0:
             extent = box_in_b(pair, half)
-            count = crossings_in_box(source, pair, face, middle - extent, middle + extent, regions, count)
-    return count
+            result = crossings_in_box(source, pair, face, middle - extent, middle + extent, regions, result)
+    return result
 
 
 # The context of a surface of a pair whose features are tested against the other surface; writers of contacts.
