@@ -449,7 +449,7 @@ def aligned_poses() -> np.ndarray:
 @pytest.mark.parametrize("moved", MOVED)
 @pytest.mark.parametrize("fixed", FIXED)
 def test_aligned_surfaces_have_the_depths_of_those_beside_them(fixed, moved):
-    """Surfaces may pass through each other along sides and vertices of triangles alone, of which none crosses another."""
+    """Surfaces may pass through each other along sides and vertices of triangles alone, of which none cross."""
     builder, poses = ModelBuilder(), aligned_poses()
     FIXED[fixed](builder)
     MOVED[moved](builder)
