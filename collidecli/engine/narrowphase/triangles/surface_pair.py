@@ -9,12 +9,12 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.candidates import Query
-from collidecli.engine.contact_record import CROSSING_A, CROSSING_B, INNER_A, INNER_B, ContactRecord
+from collidecli.engine.contact_record import CROSSING_A, CROSSING_B, INNER_A, INNER_B, OF_REGION, ContactRecord
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.closest_points import TrianglePair, crossing_segment, overlap_of_projections
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import FALLBACK
-from collidecli.engine.narrowphase.sub_pairs import ContactRows
+from collidecli.engine.narrowphase.sub_pairs import ContactRows, PairRows
 from collidecli.engine.narrowphase.triangles.surface import (
     begin_in_box,
     boxes_intersect,
@@ -243,6 +243,90 @@ def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegio
             extent = box_in_b(pair, half)
             result = crossings_in_box(source, pair, face, middle - extent, middle + extent, regions, result)
     return result
+
+
+NUDGE = wp.constant(Vec3(4.6, 4.8, 4.4))
+"""The translation of b where triangles touch that do not cross, in touches: in general position surfaces that pass
+through each other have triangles that cross. Translations are given without it."""
+
+
+@wp.func
+def nudged(pair: SurfacePair) -> SurfacePair:
+    """The pair with b moved by NUDGE."""
+    result = pair
+    result.nudge = pair.touch * NUDGE
+    rotation = wp.transform_get_rotation(pair.pose_b_to_a)
+    result.pose_b_to_a = Pose(wp.transform_get_translation(pair.pose_b_to_a) + result.nudge, rotation)
+    return result
+
+
+@wp.func
+def exchanged(contact: ContactRecord, pose_b_to_a: Pose) -> ContactRecord:
+    """A contact of a and b as a contact of b and a, in b's frame."""
+    result = contact
+    into_b = wp.transform_inverse(pose_b_to_a)
+    point = contact.point
+    if contact.role < CROSSING_A or contact.role == OF_REGION:
+        point += contact.separation * contact.normal
+        result.normal = -wp.transform_vector(into_b, contact.normal)
+    result.point = wp.transform_point(into_b, point)
+    result.feature_a = contact.feature_b
+    result.feature_b = contact.feature_a
+    if contact.role == INNER_A or contact.role == CROSSING_A:
+        result.role = contact.role + 1
+    if contact.role == INNER_B or contact.role == CROSSING_B:
+        result.role = contact.role - 1
+    return result
+
+
+@wp.func(inline=False)
+def exchange_rows(rows: PairRows, pose_b_to_a: Pose):
+    """Exchanges a and b in all contacts of a pair."""
+    for i in range(rows.first, rows.end):
+        if rows.contact[i].separation < Real(wp.inf) or rows.contact[i].role >= CROSSING_A:
+            rows.contact[i] = exchanged(rows.contact[i], pose_b_to_a)
+
+
+@wp.func
+def exchanged_pair(pair: SurfacePair) -> SurfacePair:
+    """The pair with a and b exchanged."""
+    result = pair
+    result.a = pair.b
+    result.b = pair.a
+    result.pose_b_to_a = wp.transform_inverse(pair.pose_b_to_a)
+    result.turn = wp.transpose(pair.turn)
+    result.closed_a = pair.closed_b
+    result.closed_b = pair.closed_a
+    result.front_a = pair.front_b
+    result.front_b = pair.front_a
+    return result
+
+
+INNER_BALL = wp.constant(Real(1.1))
+"""Half extent of an inner point's box, as a multiple of its depth: the box intersects the surface closest to it."""
+
+
+@wp.func(inline=False)
+def inner_regions(rows: PairRows, regions: wp.array[OverlapRegion], before: int) -> int:
+    """Adds the points inside the other surface, each with the box of a ball; returns the number of regions."""
+    count = before
+    for i in range(rows.first, rows.end):
+        contact = rows.contact[i]
+        if contact.role == INNER_A or contact.role == INNER_B:
+            region = OverlapRegion()
+            point = contact.point
+            if contact.role == INNER_A:
+                region.inner_a = point
+                region.depth_a = -contact.separation
+            else:
+                point = contact.point + contact.separation * contact.normal
+                region.inner_b = point
+                region.depth_b = -contact.separation
+            radius = -INNER_BALL * contact.separation
+            region.low = point - Vec3(radius, radius, radius)
+            region.high = point + Vec3(radius, radius, radius)
+            count = add_region(regions, count, region)
+    return count
 
 
 # The context of a surface of a pair whose features are tested against the other surface; writers of contacts.
