@@ -45,27 +45,26 @@ def check(path: PathLike) -> CheckResult:
     Raises InputError for a file that cannot be opened, or is neither a contact set nor a trajectory.
     """
     with reading("file", path):
-        return _check(path)
-
-
-def _check(path: PathLike) -> CheckResult:
-    storage = storage_of(os.fspath(path))
-    kind = file_format(path) if storage == HDF5 else ""
-    checks = dict(zip(CHECKED, (check_file, check_trajectory), strict=True))
-    refuse_profile(kind, path)
-    if kind not in checks:
-        what, fix = "is neither a contact set nor a trajectory of collide", "collide inspect shows scenes"
-        if kind.startswith("collide-"):
-            what, fix = f"the format is {kind}, and files of {' and '.join(CHECKED)} are checked", "read it with h5py"
-        elif storage:
-            what += f" but {kind_of(path).LABEL}"
-            fix = "make a trajectory of it with collide traj convert"
-        raise InputError(what, os.fspath(path), fix)
-    rules = checks[kind](path)
-    found, notes = (
-        [Finding(rule.where, rule.what) for rule in rules if rule.is_note == wanted] for wanted in (False, True)
-    )
-    return CheckResult(os.fspath(path), kind, not found, found, notes or None)
+        storage = storage_of(os.fspath(path))
+        kind = file_format(path) if storage == HDF5 else ""
+        checks = dict(zip(CHECKED, (check_file, check_trajectory), strict=True))
+        refuse_profile(kind, path)
+        if kind not in checks:
+            what, fix = "is neither a contact set nor a trajectory of collide", "collide inspect shows scenes"
+            if kind.startswith("collide-"):
+                what, fix = (
+                    f"the format is {kind}, and files of {' and '.join(CHECKED)} are checked",
+                    "read it with h5py",
+                )
+            elif storage:
+                what += f" but {kind_of(path).LABEL}"
+                fix = "make a trajectory of it with collide traj convert"
+            raise InputError(what, os.fspath(path), fix)
+        rules = checks[kind](path)
+        found, notes = (
+            [Finding(rule.where, rule.what) for rule in rules if rule.is_note == wanted] for wanted in (False, True)
+        )
+        return CheckResult(os.fspath(path), kind, not found, found, notes or None)
 
 
 def refuse_profile(kind: str, path: PathLike) -> None:

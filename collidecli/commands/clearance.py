@@ -204,7 +204,6 @@ class Clearance:
         self._own = None if items.own is None else items.own[model.world_template]
 
     def blocks(self) -> Iterator[ClearanceBlock]:
-        """The least distances of all frames, in order."""
         yield from self._in_order(lambda: self._block)
 
     def nearest_items(self, number: int) -> np.ndarray:
@@ -504,7 +503,6 @@ class _Tally:
         self._series = np.full((items, 0 if self._bins is None else len(self._bins.start)), np.inf)
 
     def add(self, block: ClearanceBlock) -> None:
-        """Adds a block."""
         self._count += block.measured
         values = np.where(np.isnan(block.distance), np.inf, block.distance)
         flat = values.reshape(-1, values.shape[2])
@@ -536,7 +534,6 @@ class _Tally:
         }
 
     def result(self, request: ClearanceRequest, scene: LoadedScene, seconds: float) -> ClearanceResult:
-        """The result of the verb."""
         items, motion = self._measured.items, self._measured.motion
         order = [k for k in np.argsort(self.least, kind="stable").tolist() if np.isfinite(self.least[k])]
         listed = []
@@ -622,7 +619,6 @@ def _config(request: ClearanceRequest) -> dict[str, object]:
 
 
 def table_columns(measured: MeasuredMotion, kind: str) -> tuple[TableColumn, ...]:
-    """Columns of the tables."""
     real, paths = np.dtype(np.float64), measured.shape_names
     vectors = [(f"{name}_{axis}", unit) for name, unit in _VECTORS.items() for axis in "xyz"]
     return (

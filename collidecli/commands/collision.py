@@ -213,9 +213,10 @@ def prepare_collision(
         array_loops.use_compiled()
     workers = scheduler.worker_count(engine.threads, has_own_memory(device))
     cells = scheduler.batch_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
-    shares = None
+    memory_limit, chunk_rows = scheduler.default_memory_limit(), 0
     if engine.memory_limit:
         shares = shared_out(engine.memory_limit, model, motion, cells, columns)
+        cells, chunk_rows, memory_limit = shares.chunk_cells, shares.chunk_rows, shares.engine_bytes
         keep_to_limits()
     return Collision(
         motion=motion,
@@ -223,12 +224,10 @@ def prepare_collision(
         choice=choice,
         workers=workers,
         writing_threads=scheduler.processing_threads(engine.threads),
-        chunk_cells=cells if shares is None else shares.chunk_cells,
-        memory_limit=scheduler.engine_memory(
-            scheduler.default_memory_limit() if shares is None else shares.engine_bytes, device
-        ),
+        chunk_cells=cells,
+        memory_limit=scheduler.engine_memory(memory_limit, device),
         contact=contact,
-        chunk_rows=0 if shares is None else shares.chunk_rows,
+        chunk_rows=chunk_rows,
         notes=(*pipeline.notes, *fields.notes, *kernel_cache_notes()),
     )
 

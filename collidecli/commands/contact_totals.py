@@ -229,7 +229,6 @@ class GroupTally:
         return tuple(SweepCounts(*self._swept[name].tolist()) if name in self._counts else None for name in OF_STEPS)
 
     def add(self, block: ContactBlock) -> None:
-        """Adds the groups of a block."""
         for name in block.groups.keys() & self._swept.keys():
             columns = block.groups[name].columns
             touches = columns["status"] == TOUCHES
@@ -261,7 +260,6 @@ class ColumnRanges:
         self._ends: dict[str, list[np.ndarray]] = {name: [] for name in names}
 
     def add(self, block: ContactBlock) -> None:
-        """Adds the columns of a block."""
         if not block.contact_count:
             return
         for name, ends in self._ends.items():

@@ -170,14 +170,7 @@ def _result(
         file=contacts.path,
         scene=contacts.scene,
         options=_options(request),
-        frames={
-            "count": len(frames),
-            "first": int(frames.number[0]) if len(frames) else None,
-            "last": int(frames.number[-1]) if len(frames) else None,
-            "begin_time": float(frames.time[0]) if len(frames) else None,
-            "last_time": float(frames.time[-1]) if len(frames) else None,
-            "episodes": _episode_totals(stream),
-        },
+        frames={"count": len(frames), **_ends(frames), "episodes": _episode_totals(stream)},
         worlds={
             "count": contacts.world_count,
             "looked_at": len(stream.worlds),
@@ -200,6 +193,13 @@ def _result(
         written={"csv": request.csv or None, "parquet": request.parquet or None},
         between_frames=None if swept is None else event_stream.swept_events(swept, stream, request.first),
     )
+
+
+def _ends(frames: Frames) -> dict[str, Any]:
+    if not len(frames):
+        return dict.fromkeys(("first", "last", "begin_time", "last_time"))
+    number, time = frames.number[[0, -1]].tolist(), frames.time[[0, -1]].tolist()
+    return {"first": number[0], "last": number[1], "begin_time": time[0], "last_time": time[1]}
 
 
 def _episode_totals(stream: EventStream) -> dict[str, Any] | None:
@@ -243,25 +243,14 @@ def _graph(graph: TouchGraph, stream: EventStream, request: EventsRequest) -> di
     paths, kinds = stream.keys.paths, stream.keys.kinds
     used = sorted({row for pair in ends for row in pair})
     name0, name1 = EVENT_COLUMNS[request.options.by]
-    columns = (edges.intervals, edges.unknown, edges.touching, edges.contacts, edges.seconds, edges.distance)
-    rows = zip(ends, edges.worlds.tolist(), *(values.tolist() for values in columns), strict=True)
+    names = (name0, name1, "worlds", "intervals", "unknown_ends", "touching_frames", "contacts", "seconds")
+    columns = (edges.worlds, edges.intervals, edges.unknown, edges.touching, edges.contacts, edges.seconds)
+    both = ([paths[pair[k]] for pair in ends] for k in (0, 1))
+    rows = zip(*both, *(values.tolist() for values in (*columns, edges.distance)), strict=True)
     return {
         "first": request.first or len(edges),
         "nodes": [{"path": paths[row], "kind": kinds[row]} for row in used],
-        "edges": [
-            {
-                name0: paths[one],
-                name1: paths[other],
-                "worlds": worlds,
-                "intervals": intervals,
-                "unknown_ends": unknown,
-                "touching_frames": touching,
-                "contacts": contacts,
-                "seconds": seconds,
-                "least_distance": distance,
-            }
-            for (one, other), worlds, intervals, unknown, touching, contacts, seconds, distance in rows
-        ],
+        "edges": [dict(zip((*names, "least_distance"), row, strict=True)) for row in rows],
     }
 
 

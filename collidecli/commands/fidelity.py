@@ -387,7 +387,6 @@ class ProblemFrames(ViewFrames):
         self._row = problem.cell_of(np.arange(problem.frames * model.world_count))
 
     def shape_poses(self, index: int, world: int) -> np.ndarray:
-        """As that of `ViewFrames`."""
         return self._poses[self._row[self._cell(index, world)]]
 
 

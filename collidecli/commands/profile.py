@@ -104,13 +104,15 @@ class ProfileRequest(EnginesRequest):
 class Measured:
     """Measurement of one broad phase. skipped: reason why it was not run; empty if it was run.
 
-    passes: one report per repeat. contacts_sha256: hash of all contact columns and cell starts.
+    passes: one report per repeat. contacts_sha256: hash of all contact columns and cell starts. setup_seconds: of
+    building its pipeline [s].
     """
 
     name: str
     skipped: str = ""
     passes: list[TimingReport] = field(default_factory=list)
     contacts_sha256: str = ""
+    setup_seconds: float = 0.0
 
     def compute_seconds(self) -> np.ndarray:
         """float64[repeats]: time of the engine's stages, summed over its workers [s]."""
@@ -210,12 +212,10 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
         runs = [_profile_device(device, request, scene, motion, fields, progress) for device in devices]
         first = runs[0]
         if request.trace:
-            passes = {
-                m.name if run is first else f"{m.name}, {run.device.alias}": m.passes
-                for run in runs
-                for m in run.measured
-                if m.passes
-            }
+            passes = {}
+            for run in runs:
+                of_device = "" if run is first else f", {run.device.alias}"
+                passes |= {m.name + of_device: m.passes for m in run.measured if m.passes}
             write_trace(request.trace, passes, request.force)
         several = runs if len(runs) > 1 else []
         walls = [(str(run.device.alias), run.fastest.wall_seconds()) for run in several]
@@ -231,7 +231,7 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
             versions=versions(),
             repeats=max(len(m.passes) for m in first.measured),
             phases=[m.as_dict() for m in first.measured],
-            identical=all(run.is_identical for run in runs),
+            identical=all(len({m.contacts_sha256 for m in run.measured if not m.skipped}) == 1 for run in runs),
             fastest=first.advice.fastest,
             is_clear=first.advice.is_clear,
             auto={"choice": first.choice.name, "reason": first.choice.reason, "agrees": first.advice.auto_agrees},
@@ -278,20 +278,20 @@ def profile_engines(request: ProfileRequest) -> list[dict[str, Any]]:
 
 def _own_engine(run: DeviceProfile, cells: int) -> dict[str, Any]:
     """The entry of `engines` of the fastest broad phase of this engine."""
-    fastest, setup = run.fastest, run.setup_seconds[run.fastest.name]
+    fastest = run.fastest
     return {
         **{"name": f"collide, {fastest.name}", "engine": "collide", "version": versions()["collidecli"]},
         **{"options": "{}", "interpreter": platform.python_version(), "shapes": {}, "reasons": []},
         "contacts": fastest.passes[0].contact_count,
         "python_loop": "chunks",
-        "setup_seconds": _spread(np.array([setup])),
+        "setup_seconds": _spread(np.array([fastest.setup_seconds])),
         "cell_seconds": _spread(fastest.compute_seconds() / max(1, cells)),
     }
 
 
 @dataclass(frozen=True)
 class DeviceProfile:
-    """Measurements of every broad phase on one device. setup_seconds: of building each pipeline, by its name [s]."""
+    """Measurements of every broad phase on one device."""
 
     device: wp.Device
     measured: list[Measured]
@@ -299,16 +299,9 @@ class DeviceProfile:
     advice: Advice
     threads: int
     chunk_cells: int
-    setup_seconds: dict[str, float]
-
-    @property
-    def is_identical(self) -> bool:
-        """Whether every broad phase found the same contacts, bit for bit."""
-        return len({m.contacts_sha256 for m in self.measured if not m.skipped}) == 1
 
     @property
     def fastest(self) -> Measured:
-        """The fastest broad phase."""
         return next(m for m in self.measured if m.name == self.advice.fastest)
 
     def as_dict(self, frames: int) -> dict[str, Any]:
@@ -346,17 +339,17 @@ def _profile_device(
 
     _, choice = build(pipeline="unified", broad_phase="auto")
     measured = [Measured(name, skip_reason(name, scene, len(motion.time))) for name in PHASES]
-    pipelines, setup = {}, {}
+    pipelines = {}
     for one in measured:
         if not one.skipped:
             begin = time.perf_counter()
             pipelines[one.name] = build(**PHASES[one.name])[0]
-            setup[one.name] = time.perf_counter() - begin
+            one.setup_seconds = time.perf_counter() - begin
     threads = worker_count(request.engine.threads, has_own_memory(device))
     first = next(iter(pipelines.values()))
     cells = batch_size(first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells)
     _measure(request, measured, pipelines, threads, cells, motion, progress)
-    return DeviceProfile(device, measured, choice, advise(measured, choice), threads, cells, setup)
+    return DeviceProfile(device, measured, choice, advise(measured, choice), threads, cells)
 
 
 def skip_reason(name: str, scene: LoadedScene, frame_count: int) -> str:
@@ -494,5 +487,4 @@ class ContactDigest:
             digest.update(block.columns[name])
 
     def value(self) -> str:
-        """The hash in hexadecimal."""
         return content_hash((self._start, *self._columns.values()))

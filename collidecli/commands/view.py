@@ -55,7 +55,6 @@ class Sources:
     notes: tuple[str, ...]
 
     def close(self) -> None:
-        """Closes the motion."""
         if self.motion is not None:
             self.motion.close()
 
