@@ -619,6 +619,7 @@ def _config(request: ClearanceRequest) -> dict[str, object]:
 
 
 def table_columns(measured: MeasuredMotion, kind: str) -> tuple[TableColumn, ...]:
+    """Columns of the tables."""
     real, paths = np.dtype(np.float64), measured.shape_names
     vectors = [(f"{name}_{axis}", unit) for name, unit in _VECTORS.items() for axis in "xyz"]
     return (

@@ -182,12 +182,8 @@ class Tally:
         else:
             keys, contacts, touching = self._summed()
         order = np.lexsort((keys, -contacts))
-        return {
-            (key // self._shape_count, key % self._shape_count): (of_contacts, of_touching)
-            for key, of_contacts, of_touching in zip(
-                *(values[order].tolist() for values in (keys, contacts, touching)), strict=True
-            )
-        }
+        rows = zip(*(values[order].tolist() for values in (keys, contacts, touching)), strict=True)
+        return {divmod(key, self._shape_count): (of_contacts, of_touching) for key, of_contacts, of_touching in rows}
 
     def counts(self, worlds: int, episodes: Episodes | None) -> ContactCounts:
         """The counts of all added blocks. worlds: number of them."""

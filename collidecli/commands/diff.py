@@ -154,10 +154,9 @@ def _shift_notes(compared: Comparison, sides: Sequence[Side], worlds: int) -> li
                 break
             frames = (compared.frames.a, compared.frames.b)
             kind = "frames" if there_world == world else "worlds"
-            return [
-                f"frame {frames[side][match]}, world {world} of {names[0]} is frame {frames[other][there_match]}, "
-                f"world {there_world} of {names[1]}: are {kind} shifted or exchanged?"
-            ]
+            here_text = f"frame {frames[side][match]}, world {world} of {names[0]}"
+            there_text = f"frame {frames[other][there_match]}, world {there_world} of {names[1]}"
+            return [f"{here_text} is {there_text}: are {kind} shifted or exchanged?"]
     return []
 
 

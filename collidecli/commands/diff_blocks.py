@@ -105,13 +105,9 @@ def compare_models(a: ContactSet, b: ContactSet, tolerances: Tolerances, request
         moving = contacts.shapes.body >= 0
         body[numbers[moving]] = first_body + contacts.shapes.body[moving]
     kept = NamedItems(names, body, (*a.body_path, *b.body_path), of).kept(request.include, request.exclude)
-    number = {name: n for n, name in enumerate(names)}
     found = [*aligned.differences, *particles.differences, *_forced(a, b, aligned), *_rules(a, b)]
-    differences = [
-        one
-        for one in found
-        if _beyond(one, tolerances) and (kept is None or one.path not in number or kept[number[one.path]].all())
-    ]
+    is_kept = {name: kept is None or bool(kept[n].all()) for n, name in enumerate(names)}
+    differences = [one for one in found if _beyond(one, tolerances) and is_kept.get(one.path, True)]
     return ModelComparison(aligned, particles, differences, kept, _notes(a, b, aligned))
 
 

@@ -78,13 +78,10 @@ def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool
         what = f"the contact set has no contacts beyond {max(limits):.6g} m, the largest gap of a pair"
         fix = f"give at most that, or 'any'; collide run --gap {threshold:g} reports contacts up to there"
         raise InputError(what, f"--threshold {threshold:g}", fix)
-    notes = []
-    if limits and np.float32(threshold) > min(limits):
-        notes.append(
-            f"--threshold is {threshold:g} m, but contacts of some pairs are reported only up to their gap "
-            f"({min(limits):.6g} m)"
-        )
-    return notes
+    if not limits or np.float32(threshold) <= min(limits):
+        return []
+    what = f"--threshold is {threshold:g} m, but contacts of some pairs are reported only up to their gap"
+    return [f"{what} ({min(limits):.6g} m)"]
 
 
 def group_notes(contacts: ContactSet, threshold: float, particles_only: bool) -> list[str]:

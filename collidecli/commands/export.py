@@ -188,11 +188,8 @@ def export(request: ExportRequest) -> ExportResult:
             stream.commit()
         kinds = GROUPS_OF_FORMATS.get(request.to, {})
         groups = () if request.group else contacts.groups
-        others = (
-            f"{name}: a table of its own; --group {name} exports it as csv, parquet or npz"
-            for name in groups
-            if name not in kinds
-        )
+        alone = [name for name in groups if name not in kinds]
+        others = (f"{name}: a table of its own; --group {name} exports it as csv, parquet or npz" for name in alone)
         return ExportResult(
             file=request.contacts,
             format=request.to,

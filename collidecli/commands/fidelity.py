@@ -344,15 +344,11 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
     own = separations(exact, exact.rows.normal) + exact.rows.distance
     idle = [f"{name}: no pair that overlaps is asked" for name, each in answers.items() if not each.touches.any()]
     limits = {name: getattr(request, name) for name in LIMITS}
-    tolerance = {
-        name: TOLERANCE if limits[f"max_{limit}"] is None else limits[f"max_{limit}"]
-        for name, limit in (("depth_error", "depth_error"), ("excess", "normal_excess"))
-    }
-    rows = [
-        one | {"exceeds": exceeded(one, limits)}
-        for name, each in answers.items()
-        for one in _table(exact, name, each, tolerance)
-    ]
+    given = {"depth_error": request.max_depth_error, "excess": request.max_normal_excess}
+    tolerance = {name: TOLERANCE if limit is None else limit for name, limit in given.items()}
+    rows = [one for name, each in answers.items() for one in _table(exact, name, each, tolerance)]
+    for one in rows:
+        one["exceeds"] = exceeded(one, limits)
     worst = [one for name, each in answers.items() for one in _worst(exact, name, each, request.first)]
     repros = [make_repro(problem.arrays, found[one["engine"]], one, n) for n, one in enumerate(worst, 1)]
     if request.view:

@@ -158,13 +158,11 @@ def explain_pair(scene: LoadedScene, path_a: str, path_b: str, left_out: Contain
     choices = [(a, b) for a in rows_a for b in rows_b if a != b]
     if not choices:
         raise InputError(f"'{path_a}' is given twice", "--why", "name two shapes")
-    a, b = next(((a, b) for a, b in choices if may_share_world(template[a], template[b])), choices[0])
-    of_shapes = all(
-        model.shapes.path[row] == path for rows, path in ((rows_a, path_a), (rows_b, path_b)) for row in rows
-    )
-    explained = (
-        [(a, b)] if of_shapes else [(x, y) for x, y in choices if may_share_world(template[x], template[y])] or [(a, b)]
-    )
+    together = [(a, b) for a, b in choices if may_share_world(template[a], template[b])]
+    first_pair = (together or choices)[:1]
+    named = ((row, path) for rows, path in ((rows_a, path_a), (rows_b, path_b)) for row in rows)
+    of_shapes = all(model.shapes.path[row] == path for row, path in named)
+    explained = first_pair if of_shapes else together or first_pair
     pairs = []
     for first, second in explained:
         verdict = explain(model, first, second)

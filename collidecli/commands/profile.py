@@ -385,12 +385,9 @@ def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> Advice:
     medians = {name: float(np.median(values)) for name, values in times.items()}
     fastest = min(medians, key=lambda name: medians[name])
     upper = np.quantile(times[fastest], 0.75)
-    passes = min(len(values) for values in times.values())
-    rivals = [
-        name
-        for name, values in times.items()
-        if name != fastest and (passes < LEAST_PASSES or np.quantile(values, 0.25) <= upper)
-    ]
+    are_few = min(map(len, times.values())) < LEAST_PASSES
+    others = [name for name in times if name != fastest]
+    rivals = [name for name in others if are_few or np.quantile(times[name], 0.25) <= upper]
     agrees = choice.name in (fastest, *rivals)
     auto = f"auto picks {choice.name} ({choice.reason})"
     if rivals:

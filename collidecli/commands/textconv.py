@@ -208,6 +208,7 @@ def contact_text(path: str, decimals: int = 6, cells: bool = True) -> Iterator[s
 
 
 def textconv(path: str, decimals: int = 6, cells: bool = True) -> TextconvResult:
+    """The lines of `contact_text`."""
     return TextconvResult(path, list(contact_text(path, decimals, cells)))
 
 
