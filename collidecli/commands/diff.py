@@ -418,12 +418,9 @@ def _reasons(
     reasons += _beyond(found["contacts"], noun, "")
     for group in groups:
         reasons += _beyond(group, "row", f" of {group_words(group['name'])}")
-    return reasons + [
-        f"only {name} has {group_words(group)}"
-        for one, other, name in ((a, b, "A"), (b, a, "B"))
-        for group in one.groups
-        if group not in other.groups
-    ]
+    for one, other, name in ((a, b, "A"), (b, a, "B")):
+        reasons += [f"only {name} has {group_words(group)}" for group in one.groups if group not in other.groups]
+    return reasons
 
 
 def _beyond(found: dict[str, Any], noun: str, of: str) -> list[str]:

@@ -168,11 +168,8 @@ def _plain_pair(rows: list[tuple[float, ...]]) -> str:
 
 def _rules(a: ContactSet, b: ContactSet) -> list[ShapeDifference]:
     names = ["gap_rule", "up_axis", *(["material_rule"] if a.material_rule and b.material_rule else [])]
-    return [
-        ShapeDifference("changed", "/model", name, getattr(a, name), getattr(b, name))
-        for name in names
-        if getattr(a, name) != getattr(b, name)
-    ]
+    differ = [name for name in names if getattr(a, name) != getattr(b, name)]
+    return [ShapeDifference("changed", "/model", name, getattr(a, name), getattr(b, name)) for name in differ]
 
 
 def _notes(a: ContactSet, b: ContactSet, aligned: alignment.ShapeAlignment) -> list[str]:

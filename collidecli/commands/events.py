@@ -153,10 +153,8 @@ def written_tables(csv: str, parquet: str, force: bool, columns: Sequence[TableC
     with ExitStack() as opened:
         outputs = [opened.enter_context(AtomicOutput(path, force)) for path, _ in requested]
         with ExitStack() as written:
-            yield [
-                written.enter_context(table(output, columns))
-                for output, (_, table) in zip(outputs, requested, strict=True)
-            ]
+            each = zip(outputs, requested, strict=True)
+            yield [written.enter_context(table(output, columns)) for output, (_, table) in each]
         for output in outputs:
             output.commit()
 

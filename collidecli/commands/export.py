@@ -375,12 +375,10 @@ def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -
         if isinstance(motion, RestingMotion):
             found = np.tile(imported.mj_model.qpos0, (1, motion.world_count, 1)), None
         if found is None:
-            raise InputError(
-                "the recording has body poses; velocities of joints need their positions",
-                scene.name,
-                "give a recording of joints (collide record --joint), or use the columns distance_grad0 and "
-                "distance_grad1 of collide run",
-            )
+            what = "the recording has body poses; velocities of joints need their positions"
+            fix = "give a recording of joints (collide record --joint)"
+            columns = "the columns distance_grad0 and distance_grad1 of collide run"
+            raise InputError(what, scene.name, f"{fix}, or use {columns}")
         return found
 
     def at(frames: np.ndarray, worlds: np.ndarray) -> np.ndarray:

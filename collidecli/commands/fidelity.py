@@ -518,10 +518,8 @@ def _depths(exact: Exact, answers: Answers, tolerance: float) -> list[list[Any]]
     over = (answers.missed | answers.phantom)[chosen] | (np.abs(depth[:, 0] - depth[:, 1]) > tolerance)
     found, number = np.unique(np.column_stack([bins, over]), axis=0, return_counts=True)
     value = np.where(found[:, :2] > -9 * BINS_PER_DECADE, 10.0 ** (found[:, :2] / BINS_PER_DECADE), 0.0)
-    return [
-        [*pair, count, bool(is_over)]
-        for pair, count, is_over in zip(value.tolist(), number.tolist(), found[:, 2], strict=True)
-    ]
+    rows = zip(value.tolist(), number.tolist(), found[:, 2], strict=True)
+    return [[*pair, count, bool(is_over)] for pair, count, is_over in rows]
 
 
 def _worst(exact: Exact, name: str, answers: Answers, most: int) -> list[Any]:

@@ -549,11 +549,8 @@ def read_timing(path: str) -> dict[str, Any]:
         found: dict[str, Any] = {name: _plain(value) for name, value in sorted(group.attrs.items())}
         columns = [item for item in map(group.get, ("stage", "seconds", "calls")) if isinstance(item, h5py.Dataset)]
         if len(columns) == 3:
-            stage, seconds, calls = (column[()] for column in columns)
-            found["stages"] = [
-                {"stage": text_of(s), "seconds": float(t), "calls": int(n)}
-                for s, t, n in zip(stage, seconds, calls, strict=False)
-            ]
+            rows = zip(*(column[()] for column in columns), strict=False)
+            found["stages"] = [{"stage": text_of(s), "seconds": float(t), "calls": int(n)} for s, t, n in rows]
         return found
 
 

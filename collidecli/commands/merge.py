@@ -71,10 +71,8 @@ def _of_frames(sets: Sequence[ContactSet], held: Sequence[Episodes], frame_of: S
             raise InputError(f"differs from {sets[0].path} in the models: /episode", contacts.path, SAME_EPISODES)
     begin, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
     for row, name in enumerate(first.name):
-        parts = [
-            frames[int(one.first_frame[row]) : int(one.end_frame[row])]
-            for one, frames in zip(held, frame_of, strict=True)
-        ]
+        both = zip(held, frame_of, strict=True)
+        parts = [frames[int(one.first_frame[row]) : int(one.end_frame[row])] for one, frames in both]
         frames = np.sort(np.concatenate(parts))
         if len(frames) and frames[-1] - frames[0] + 1 != len(frames):
             files = ", ".join(one.path for one in sets)
@@ -468,15 +466,10 @@ def _header(
         "trajectory_sha256": _recording(sets),
         "config": json.dumps(_config(sets, worlds), sort_keys=True),
     }
-    return Header(
-        first.version if first.version[0] == major else version_of(major, first.groups),
-        attributes,
-        held,
-        writer.model_attributes(first),
-        [table.definition for table in first.tables.values()],
-        first.float_type,
-        merged_timing(sets),
-    )
+    version = first.version if first.version[0] == major else version_of(major, first.groups)
+    definitions = [table.definition for table in first.tables.values()]
+    of_model, timing = writer.model_attributes(first), merged_timing(sets)
+    return Header(version, attributes, held, of_model, definitions, first.float_type, timing)
 
 
 def _recording(sets: Sequence[ContactSet]) -> str:
