@@ -29,7 +29,7 @@ from collidecli.exporters.arrays import episode_arrays
 from collidecli.numerics.matrices import compose_as_kernels
 from collidecli.scene.filters import allowed_pairs, pair_lengths
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.scene.motion import Episodes, Motion, episodes_in
+from collidecli.scene.motion import Episodes, Motion, episodes_in, recorded_cells
 from collidecli.scene.options import CLEARANCE_THINGS
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
@@ -199,7 +199,8 @@ class Clearance:
     def __init__(self, model: Model, motion: Motion, items: Items, distances: PairDistances, workers: int) -> None:
         self._model, self._motion, self._items, self._distances = model, motion, items, distances
         self.measured, self._so_far = 0, np.zeros(0)
-        self._workers, self._episodes = workers, episodes_in(motion, model.world_count)
+        self._workers, worlds = workers, model.world_count
+        self._recorded = recorded_cells(episodes_in(motion, worlds), len(motion.time), worlds)
         self._has_pair = items.in_template[:, model.world_template].T
         self._own = None if items.own is None else items.own[model.world_template]
 
@@ -239,12 +240,7 @@ class Clearance:
 
     def _is_there(self, first: int, frames: int) -> np.ndarray:
         """bool[F, W, K]: whether a world has the pair, and the frame is of an episode."""
-        there = np.broadcast_to(self._has_pair, (frames, *self._has_pair.shape))
-        if self._episodes is None:
-            return there
-        worlds = self._model.world_count
-        inside = self._episodes.inside(first * worlds, frames * worlds, worlds).reshape(frames, worlds)
-        return there & inside[:, :, None]
+        return self._recorded[first : first + frames, :, None] & self._has_pair
 
     def _block(self, first: int, body_poses: np.ndarray) -> ClearanceBlock:
         poses = shape_poses(self._model, body_poses)
