@@ -25,7 +25,7 @@ from collidecli.engine.cells import (
 )
 from collidecli.engine.device_model import LANES, DeviceModel, Filter, Layout, Margins, ShapeRows
 from collidecli.engine.geometry.hulls import HullShape, hull_shape
-from collidecli.engine.geometry.primitives import Primitive, primitive
+from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.runtime.kernel import kernel, native
 from collidecli.engine.runtime.workspace import Workspace
@@ -70,6 +70,8 @@ def end_blocks(width: int, block_count: int, pair_count: int, pairs: PairLanes):
 
 
 PAIRS_OF_PART = """
+    const int parts = buckets.parts, part_count = buckets.part_count, bucket_count = buckets.bucket_count;
+    const int block = part / parts;
     const int from = block == 0 ? 0 : pairs.end.data[block - 1];
     const wp::int64 of_block = pairs.end.data[block] - from, number = part - block * parts;
     const int begin = from + (int)(of_block * number / parts);
@@ -80,69 +82,24 @@ PAIRS_OF_PART = """
 
 @wp.func_native(native(__file__, "count_of_part", BIT_FUNCTIONS=BIT_FUNCTIONS, PAIRS_OF_PART=PAIRS_OF_PART))
 def count_of_part(
-    pairs: PairLanes,
-    kind: wp.array[wp.int32],
-    slot_row: wp.array[wp.int32],
-    lane_cell: wp.array[wp.int32],
-    of_kinds: wp.array[wp.int32],
-    bucket_end: wp.array[wp.int32],
-    cell_end: wp.array[wp.int32],
-    kind_count: int,
-    bucket_count: int,
-    parts: int,
-    part_count: int,
-    part: int,
-    block: int,
-    width: int,
-    first_row_slot: int,
-    first_lane: int,
-    size: int,
+    kind: wp.array[wp.int32], layout: Layout, chunk: ChunkCells, pairs: PairLanes, buckets: Buckets, part: int
 ):
-    """Counts the candidates of a part of a block by bucket and by cell, and completes its pairs.
-
-    first_row_slot: first of the template's in slot_row. first_lane, size: of the block.
-    """
+    """Counts the candidates of a part of a block by bucket and by cell, and completes its pairs."""
     ...
 
 
 @kernel
 def count_lanes(kind: wp.array[wp.int32], layout: Layout, chunk: ChunkCells, pairs: PairLanes, buckets: Buckets):
     """One thread per part of a block: its candidates, counted by bucket and by cell."""
-    part = wp.tid()
-    block = part // buckets.parts
-    count_of_part(
-        pairs,
-        kind,
-        layout.slot_row,
-        chunk.lane_cell,
-        buckets.of_kinds,
-        buckets.end,
-        buckets.cell_end,
-        buckets.kind_count,
-        buckets.bucket_count,
-        buckets.parts,
-        buckets.part_count,
-        part,
-        block,
-        layout.width,
-        chunk.block_template[block] * layout.width,
-        block << chunk.shift,
-        chunk.block_size[block],
-    )
+    count_of_part(kind, layout, chunk, pairs, buckets, wp.tid())
 
 
 @wp.func_native(native(__file__, "write_part", BIT_FUNCTIONS=BIT_FUNCTIONS, PAIRS_OF_PART=PAIRS_OF_PART))
 def write_part(
+    chunk: ChunkCells,
     pairs: PairLanes,
-    lane_cell: wp.array[wp.int32],
-    bucket_end: wp.array[wp.int32],
-    cell_end: wp.array[wp.int32],
-    bucket_count: int,
-    parts: int,
-    part_count: int,
+    buckets: Buckets,
     part: int,
-    block: int,
-    shift: int,
     first: int,
     last: int,
     pair: wp.array[wp.vec2i],
@@ -166,28 +123,11 @@ def write_lanes(
     """One thread per `lane_parts`-th of the lanes of a part: its candidates, and their indices by bucket."""
     thread = wp.tid()
     part = thread // lane_parts
-    block = part // buckets.parts
     count = (1 << chunk.shift) // lane_parts
     first = (thread - part * lane_parts) * count
-    last = wp.min(first + count, chunk.block_size[block])
+    last = wp.min(first + count, chunk.block_size[part // buckets.parts])
     if first < last:
-        write_part(
-            pairs,
-            chunk.lane_cell,
-            buckets.end,
-            buckets.cell_end,
-            buckets.bucket_count,
-            buckets.parts,
-            buckets.part_count,
-            part,
-            block,
-            chunk.shift,
-            first,
-            last,
-            pair,
-            row,
-            order,
-        )
+        write_part(chunk, pairs, buckets, part, first, last, pair, row, order)
 
 
 @dataclass(frozen=True)
@@ -413,7 +353,7 @@ def query_of(rows: ShapeRows, margins: Margins, instances: Instances, pair: wp.v
 @wp.func
 def primitive_of(rows: ShapeRows, row: int) -> Primitive:
     """Primitive of a row."""
-    return primitive(rows.type[row], rows.size[row])
+    return Primitive(rows.type[row], rows.size[row])
 
 
 @wp.func

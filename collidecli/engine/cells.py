@@ -16,7 +16,16 @@ from collidecli.engine.device_model import LANES, DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.real import Pose
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.engine.shape_lanes import BOUND_NUMBERS, BOX_NUMBERS, bound_block, place_empty, place_lanes, read_ahead
+from collidecli.engine.shape_lanes import (
+    BOUND_NUMBERS,
+    BOX_NUMBERS,
+    ChunkCells,
+    Instances,
+    bound_block,
+    place_empty,
+    place_lanes,
+    read_ahead,
+)
 from collidecli.scene.model import Model
 
 # Blocks of cells: cells of one template whose instances of a shape are consecutive in memory, as lanes.
@@ -132,20 +141,6 @@ def has_step(model: Model, batch: PoseBatch) -> np.ndarray:
     return found
 
 
-@wp.struct
-class Instances:
-    """All shapes of all cells of a chunk.
-
-    pose: world pose. bound: groups of LANES consecutive instances, the numbers CENTER to UPPER of each (shape_lanes),
-    inflated by `bounds_inflation` and rounded outwards. block_box: lower and upper corner of the box around each slot's
-    bounds in each block, groups of LANES consecutive slots, six numbers of each.
-    """
-
-    pose: wp.array[Pose]
-    bound: wp.array[wp.float32]
-    block_box: wp.array[wp.float32]
-
-
 def new_instances(workspace: Workspace, slot_count: int, lanes: int) -> Instances:
     """Instances of `slot_count` slots of blocks, a multiple of LANES, in `lanes` lanes each; not set."""
     count = slot_count * lanes
@@ -153,29 +148,6 @@ def new_instances(workspace: Workspace, slot_count: int, lanes: int) -> Instance
     bound = workspace.array("instance_bound", BOUND_NUMBERS * count, wp.float32)
     block_box = workspace.array("block_box", BOX_NUMBERS * slot_count, wp.float32)
     return workspace.struct(Instances, pose=pose, bound=bound, block_box=block_box)
-
-
-@wp.struct
-class ChunkCells:
-    """The cells of a chunk.
-
-    cell_template, cell_world: template and world of each. first_pose: index of each cell's first body pose.
-    cell_lane, lane_cell, block_template, block_size: see CellBlocks. shift: a block has 1 << shift lanes.
-    world_shift, body_shifts: see DeviceModel. shared: 1 where worlds with different origins use one recorded world.
-    """
-
-    cell_template: wp.array[wp.int32]
-    cell_world: wp.array[wp.int32]
-    first_pose: wp.array[wp.int32]
-    cell_lane: wp.array[wp.int32]
-    lane_cell: wp.array[wp.int32]
-    block_template: wp.array[wp.int32]
-    block_size: wp.array[wp.int32]
-    shift: int
-    body_pose: wp.array[Pose]
-    world_shift: wp.array[Pose]
-    body_shifts: wp.array[wp.int32]
-    shared: int
 
 
 @dataclass(frozen=True)
@@ -334,44 +306,13 @@ def transform_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, per_thr
     block = block_slot // layout.width
     lane = first & ((1 << chunk.shift) - 1)
     if per_thread > 1:
-        read_ahead(
-            chunk.body_pose,
-            chunk.lane_cell,
-            chunk.first_pose,
-            (block + 1) << chunk.shift,
-            1 << chunk.shift,
-            block_slot - block * layout.width,
-            layout.width,
-        )
+        lanes = 1 << chunk.shift
+        read_ahead(chunk, (block + 1) * lanes, lanes, block_slot - block * layout.width, layout.width)
     row = row_of_slot(chunk, layout, block_slot)
     if row < 0:
         place_empty(instances.bound, first, per_thread)
-        return
-    first_lane = (block << chunk.shift) + lane
-    body = rows.body[row]
-    shifts = int(0)
-    if body >= 0 and chunk.shared != 0:
-        shifts = chunk.body_shifts[body]
-    place_lanes(
-        chunk.body_pose,
-        chunk.world_shift,
-        chunk.lane_cell,
-        chunk.first_pose,
-        chunk.cell_world,
-        first_lane,
-        body,
-        shifts,
-        rows.pose,
-        row,
-        rows.type[row],
-        rows.size[row],
-        rows.radius[row],
-        rows.inflation[row],
-        first,
-        per_thread,
-        instances.pose,
-        instances.bound,
-    )
+    else:
+        place_lanes(rows, chunk, instances, row, (block << chunk.shift) + lane, first, per_thread)
 
 
 @kernel

@@ -58,9 +58,12 @@
         }
     };
 // == place_lanes
-${PRELUDE}${LOAD}${STORE}${COMPOSITION}${EXTENTS}
-    const double* local = (const double*)(shape_pose.data + row);
-    const double grown = inflation;
+${PRELUDE}${LOAD}${STORE}${COMPOSITION}
+    const int type = rows.type.data[row], body = rows.body.data[row];
+    const auto size = rows.size.data[row];
+${EXTENTS}
+    const double* local = (const double*)(rows.pose.data + row);
+    const double grown = rows.inflation.data[row];
     const float outward = ${OUTWARD}f, infinite = ${INFINITE}f;
     const auto place = [&](auto number, auto single, int offset) {
         typedef decltype(number) Many;
@@ -77,14 +80,14 @@ ${PRELUDE}${LOAD}${STORE}${COMPOSITION}${EXTENTS}
         const double* address[step];
         const double* world[step];
         for (int lane = 0; lane < step; ++lane) {
-            const int cell = lane_cell.data[first_lane + offset + lane];
-            world[lane] = (const double*)(world_shift.data + cell_world.data[cell]);
-            address[lane] = body >= 0 ? (const double*)(body_pose.data + first_pose.data[cell] + body) : world[lane];
+            const int cell = chunk.lane_cell.data[first_lane + offset + lane];
+            world[lane] = (const double*)(chunk.world_shift.data + chunk.cell_world.data[cell]);
+            address[lane] = body >= 0 ? (const double*)(chunk.body_pose.data + chunk.first_pose.data[cell] + body) : world[lane];
         }
         Many shape[7], frame[7], pose[7];
         for (int k = 0; k < 7; ++k)
             shape[k] = number * 0.0 + local[k];
-        if (shifts != 0) {
+        if (body >= 0 && chunk.shared != 0 && chunk.body_shifts.data[body] != 0) {
             Many own[7], shift[7];
             load(own, address);
             load(shift, world);
@@ -97,14 +100,12 @@ ${PRELUDE}${LOAD}${STORE}${COMPOSITION}${EXTENTS}
             for (int k = 0; k < 7; ++k)
                 pose[k] = shape[k];
         }
-        store((double*)(instance_pose.data + first + offset), pose);
+        store((double*)(instances.pose.data + first + offset), pose);
         const int instance = first + offset;
-        float* bounds = bound.data + (instance / ${LANES}) * (${BOUND_NUMBERS} * ${LANES}) + instance % ${LANES};
+        float* bounds = instances.bound.data + (instance / ${LANES}) * (${BOUND_NUMBERS} * ${LANES}) + instance % ${LANES};
         const auto put = [&](int k, ManySingle value) { *(ManySingle*)(bounds + k * ${LANES}) = value; };
         const ManySingle center[3] = {narrow(pose[0]), narrow(pose[1]), narrow(pose[2])};
-        const float ball = radius + inflation;
-        for (int k = 0; k < 3; ++k)
-            put(${CENTER} + k, center[k]);
+        const float ball = rows.radius.data[row] + rows.inflation.data[row];
         // Of a ball around the rounded centre that contains the ball around the exact one.
         const auto distance = ball + MAGNITUDE(center[0]) + MAGNITUDE(center[1]) + MAGNITUDE(center[2]);
         put(${RADIUS}, ball + outward * distance);
@@ -120,11 +121,11 @@ ${PRELUDE}${LOAD}${STORE}${COMPOSITION}${EXTENTS}
                 lower = pose[k] + low[k] - grown;
                 upper = pose[k] + high[k] + grown;
             } else {
-                const Many extent = high[k] + grown;
-                lower = pose[k] - extent;
-                upper = pose[k] + extent;
+                lower = pose[k] - (high[k] + grown);
+                upper = pose[k] + (high[k] + grown);
             }
             const ManySingle down = narrow(lower), up = narrow(upper);
+            put(${CENTER} + k, center[k]);
             put(${LOWER} + k, down - outward * MAGNITUDE(down));
             put(${UPPER} + k, up + outward * MAGNITUDE(up));
         }
@@ -139,10 +140,10 @@ ${PRELUDE}${LOAD}${STORE}${COMPOSITION}${EXTENTS}
 ${EPILOGUE}
 // == read_ahead
 #if defined(__clang__) && !defined(__CUDA_ARCH__)
-    if (first_lane + lanes > lane_cell.shape[0])
+    if (first_lane + lanes > chunk.lane_cell.shape[0])
         return;
-    const char* begin = (const char*)(body_pose.data + first_pose.data[lane_cell.data[first_lane]]);
-    const char* end = (const char*)(body_pose.data + first_pose.data[lane_cell.data[first_lane + lanes - 1]]);
+    const char* begin = (const char*)(chunk.body_pose.data + chunk.first_pose.data[chunk.lane_cell.data[first_lane]]);
+    const char* end = (const char*)(chunk.body_pose.data + chunk.first_pose.data[chunk.lane_cell.data[first_lane + lanes - 1]]);
     const long size = end - begin;
     for (long at = size * part / parts & ~63; at < size * (part + 1) / parts; at += 64)
         __builtin_prefetch(begin + at);

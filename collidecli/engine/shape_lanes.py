@@ -10,19 +10,9 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.device_model import LANES, MOVED_BY_WORLD
+from collidecli.engine.device_model import LANES, MOVED_BY_WORLD, ShapeRows
 from collidecli.engine.geometry.bounds import INFINITE, OUTWARD
-from collidecli.engine.geometry.real import (
-    COMPOSITION,
-    CONE,
-    EPILOGUE,
-    LANE_STEP,
-    LOAD,
-    PLANE,
-    PRELUDE,
-    Pose,
-    Vec3,
-)
+from collidecli.engine.geometry.real import COMPOSITION, CONE, EPILOGUE, LANE_STEP, LOAD, PLANE, PRELUDE, Pose
 from collidecli.engine.runtime.kernel import native
 from collidecli.scene.shape_types import ShapeType
 
@@ -43,47 +33,56 @@ _VALUES["EXTENTS"] = native(__file__, "extents", **{kind.name: int(kind) for kin
 """Values of the sections of C++."""
 
 
+@wp.struct
+class Instances:
+    """All shapes of all cells of a chunk.
+
+    pose: world pose. bound: groups of LANES consecutive instances, the numbers CENTER to UPPER of each (shape_lanes),
+    inflated by `bounds_inflation` and rounded outwards. block_box: lower and upper corner of the box around each slot's
+    bounds in each block, groups of LANES consecutive slots, six numbers of each.
+    """
+
+    pose: wp.array[Pose]
+    bound: wp.array[wp.float32]
+    block_box: wp.array[wp.float32]
+
+
+@wp.struct
+class ChunkCells:
+    """The cells of a chunk.
+
+    cell_template, cell_world: template and world of each. first_pose: index of each cell's first body pose.
+    cell_lane, lane_cell, block_template, block_size: see CellBlocks. shift: a block has 1 << shift lanes.
+    world_shift, body_shifts: see DeviceModel. shared: 1 where worlds with different origins use one recorded world.
+    """
+
+    cell_template: wp.array[wp.int32]
+    cell_world: wp.array[wp.int32]
+    first_pose: wp.array[wp.int32]
+    cell_lane: wp.array[wp.int32]
+    lane_cell: wp.array[wp.int32]
+    block_template: wp.array[wp.int32]
+    block_size: wp.array[wp.int32]
+    shift: int
+    body_pose: wp.array[Pose]
+    world_shift: wp.array[Pose]
+    body_shifts: wp.array[wp.int32]
+    shared: int
+
+
 @wp.func_native(native(__file__, "place_lanes", **_VALUES))
 def place_lanes(
-    body_pose: wp.array[Pose],
-    world_shift: wp.array[Pose],
-    lane_cell: wp.array[wp.int32],
-    first_pose: wp.array[wp.int32],
-    cell_world: wp.array[wp.int32],
-    first_lane: int,
-    body: int,
-    shifts: int,
-    shape_pose: wp.array[Pose],
-    row: int,
-    type: int,
-    size: Vec3,
-    radius: wp.float32,
-    inflation: wp.float32,
-    first: int,
-    count: int,
-    instance_pose: wp.array[Pose],
-    bound: wp.array[wp.float32],
+    rows: ShapeRows, chunk: ChunkCells, instances: Instances, row: int, first_lane: int, first: int, count: int
 ):
     """Writes world poses and bounds of a shape's instances `first` to `first + count - 1`, lanes from `first_lane` on.
 
-    Args:
-        body: of the shape; MOVED_BY_WORLD or static. shifts: 1 if the body moves with the origin of its world.
-        shape_pose, row: the shape's pose in its body is element `row`.
-        type, size, radius, inflation: of the shape, see ShapeRows.
+    row: of the shape.
     """
     ...
 
 
 @wp.func_native(native(__file__, "read_ahead"))
-def read_ahead(
-    body_pose: wp.array[Pose],
-    lane_cell: wp.array[wp.int32],
-    first_pose: wp.array[wp.int32],
-    first_lane: int,
-    lanes: int,
-    part: int,
-    parts: int,
-):
+def read_ahead(chunk: ChunkCells, first_lane: int, lanes: int, part: int, parts: int):
     """Requests one of `parts` equal parts of the poses of `lanes` lanes from memory; the processor's own reading ahead
     follows fewer lines of addresses than a block has cells."""
     ...

@@ -202,6 +202,17 @@ def allowed_pairs(model: Model, template: int) -> np.ndarray:
     return np.concatenate([np.zeros((0, 2), np.int32), *_pair_blocks(model, template, True)])
 
 
+def are_allowed(model: Model, pairs: np.ndarray) -> np.ndarray:
+    """bool[n]: whether pairs of rows, int[n, 2] with first < second, may touch."""
+    pair_filter, count = model.pair_filter, len(model.shapes)
+    classes = pair_filter.shape_class[pairs]
+    may = pair_filter.class_table[classes[:, 0], classes[:, 1]]
+    key = pairs[:, 0].astype(np.int64) * count + pairs[:, 1]
+    for listed, value in ((pair_filter.excluded, False), (pair_filter.forced, True)):
+        may[np.isin(key, listed[:, 0].astype(np.int64) * count + listed[:, 1])] = value
+    return may
+
+
 def _pair_blocks(model: Model, template: int, allowed: bool) -> Iterator[np.ndarray]:
     """Yields int32[K, 2]: the pairs of shapes that may touch, or those that may not, as `allowed_pairs` orders them."""
     pair_filter = model.pair_filter

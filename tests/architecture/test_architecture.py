@@ -24,7 +24,6 @@ PRIVATE_PLACE = re.compile(r"(?<![\w./~-])/(?:work|tmp|root|home)/\w")
 TEXT = (".py", ".h", ".md", ".toml", ".yml", ".yaml", ".xml", ".usda", ".cfg", ".txt", ".json", "")
 FOLDERS = ("collidecli", "tests", "samples", "docs", ".github")
 OUTGROWN = {
-    "collidecli/engine/narrowphase/convex/epa.py: expand_polytope",
     "collidecli/engine/narrowphase/triangles/convex_least_translation.py: settle_region",
     "collidecli/engine/narrowphase/triangles/convex_sweep.py: first_free",
 }

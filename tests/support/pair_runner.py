@@ -14,10 +14,10 @@ from collidecli.engine.cells import Instances, PairLanes
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.hulls import upload_hulls
-from collidecli.engine.geometry.primitives import primitive
+from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Bucket, closed_form_kernel
-from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS, MAX_MANIFOLD, contact_manifold, witness_of
+from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS, MAX_MANIFOLD, Witness, contact_manifold
 from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.runtime.kernel import kernel
@@ -304,11 +304,11 @@ def _manifold_kernel() -> wp.Kernel:
         i = wp.tid()
         if separation[i] < max_separation:
             count[i] = contact_manifold(
-                primitive(type_a, size_a),
-                primitive(type_b, size_b),
+                Primitive(type_a, size_a),
+                Primitive(type_b, size_b),
                 pose_b_to_a[i],
                 max_separation,
-                witness_of(separation[i], normal[i], point_a[i]),
+                Witness(separation[i], normal[i], point_a[i]),
                 out,
                 i * MAX_MANIFOLD,
             )
@@ -410,7 +410,7 @@ def _separate_kernel(separate: Callable) -> wp.Kernel:
         exact: wp.array[int],
     ):
         i = wp.tid()
-        found = separate(primitive(type_a, size_a), primitive(type_b, size_b), pose_b_to_a[i], max_separation)
+        found = separate(Primitive(type_a, size_a), Primitive(type_b, size_b), pose_b_to_a[i], max_separation)
         separation[i] = found.separation
         normal[i] = found.normal
         point_a[i] = found.point_a

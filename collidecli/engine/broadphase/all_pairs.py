@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -50,39 +51,23 @@ SLACK = wp.constant(wp.float32(5.0e-7))
 CAPSULE_SLACK = 1.0e-9
 """Allowance for rounding, relative to the sizes and the distance of a pair: many times that of a pair collider."""
 
-VECTORS = native(__file__, "vectors", PRELUDE=PRELUDE, LANES=LANES, BOUND_NUMBERS=BOUND_NUMBERS)
-
-BITS = native(__file__, "bits")
-
-DOUBLE_BITS = native(__file__, "double_bits")
-
-TESTS = native(
-    __file__,
-    "tests",
-    BITS=BITS,
-    LANES=LANES,
-    CENTER=CENTER,
-    RADIUS=RADIUS,
-    RADIUS_SLACK=RADIUS_SLACK,
-    LOWER=LOWER,
-    UPPER=UPPER,
-)
-
-HALF_SPACES = native(
-    __file__, "half_spaces", BITS=BITS, LANES=LANES, CENTER=CENTER, LOWER=LOWER, UPPER=UPPER, SLACK=SLACK
-)
+_VALUES: dict[str, Any] = {"PRELUDE": PRELUDE, "LOAD": LOAD, "EPILOGUE": EPILOGUE, "LANE_STEP": LANE_STEP}
+_VALUES |= {"LANES": LANES, "BOUND_NUMBERS": BOUND_NUMBERS, "BOX_NUMBERS": BOX_NUMBERS, "CENTER": CENTER}
+_VALUES |= {"RADIUS": RADIUS, "LOWER": LOWER, "UPPER": UPPER, "RADIUS_SLACK": RADIUS_SLACK, "SLACK": SLACK}
+_VALUES["CAPSULE_SLACK"] = CAPSULE_SLACK
+for _name in ("vectors", "bits", "double_bits", "tests", "half_spaces", "capsules"):
+    _VALUES[_name.upper()] = native(__file__, _name, **_VALUES)
+"""Values of the sections of C++, some of which are sections themselves."""
 
 
 def _over_lanes(test: str, many: str, one: str) -> str:
     """C++ that returns the bits of all lanes: `test`, then `many` for eight of them, `one` for a single lane."""
-    return native(
-        __file__, "over_lanes", VECTORS=VECTORS, test=test, LANES=LANES, many=many, one=one, EPILOGUE=EPILOGUE
-    )
+    return native(__file__, "over_lanes", test=_VALUES[test], many=many, one=one, **_VALUES)
 
 
 @wp.func_native(
     _over_lanes(
-        TESTS,
+        "TESTS",
         "overlap(Eight{}, numbers_of(instance0 + lane), numbers_of(instance1 + lane))",
         "overlap(0.0f, numbers_of(instance0 + lane), numbers_of(instance1 + lane))",
     )
@@ -92,7 +77,7 @@ def overlapping_lanes(bound: wp.array[wp.float32], instance0: int, instance1: in
     ...
 
 
-@wp.func_native(_over_lanes(HALF_SPACES, "in_front(Eight(0.0f), lane)", "in_front(0.0f, lane)"))
+@wp.func_native(_over_lanes("HALF_SPACES", "in_front(Eight(0.0f), lane)", "in_front(0.0f, lane)"))
 def lanes_in_front(
     bound: wp.array[wp.float32], pose: wp.array[Pose], plane: int, instance: int, count: int, inflation: wp.float32
 ) -> wp.uint32:
@@ -103,20 +88,7 @@ def lanes_in_front(
     ...
 
 
-CAPSULES = native(__file__, "capsules", LOAD=LOAD, CAPSULE_SLACK=CAPSULE_SLACK)
-
-
-@wp.func_native(
-    native(
-        __file__,
-        "lanes_near",
-        PRELUDE=PRELUDE,
-        DOUBLE_BITS=DOUBLE_BITS,
-        CAPSULES=CAPSULES,
-        LANE_STEP=LANE_STEP,
-        EPILOGUE=EPILOGUE,
-    )
-)
+@wp.func_native(native(__file__, "lanes_near", **_VALUES))
 def lanes_near(
     pose: wp.array[Pose], instance0: int, instance1: int, count: int, half_a: Real, half_b: Real, limit: Real
 ) -> wp.uint32:
@@ -158,8 +130,7 @@ def test_lanes(
     instance1 = (slots[pair][1] << chunk.shift) + part * count
     bits = overlapping_lanes(instances.bound, instance0, instance1, count)
     if bits != wp.uint32(0):
-        row0 = row_of_slot(chunk, layout, slots[pair][0])
-        row1 = row_of_slot(chunk, layout, slots[pair][1])
+        row0, row1 = row_of_slot(chunk, layout, slots[pair][0]), row_of_slot(chunk, layout, slots[pair][1])
         if rows.radius[row0] >= INFINITE:
             bits = bits & lanes_in_front(
                 instances.bound, instances.pose, instance0, instance1, count, rows.inflation[row0]
@@ -213,7 +184,7 @@ def lanes_that_overlap(
 # vectorization by the compiler.
 
 
-@wp.func_native(native(__file__, "box_bits", LANES=LANES, BOX_NUMBERS=BOX_NUMBERS))
+@wp.func_native(native(__file__, "box_bits", **_VALUES))
 def box_bits(box: wp.array[wp.float32], slot: int, group: int, mask: wp.uint32) -> wp.uint32:
     """Of the slots `mask` of a group, those whose boxes overlap a slot's. A plane's overlaps all.
 

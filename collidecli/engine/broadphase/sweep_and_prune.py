@@ -20,6 +20,7 @@ from collidecli.engine.device_model import DeviceModel, Filter, Layout
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.shape_lanes import BOX_NUMBERS
+from collidecli.scene.filters import are_allowed
 from collidecli.scene.shape_types import ShapeType
 
 # Parameters of sweep and prune for a scene: axis, grid of columns, shapes that are not swept.
@@ -129,22 +130,8 @@ def _unswept_pairs(
         keep = (first < second) | ((first > second) & swept[second])
         pairs = np.sort(np.stack([first[keep], second[keep]], axis=1), axis=1)
         pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-        lists.append(pairs[allowed_mask(device_model, pairs)])
+        lists.append(pairs[are_allowed(device_model.model, pairs)])
     return lists
-
-
-def allowed_mask(device_model: DeviceModel, pairs: np.ndarray) -> np.ndarray:
-    """bool[K]: whether each row pair (first < second) passes the filter."""
-    pair_filter = device_model.model.pair_filter
-    count = len(device_model.model.shapes)
-
-    def listed(known: np.ndarray) -> np.ndarray:
-        keys, known_keys = (p[:, 0].astype(np.int64) * count + p[:, 1] for p in (pairs, known))
-        return np.isin(keys, known_keys)
-
-    classes = pair_filter.shape_class[pairs]
-    allowed = pair_filter.class_table[classes[:, 0], classes[:, 1]] & ~listed(pair_filter.excluded)
-    return allowed | listed(pair_filter.forced)
 
 
 NUMBERS = wp.constant(BOX_NUMBERS)
@@ -172,19 +159,14 @@ def offset_of(chunk: ChunkCells, columns: Columns, block: int) -> wp.vec2f:
 
 @kernel
 def count_columns(
-    layout: Layout,
-    chunk: ChunkCells,
-    instances: Instances,
-    columns: Columns,
-    entry_count: wp.array[wp.int32],
+    layout: Layout, chunk: ChunkCells, instances: Instances, columns: Columns, entry_count: wp.array[wp.int32]
 ):
     """One thread per slot of a block: number of columns that its box covers."""
     block_slot = wp.tid()
     row = row_of_slot(chunk, layout, block_slot)
     count = int(0)
     if row >= 0 and columns.swept[row] != wp.uint8(0):
-        low = corner(instances.block_box, block_slot, 0)
-        high = corner(instances.block_box, block_slot, 3)
+        low, high = corner(instances.block_box, block_slot, 0), corner(instances.block_box, block_slot, 3)
         offset = offset_of(chunk, columns, block_slot // layout.width)
         along_u = column_of(columns, offset, high[columns.u], 0) - column_of(columns, offset, low[columns.u], 0) + 1
         along_v = column_of(columns, offset, high[columns.v], 1) - column_of(columns, offset, low[columns.v], 1) + 1

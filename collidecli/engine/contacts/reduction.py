@@ -43,16 +43,16 @@ BIN = wp.constant((1 << 16) - 1)
 """Bits of the bin."""
 
 
-@wp.func
-def set_bin(contact: wp.array[ContactRecord], at: int, k: int):
-    """Sets a contact's bin; it is not kept yet."""
-    contact[at].marks = k
+@wp.struct
+class PairContacts:
+    """Contacts of a pair in a buffer: `count` rows from `first` on, `stride` apart. margin: sum of both surfaces'
+    inflations [m]."""
 
-
-@wp.func
-def bin_of(contact: ContactRecord) -> int:
-    """A contact's bin."""
-    return contact.marks & BIN
+    contact: wp.array[ContactRecord]
+    first: int
+    stride: int
+    count: int
+    margin: Real
 
 
 @wp.func
@@ -65,14 +65,6 @@ def mark_kept(contact: wp.array[ContactRecord], at: int):
 def is_kept(contact: ContactRecord) -> bool:
     """Whether a contact is kept."""
     return (contact.marks & KEPT) != 0
-
-
-@wp.func
-def without_marks(contact: ContactRecord) -> ContactRecord:
-    """The contact with its marks cleared."""
-    plain = contact
-    plain.marks = 0
-    return plain
 
 
 @wp.func
@@ -167,78 +159,78 @@ def cosine_to(force: Vec3, direction: Vec3) -> Real:
 
 
 @wp.func
-def direction_of_all(contact: wp.array[ContactRecord], first: int, stride: int, count: int, margin: Real) -> Vec3:
+def direction_of_all(pair: PairContacts) -> Vec3:
     """Unit vector of the resultant of all; zero where nothing penetrates or the forces cancel."""
     total = Vec3()
     sizes = Real(0.0)
-    for i in range(count):
-        total = total + force_of(contact[first + i * stride], margin)
-        sizes = sizes + wp.max(depth_of(contact[first + i * stride], margin), Real(0.0))
+    for i in range(pair.count):
+        total = total + force_of(pair.contact[pair.first + i * pair.stride], pair.margin)
+        sizes = sizes + wp.max(depth_of(pair.contact[pair.first + i * pair.stride], pair.margin), Real(0.0))
     strength = wp.length(total)
     return Vec3() if strength <= CANCELLED * sizes else total / strength
 
 
 @wp.func
-def force_of_kept(contact: wp.array[ContactRecord], first: int, stride: int, count: int, margin: Real) -> Vec3:
+def force_of_kept(pair: PairContacts) -> Vec3:
     """Resultant of the kept contacts."""
     kept = Vec3()
-    for i in range(count):
-        if is_kept(contact[first + i * stride]):
-            kept = kept + force_of(contact[first + i * stride], margin)
+    for i in range(pair.count):
+        if is_kept(pair.contact[pair.first + i * pair.stride]):
+            kept = kept + force_of(pair.contact[pair.first + i * pair.stride], pair.margin)
     return kept
 
 
 @wp.func
-def balance(contact: wp.array[ContactRecord], first: int, stride: int, count: int, margin: Real, direction: Vec3):
+def balance(pair: PairContacts, direction: Vec3):
     """Marks further contacts as kept until their resultant is within DIRECTION_TOLERANCE of `direction`.
 
     Passes over all contacts, by decreasing depth, add each contact that reduces the angle. A last pass adds the rest in
     order until the tolerance is met; with all contacts the resultant is that of all.
     """
-    kept = force_of_kept(contact, first, stride, count, margin)
+    kept = force_of_kept(pair)
     cosine = cosine_to(kept, direction)
     most = Real(0.0)
-    for i in range(count):
-        most = wp.max(most, depth_of(contact[first + i * stride], margin))
+    for i in range(pair.count):
+        most = wp.max(most, depth_of(pair.contact[pair.first + i * pair.stride], pair.margin))
     least = most
     halving = int(-1)
     while cosine < ALIGNED and halving <= HALVINGS:
         halving += 1
         least = Real(0.0) if halving >= HALVINGS else least * Real(0.5)
-        for i in range(count):
-            at = first + i * stride
-            if cosine < ALIGNED and depth_of(contact[at], margin) > least and not is_kept(contact[at]):
-                moved = kept + force_of(contact[at], margin)
+        for i in range(pair.count):
+            at = pair.first + i * pair.stride
+            if cosine < ALIGNED and depth_of(pair.contact[at], pair.margin) > least and not is_kept(pair.contact[at]):
+                moved = kept + force_of(pair.contact[at], pair.margin)
                 turned = cosine_to(moved, direction)
                 if turned > cosine + MIN_GAIN or halving > HALVINGS:
-                    mark_kept(contact, at)
+                    mark_kept(pair.contact, at)
                     kept = moved
                     cosine = turned
 
 
 @wp.func
-def match_normals(contact: wp.array[ContactRecord], first: int, stride: int, count: int, margin: Real, direction: Vec3):
+def match_normals(pair: PairContacts, direction: Vec3):
     """Rotates the normals of the kept contacts, all by one rotation, so that their resultant is along `direction`.
 
     Each contact keeps its separation and the midpoint of its witness points; the witness points rotate about it.
     """
-    kept = force_of_kept(contact, first, stride, count, margin)
+    kept = force_of_kept(pair)
     size = wp.length(kept)
     if size == Real(0.0):
         return
     toward = kept / size
     axis = wp.cross(toward, direction)
     cosine = wp.dot(toward, direction)
-    for i in range(count):
-        at = first + i * stride
-        if is_kept(contact[at]):
-            normal = contact[at].normal
+    for i in range(pair.count):
+        at = pair.first + i * pair.stride
+        if is_kept(pair.contact[at]):
+            normal = pair.contact[at].normal
             # Rodrigues' formula, with (1 - cos) / sin^2 = 1 / (1 + cos); `balance` makes the angle small.
             turned = cosine * normal + wp.cross(axis, normal) + axis * (wp.dot(axis, normal) / (Real(1.0) + cosine))
             turned = wp.normalize(turned)
-            half = Real(0.5) * contact[at].separation
-            contact[at].point = contact[at].point + half * (normal - turned)
-            contact[at].normal = turned
+            half = Real(0.5) * pair.contact[at].separation
+            pair.contact[at].point = pair.contact[at].point + half * (normal - turned)
+            pair.contact[at].normal = turned
 
 
 # Anchor contact of a reduced pair, and the friction scale that preserves the friction moment of all contacts.
@@ -248,9 +240,7 @@ NOT_SCALED = wp.constant(wp.vec2f(1.0, 1.0))
 
 
 @wp.func
-def anchor_of(
-    contact: wp.array[ContactRecord], first: int, stride: int, count: int, margin: Real, direction: Vec3
-) -> ContactRecord:
+def anchor_of(pair: PairContacts, direction: Vec3) -> ContactRecord:
     """Anchor contact: mean midpoint and mean depth of all contacts, both weighted by depth.
 
     Its witness points are on neither surface.
@@ -258,16 +248,16 @@ def anchor_of(
     weight = Real(0.0)
     weighted = Vec3()
     squares, most = Real(0.0), Real(0.0)
-    for i in range(count):
-        at = first + i * stride
-        depth = wp.max(depth_of(contact[at], margin), Real(0.0))
+    for i in range(pair.count):
+        at = pair.first + i * pair.stride
+        depth = wp.max(depth_of(pair.contact[at], pair.margin), Real(0.0))
         most = wp.max(most, depth)
         weight += depth
-        weighted = weighted + depth * middle_of(contact[at])
+        weighted = weighted + depth * middle_of(pair.contact[at])
         squares += depth * depth
     anchor = ContactRecord()
     # Rounding may give a mean above the maximum.
-    anchor.separation = margin - wp.min(squares / weight, most)
+    anchor.separation = pair.margin - wp.min(squares / weight, most)
     anchor.normal = direction
     anchor.point = weighted / weight - Real(0.5) * anchor.separation * direction
     anchor.feature_a = ANCHOR
@@ -277,14 +267,7 @@ def anchor_of(
 
 
 @wp.func
-def friction_scales(
-    contact: wp.array[ContactRecord],
-    first: int,
-    stride: int,
-    count: int,
-    margin: Real,
-    anchor: ContactRecord,
-) -> wp.vec2f:
+def friction_scales(pair: PairContacts, anchor: ContactRecord) -> wp.vec2f:
     """Friction scales: of the kept contacts, and of their anchor.
 
     With normal forces in proportion to depth, the friction moment about the anchor's normal per newton of normal force
@@ -294,18 +277,18 @@ def friction_scales(
     axis = anchor.normal
     center = middle_of(anchor)
     force_all, moment_all, force, moment = Real(0.0), Real(0.0), Real(0.0), Real(0.0)
-    for i in range(count):
-        at = first + i * stride
-        depth = wp.max(depth_of(contact[at], margin), Real(0.0))
-        arm = wp.length(wp.cross(middle_of(contact[at]) - center, axis))
+    for i in range(pair.count):
+        at = pair.first + i * pair.stride
+        depth = wp.max(depth_of(pair.contact[at], pair.margin), Real(0.0))
+        arm = wp.length(wp.cross(middle_of(pair.contact[at]) - center, axis))
         force_all += depth
         moment_all += depth * arm
-        if is_kept(contact[at]):
+        if is_kept(pair.contact[at]):
             force += depth
             moment += depth * arm
     if moment == Real(0.0):
         return NOT_SCALED
-    of_anchor = depth_of(anchor, margin)
+    of_anchor = depth_of(anchor, pair.margin)
     together = force + of_anchor
     scale = wp.min(moment_all / force_all * together / moment, together / force)
     # Rounding would leave an anchor without friction slightly below 0.
@@ -352,36 +335,28 @@ def bin_for(rule: ReductionRule, normal: Vec3) -> int:
 
 @wp.func
 def sort_into_bins(
-    rule: ReductionRule,
-    contact: wp.array[ContactRecord],
-    first: int,
-    stride: int,
-    count: int,
-    margin: Real,
-    to_frame: wp.quatd,
-    center: wp.array[Vec3],
-    deepest: wp.array[int],
+    rule: ReductionRule, pair: PairContacts, to_frame: wp.quatd, center: wp.array[Vec3], deepest: wp.array[int]
 ):
     """Sets each contact's bin, each bin's mean midpoint (`center`) and deepest contact, -1 in an empty bin."""
     size = wp.zeros(shape=BINS, dtype=int)
     for k in range(BINS):
         deepest[k] = -1
-    for i in range(count):
-        at = first + i * stride
-        k = bin_for(rule, wp.quat_rotate(to_frame, contact[at].normal))
-        set_bin(contact, at, k)
+    for i in range(pair.count):
+        at = pair.first + i * pair.stride
+        k = bin_for(rule, wp.quat_rotate(to_frame, pair.contact[at].normal))
+        pair.contact[at].marks = k
         size[k] = size[k] + 1
-        center[k] = center[k] + wp.quat_rotate(to_frame, middle_of(contact[at]))
+        center[k] = center[k] + wp.quat_rotate(to_frame, middle_of(pair.contact[at]))
         least = deepest[k]
         if least < 0:
             least = at
-        if depth_of(contact[at], margin) > depth_of(contact[least], margin):
+        if depth_of(pair.contact[at], pair.margin) > depth_of(pair.contact[least], pair.margin):
             least = at
         deepest[k] = least
     for k in range(BINS):
         if size[k] > 0:
             center[k] = center[k] / Real(size[k])
-            mark_kept(contact, deepest[k])
+            mark_kept(pair.contact, deepest[k])
 
 
 @wp.func
@@ -389,19 +364,13 @@ def score_of(position: Real, depth: Real, beta: Real) -> wp.float32:
     """Score of a contact: position along a direction [m] + depth * beta; position * depth^-beta for a negative beta."""
     if beta >= Real(0.0):
         return wp.float32(position + depth * beta)
-    if depth > Real(0.0):
-        return wp.float32(position * power(depth, -beta))
-    return wp.float32(position)
+    return wp.float32(position * power(depth, -beta)) if depth > Real(0.0) else wp.float32(position)
 
 
 @wp.func
 def keep_extremes(
     rule: ReductionRule,
-    contact: wp.array[ContactRecord],
-    first: int,
-    stride: int,
-    count: int,
-    margin: Real,
+    pair: PairContacts,
     to_frame: wp.quatd,
     center: wp.array[Vec3],
     deepest: wp.array[int],
@@ -414,13 +383,13 @@ def keep_extremes(
     best, most = wp.zeros(shape=SLOTS, dtype=int), wp.zeros(shape=SLOTS, dtype=wp.float32)
     for slot in range(SLOTS):
         best[slot] = -1
-    for i in range(count):
-        at = first + i * stride
-        k = bin_of(contact[at])
-        depth = depth_of(contact[at], margin)
-        counts = beta >= Real(0.0) or depth > Real(0.0) or depth_of(contact[deepest[k]], margin) <= Real(0.0)
+    for i in range(pair.count):
+        at = pair.first + i * pair.stride
+        k = pair.contact[at].marks & BIN
+        depth = depth_of(pair.contact[at], pair.margin)
+        counts = beta >= Real(0.0) or depth > Real(0.0) or depth_of(pair.contact[deepest[k]], pair.margin) <= Real(0.0)
         if counts:
-            offset = wp.quat_rotate(to_frame, middle_of(contact[at])) - center[k]
+            offset = wp.quat_rotate(to_frame, middle_of(pair.contact[at])) - center[k]
             for d in range(DIRECTIONS):
                 slot = k * DIRECTIONS + d
                 score = score_of(wp.dot(offset, rule.direction[slot]), depth, beta)
@@ -429,7 +398,7 @@ def keep_extremes(
                     most[slot] = score
     for slot in range(SLOTS):
         if best[slot] >= 0:
-            mark_kept(contact, best[slot])
+            mark_kept(pair.contact, best[slot])
 
 
 @wp.func
@@ -442,12 +411,13 @@ def is_led_by_b(rows: ShapeRows, query: Query) -> bool:
 
 
 @wp.func
-def gather_kept(contact: wp.array[ContactRecord], first: int, stride: int, count: int) -> int:
+def gather_kept(pair: PairContacts) -> int:
     """Moves the kept contacts to the front, in order and without marks; returns their number."""
     kept = int(0)
-    for i in range(count):
-        if is_kept(contact[first + i * stride]):
-            contact[first + kept * stride] = without_marks(contact[first + i * stride])
+    for i in range(pair.count):
+        if is_kept(pair.contact[pair.first + i * pair.stride]):
+            pair.contact[pair.first + kept * pair.stride] = pair.contact[pair.first + i * pair.stride]
+            pair.contact[pair.first + kept * pair.stride].marks = 0
             kept += 1
     return kept
 
@@ -471,30 +441,28 @@ def reduce_contacts(
     row = candidates.row[thread]
     if count < 2 or rule.reduced[rows.type[row[0]] * rule.type_count + rows.type[row[1]]] == wp.uint8(0):
         return
-    first = candidates.first[thread]
-    stride = candidates.stride[thread]
-    margin = pair_limits(margins, row[0], row[1]).margin
+    first, stride = int(candidates.first[thread]), int(candidates.stride[thread])
+    pair = PairContacts(contact, first, stride, count, pair_limits(margins, row[0], row[1]).margin)
     query = query_of(rows, margins, instances, candidates.pair[thread], row)
     b_leads = is_led_by_b(rows, query)
-    to_frame = wp.quat_identity(dtype=Real)
-    if b_leads:
-        to_frame = wp.quat_inverse(wp.transform_get_rotation(query.pose_b_to_a))
+    rotation = wp.transform_get_rotation(query.pose_b_to_a)
+    to_frame = wp.quat_inverse(rotation) if b_leads else wp.quat_identity(dtype=Real)
     sort_many_by_features(contact, first, stride, count, b_leads)
     center, deepest = wp.zeros(shape=BINS, dtype=Vec3), wp.zeros(shape=BINS, dtype=int)
-    sort_into_bins(rule, contact, first, stride, count, margin, to_frame, center, deepest)
+    sort_into_bins(rule, pair, to_frame, center, deepest)
     for i in range(rule.beta_count):
-        keep_extremes(rule, contact, first, stride, count, margin, to_frame, center, deepest, rule.beta[i])
-    direction = direction_of_all(contact, first, stride, count, margin)
+        keep_extremes(rule, pair, to_frame, center, deepest, rule.beta[i])
+    direction = direction_of_all(pair)
     has_direction = wp.length_sq(direction) > Real(0.0)
     anchor = ContactRecord()
     if has_direction:
-        balance(contact, first, stride, count, margin, direction)
-        anchor = anchor_of(contact, first, stride, count, margin, direction)
+        balance(pair, direction)
+        anchor = anchor_of(pair, direction)
         if rule.match_moments != 0:
-            scale[thread] = friction_scales(contact, first, stride, count, margin, anchor)
+            scale[thread] = friction_scales(pair, anchor)
         if rule.match_normals != 0:
-            match_normals(contact, first, stride, count, margin, direction)
-    kept = gather_kept(contact, first, stride, count)
+            match_normals(pair, direction)
+    kept = gather_kept(pair)
     swapped = query.row_a != row[0]
     if swapped != b_leads:
         sort_many_by_features(contact, first, stride, kept, swapped)

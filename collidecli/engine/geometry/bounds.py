@@ -6,23 +6,9 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.meshes import Meshes, is_inside_mesh, meshes_of, nearest_mesh_point
-from collidecli.engine.geometry.real import (
-    BOX,
-    CAPSULE,
-    CONE,
-    CONVEX_MESH,
-    CYLINDER,
-    HEIGHTFIELD,
-    MESH,
-    PLANE,
-    SPHERE,
-    Pose,
-    Quat,
-    Real,
-    Vec3,
-    referenced,
-)
+from collidecli.engine.geometry.real import UP, Pose, Quat, Real, Vec3, referenced
 from collidecli.engine.runtime.kernel import kernel
+from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 OUTWARD = wp.constant(wp.float32(2.0e-7))
@@ -33,11 +19,11 @@ INFINITE = wp.constant(wp.float32(1.0e38))
 @wp.func
 def disc_extent(axis: Vec3, radius: Real) -> Vec3:
     """Half extents of a disc's bounding box; `axis` is the disc's unit normal."""
-    one, zero = Real(1.0), Real(0.0)
+    square = Vec3(Real(1.0), Real(1.0), Real(1.0)) - wp.cw_mul(axis, axis)
     return radius * Vec3(
-        wp.sqrt(wp.max(zero, one - axis[0] * axis[0])),
-        wp.sqrt(wp.max(zero, one - axis[1] * axis[1])),
-        wp.sqrt(wp.max(zero, one - axis[2] * axis[2])),
+        wp.sqrt(wp.max(Real(0.0), square[0])),
+        wp.sqrt(wp.max(Real(0.0), square[1])),
+        wp.sqrt(wp.max(Real(0.0), square[2])),
     )
 
 
@@ -77,13 +63,13 @@ def quat_z(q: Quat) -> Vec3:
 @wp.func
 def local_half_extents(shape_type: int, size: Vec3) -> Vec3:
     """Half extents of the box of a shape about its origin, in its frame [m]; infinite for a plane."""
-    if shape_type == PLANE:
+    if shape_type == ShapeType.PLANE:
         return Vec3(Real(wp.inf), Real(wp.inf), Real(wp.inf))
-    if shape_type == SPHERE:
+    if shape_type == ShapeType.SPHERE:
         return Vec3(size[0], size[0], size[0])
-    if shape_type == CAPSULE:
+    if shape_type == ShapeType.CAPSULE:
         return Vec3(size[0], size[0], size[0] + size[1])
-    if shape_type == CYLINDER or shape_type == CONE:
+    if shape_type == ShapeType.CYLINDER or shape_type == ShapeType.CONE:
         return Vec3(size[0], size[0], size[1])
     return size
 
@@ -92,17 +78,17 @@ def local_half_extents(shape_type: int, size: Vec3) -> Vec3:
 def half_extent(shape_type: int, size: Vec3, rotation: Quat) -> Vec3:
     """Half extents of the bounding box of a shape symmetric about its origin (every type but plane and cone)."""
     radius = Vec3(size[0], size[0], size[0])
-    if shape_type == SPHERE:
+    if shape_type == ShapeType.SPHERE:
         return radius
     z = quat_z(rotation)
-    if shape_type == CAPSULE:
+    if shape_type == ShapeType.CAPSULE:
         return size[1] * wp.abs(z) + radius
-    if shape_type == CYLINDER:
+    if shape_type == ShapeType.CYLINDER:
         return size[1] * wp.abs(z) + disc_extent(z, size[0])
     x = size[0] * quat_x(rotation)
     y = size[1] * quat_y(rotation)
     z = size[2] * z
-    if shape_type == BOX or shape_type == CONVEX_MESH or shape_type == MESH or shape_type == HEIGHTFIELD:
+    if shape_type != ShapeType.ELLIPSOID:
         return wp.abs(x) + wp.abs(y) + wp.abs(z)
     square = wp.cw_mul(x, x) + wp.cw_mul(y, y) + wp.cw_mul(z, z)
     return Vec3(wp.sqrt(square[0]), wp.sqrt(square[1]), wp.sqrt(square[2]))
@@ -133,25 +119,19 @@ class Box:
 @wp.func
 def bounding_box(shape_type: int, size: Vec3, pose_to_world: Pose, inflation: Real) -> Box:
     """Axis-aligned bounding box of a shape, grown by `inflation` on every side; unbounded for a plane."""
-    box = Box()
-    if shape_type == PLANE:
-        everywhere = Real(INFINITE)
-        box.upper = Vec3(everywhere, everywhere, everywhere)
-        box.lower = -box.upper
-        return box
+    if shape_type == ShapeType.PLANE:
+        everywhere = Vec3(Real(INFINITE), Real(INFINITE), Real(INFINITE))
+        return Box(-everywhere, everywhere)
     center = wp.transform_get_translation(pose_to_world)
     rotation = wp.transform_get_rotation(pose_to_world)
     grown = Vec3(inflation, inflation, inflation)
-    if shape_type == CONE:
+    if shape_type == ShapeType.CONE:
         axis = quat_z(rotation)
         base = disc_extent(axis, size[0])
-        box.lower = center + wp.min(size[1] * axis, -size[1] * axis - base) - grown
-        box.upper = center + wp.max(size[1] * axis, -size[1] * axis + base) + grown
-        return box
+        lower = center + wp.min(size[1] * axis, -size[1] * axis - base) - grown
+        return Box(lower, center + wp.max(size[1] * axis, -size[1] * axis + base) + grown)
     extent = half_extent(shape_type, size, rotation) + grown
-    box.lower = center - extent
-    box.upper = center + extent
-    return box
+    return Box(center - extent, center + extent)
 
 
 @wp.struct
@@ -180,8 +160,8 @@ def box_of_shape(shape_type: int, size: Vec3, pose: Pose, max_separation: Real) 
     slack = Real(1.0e-12) * (position[0] + position[1] + position[2])
     bounds.lower = box.lower - Vec3(slack, slack, slack)
     bounds.upper = box.upper + Vec3(slack, slack, slack)
-    if shape_type == PLANE:
-        bounds.normal = wp.transform_vector(pose, Vec3(Real(0.0), Real(0.0), Real(1.0)))
+    if shape_type == ShapeType.PLANE:
+        bounds.normal = wp.transform_vector(pose, UP)
         bounds.height = wp.dot(bounds.normal, wp.transform_get_translation(pose)) + max_separation + slack
     return bounds
 

@@ -3,7 +3,7 @@
 import warp as wp
 
 from collidecli.engine.geometry.meshes import EDGE_PART, FACE_PART, barycentric_of, nearest_triangle_point
-from collidecli.engine.geometry.real import Real, Vec2, Vec3
+from collidecli.engine.geometry.real import AXIS_X, UP, Real, Vec2, Vec3
 
 END_LOW = wp.constant(0)
 END_HIGH = wp.constant(1)
@@ -26,9 +26,7 @@ def perpendicular(n: Vec3) -> Vec3:
 def away_from_axis(point: Vec3) -> Vec3:
     """Unit direction from the z axis to `point`, perpendicular to the axis; +x for a point on the axis."""
     radial = wp.sqrt(point[0] * point[0] + point[1] * point[1])
-    if radial > Real(0.0):
-        return Vec3(point[0] / radial, point[1] / radial, Real(0.0))
-    return Vec3(Real(1.0), Real(0.0), Real(0.0))
+    return Vec3(point[0] / radial, point[1] / radial, Real(0.0)) if radial > Real(0.0) else AXIS_X
 
 
 @wp.func
@@ -36,9 +34,7 @@ def segment_end(at: Real, half_length: Real) -> int:
     """END_LOW or END_HIGH where `at` is an end of the segment -half_length to half_length, else SIDE."""
     if at <= -half_length:
         return END_LOW
-    if at >= half_length:
-        return END_HIGH
-    return SIDE
+    return END_HIGH if at >= half_length else SIDE
 
 
 @wp.struct
@@ -66,11 +62,8 @@ def nearest_of_segments(half_a: Real, center_b: Vec3, axis_b: Vec3, half_b: Real
     +x.
     Source: Ericson, Real-Time Collision Detection, 2005, 5.1.9, with z for the first direction.
     """
-    result = SegmentPair()
-    cross_x = axis_b[0]
-    cross_y = axis_b[1]
+    cross_x, cross_y, cosine = axis_b[0], axis_b[1], axis_b[2]
     sine_square = cross_x * cross_x + cross_y * cross_y
-    cosine = axis_b[2]
     # Projected along z, the closest point of the line b is that of a point to a line in the plane: avoids 1 - cosine^2.
     on_a = Real(0.0)
     if sine_square > Real(0.0):
@@ -82,13 +75,11 @@ def nearest_of_segments(half_a: Real, center_b: Vec3, axis_b: Vec3, half_b: Real
     on_a = wp.clamp(on_a, -half_a, half_a)
     free_b = on_a * cosine - wp.dot(center_b, axis_b)
     on_b = wp.clamp(free_b, -half_b, half_b)
-    free_a = center_b[2] + on_b * cosine
     if on_b != free_b:
-        on_a = wp.clamp(free_a, -half_a, half_a)
+        on_a = wp.clamp(center_b[2] + on_b * cosine, -half_a, half_a)
     between = center_b + on_b * axis_b
     between[2] = between[2] - on_a
-    inside_a = wp.abs(on_a) < half_a
-    inside_b = wp.abs(on_b) < half_b
+    inside_a, inside_b = wp.abs(on_a) < half_a, wp.abs(on_b) < half_b
     # The normal at an inner point is perpendicular to its segment; this removes the tilt by rounding for close
     # segments.
     perpendicular = Vec3(-cross_y, cross_x, Real(0.0))
@@ -99,21 +90,13 @@ def nearest_of_segments(half_a: Real, center_b: Vec3, axis_b: Vec3, half_b: Real
     elif inside_b:
         between = between - wp.dot(between, axis_b) * axis_b
     distance = wp.length(between)
-    result.on_a = on_a
-    result.on_b = on_b
     if distance > TOUCHING * (half_a + half_b):
-        result.normal = between / distance
-        result.distance = distance
-        return result
-    if sine_square > Real(0.0):
-        result.normal = perpendicular / wp.sqrt(sine_square)
-    else:
-        result.normal = away_from_axis(center_b)
-    result.distance = wp.dot(between, result.normal)
-    if result.distance < Real(0.0):
-        result.normal = -result.normal
-        result.distance = -result.distance
-    return result
+        return SegmentPair(on_a, on_b, between / distance, distance)
+    normal = perpendicular / wp.sqrt(sine_square) if sine_square > Real(0.0) else away_from_axis(center_b)
+    distance = wp.dot(between, normal)
+    if distance < Real(0.0):
+        return SegmentPair(on_a, on_b, -normal, -distance)
+    return SegmentPair(on_a, on_b, normal, distance)
 
 
 NEAR = wp.constant(Real(1e-6))
@@ -160,15 +143,10 @@ def segment_and_box(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> 
     if square > NEAR * NEAR * scale * scale:
         return result
     # Rounding rotates the direction between points this close, so the separation along it decides.
-    result.distance = (
-        wp.dot(result.outward, center)
-        - half_length * wp.abs(wp.dot(result.outward, axis))
-        - wp.dot(wp.abs(result.outward), half)
-    )
-    if result.distance < least.distance:
-        result.outward = least.outward
-        result.distance = least.distance
-    return result
+    outward = result.outward
+    half_projection = half_length * wp.abs(wp.dot(outward, axis))
+    result.distance = wp.dot(outward, center) - half_projection - wp.dot(wp.abs(outward), half)
+    return SegmentBox(on_segment, least.outward, least.distance) if result.distance < least.distance else result
 
 
 @wp.func
@@ -223,11 +201,10 @@ def _least_translation(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) 
         distance = wp.abs(center[i]) - half[i] - half_length * wp.abs(axis[i])
         if distance > result.distance:
             side = _sign(center[i])
-            outward = Vec3(Real(0.0), Real(0.0), Real(0.0))
+            outward = Vec3()
             outward[i] = side
-            result.distance = distance
-            result.outward = outward
-            result.on_segment = -side * _sign(axis[i]) * half_length if axis[i] != Real(0.0) else Real(0.0)
+            on_segment = -side * _sign(axis[i]) * half_length if axis[i] != Real(0.0) else Real(0.0)
+            result = SegmentBox(on_segment, outward, distance)
     to_beat = result.distance + FACE_PREFERENCE * (half_length + wp.length(half))
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
@@ -239,12 +216,11 @@ def _least_translation(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) 
             distance = wp.abs(across) - half[j] * wp.abs(along_j) - half[k] * wp.abs(along_k)
             if distance > to_beat:
                 to_beat = distance
-                outward = Vec3(Real(0.0), Real(0.0), Real(0.0))
+                outward = Vec3()
                 outward[j] = _sign(across) * along_j
                 outward[k] = _sign(across) * along_k
-                result.distance = distance
-                result.outward = outward
-                result.on_segment = _over_edge(center, axis, half_length, half, outward, distance, j, k)
+                on_segment = _over_edge(center, axis, half_length, half, outward, distance, j, k)
+                result = SegmentBox(on_segment, outward, distance)
     return result
 
 
@@ -292,9 +268,7 @@ def along_segment(p: Vec3, q: Vec3, point: Vec3) -> Real:
     """Parameter in [0, 1] of the closest point p + t (q - p); 0 for a segment of length 0."""
     side = q - p
     square = wp.dot(side, side)
-    if square == Real(0.0):
-        return Real(0.0)
-    return wp.clamp(wp.dot(point - p, side) / square, Real(0.0), Real(1.0))
+    return Real(0.0) if square == Real(0.0) else wp.clamp(wp.dot(point - p, side) / square, Real(0.0), Real(1.0))
 
 
 @wp.func
@@ -302,10 +276,8 @@ def any_normal(side: Vec3) -> Vec3:
     """A unit vector perpendicular to `side`; +z for the zero vector."""
     length = wp.length(side)
     if length == Real(0.0):
-        return Vec3(Real(0.0), Real(0.0), Real(1.0))
-    axis = Vec3(Real(1.0), Real(0.0), Real(0.0))
-    if wp.abs(side[0]) > Real(0.6) * length:
-        axis = Vec3(Real(0.0), Real(1.0), Real(0.0))
+        return UP
+    axis = Vec3(Real(0.0), Real(1.0), Real(0.0)) if wp.abs(side[0]) > Real(0.6) * length else AXIS_X
     return wp.normalize(wp.cross(side, axis))
 
 
@@ -316,11 +288,9 @@ def vertex_and_face(point: Vec3, p: Vec3, q: Vec3, r: Vec3) -> ElementPair:
     Degenerate: a triangle without area is the longest of its sides; a point on the triangle has the triangle's normal.
     Source: Ericson 2005, 5.1.5.
     """
-    result = ElementPair()
-    result.point0 = point
     across = wp.cross(q - p, r - p)
     area = wp.length(across)
-    weights = Vec3(Real(1.0), Real(0.0), Real(0.0))
+    weights = AXIS_X
     part = int(0)
     normal = any_normal(q - p)
     if area > Real(0.0):
@@ -333,7 +303,7 @@ def vertex_and_face(point: Vec3, p: Vec3, q: Vec3, r: Vec3) -> ElementPair:
     if part == 1:
         weights = Vec3(Real(0.0), Real(1.0), Real(0.0))
     elif part == 2:
-        weights = Vec3(Real(0.0), Real(0.0), Real(1.0))
+        weights = UP
     elif part == EDGE_PART:
         t = along_segment(p, q, point)
         weights = Vec3(Real(1.0) - t, t, Real(0.0))
@@ -343,19 +313,18 @@ def vertex_and_face(point: Vec3, p: Vec3, q: Vec3, r: Vec3) -> ElementPair:
     elif part == EDGE_PART + 2:
         t = along_segment(r, p, point)
         weights = Vec3(t, Real(0.0), Real(1.0) - t)
-    result.point1 = weights[0] * p + weights[1] * q + weights[2] * r
+    nearest = weights[0] * p + weights[1] * q + weights[2] * r
     if part == FACE_PART:
         weights = barycentric_of(p, q, r, point)
-        result.point1 = point - wp.dot(point - p, normal) * normal
-    result.weights = wp.vec4d(Real(1.0), weights[0], weights[1], weights[2])
-    off = result.point1 - point
-    result.square = wp.length_sq(off)
-    result.normal = normal
-    if result.square > Real(0.0):
-        result.normal = wp.normalize(off)
-        if part == FACE_PART:
-            result.normal = wp.where(wp.dot(off, normal) < Real(0.0), -normal, normal)
-    return result
+        nearest = point - wp.dot(point - p, normal) * normal
+    off = nearest - point
+    square = wp.length_sq(off)
+    if square > Real(0.0):
+        if part != FACE_PART:
+            normal = wp.normalize(off)
+        elif wp.dot(off, normal) < Real(0.0):
+            normal = -normal
+    return ElementPair(point, nearest, wp.vec4d(Real(1.0), weights[0], weights[1], weights[2]), normal, square)
 
 
 @wp.struct
@@ -372,30 +341,24 @@ class Parameters:
 @wp.func
 def nearest_ends(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3) -> Parameters:
     """The least of the four distances of an end of a segment from the other; of equal ones the first."""
-    best = Parameters()
-    best.t = along_segment(q0, q1, p0)
-    best.square = wp.length_sq(q0 + best.t * (q1 - q0) - p0)
+    t = along_segment(q0, q1, p0)
+    best = Parameters(Real(0.0), t, wp.length_sq(q0 + t * (q1 - q0) - p0), 0)
     t = along_segment(q0, q1, p1)
     here = wp.length_sq(q0 + t * (q1 - q0) - p1)
     if here < best.square:
-        best.square = here
-        best.s = Real(1.0)
-        best.t = t
+        best = Parameters(Real(1.0), t, here, 0)
     for k in range(2):
         q = wp.where(k == 0, q0, q1)
         s = along_segment(p0, p1, q)
         here = wp.length_sq(q - p0 - s * (p1 - p0))
         if here < best.square:
-            best.square = here
-            best.s = s
-            best.t = Real(k)
+            best = Parameters(s, Real(k), here, 0)
     return best
 
 
 @wp.func
 def middle_of_overlap(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3, ends: Parameters) -> Parameters:
     """The middle of the overlap of two parallel segments where that is as near as their ends; else the ends."""
-    best = ends
     d = p1 - p0
     first, last = wp.dot(q0 - p0, d) / wp.dot(d, d), wp.dot(q1 - p0, d) / wp.dot(d, d)
     low = wp.max(Real(0.0), wp.min(first, last))
@@ -404,11 +367,9 @@ def middle_of_overlap(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3, ends: Parameters) 
         s = Real(0.5) * (low + high)
         t = along_segment(q0, q1, p0 + s * d)
         here = wp.length_sq(q0 + t * (q1 - q0) - p0 - s * d)
-        if here <= best.square * EQUAL_DISTANCE:
-            best.square = here
-            best.s = s
-            best.t = t
-    return best
+        if here <= ends.square * EQUAL_DISTANCE:
+            return Parameters(s, t, here, 0)
+    return ends
 
 
 @wp.func
@@ -424,14 +385,9 @@ def segment_parameters(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3) -> Parameters:
         s, t = wp.dot(wp.cross(between, e), across) / sine, wp.dot(wp.cross(between, d), across) / sine
         if s > Real(0.0) and s < Real(1.0) and t > Real(0.0) and t < Real(1.0):
             height = wp.dot(between, across)
-            best.square = height * height / sine
-            best.s = s
-            best.t = t
-            best.crossing = 1
+            return Parameters(s, t, height * height / sine, 1)
         return best
-    if lengths > Real(0.0):
-        best = middle_of_overlap(p0, p1, q0, q1, best)
-    return best
+    return middle_of_overlap(p0, p1, q0, q1, best) if lengths > Real(0.0) else best
 
 
 @wp.func(inline=False)
@@ -444,23 +400,19 @@ def edge_and_edge(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3) -> ElementPair:
     Degenerate: parallel segments that overlap give the middle of the overlap; segments that cross have their common
     perpendicular as normal, from p to q along (p1 - p0) x (q1 - q0); segments of length 0 are points.
     """
-    result = ElementPair()
     best = segment_parameters(p0, p1, q0, q1)
     d, e = p1 - p0, q1 - q0
-    result.point0 = p0 + best.s * d
-    result.point1 = q0 + best.t * e
-    result.weights = wp.vec4d(Real(1.0) - best.s, best.s, Real(1.0) - best.t, best.t)
-    result.square = best.square
-    off = result.point1 - result.point0
+    point0, point1 = p0 + best.s * d, q0 + best.t * e
+    off = point1 - point0
     across = wp.cross(d, e)
     sine = wp.dot(across, across)
-    result.normal = across / wp.sqrt(sine) if sine > Real(0.0) else any_normal(d)
+    normal = across / wp.sqrt(sine) if sine > Real(0.0) else any_normal(d)
     if best.crossing == 1:
-        if wp.dot(q0 - p0, across) < Real(0.0):
-            result.normal = -result.normal
+        normal = -normal if wp.dot(q0 - p0, across) < Real(0.0) else normal
     elif wp.length_sq(off) > Real(0.0):
-        result.normal = wp.normalize(off)
-    return result
+        normal = wp.normalize(off)
+    weights = wp.vec4d(Real(1.0) - best.s, best.s, Real(1.0) - best.t, best.t)
+    return ElementPair(point0, point1, weights, normal, best.square)
 
 
 # Two triangles, one of them translated: overlap interval, intersection segment and closest points.
@@ -518,9 +470,7 @@ def _edge(p: Vec3, q: Vec3, r: Vec3, k: int) -> Vec3:
     """Edge k, from corner k to the next."""
     if k == 0:
         return q - p
-    if k == 1:
-        return r - q
-    return p - r
+    return r - q if k == 1 else p - r
 
 
 @wp.func
@@ -554,11 +504,8 @@ def _projection(axis: Vec3, p: Vec3, q: Vec3, r: Vec3) -> Vec2:
 @wp.func
 def _along(segment: Segment, direction: Vec3) -> Segment:
     """The segment, or its reverse where it runs against a direction."""
-    result = segment
-    if wp.dot(direction, segment.end - segment.start) < Real(0.0):
-        result.start = segment.end
-        result.end = segment.start
-    return result
+    is_reversed = wp.dot(direction, segment.end - segment.start) < Real(0.0)
+    return Segment(segment.end, segment.start) if is_reversed else segment
 
 
 @wp.func(inline=False)
@@ -567,11 +514,8 @@ def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real) -> SweepInt
 
     Degenerate: triangles that only touch have an empty interval, or one of the width of rounding.
     """
-    result = SweepInterval()
-    result.start = -Real(wp.inf)
-    result.end = Real(wp.inf)
-    count = axis_count(pair)
-    for k in range(count):
+    result = SweepInterval(-Real(wp.inf), Real(wp.inf), Vec3())
+    for k in range(axis_count(pair)):
         axis = axis_of_pair(pair, k)
         length = wp.length(axis)
         if length > Real(0.0):
@@ -603,8 +547,7 @@ def overlap_of_projections(pair: TrianglePair, least: Real) -> Real:
     `least`.
     """
     result = Real(wp.inf)
-    count = axis_count(pair)
-    for k in range(count):
+    for k in range(axis_count(pair)):
         axis = axis_of_pair(pair, k)
         length = wp.length(axis)
         if length > Real(0.0):
@@ -652,10 +595,9 @@ def crossing_segment(pair: TrianglePair) -> Segment:
     """
     along = wp.cross(pair.normal_pqr, pair.normal_abc)
     if wp.length(along) < PARALLEL_SINE:
-        common = Segment()
-        common.start = wp.max(wp.min(pair.p, wp.min(pair.q, pair.r)), wp.min(pair.a, wp.min(pair.b, pair.c)))
-        common.end = wp.min(wp.max(pair.p, wp.max(pair.q, pair.r)), wp.max(pair.a, wp.max(pair.b, pair.c)))
-        return common
+        low = wp.max(wp.min(pair.p, wp.min(pair.q, pair.r)), wp.min(pair.a, wp.min(pair.b, pair.c)))
+        high = wp.min(wp.max(pair.p, wp.max(pair.q, pair.r)), wp.max(pair.a, wp.max(pair.b, pair.c)))
+        return Segment(low, high)
     fixed = _along(_cut_by_plane(pair.p, pair.q, pair.r, pair.normal_abc, pair.a), along)
     moving = _along(_cut_by_plane(pair.a, pair.b, pair.c, pair.normal_pqr, pair.p), along)
     if wp.dot(along, moving.start - fixed.start) > Real(0.0):
@@ -683,9 +625,7 @@ def _corner(p: Vec3, q: Vec3, r: Vec3, k: int) -> Vec3:
     """Corner 0, 1 or 2."""
     if k == 0:
         return p
-    if k == 1:
-        return q
-    return r
+    return q if k == 1 else r
 
 
 @wp.func
@@ -699,19 +639,14 @@ def _closest_of_edges(pair: TrianglePair, i: int, j: int, best: ClosestPoints) -
     v = _edge(pair.a, pair.b, pair.c, j)
     across = wp.cross(u, v)
     square = wp.length_sq(across)
-    result = best
     if square > Real(0.0):
         off = other - start
         s, t = wp.dot(wp.cross(off, v), across) / square, wp.dot(wp.cross(off, u), across) / square
         if s > Real(0.0) and s < Real(1.0) and t > Real(0.0) and t < Real(1.0):
             gap = wp.length_sq(other + t * v - start - s * u)
             if gap < best.square:
-                result.fixed = start + s * u
-                result.moving = other + t * v
-                result.part_fixed = EDGE_PART + i
-                result.part_moving = EDGE_PART + j
-                result.square = gap
-    return result
+                return ClosestPoints(start + s * u, other + t * v, EDGE_PART + i, EDGE_PART + j, gap)
+    return best
 
 
 @wp.func(inline=False)
@@ -726,20 +661,12 @@ def closest_points(pair: TrianglePair) -> ClosestPoints:
         corner = _corner(pair.a, pair.b, pair.c, k)
         nearest = nearest_triangle_point(pair.p, pair.q, pair.r, pair.normal_pqr, corner)
         if nearest.square < best.square:
-            best.fixed = nearest.point
-            best.moving = corner
-            best.part_fixed = nearest.part
-            best.part_moving = k
-            best.square = nearest.square
+            best = ClosestPoints(nearest.point, corner, nearest.part, k, nearest.square)
     for k in range(3):
         corner = _corner(pair.p, pair.q, pair.r, k)
         nearest = nearest_triangle_point(pair.a, pair.b, pair.c, pair.normal_abc, corner)
         if nearest.square < best.square:
-            best.fixed = corner
-            best.moving = nearest.point
-            best.part_fixed = k
-            best.part_moving = nearest.part
-            best.square = nearest.square
+            best = ClosestPoints(corner, nearest.point, k, nearest.part, nearest.square)
     for i in range(3):
         for j in range(3):
             best = _closest_of_edges(pair, i, j, best)

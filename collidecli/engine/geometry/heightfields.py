@@ -142,9 +142,7 @@ def border_vertex(field: Field, k: int) -> wp.vec2i:
         return wp.vec2i(0, k)
     if k < along + up:
         return wp.vec2i(k - along, along)
-    if k < 2 * along + up:
-        return wp.vec2i(up, 2 * along + up - k)
-    return wp.vec2i(2 * along + 2 * up - k, 0)
+    return wp.vec2i(up, 2 * along + up - k) if k < 2 * along + up else wp.vec2i(2 * along + 2 * up - k, 0)
 
 
 @wp.func
@@ -155,9 +153,7 @@ def wall_normal(field: Field, k: int) -> Vec3:
         return Vec3(Real(0.0), Real(-1.0), Real(0.0))
     if k < along + up:
         return Vec3(Real(1.0), Real(0.0), Real(0.0))
-    if k < 2 * along + up:
-        return Vec3(Real(0.0), Real(1.0), Real(0.0))
-    return Vec3(Real(-1.0), Real(0.0), Real(0.0))
+    return Vec3(Real(0.0), Real(1.0), Real(0.0)) if k < 2 * along + up else Vec3(Real(-1.0), Real(0.0), Real(0.0))
 
 
 @wp.func
@@ -201,9 +197,7 @@ def wall_triangle(field: Field, number: int) -> TriangleShape:
     q = border_vertex(field, k + 1)
     top_p, top_q = vertex_at(field, p[0], p[1]), vertex_at(field, q[0], q[1])
     base = 8 * field.rows * field.cols
-    next_k = k + 1
-    if next_k == perimeter_of(field):
-        next_k = 0
+    next_k = wp.where(k + 1 == perimeter_of(field), 0, k + 1)
     shape.p = Vec3(top_p[0], top_p[1], field.bottom)
     if number & 1 == 0:
         shape.q = Vec3(top_q[0], top_q[1], field.bottom)

@@ -270,9 +270,7 @@ def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, 
             continue
         face = meshes.arrays[0].leaf[node]
         if face >= 0 and wp.dot(meshes.arrays[0].face_normal[face], outward) > Real(-0.7):
-            p = meshes.arrays[0].point[meshes.arrays[0].corner[3 * face]]
-            q = meshes.arrays[0].point[meshes.arrays[0].corner[3 * face + 1]]
-            r = meshes.arrays[0].point[meshes.arrays[0].corner[3 * face + 2]]
+            p, q, r = mesh_corner(meshes, face, 0), mesh_corner(meshes, face, 1), mesh_corner(meshes, face, 2)
             if square_to_triangle(p, q, r, meshes.arrays[0].face_normal[face], point) < square:
                 return True
         node += 1
@@ -523,8 +521,7 @@ def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Re
         else:
             near = node + 1
             far = meshes.arrays[0].skip[near]
-            square_near = square_to_box(meshes, near, point)
-            square_far = square_to_box(meshes, far, point)
+            square_near, square_far = square_to_box(meshes, near, point), square_to_box(meshes, far, point)
             if square_far < square_near:
                 near = far
                 far = node + 1

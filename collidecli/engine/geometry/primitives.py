@@ -12,19 +12,8 @@ import warp as wp
 from collidecli.engine.geometry.closest_points import away_from_axis
 from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
 from collidecli.engine.geometry.meshes import TriangleShape
-from collidecli.engine.geometry.real import (
-    BOX,
-    CAPSULE,
-    CONE,
-    CYLINDER,
-    ELLIPSOID,
-    SPHERE,
-    Mat33,
-    Quat,
-    Real,
-    Vec3,
-    struct_type,
-)
+from collidecli.engine.geometry.real import AXIS_X, UP, Mat33, Quat, Real, Vec3, struct_type
+from collidecli.scene.shape_types import ShapeType
 
 ELLIPSOID_SHRINK = wp.constant(Real(0.9))
 """Fraction of an ellipsoid's smallest radius of curvature used as its rounding radius; below 1, so that the core has
@@ -49,11 +38,11 @@ class Support:
 @wp.func
 def core_radius(shape_type: int, size: Vec3) -> Real:
     """Radius of the ball that rounds the core [m]; 0 for box, cylinder and cone."""
-    if shape_type == SPHERE or shape_type == CAPSULE:
+    if shape_type == ShapeType.SPHERE or shape_type == ShapeType.CAPSULE:
         return size[0]
-    if shape_type == ELLIPSOID:
-        shortest = wp.min(size[0], wp.min(size[1], size[2]))
-        longest = wp.max(size[0], wp.max(size[1], size[2]))
+    if shape_type == ShapeType.ELLIPSOID:
+        shortest = wp.min(size)
+        longest = wp.max(size)
         # The smallest radius of curvature of an ellipsoid is shortest^2 / longest, at the end of the longest axis.
         return ELLIPSOID_SHRINK * shortest * (shortest / longest)
     return Real(0.0)
@@ -68,49 +57,33 @@ def core_support(shape_type: int, size: Vec3, radius: Real, direction: Vec3) -> 
         direction: unit, in the core's frame.
     Degenerate: if a whole edge or face is farthest, its end on the positive side; on a rim, the point at +x.
     """
-    result = Support()
-    if shape_type == BOX:
-        x = size[0]
-        y = size[1]
-        z = size[2]
+    if shape_type == ShapeType.BOX:
+        point = size
         patch = int(7)
-        if direction[0] < Real(0.0):
-            x = -x
-            patch -= 1
-        if direction[1] < Real(0.0):
-            y = -y
-            patch -= 2
-        if direction[2] < Real(0.0):
-            z = -z
-            patch -= 4
-        result.point = Vec3(x, y, z)
-        result.patch = patch
-    elif shape_type == ELLIPSOID:
+        for axis in range(3):
+            if direction[axis] < Real(0.0):
+                point[axis] = -size[axis]
+                patch -= 1 << axis
+        return Support(point, patch)
+    if shape_type == ShapeType.ELLIPSOID:
         scaled = wp.cw_mul(size, direction)
-        result.point = wp.cw_mul(size, scaled / wp.length(scaled)) - radius * direction
-    elif shape_type == CYLINDER or shape_type == CONE:
+        return Support(wp.cw_mul(size, scaled / wp.length(scaled)) - radius * direction, 0)
+    upper = wp.where(direction[2] >= Real(0.0), 1, 0)
+    if shape_type == ShapeType.CYLINDER or shape_type == ShapeType.CONE:
         across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
         x = size[0]
         y = Real(0.0)
         if across > Real(0.0):
             scale = size[0] / across
             x, y = scale * direction[0], scale * direction[1]
-        if shape_type == CYLINDER:
-            result.point = Vec3(x, y, -size[1])
-            if direction[2] >= Real(0.0):
-                result.point = Vec3(x, y, size[1])
-                result.patch = 1
-        elif Real(2.0) * size[1] * direction[2] >= size[0] * across:
-            result.point = Vec3(Real(0.0), Real(0.0), size[1])
-            result.patch = 1
-        else:
-            result.point = Vec3(x, y, -size[1])
-    elif shape_type == CAPSULE:
-        result.point = Vec3(Real(0.0), Real(0.0), -size[1])
-        if direction[2] >= Real(0.0):
-            result.point = Vec3(Real(0.0), Real(0.0), size[1])
-            result.patch = 1
-    return result
+        if shape_type == ShapeType.CYLINDER:
+            return Support(Vec3(x, y, wp.where(upper == 1, size[1], -size[1])), upper)
+        if Real(2.0) * size[1] * direction[2] >= size[0] * across:
+            return Support(Vec3(Real(0.0), Real(0.0), size[1]), 1)
+        return Support(Vec3(x, y, -size[1]), 0)
+    if shape_type == ShapeType.CAPSULE:
+        return Support(Vec3(Real(0.0), Real(0.0), wp.where(upper == 1, size[1], -size[1])), upper)
+    return Support()
 
 
 @wp.func
@@ -125,7 +98,7 @@ def core_curvature(
         first.H first, first.H second, second.H second.
     Degenerate: 0 on vertices, and where a disc is farthest.
     """
-    if shape_type == ELLIPSOID:
+    if shape_type == ShapeType.ELLIPSOID:
         scaled = wp.cw_mul(size, direction)
         over_height = Real(1.0) / wp.length(scaled)
         point = over_height * wp.cw_mul(size, scaled)
@@ -136,7 +109,7 @@ def core_curvature(
             over_height * (wp.dot(u, v) - along_u * along_v) - radius * wp.dot(first, second),
             over_height * (wp.dot(v, v) - along_v * along_v) - radius * wp.dot(second, second),
         )
-    if shape_type == CYLINDER or (shape_type == CONE and patch == 0):
+    if shape_type == ShapeType.CYLINDER or (shape_type == ShapeType.CONE and patch == 0):
         square = direction[0] * direction[0] + direction[1] * direction[1]
         if square > Real(0.0):
             turn_first = direction[0] * first[1] - direction[1] * first[0]
@@ -161,40 +134,36 @@ class SupportDiscontinuity:
 @wp.func
 def core_discontinuity(shape_type: int, size: Vec3, bit: int, direction: Vec3) -> SupportDiscontinuity:
     """Circle of directions where bit `bit` of the patch changes; the step is evaluated at `direction`'s azimuth."""
-    result = SupportDiscontinuity()
-    result.axis = Vec3(Real(0.0), Real(0.0), Real(1.0))
-    if shape_type == BOX:
-        result.axis[2] = Real(0.0)
-        result.axis[bit] = Real(1.0)
-        result.step = Real(2.0) * size[bit] * result.axis
-    else:
-        result.step = Vec3(Real(0.0), Real(0.0), Real(2.0) * size[1])
-        if shape_type == CONE:
-            slant = wp.sqrt(size[0] * size[0] + Real(4.0) * size[1] * size[1])
-            result.height = size[0] / slant
-            across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
-            if across > Real(0.0):
-                scale = size[0] / across
-                result.step -= Vec3(scale * direction[0], scale * direction[1], Real(0.0))
+    if shape_type == ShapeType.BOX:
+        along = Vec3()
+        along[bit] = Real(1.0)
+        return SupportDiscontinuity(along, Real(0.0), Real(2.0) * size[bit] * along)
+    result = SupportDiscontinuity(UP, Real(0.0), Vec3(Real(0.0), Real(0.0), Real(2.0) * size[1]))
+    if shape_type == ShapeType.CONE:
+        result.height = size[0] / wp.sqrt(size[0] * size[0] + Real(4.0) * size[1] * size[1])
+        across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
+        if across > Real(0.0):
+            scale = size[0] / across
+            result.step -= Vec3(scale * direction[0], scale * direction[1], Real(0.0))
     return result
 
 
 @wp.func
 def core_is_flat(shape_type: int) -> bool:
     """Whether the core has no volume: a point or a segment."""
-    return shape_type == SPHERE or shape_type == CAPSULE
+    return shape_type == ShapeType.SPHERE or shape_type == ShapeType.CAPSULE
 
 
 @wp.func
 def core_is_curved(shape_type: int) -> bool:
     """Whether the core has a curved surface, on which GJK and EPA alone do not terminate exactly."""
-    return shape_type >= CYLINDER and shape_type <= ELLIPSOID
+    return shape_type >= ShapeType.CYLINDER and shape_type <= ShapeType.ELLIPSOID
 
 
 @wp.func
 def core_is_smooth(shape_type: int) -> bool:
     """Whether the support function has no discontinuity."""
-    return shape_type == SPHERE or shape_type == ELLIPSOID
+    return shape_type == ShapeType.SPHERE or shape_type == ShapeType.ELLIPSOID
 
 
 @wp.struct
@@ -206,12 +175,6 @@ class Primitive:
 
 
 @wp.func
-def primitive(shape_type: int, size: Vec3) -> Primitive:
-    """`Primitive` with a type and size."""
-    return Primitive(shape_type, size)
-
-
-@wp.func
 def farthest_of_core(shape: Primitive, radius: Real, direction: Vec3) -> Support:
     """Support point of a shape's core; Warp selects the overload by the shape's struct."""
     return core_support(shape.type, shape.size, radius, direction)
@@ -220,23 +183,18 @@ def farthest_of_core(shape: Primitive, radius: Real, direction: Vec3) -> Support
 @wp.func
 def farthest_of_core(shape: HullShape, radius: Real, direction: Vec3) -> Support:
     """Support vertex of a hull, without patches."""
-    result = Support()
-    result.point = hull_point(shape, shape.vertex + farthest_vertex(shape, direction))
-    return result
+    return Support(hull_point(shape, shape.vertex + farthest_vertex(shape, direction)), 0)
 
 
 @wp.func
 def farthest_of_core(shape: TriangleShape, radius: Real, direction: Vec3) -> Support:
     """Support vertex of a triangle, the first of equal ones, without patches."""
-    result = Support()
-    result.point = shape.p
+    point = shape.p
     height = wp.dot(shape.p, direction)
     if wp.dot(shape.q, direction) > height:
         height = wp.dot(shape.q, direction)
-        result.point = shape.q
-    if wp.dot(shape.r, direction) > height:
-        result.point = shape.r
-    return result
+        point = shape.q
+    return Support(shape.r if wp.dot(shape.r, direction) > height else point, 0)
 
 
 @wp.func
@@ -344,11 +302,7 @@ def box_feature(x: int, y: int, z: int) -> int:
 @wp.func
 def feature_step(axis: int, side: int) -> int:
     """Change of a `box_feature` when its digit for `axis` changes from 0 to `side` (-1, 0, 1)."""
-    if axis == 0:
-        return side
-    if axis == 1:
-        return 3 * side
-    return 9 * side
+    return side * wp.where(axis == 0, 1, wp.where(axis == 1, 3, 9))
 
 
 @wp.func
@@ -362,32 +316,18 @@ def nearest_on_box(half: Vec3, point: Vec3) -> SurfacePoint:
     Degenerate: for points inside or on the surface, the closest face; of equally close faces x before y before z, and
     the positive side for a coordinate of 0.
     """
-    result = SurfacePoint()
     outside = point - wp.max(-half, wp.min(half, point))
     square = wp.dot(outside, outside)
     if square > Real(0.0):
-        result.distance = wp.sqrt(square)
-        result.outward = outside / result.distance
-        result.feature = box_feature(side_of(outside[0]), side_of(outside[1]), side_of(outside[2]))
-        return result
-    depth_x, depth_y = half[0] - wp.abs(point[0]), half[1] - wp.abs(point[1])
-    depth_z = half[2] - wp.abs(point[2])
-    if depth_x <= depth_y and depth_x <= depth_z:
-        side = _inner_side(point[0])
-        result.distance = -depth_x
-        result.outward = Vec3(Real(side), Real(0.0), Real(0.0))
-        result.feature = box_feature(side, 0, 0)
-    elif depth_y <= depth_z:
-        side = _inner_side(point[1])
-        result.distance = -depth_y
-        result.outward = Vec3(Real(0.0), Real(side), Real(0.0))
-        result.feature = box_feature(0, side, 0)
-    else:
-        side = _inner_side(point[2])
-        result.distance = -depth_z
-        result.outward = Vec3(Real(0.0), Real(0.0), Real(side))
-        result.feature = box_feature(0, 0, side)
-    return result
+        distance = wp.sqrt(square)
+        feature = box_feature(side_of(outside[0]), side_of(outside[1]), side_of(outside[2]))
+        return SurfacePoint(outside / distance, distance, feature)
+    depth = half - wp.abs(point)
+    axis = 0 if depth[0] <= depth[1] and depth[0] <= depth[2] else wp.where(depth[1] <= depth[2], 1, 2)
+    side = wp.where(point[axis] < Real(0.0), -1, 1)
+    outward = Vec3()
+    outward[axis] = Real(side)
+    return SurfacePoint(outward, -depth[axis], 13 + feature_step(axis, side))
 
 
 @wp.func
@@ -395,14 +335,7 @@ def side_of(outside: Real) -> int:
     """-1, 0 or 1: the sign of a coordinate beyond a side."""
     if outside > Real(0.0):
         return 1
-    if outside < Real(0.0):
-        return -1
-    return 0
-
-
-@wp.func
-def _inner_side(coordinate: Real) -> int:
-    return -1 if coordinate < Real(0.0) else 1
+    return -1 if outside < Real(0.0) else 0
 
 
 @wp.func
@@ -422,21 +355,12 @@ def nearest_on_ellipsoid(half: Vec3, point: Vec3) -> SurfacePoint:
     Source: the equation after Eberly, Distance from a Point to an Ellipse, an Ellipsoid, or a Hyperellipsoid, 2013; the
     iteration after Moré and Sorensen, Computing a Trust Region Step, 1983.
     """
-    result = SurfacePoint()
-    result.feature = -1
-    shortest = 2
-    if half[1] < half[shortest]:
-        shortest = 1
-    if half[0] < half[shortest]:
-        shortest = 0
+    shortest = wp.where(half[1] < half[2], 1, 2)
+    shortest = 0 if half[0] < half[shortest] else shortest
     c = half[shortest]
     # q_i(s) = weight_i / (excess_i + s); excess_i is r_i - 1 without cancellation.
-    excess = Vec3(
-        (half[0] - c) * (half[0] + c) / (c * c),
-        (half[1] - c) * (half[1] + c) / (c * c),
-        (half[2] - c) * (half[2] + c) / (c * c),
-    )
-    weight = wp.cw_mul(half, Vec3(wp.abs(point[0]), wp.abs(point[1]), wp.abs(point[2]))) / (c * c)
+    excess = wp.cw_mul(half - Vec3(c, c, c), half + Vec3(c, c, c)) / (c * c)
+    weight = wp.cw_mul(half, wp.abs(point)) / (c * c)
     s = _root(weight, excess)
     on_sphere = _directions(weight, excess, s)
     if s == Real(0.0):
@@ -447,10 +371,8 @@ def nearest_on_ellipsoid(half: Vec3, point: Vec3) -> SurfacePoint:
         if point[i] < Real(0.0):
             on_sphere[i] = -on_sphere[i]
     on_sphere = wp.normalize(on_sphere)
-    surface = wp.cw_mul(half, on_sphere)
-    result.outward = wp.normalize(wp.cw_div(on_sphere, half))
-    result.distance = wp.dot(point - surface, result.outward)
-    return result
+    outward = wp.normalize(wp.cw_div(on_sphere, half))
+    return SurfacePoint(outward, wp.dot(point - wp.cw_mul(half, on_sphere), outward), -1)
 
 
 @wp.func
@@ -496,28 +418,17 @@ def nearest_on_cylinder(size: Vec3, point: Vec3) -> SurfacePoint:
     Degenerate: inside, if cap and side are equally close, the side; on the axis the side at +x; at the centre height
     the cap at +z.
     """
-    result = SurfacePoint()
     radial = away_from_axis(point)
     beyond_side = wp.dot(radial, point) - size[0]
     beyond_cap = wp.abs(point[2]) - size[1]
-    cap = Vec3(Real(0.0), Real(0.0), Real(1.0))
-    high = 1
-    if point[2] < Real(0.0):
-        cap = -cap
-        high = 0
+    high = wp.where(point[2] < Real(0.0), 0, 1)
+    cap = -UP if high == 0 else UP
     if beyond_side > Real(0.0) and beyond_cap > Real(0.0):
-        result.distance = wp.sqrt(beyond_side * beyond_side + beyond_cap * beyond_cap)
-        result.outward = (beyond_side * radial + beyond_cap * cap) / result.distance
-        result.feature = CYLINDER_LOW_RIM + high
-    elif beyond_side >= beyond_cap:
-        result.distance = beyond_side
-        result.outward = radial
-        result.feature = CYLINDER_SIDE
-    else:
-        result.distance = beyond_cap
-        result.outward = cap
-        result.feature = CYLINDER_LOW_CAP + high
-    return result
+        distance = wp.sqrt(beyond_side * beyond_side + beyond_cap * beyond_cap)
+        return SurfacePoint((beyond_side * radial + beyond_cap * cap) / distance, distance, CYLINDER_LOW_RIM + high)
+    if beyond_side >= beyond_cap:
+        return SurfacePoint(radial, beyond_side, CYLINDER_SIDE)
+    return SurfacePoint(cap, beyond_cap, CYLINDER_LOW_CAP + high)
 
 
 @wp.func
@@ -529,7 +440,6 @@ def nearest_on_cone(size: Vec3, point: Vec3) -> SurfacePoint:
     Degenerate: inside, if base and side are equally close, the base; on the axis the side at +x. At the apex itself the
     side's normal, on the rim itself the base's.
     """
-    result = SurfacePoint()
     radial = away_from_axis(point)
     across = wp.dot(radial, point)
     height = Real(2.0) * size[1]
@@ -540,18 +450,13 @@ def nearest_on_cone(size: Vec3, point: Vec3) -> SurfacePoint:
     beyond_side = (height * across + size[0] * below_apex) / slant
     along_side = (size[0] * across - height * below_apex) / slant
     beyond_base = -size[1] - point[2]
-    side = (height * radial + Vec3(Real(0.0), Real(0.0), size[0])) / slant
     if beyond_base >= beyond_side and across <= size[0]:
-        result.distance = beyond_base
-        result.outward = Vec3(Real(0.0), Real(0.0), Real(-1.0))
-        result.feature = CONE_BASE
-        return result
-    result.distance = beyond_side
-    result.outward = side
-    result.feature = CONE_SIDE
+        return SurfacePoint(Vec3(Real(0.0), Real(0.0), Real(-1.0)), beyond_base, CONE_BASE)
+    side = (height * radial + Vec3(Real(0.0), Real(0.0), size[0])) / slant
+    result = SurfacePoint(side, beyond_side, CONE_SIDE)
     if beyond_side <= Real(0.0) and beyond_base <= Real(0.0):
         return result
-    from_feature = Vec3(Real(0.0), Real(0.0), Real(0.0))
+    from_feature = Vec3()
     if along_side > slant:
         from_feature = (across - size[0]) * radial - Vec3(Real(0.0), Real(0.0), beyond_base)
         result.feature = CONE_RIM
@@ -579,26 +484,22 @@ def lowest_on_rim(rotation: Quat, axis: Vec3) -> Vec3:
         # -z minus its component along the axis, divided by its length `flatness`.
         scale = axis[2] / flatness
         return Vec3(scale * axis[0], scale * axis[1], -flatness)
-    return wp.quat_rotate(rotation, Vec3(Real(1.0), Real(0.0), Real(0.0)))
+    return wp.quat_rotate(rotation, AXIS_X)
 
 
 @wp.func
 def surface_point(shape_type: int, size: Vec3, point: Vec3) -> SurfacePoint:
     """Closest point of a primitive's surface to a point in its frame; not for planes."""
-    if shape_type == BOX:
+    if shape_type == ShapeType.BOX:
         return nearest_on_box(size, point)
-    if shape_type == ELLIPSOID:
+    if shape_type == ShapeType.ELLIPSOID:
         return nearest_on_ellipsoid(size, point)
-    if shape_type == CYLINDER:
+    if shape_type == ShapeType.CYLINDER:
         return nearest_on_cylinder(size, point)
-    if shape_type == CONE:
+    if shape_type == ShapeType.CONE:
         return nearest_on_cone(size, point)
-    result = SurfacePoint()
-    result.feature = -1
     core = point
-    if shape_type == CAPSULE:
+    if shape_type == ShapeType.CAPSULE:
         core = point - Vec3(Real(0.0), Real(0.0), wp.clamp(point[2], -size[1], size[1]))
     length = wp.length(core)
-    result.outward = core / length if length > Real(0.0) else Vec3(Real(1.0), Real(0.0), Real(0.0))
-    result.distance = length - size[0]
-    return result
+    return SurfacePoint(core / length if length > Real(0.0) else AXIS_X, length - size[0], -1)

@@ -20,6 +20,8 @@ Mat33 = wp.mat33d
 Quat = wp.quatd
 Pose = wp.transformd
 """Position, then rotation xyzw."""
+UP = wp.constant(Vec3(Real(0.0), Real(0.0), Real(1.0)))
+AXIS_X = wp.constant(Vec3(Real(1.0), Real(0.0), Real(0.0)))
 
 
 def struct_type(name: str, fields: dict[str, Any], module: str) -> Any:
@@ -167,9 +169,7 @@ def arc_tangent(y: Real, x: Real) -> Real:
     angle = base - (t * (even + odd) - t)
     if steep:
         return HALF_PI + angle if x < Real(0.0) else HALF_PI - angle
-    if x < Real(0.0):
-        return Real(2.0) * HALF_PI - angle
-    return angle
+    return Real(2.0) * HALF_PI - angle if x < Real(0.0) else angle
 
 
 @wp.func

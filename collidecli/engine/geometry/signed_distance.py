@@ -87,9 +87,8 @@ def fill_rows_of_mesh(
         out[row * count + k] = distance
     if closed == 0:
         end = wp.vec3f(start[row] + Vec3(Real(count - 1) * step, Real(0.0), Real(0.0)))
-        unlike = sign_at(solid, wp.vec3f(start[row]), out[row * count]) != sign_at(
-            solid, end, out[row * count + count - 1]
-        )
+        sign_at_end = sign_at(solid, end, out[row * count + count - 1])
+        unlike = sign_at(solid, wp.vec3f(start[row]), out[row * count]) != sign_at_end
     sign, before = wp.float32(1.0), wp.float32(0.0)
     for k in range(count):
         distance = out[row * count + k]
@@ -258,9 +257,7 @@ def between_corners(corner: Corners, fraction: Vec3, spacing: Real) -> FieldSamp
     Degenerate: where the sign changes without a surface in the cell (the lid of an open mesh), the sign is that of the
     trilinear value, and the distance that of the unsigned values.
     """
-    x = fraction[0]
-    y = fraction[1]
-    z = fraction[2]
+    x, y, z = fraction[0], fraction[1], fraction[2]
     one = Real(1.0)
     if tear(corner, spacing) > TORN:
         mixed = (corner[0] * (one - x) + corner[1] * x) * (one - y) + (corner[2] * (one - x) + corner[3] * x) * y
@@ -271,13 +268,10 @@ def between_corners(corner: Corners, fraction: Vec3, spacing: Real) -> FieldSamp
     c00, c10 = corner[0] * (one - x) + corner[1] * x, corner[2] * (one - x) + corner[3] * x
     c01, c11 = corner[4] * (one - x) + corner[5] * x, corner[6] * (one - x) + corner[7] * x
     low, high = c00 * (one - y) + c10 * y, c01 * (one - y) + c11 * y
-    result = FieldSample()
-    result.inside = 1
-    result.value = low * (one - z) + high * z
     along_x = ((corner[1] - corner[0]) * (one - y) + (corner[3] - corner[2]) * y) * (one - z)
     along_x += ((corner[5] - corner[4]) * (one - y) + (corner[7] - corner[6]) * y) * z
-    result.gradient = Vec3(along_x, (c10 - c00) * (one - z) + (c11 - c01) * z, high - low) / spacing
-    return result
+    gradient = Vec3(along_x, (c10 - c00) * (one - z) + (c11 - c01) * z, high - low) / spacing
+    return FieldSample(low * (one - z) + high * z, gradient, 1)
 
 
 @wp.func(inline=False)

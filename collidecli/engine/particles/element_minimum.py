@@ -21,13 +21,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
 )
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import normal_of
 from collidecli.engine.narrowphase.triangles.surface import TreeCursor, begin_in_box, next_in_box
-from collidecli.engine.particles.surfaces import (
-    GridSurfaces,
-    PolygonSurfaces,
-    Sample,
-    sample_primitive,
-    sample_surface,
-)
+from collidecli.engine.particles.surfaces import GridSurfaces, PolygonSurfaces, Sample, sample_primitive, sample_surface
 
 # Functions of surfaces and queries have one overload for each struct: Warp selects by argument type.
 # ruff: noqa: F811
@@ -123,10 +117,10 @@ class Minimum:
 @wp.func
 def with_precision(element: DeformableElement) -> DeformableElement:
     """The element with the precision of its values, from its size and its distance from the origin."""
-    result = element
     side = wp.max(wp.length(element.r - element.q), wp.length(element.p - element.r))
     longest = wp.max(wp.length(element.q - element.p), side)
     farthest = wp.max(wp.length(element.p), wp.max(wp.length(element.q), wp.length(element.r)))
+    result = element
     result.precision = PRECISION * longest + ROUNDING * farthest
     result.lower = LOWER * longest + Real(100.0) * result.precision
     return result
@@ -168,9 +162,7 @@ def weights_on_side(weights: Vec3, k: int) -> Vec3:
     """Weights of a triangle's corners from those of its side k."""
     if k == 0:
         return weights
-    if k == 1:
-        return Vec3(Real(0.0), weights[0], weights[1])
-    return Vec3(weights[1], Real(0.0), weights[0])
+    return Vec3(Real(0.0), weights[0], weights[1]) if k == 1 else Vec3(weights[1], Real(0.0), weights[0])
 
 
 @wp.func
@@ -180,17 +172,14 @@ def minimum_on_edge(query: Any, edge: DeformableElement, low: Slope, high: Slope
     Two tangents bracket the minimum. Their crossing is the bound; it is evaluated in turn with the zero of the
     interpolated rate: the first is exact at a kink, the second converges fast where the function is smooth.
     """
-    result = Minimum()
     along = edge.q - edge.p
     growth = edge.radius[1] - edge.radius[0]
     begin, end = Real(0.0), Real(1.0)
     value_begin, value_end = low.value - edge.radius[0], high.value - edge.radius[1]
     rate_begin, rate_end = wp.dot(low.gradient, along) - growth, wp.dot(high.gradient, along) - growth
-    result.value = value_begin
-    result.slope = low
-    if value_end < value_begin:
-        result.value = value_end
-        result.slope = high
+    boundary = wp.min(value_begin, value_end)
+    least = value_end if value_end < value_begin else value_begin
+    least_slope = high if value_end < value_begin else low
     at = wp.where(value_end < value_begin, Real(1.0), Real(0.0))
     searching = rate_begin < Real(0.0) and rate_end > Real(0.0)
     cuts = int(0)
@@ -202,15 +191,15 @@ def minimum_on_edge(query: Any, edge: DeformableElement, low: Slope, high: Slope
         if cuts % 2 == 0:
             step = width * rate_begin / (rate_begin - rate_end)
         middle = begin + wp.clamp(step, CLOSEST_CUT * width, (Real(1.0) - CLOSEST_CUT) * width)
-        if result.value - bound <= edge.precision or bound >= edge.limit or middle <= begin or middle >= end:
+        if least - bound <= edge.precision or bound >= edge.limit or middle <= begin or middle >= end:
             searching = False
         else:
             slope = slope_at(query, edge.p + middle * along)
             value = slope.value - edge.radius[0] - middle * growth
             rate = wp.dot(slope.gradient, along) - growth
-            if value < result.value:
-                result.value = value
-                result.slope = slope
+            if value < least:
+                least = value
+                least_slope = slope
                 at = middle
             if rate < Real(0.0):
                 begin = middle
@@ -222,11 +211,8 @@ def minimum_on_edge(query: Any, edge: DeformableElement, low: Slope, high: Slope
                 rate_end = rate
             else:
                 searching = False
-    result.weights = Vec3(Real(1.0) - at, at, Real(0.0))
-    result.boundary = wp.min(low.value - edge.radius[0], high.value - edge.radius[1])
-    if result.value < result.boundary - edge.lower:
-        result.interior = 1
-    return result
+    weights = Vec3(Real(1.0) - at, at, Real(0.0))
+    return Minimum(wp.where(least < boundary - edge.lower, 1, 0), least, boundary, weights, least_slope)
 
 
 @wp.func
@@ -278,8 +264,7 @@ def minimum_in_face(query: Any, face: DeformableElement, threshold: Real) -> Min
     polygon[1] = Vec2(Real(1.0), Real(0.0))
     polygon[2] = Vec2(Real(0.0), Real(1.0))
     count = int(3)
-    result = Minimum()
-    result.value = Real(wp.inf)
+    result = Minimum(0, Real(wp.inf), Real(0.0), Vec3(), Slope())
     u, v = face.q - face.p, face.r - face.p
     bound = -Real(wp.inf)
     cuts = int(0)
@@ -294,9 +279,7 @@ def minimum_in_face(query: Any, face: DeformableElement, threshold: Real) -> Min
             wp.dot(slope.gradient, v) - face.radius[2] + face.radius[0],
         )
         if value < result.value:
-            result.value = value
-            result.weights = weights
-            result.slope = slope
+            result = Minimum(0, value, Real(0.0), weights, slope)
         lowest = Real(wp.inf)
         for k in range(count):
             lowest = wp.min(lowest, value + wp.dot(rate, polygon[k] - center))
@@ -330,11 +313,8 @@ def convex_minimum(query: Any, element: DeformableElement) -> Minimum:
     slope_r = slope_at(query, element.r)
     best = minimum_on_edge(query, side_of_element(element, 0), slope_p, slope_q)
     for k in range(1, 3):
-        low = slope_q
-        high = slope_r
-        if k == 2:
-            low = slope_r
-            high = slope_p
+        low = slope_q if k == 1 else slope_r
+        high = slope_r if k == 1 else slope_p
         side = minimum_on_edge(query, side_of_element(element, k), low, high)
         if side.value < best.value:
             best = side
@@ -343,12 +323,9 @@ def convex_minimum(query: Any, element: DeformableElement) -> Minimum:
     best.boundary = best.value
     if is_least_on_boundary(element, best):
         return best
-    threshold = wp.min(best.value - element.lower, element.limit)
-    inner = minimum_in_face(query, element, threshold)
+    inner = minimum_in_face(query, element, wp.min(best.value - element.lower, element.limit))
     if inner.value < best.value - element.lower:
-        inner.interior = 1
-        inner.boundary = best.value
-        return inner
+        return Minimum(1, inner.value, best.value, inner.weights, inner.slope)
     return best
 
 
@@ -406,8 +383,7 @@ def begin_near(surfaces: GridSurfaces, row: int, low: Vec3, high: Vec3) -> Segme
     """The traversal at the first triangle near a box, which is taken as its bounding cube."""
     half = Real(0.5) * (high - low)
     middle = low + half
-    grown = wp.max(half[0], wp.max(half[1], half[2]))
-    return begin_near_segment(field_of(surfaces.fields, surfaces.field[row]), middle, middle, grown)
+    return begin_near_segment(field_of(surfaces.fields, surfaces.field[row]), middle, middle, wp.max(half))
 
 
 @wp.func
@@ -475,7 +451,7 @@ def is_beyond(element: DeformableElement, query: TriangleQuery, distance: Real) 
 @wp.func
 def greatest_radius(element: DeformableElement) -> Real:
     """Greatest radius of an element's corners [m]."""
-    return wp.max(element.radius[0], wp.max(element.radius[1], element.radius[2]))
+    return wp.max(element.radius)
 
 
 @wp.func(inline=False)
@@ -488,9 +464,7 @@ def minimum_at_triangle(query: TriangleQuery, element: DeformableElement) -> Min
 def outer_minimum(surfaces: Any, row: int, element: DeformableElement, at_corners: Real) -> Minimum:
     """Least distance without sign from a surface, less the radius, if it is below the element's limit.
     at_corners: least value of the corners [m]."""
-    best = Minimum()
-    best.value = Real(wp.inf)
-    best.boundary = at_corners
+    best = Minimum(0, Real(wp.inf), at_corners, Vec3(), Slope())
     radius = greatest_radius(element)
     reach = element.limit + radius
     grown = Vec3(reach, reach, reach)
@@ -585,31 +559,20 @@ def bound_of_part(surfaces: Any, row: int, element: DeformableElement, part: Par
 @wp.func
 def quarter_of(part: Part, k: int, count: int) -> Part:
     """Quarter 0 to 3 of a triangular part, half 0 or 1 of an edge's."""
-    result = part
-    result.halvings = part.halvings + 1
+    halvings = part.halvings + 1
     ab = Real(0.5) * (part.a + part.b)
     if count == 2:
         if k == 0:
-            result.b = ab
-        else:
-            result.a = ab
-        result.c = result.b
-        return result
+            return Part(part.a, ab, ab, halvings, part.faces, part.bound)
+        return Part(ab, part.b, part.b, halvings, part.faces, part.bound)
     bc, ca = Real(0.5) * (part.b + part.c), Real(0.5) * (part.c + part.a)
     if k == 0:
-        result.b = ab
-        result.c = ca
-    elif k == 1:
-        result.a = ab
-        result.c = bc
-    elif k == 2:
-        result.a = ca
-        result.b = bc
-    else:
-        result.a = ab
-        result.b = bc
-        result.c = ca
-    return result
+        return Part(part.a, ab, ca, halvings, part.faces, part.bound)
+    if k == 1:
+        return Part(ab, part.b, bc, halvings, part.faces, part.bound)
+    if k == 2:
+        return Part(ca, bc, part.c, halvings, part.faces, part.bound)
+    return Part(ab, bc, ca, halvings, part.faces, part.bound)
 
 
 @wp.func
@@ -637,8 +600,7 @@ def begin_search(surfaces: Any, row: int, half: Vec3, element: DeformableElement
     whole = Part(
         corner_weights(0), corner_weights(1), corner_weights(element.count - 1), 0, FaceList(-1), -Real(wp.inf)
     )
-    search = Search(whole, Minimum(), 0)
-    search.best.value = Real(wp.inf)
+    search = Search(whole, Minimum(0, Real(wp.inf), Real(0.0), Vec3(), Slope()), 0)
     for k in range(3):
         weights = corner_weights(wp.min(k, element.count - 1))
         sample = sample_element(surfaces, row, half, element, weights, Real(wp.inf))
@@ -743,9 +705,7 @@ def inner_minimum(
 def surface_minimum(surfaces: Any, row: int, half: Vec3, element: DeformableElement) -> Minimum:
     """Least signed distance from a surface, less the radius, and whether the element's interior is lower than its
     boundary."""
-    result = Minimum()
-    result.value = Real(wp.inf)
-    result.boundary = Real(wp.inf)
+    result = Minimum(0, Real(wp.inf), Real(wp.inf), Vec3(), Slope())
     least_radius = Real(wp.inf)
     inner = bool(False)
     for k in range(3):

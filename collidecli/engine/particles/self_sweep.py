@@ -145,24 +145,23 @@ def nearest_at(step: ElementStep, time: Real) -> Nearest:
     origin = Vec3(Real(0.0), Real(0.0), Real(0.0))
     p, q = step.begin1 + time * step.shift1, step.begin2 + time * step.shift2
     r = step.begin3 + time * step.shift3
-    result = Nearest()
+    point0, point1 = Vec3(), Vec3()
+    weights = wp.vec4d()
     pair = ElementPair()
     if step.kind == VERTEX_FACE:
         pair = vertex_and_face(origin, p, q, r)
         # The coordinates of a point in a narrow triangle may be rounded to points beside it.
         a = wp.clamp(pair.weights[1], Real(0.0), Real(1.0))
         b = wp.clamp(pair.weights[2], Real(0.0), Real(1.0) - a)
-        result.weights = wp.vec4d(Real(1.0), a, b, Real(1.0) - a - b)
-        result.point1 = a * p + b * q + result.weights[3] * r
+        weights = wp.vec4d(Real(1.0), a, b, Real(1.0) - a - b)
+        point1 = a * p + b * q + weights[3] * r
     else:
         pair = edge_and_edge(origin, p, q, r)
-        result.weights = pair.weights
-        result.point0 = pair.weights[1] * p
-        result.point1 = pair.weights[2] * q + pair.weights[3] * r
-    result.distance = wp.length(result.point1 - result.point0)
-    result.normal = pair.normal
-    result.lower = separation_at(step, time, pair.normal)
-    return result
+        weights = pair.weights
+        point0 = weights[1] * p
+        point1 = weights[2] * q + weights[3] * r
+    lower = separation_at(step, time, pair.normal)
+    return Nearest(point0, point1, wp.length(point1 - point0), lower, weights, pair.normal)
 
 
 @wp.func
@@ -195,8 +194,7 @@ def is_apart_between(step: ElementStep, time: Real, near: Nearest, other: Real, 
 @wp.func(inline=False)
 def first_touch(step: ElementStep, start: Real, sign: Real, limit: Real, tolerance: Real) -> FirstTouch:
     """The first touch of a pair from `start` on, 0 forwards (sign 1) or 1 backwards (sign -1)."""
-    result = FirstTouch()
-    result.status = UNDECIDED
+    status = UNDECIDED
     goal = limit + Real(0.5) * tolerance
     end = Real(1.0) - start
     time = start
@@ -208,12 +206,12 @@ def first_touch(step: ElementStep, start: Real, sign: Real, limit: Real, toleran
         rest = wp.abs(end - time)
         ahead = SHORTENED * time_along(step, time, sign, near.normal, goal)
         if near.distance + step.rounding <= limit + tolerance:
-            result.status = TOUCH
+            status = TOUCH
             rounds = wp.static(ROUNDS)
         elif near.lower <= goal:
             rounds = wp.static(ROUNDS)
         elif ahead >= rest:
-            result.status = CLEAR
+            status = CLEAR
             rounds = wp.static(ROUNDS)
         elif rounds < wp.static(ROUNDS):
             part = longer * ahead
@@ -229,10 +227,7 @@ def first_touch(step: ElementStep, start: Real, sign: Real, limit: Real, toleran
                     rounds = wp.static(ROUNDS)
                 time = time + sign * ahead
                 near = nearest_at(step, time)
-    result.time = time
-    result.distance = near.distance
-    result.lower = near.lower
-    return result
+    return FirstTouch(status, time, near.distance, near.lower)
 
 
 @wp.func

@@ -16,16 +16,7 @@ from collidecli.engine.contact_record import start_of
 from collidecli.engine.contacts.compaction import offset_in_body, row_writers
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.real import CONVEX_MESH, HEIGHTFIELD, MESH, PLANE, Pose, Real, Vec3
-from collidecli.engine.particles.element_minimum import (
-    DeformableElement,
-    HullQuery,
-    Minimum,
-    PrimitiveQuery,
-    convex_minimum,
-    point_of,
-    surface_minimum,
-    with_precision,
-)
+from collidecli.engine.particles import element_minimum
 from collidecli.engine.particles.surfaces import (
     Cloud,
     CloudCells,
@@ -199,10 +190,10 @@ def find_candidates(
 @wp.func
 def element_in_shape(
     scene: SoftScene, chunk: ChunkCells, cells: CloudCells, cell: int, corners: wp.vec3i, pose: Pose, margin: Real
-) -> DeformableElement:
+) -> element_minimum.DeformableElement:
     """An edge or a face in the frame of a shape with this pose and margin."""
     to_shape = wp.transform_inverse(pose)
-    element = DeformableElement()
+    element = element_minimum.DeformableElement()
     element.count = wp.where(corners[2] < 0, 2, 3)
     element.limit = scene.gap + margin
     element.p = wp.transform_point(to_shape, position_in_cell(scene.cloud, cells, chunk, cell, corners[0]))
@@ -212,17 +203,21 @@ def element_in_shape(
     if element.count == 3:
         element.r = wp.transform_point(to_shape, position_in_cell(scene.cloud, cells, chunk, cell, corners[2]))
         element.radius[2] = scene.cloud.radius[corners[2]]
-    return with_precision(element)
+    return element_minimum.with_precision(element)
 
 
 @wp.func
-def _least_of_primitive(surfaces: PrimitiveSurfaces, row: int, half: Vec3, element: DeformableElement) -> Minimum:
-    return convex_minimum(PrimitiveQuery(surfaces.type[row], half), element)
+def _least_of_primitive(
+    surfaces: PrimitiveSurfaces, row: int, half: Vec3, element: element_minimum.DeformableElement
+) -> element_minimum.Minimum:
+    return element_minimum.convex_minimum(element_minimum.PrimitiveQuery(surfaces.type[row], half), element)
 
 
 @wp.func
-def _least_of_hull(surfaces: PolygonSurfaces, row: int, half: Vec3, element: DeformableElement) -> Minimum:
-    return convex_minimum(HullQuery(surfaces, row, half), element)
+def _least_of_hull(
+    surfaces: PolygonSurfaces, row: int, half: Vec3, element: element_minimum.DeformableElement
+) -> element_minimum.Minimum:
+    return element_minimum.convex_minimum(element_minimum.HullQuery(surfaces, row, half), element)
 
 
 def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int, minimum_of: Any = None) -> wp.Kernel:
@@ -262,7 +257,7 @@ def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int, mini
                 return
             weights = least.weights
             radius = wp.dot(weights, element.radius)
-            point = point_of(element, weights)
+            point = element_minimum.point_of(element, weights)
         else:
             radius = scene.cloud.radius[corners[0]]
             point = wp.transform_point(
@@ -289,8 +284,8 @@ MINIMIZE_PRIMITIVES = _kernel_of(
     "minimize_primitives", PrimitiveSurfaces, int(PLANE) + 1, _HULL - 1, _least_of_primitive
 )
 MINIMIZE_HULLS = _kernel_of("minimize_hulls", PolygonSurfaces, _HULL, _HULL, _least_of_hull)
-MINIMIZE_MESHES = _kernel_of("minimize_meshes", PolygonSurfaces, _MESH, _MESH, surface_minimum)
-MINIMIZE_GRIDS = _kernel_of("minimize_heightfields", GridSurfaces, _GRID, _GRID, surface_minimum)
+MINIMIZE_MESHES = _kernel_of("minimize_meshes", PolygonSurfaces, _MESH, _MESH, element_minimum.surface_minimum)
+MINIMIZE_GRIDS = _kernel_of("minimize_heightfields", GridSurfaces, _GRID, _GRID, element_minimum.surface_minimum)
 
 
 def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:

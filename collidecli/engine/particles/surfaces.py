@@ -29,25 +29,7 @@ from collidecli.engine.geometry.meshes import (
 )
 from collidecli.engine.geometry.primitives import surface_point
 from collidecli.engine.geometry.real import CAPSULE, PLANE, Real, Vec3, device_array
-from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
-    begin_traversal,
-    descend,
-    foot_on_side,
-    height_over,
-    is_inside,
-    is_under,
-    nearest_part,
-    skip_square,
-    squared_distance_to_square,
-    squared_distance_to_top,
-    wall_under,
-)
-from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
-    closest_point_on_face,
-    face_normal,
-    feature_of_face,
-    outward_of_face,
-)
+from collidecli.engine.narrowphase.triangles import heightfield_traversal, heightfield_triangles
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
@@ -528,17 +510,17 @@ def sample_surface(surfaces: GridSurfaces, row: int, half: Vec3, point: Vec3, li
     result = Sample()
     field = field_of(surfaces.fields, surfaces.field[row])
     number = int(-1)
-    inside = is_inside(field, point)
+    inside = heightfield_traversal.is_inside(field, point)
     if inside:
-        number = nearest_part(field, point).number
+        number = heightfield_traversal.nearest_part(field, point).number
     else:
         least = limit
         for segment in range(4):
-            foot = foot_on_side(field, segment, point)
+            foot = heightfield_traversal.foot_on_side(field, segment, point)
             distance = wp.length(foot - point)
-            if distance < least and height_over(field, foot) >= foot[2]:
+            if distance < least and heightfield_traversal.height_over(field, foot) >= foot[2]:
                 least = distance
-                number = wall_under(field, segment, foot)
+                number = heightfield_traversal.wall_under(field, segment, foot)
         if point[2] <= field.bottom:
             foot = Vec3(
                 wp.clamp(point[0], -field.half_x, field.half_x),
@@ -554,27 +536,30 @@ def sample_surface(surfaces: GridSurfaces, row: int, half: Vec3, point: Vec3, li
                     number += 1
         square = least * least
         grown = Vec3(least, least, least)
-        traversal = begin_traversal(field, point - grown, point + grown)
+        traversal = heightfield_traversal.begin_traversal(field, point - grown, point + grown)
         while traversal.done == 0:
-            if not is_under(traversal) or squared_distance_to_square(field, traversal, point) >= square:
-                traversal = skip_square(traversal)
+            if (
+                not heightfield_traversal.is_under(traversal)
+                or heightfield_traversal.squared_distance_to_square(field, traversal, point) >= square
+            ):
+                traversal = heightfield_traversal.skip_square(traversal)
             elif traversal.level > 0:
-                traversal = descend(traversal)
+                traversal = heightfield_traversal.descend(traversal)
             else:
                 for side in range(2):
                     here = 2 * (traversal.i * field.cols + traversal.j) + side
-                    near = squared_distance_to_top(field, here, point)
+                    near = heightfield_traversal.squared_distance_to_top(field, here, point)
                     if near < square:
                         square = near
                         number = here
-                traversal = skip_square(traversal)
+                traversal = heightfield_traversal.skip_square(traversal)
     if number < 0:
         return result
-    nearest = closest_point_on_face(field, number, point)
-    outward = outward_of_face(field, number, nearest.part)
+    nearest = heightfield_triangles.closest_point_on_face(field, number, point)
+    outward = heightfield_triangles.outward_of_face(field, number, nearest.part)
     size = half[0] + half[1] + half[2]
-    result = sample_from(point, nearest, outward, face_normal(field, number), inside, size)
-    result.feature = feature_of_face(field, number, nearest.part)
+    result = sample_from(point, nearest, outward, heightfield_triangles.face_normal(field, number), inside, size)
+    result.feature = heightfield_triangles.feature_of_face(field, number, nearest.part)
     result.face = number
     return result
 

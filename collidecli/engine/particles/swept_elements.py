@@ -14,25 +14,12 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.primitives import Primitive, Vertex, core_radius, core_support, primitive
-from collidecli.engine.geometry.real import CONVEX_MESH, HEIGHTFIELD, MESH, PLANE, Quat, Real, Vec3
+from collidecli.engine.geometry.primitives import Primitive, Vertex, core_radius, core_support
+from collidecli.engine.geometry.real import CONVEX_MESH, HEIGHTFIELD, MESH, PLANE, UP, Quat, Real, Vec3
 from collidecli.engine.narrowphase.convex.gjk import closest_to_origin, reduce_simplex
+from collidecli.engine.particles import swept_points
 from collidecli.engine.particles.element_minimum import TriangleQuery, begin_near, next_near, triangle_of
 from collidecli.engine.particles.surfaces import GridSurfaces, PolygonSurfaces, PrimitiveSurfaces
-from collidecli.engine.particles.swept_points import (
-    CLEAR,
-    LEAST_ADVANCE,
-    LEAST_PART,
-    SHORTENED,
-    TOUCH,
-    UNDECIDED,
-    curvature_along,
-    direction_from_shape,
-    from_shape,
-    time_above,
-    time_at_speed,
-    turned,
-)
 from collidecli.engine.runtime.kernel import kernel
 
 # Functions of a convex set have one overload for each of its structs: Warp selects by argument type.
@@ -79,7 +66,7 @@ class ElementStep:
 @wp.func
 def into_shape(step: ElementStep, time: Real) -> Mat33:
     """Rotation from world axes to those of the shape at a time, to be multiplied to rows from the right."""
-    return wp.quat_to_matrix(turned(step, time)) * wp.quat_to_matrix(step.quat)
+    return wp.quat_to_matrix(swept_points.turned(step, time)) * wp.quat_to_matrix(step.quat)
 
 
 @wp.func
@@ -144,7 +131,7 @@ def toward(shape: TriangleQuery, corners: Mat33) -> Vec3:
 
 @wp.func
 def _direction(vector: Vec3) -> Vec3:
-    return wp.normalize(vector) if wp.length(vector) > Real(0.0) else Vec3(Real(0.0), Real(0.0), Real(1.0))
+    return wp.normalize(vector) if wp.length(vector) > Real(0.0) else UP
 
 
 @wp.struct
@@ -201,9 +188,7 @@ def separation_of(
     differ by at most `slack` [m], or by `part` of the distance less `base` [m].
     """
     simplex = wp.zeros(shape=4, dtype=Vertex)
-    result = Separation()
-    result.distance = Real(wp.inf)
-    result.apart = -Real(wp.inf)
+    result = Separation(Real(wp.inf), -Real(wp.inf), Vec3(), Vec3(), Vec3())
     direction = start
     square = Real(wp.inf)
     count = int(0)
@@ -261,16 +246,11 @@ class ElementAdvance:
 def touch_of(shape: Any, step: ElementStep, corners: Mat33, radii: Vec3, base: Real, normal: Vec3) -> ElementAdvance:
     """Distance, point and normal of an element and a convex set that are nearly touching."""
     found = separation_of(shape, corners, radii, normal, Real(-1.0), Real(0.0), CLOSEST, Real(0.0))
-    result = ElementAdvance()
-    result.distance = found.distance - base
-    result.lower = found.apart - base - step.rounding
-    if found.apart <= Real(0.0):
-        result.crosses = 1
-        result.lower = -Real(wp.inf)
-    result.normal = found.normal
-    result.point = found.point + rounding_radius(shape) * found.normal
-    result.weights = found.weights
-    return result
+    crosses = wp.where(found.apart <= Real(0.0), 1, 0)
+    lower = -Real(wp.inf) if crosses == 1 else found.apart - base - step.rounding
+    point = found.point + rounding_radius(shape) * found.normal
+    distance = found.distance - base
+    return ElementAdvance(0, Real(0.0), distance, lower, point, found.normal, found.weights, crosses)
 
 
 @wp.func(inline=False)
@@ -285,7 +265,7 @@ def advance(shape: Any, step: ElementStep, start: Real, sign: Real, most: Real, 
     slack = NEAR_PART * tolerance
     corners = corners_in_shape(step, start)
     normal = toward(shape, corners)
-    status = UNDECIDED
+    status = int(swept_points.UNDECIDED)
     passed = Real(0.0)
     rounds = int(0)
     while rounds < wp.static(ROUNDS):
@@ -295,7 +275,7 @@ def advance(shape: Any, step: ElementStep, start: Real, sign: Real, most: Real, 
         found = separation_of(shape, corners, radii, normal, enough, base, FAR_PART, slack)
         normal = found.normal
         if found.distance <= enough:
-            status = TOUCH
+            status = swept_points.TOUCH
             rounds = wp.static(ROUNDS)
         else:
             # Above the goal: those of the corners, whose least is that of the element.
@@ -304,21 +284,21 @@ def advance(shape: Any, step: ElementStep, start: Real, sign: Real, most: Real, 
             turning = (step.between + here * step.shift) * wp.transpose(wp.skew(step.axis))
             rates = sign * ((step.shift - step.angle * turning) * into_shape(step, here) * normal)
             least = wp.min(heights[0], wp.min(heights[1], heights[2]))
-            curvature = curvature_along(step, normal)
+            curvature = swept_points.curvature_along(step, normal)
             ahead = Real(wp.inf)
             for k in range(3):
-                ahead = wp.min(ahead, time_above(height + (heights[k] - least), rates[k], curvature))
-            ahead = SHORTENED * wp.max(ahead, time_at_speed(height, step.speed))
+                ahead = wp.min(ahead, swept_points.time_above(height + (heights[k] - least), rates[k], curvature))
+            ahead = swept_points.SHORTENED * wp.max(ahead, swept_points.time_at_speed(height, step.speed))
             if height > Real(0.0) and passed + ahead >= most:
-                status = CLEAR
+                status = swept_points.CLEAR
                 rounds = wp.static(ROUNDS)
-            elif height <= Real(0.0) or ahead <= LEAST_ADVANCE:
+            elif height <= Real(0.0) or ahead <= swept_points.LEAST_ADVANCE:
                 rounds = wp.static(ROUNDS)
             elif rounds < wp.static(ROUNDS):
                 passed += ahead
-    result = touch_of(shape, step, corners, radii, base, normal) if status != CLEAR else ElementAdvance()
+    result = touch_of(shape, step, corners, radii, base, normal) if status != swept_points.CLEAR else ElementAdvance()
     result.status = status
-    result.time = wp.where(status == CLEAR, most, passed)
+    result.time = wp.where(status == swept_points.CLEAR, most, passed)
     return result
 
 
@@ -357,7 +337,7 @@ def first_touch(
     rows: ShapeRows, surfaces: PrimitiveSurfaces, step: ElementStep, start: Real, sign: Real, tolerance: Real
 ) -> ElementAdvance:
     """The first touch of an element and a primitive from `start` on, 0 forwards (sign 1) or 1 backwards (sign -1)."""
-    shape = primitive(rows.type[step.row], rows.size[step.row])
+    shape = Primitive(rows.type[step.row], rows.size[step.row])
     result = advance(shape, step, start, sign, Real(1.0), tolerance)
     result.time = start + sign * result.time
     return result
@@ -368,15 +348,15 @@ def first_touch(
     rows: ShapeRows, surfaces: Any, step: ElementStep, start: Real, sign: Real, tolerance: Real
 ) -> ElementAdvance:
     """The first touch of an element and a surface of triangles from `start` on."""
-    radius = wp.max(step.inflation[0], wp.max(step.inflation[1], step.inflation[2]))
+    radius = wp.max(step.inflation)
     # Triangles are searched near a part of the step for which the corners move by about the size of the element.
     corners = corners_in_shape(step, start)
     size = wp.length(highest_corner(corners) - lowest_corner(corners))
-    part = wp.max(size / step.speed, LEAST_PART) if size < step.speed else Real(1.0)
+    part = wp.max(size / step.speed, swept_points.LEAST_PART) if size < step.speed else Real(1.0)
     passed = Real(0.0)
     result = ElementAdvance()
-    result.status = CLEAR
-    while passed < Real(1.0) and result.status == CLEAR:
+    result.status = swept_points.CLEAR
+    while passed < Real(1.0) and result.status == swept_points.CLEAR:
         most = wp.min(part, Real(1.0) - passed)
         here = start + sign * passed
         first = corners_in_shape(step, here)
@@ -390,9 +370,9 @@ def first_touch(
         while cursor.number >= 0:
             triangle = triangle_of(surfaces, step.row, cursor.number)
             found = advance(triangle, step, here, sign, most, tolerance)
-            if found.status != CLEAR:
+            if found.status != swept_points.CLEAR:
                 # A touch that is certain stays one, if the distance from another triangle is undecided before it.
-                status = wp.where(result.status == TOUCH, TOUCH, found.status)
+                status = wp.where(result.status == swept_points.TOUCH, swept_points.TOUCH, found.status)
                 most = found.time
                 result = found
                 result.status = status
@@ -434,12 +414,12 @@ def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int) -> w
             return
         result = ElementTouch()
         entered = first_touch(rows, surfaces, step, Real(0.0), Real(1.0), tolerance)
-        if entered.status != CLEAR:
+        if entered.status != swept_points.CLEAR:
             left = first_touch(rows, surfaces, step, Real(1.0), Real(-1.0), tolerance)
             # As of particles: one direction may decide or find what the other does not.
-            if entered.status == TOUCH or left.status != CLEAR:
-                status = wp.where(left.status == TOUCH, TOUCH, entered.status)
-                if left.status == CLEAR or left.time < entered.time:
+            if entered.status == swept_points.TOUCH or left.status != swept_points.CLEAR:
+                status = wp.where(left.status == swept_points.TOUCH, swept_points.TOUCH, entered.status)
+                if left.status == swept_points.CLEAR or left.time < entered.time:
                     left = entered
                 result = ElementTouch(
                     status,
@@ -447,8 +427,8 @@ def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int) -> w
                     left.time,
                     wp.min(entered.distance, left.distance),
                     bound_between(step, entered, left),
-                    from_shape(step, entered.time, entered.point),
-                    direction_from_shape(step, entered.time, entered.normal),
+                    swept_points.from_shape(step, entered.time, entered.point),
+                    swept_points.direction_from_shape(step, entered.time, entered.normal),
                     entered.weights,
                     left.weights,
                     entered.crosses,

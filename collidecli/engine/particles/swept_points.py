@@ -16,7 +16,7 @@ import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.heightfields import field_of
-from collidecli.engine.geometry.primitives import primitive, support_point
+from collidecli.engine.geometry.primitives import Primitive, support_point
 from collidecli.engine.geometry.real import (
     CONVEX_MESH,
     ELLIPSOID,
@@ -137,9 +137,7 @@ def time_above(height: Real, rate: Real, curvature: Real) -> Real:
     root = wp.sqrt(rate * rate + Real(2.0) * curvature * height)
     if rate > Real(0.0):
         return (rate + root) / curvature if curvature > Real(0.0) else Real(wp.inf)
-    if root - rate > Real(0.0):
-        return Real(2.0) * height / (root - rate)
-    return Real(wp.inf)
+    return Real(2.0) * height / (root - rate) if root - rate > Real(0.0) else Real(wp.inf)
 
 
 @wp.func
@@ -147,9 +145,7 @@ def time_at_speed(height: Real, speed: Real) -> Real:
     """Longest time for which a height that decreases by at most `speed` stays positive; 0 from below."""
     if height <= Real(0.0):
         return Real(0.0)
-    if speed > Real(0.0):
-        return height / speed
-    return Real(wp.inf)
+    return height / speed if speed > Real(0.0) else Real(wp.inf)
 
 
 @wp.func
@@ -172,7 +168,7 @@ def separation_of_primitive(rows: ShapeRows, step: PointStep, sample: Sample, po
     shape_type = rows.type[step.row]
     if shape_type == PLANE:
         return sample.distance
-    shape = primitive(shape_type, rows.size[step.row])
+    shape = Primitive(shape_type, rows.size[step.row])
     return wp.dot(sample.outward, point) - wp.dot(sample.outward, support_point(shape, sample.outward))
 
 

@@ -31,7 +31,7 @@ from collidecli.engine.sweep.motion import (
     turning_radius,
 )
 from collidecli.numerics.matrices import dot, norm
-from collidecli.scene.filters import allowed_pairs, pair_lengths
+from collidecli.scene.filters import allowed_pairs, are_allowed, pair_lengths
 from collidecli.scene.model import Model
 from collidecli.scene.tables import SWEEP, GroupRows, no_rows
 
@@ -74,7 +74,7 @@ class SweptCandidates:
                 used = np.stack([self._model.pair_filter.shape_class[rows], kinds[rows]], axis=1)
                 first = rows[np.sort(np.unique(used, axis=0, return_index=True)[1])]
                 held = first[np.stack(np.triu_indices(len(first)), axis=1)]
-                held = np.concatenate([held[self._allowed(held)], self._model.pair_filter.forced])
+                held = np.concatenate([held[are_allowed(self._model, held)], self._model.pair_filter.forced])
             _, one = np.unique(np.sort(kinds[held], axis=1), axis=0, return_index=True)
             found.append(held[one])
         return np.concatenate(found)
@@ -96,7 +96,7 @@ class SweptCandidates:
                     continue
                 for number, step in enumerate(steps):
                     found = rows[_overlaps(lower[number], upper[number])]
-                    found = found[self._allowed(found)]
+                    found = found[are_allowed(self._model, found)]
                     yield np.full(len(found), step), found
 
     def boxes(
@@ -119,17 +119,6 @@ class SweptCandidates:
         grown = grown + 1e-12 * np.where(np.isfinite(size), size, 0.0)
         shape = len(steps), len(rows), 3
         return (lower - grown).reshape(shape), (upper + grown).reshape(shape)
-
-    def _allowed(self, pairs: np.ndarray) -> np.ndarray:
-        """bool[n]: whether the pair filter allows pairs of rows."""
-        pair_filter = self._model.pair_filter
-        classes = pair_filter.shape_class[pairs]
-        may = pair_filter.class_table[classes[:, 0], classes[:, 1]]
-        count = len(self._model.shapes)
-        key = pairs[:, 0].astype(np.int64) * count + pairs[:, 1]
-        for listed, value in ((pair_filter.excluded, False), (pair_filter.forced, True)):
-            may[np.isin(key, listed[:, 0].astype(np.int64) * count + listed[:, 1])] = value
-        return may
 
 
 def _world_extents(quat: np.ndarray, half: np.ndarray, radius: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ import warp as wp
 
 from collidecli.engine.geometry.closest_points import segment_and_box
 from collidecli.engine.geometry.primitives import MinkowskiDifference, Support, core_support, difference_support
-from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, Real, Vec2, Vec3
+from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, UP, Real, Vec2, Vec3
 from collidecli.engine.narrowphase.convex.depth_certificate import is_least_depth
 from collidecli.engine.narrowphase.convex.epa import NEVER, WITNESS_MISS
 from collidecli.engine.narrowphase.convex.gjk import Descent, descend, is_nearest, minimum_on_disc
@@ -85,9 +85,7 @@ def _among_faces(difference: MinkowskiDifference, axis: Vec3, across: Vec3) -> A
     radius = difference.b.size[0]
     half_height = difference.b.size[1]
     center = difference.position
-    result = AxisDepth()
-    result.depth = NEVER
-    result.kind = BY_B
+    result = AxisDepth(NEVER, Vec3(), BY_B, Vec3(), 0)
     for k in range(3):
         height = half[k] + radius * across[k] + half_height * wp.abs(axis[k]) - wp.abs(center[k])
         if height < result.depth:
@@ -225,11 +223,8 @@ def _least_across_edge(
     """
     mirror = Real(-1.0) if axis[0] * axis[1] < Real(0.0) else Real(1.0)
     w = Vec2(wp.abs(axis[0]), wp.abs(axis[1]))
-    rim = Rim()
-    rim.flat = flat
-    rim.radius = radius
     length = wp.length(w)
-    rim.narrow = w / length if length > Real(0.0) else Vec2(Real(1.0), Real(0.0))
+    rim = Rim(w / length if length > Real(0.0) else Vec2(Real(1.0), Real(0.0)), flat, radius)
     # Directions at which the outline's smooth arc changes, and the rim's support points there.
     x, y = Vec2(Real(1.0), Real(0.0)), Vec2(Real(0.0), Real(1.0))
     wide = Vec2(-rim.narrow[1], rim.narrow[0])
@@ -262,8 +257,7 @@ def _least_across_edge(
 @wp.func
 def _outside_box(half: Vec3, point: Vec3) -> Real:
     """Maximum signed distance of a point to the box's face planes [m], negative inside."""
-    outside = wp.abs(point) - half
-    return wp.max(outside[0], wp.max(outside[1], outside[2]))
+    return wp.max(wp.abs(point) - half)
 
 
 @wp.func
@@ -329,11 +323,8 @@ def box_and_cylinder(difference: MinkowskiDifference, max_separation: Real) -> A
     """
     half = difference.a.size
     axis = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])
-    across = Vec3(
-        wp.sqrt(axis[1] * axis[1] + axis[2] * axis[2]),
-        wp.sqrt(axis[2] * axis[2] + axis[0] * axis[0]),
-        wp.sqrt(axis[0] * axis[0] + axis[1] * axis[1]),
-    )
+    square = wp.cw_mul(axis, axis)
+    across = Vec3(wp.sqrt(square[1] + square[2]), wp.sqrt(square[2] + square[0]), wp.sqrt(square[0] + square[1]))
     better = BETTER * (wp.length(half) + wp.length(difference.b.size))
     best = _among_faces(difference, axis, across)
     if best.depth <= wp.min(-max_separation, Real(0.0)):
@@ -346,15 +337,9 @@ def box_and_cylinder(difference: MinkowskiDifference, max_separation: Real) -> A
         if flat > LEAST_LEAN and best.depth > Real(0.0):
             i, j = (k + 1) % 3, (k + 2) % 3
             least = best.depth - better
-            found = _least_across_edge(
-                Vec2(half[i], half[j]),
-                Vec2(axis[i], axis[j]),
-                flat,
-                Vec2(difference.position[i], difference.position[j]),
-                difference.b.size[0],
-                difference.b.size[1],
-                least,
-            )
+            box, turned = Vec2(half[i], half[j]), Vec2(axis[i], axis[j])
+            center = Vec2(difference.position[i], difference.position[j])
+            found = _least_across_edge(box, turned, flat, center, difference.b.size[0], difference.b.size[1], least)
             if found[0] < least:
                 best.depth = found[0]
                 best.normal = Vec3()
@@ -440,8 +425,7 @@ def nearest_on_core(shape_type: int, size: Vec3, radius: Real, point: Vec3) -> S
 @wp.func
 def guess_nearest(difference: MinkowskiDifference) -> Guess:
     """Guess of the cores' closest points; not valid for types that `nearest_on_core` does not support."""
-    a = difference.a
-    b = difference.b
+    a, b = difference.a, difference.b
     to_b = wp.transpose(difference.rotation)
     # An ellipsoid needs the other shape's point first: its support point towards that.
     on_a = Support()
@@ -453,15 +437,12 @@ def guess_nearest(difference: MinkowskiDifference) -> Guess:
     if b.type != ELLIPSOID:
         on_b = nearest_on_core(b.type, b.size, difference.radius_b, to_b * (on_a.point - difference.position))
         in_a = difference.rotation * on_b.point + difference.position
-    result = Guess()
     normal = in_a - on_a.point
     square = wp.dot(normal, normal)
-    if square > Real(0.0):
-        result.is_valid = 1
-        result.distance = wp.sqrt(square)
-        result.normal = normal / result.distance
-        result.discontinuities = on_a.patch + 8 * on_b.patch
-    return result
+    if square == Real(0.0):
+        return Guess()
+    distance = wp.sqrt(square)
+    return Guess(normal / distance, distance, on_a.patch + 8 * on_b.patch, 1)
 
 
 UNDECIDED = wp.constant(0)
@@ -491,44 +472,37 @@ class EarlyOut:
 def toward(difference: Any) -> Vec3:
     """Unit vector along the line of centres; +z of a for coincident centres."""
     length = wp.length(difference.position)
-    return difference.position / length if length > Real(0.0) else Vec3(Real(0.0), Real(0.0), Real(1.0))
+    return difference.position / length if length > Real(0.0) else UP
 
 
 @wp.func
 def undecided(difference: Any) -> EarlyOut:
     """UNDECIDED, with GJK's start direction along the line of centres."""
-    result = EarlyOut()
-    result.normal = toward(difference)
-    return result
+    return EarlyOut(UNDECIDED, Real(0.0), toward(difference), Vec3())
 
 
 @wp.func
 def by_separating_axes(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
     """Depth of a box and a cylinder, or a lower bound of their distance."""
     found = box_and_cylinder(difference, max_separation)
-    result = EarlyOut()
-    result.distance = -found.depth
-    result.normal = found.normal
-    result.on_a = found.on_a
+    state = UNDECIDED
     if found.depth > Real(0.0):
-        result.state = wp.where(found.is_proved == 1, DECIDED, CONDITIONAL)
+        state = DECIDED if found.is_proved == 1 else CONDITIONAL
     elif found.depth < Real(0.0) and found.depth <= -max_separation:
-        result.state = FAR
-    return result
+        state = FAR
+    return EarlyOut(state, -found.depth, found.normal, found.on_a)
 
 
 @wp.func
 def inset_core(shape_type: int, size: Vec3, inset: Real) -> Vec3:
     """Size of a smaller core of the same centre, whose boundary is about `inset` of the least half width inside."""
     if shape_type == BOX:
-        width = inset * wp.min(size[0], wp.min(size[1], size[2]))
+        width = inset * wp.min(size)
         return size - Vec3(width, width, width)
     if shape_type == CYLINDER:
         width = inset * wp.min(size[0], size[1])
         return size - Vec3(width, width, Real(0.0))
-    if shape_type == CONE:
-        return (Real(1.0) - inset) * size
-    return size
+    return (Real(1.0) - inset) * size if shape_type == CONE else size
 
 
 @wp.func
@@ -573,9 +547,7 @@ def discontinuities_of(guessed: int, attempt: int) -> int:
 @wp.func
 def by_newton(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
     """Signed distance by Newton's method from guesses of the closest points, of the cores and then of smaller ones."""
-    result = undecided(difference)
-    largest_a = wp.max(difference.a.size[0], wp.max(difference.a.size[1], difference.a.size[2]))
-    largest_b = wp.max(difference.b.size[0], wp.max(difference.b.size[1], difference.b.size[2]))
+    largest_a, largest_b = wp.max(difference.a.size), wp.max(difference.b.size)
     scale = largest_a + largest_b
     # Shapes that touch have overlapping cores if neither is rounded: the guess of the cores themselves is of no use.
     attempt = wp.where(difference.radius_a + difference.radius_b > Real(0.0), 0, 1)
@@ -585,21 +557,14 @@ def by_newton(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut
         if guess.is_valid == 1:
             height = wp.dot(difference_support(difference, guess.normal).point, guess.normal)
         if height < Real(0.0) and -height >= max_separation:
-            result.state = FAR
-            result.normal = guess.normal
-            result.distance = -height
-            return result
+            return EarlyOut(FAR, -height, guess.normal, Vec3())
         discontinuities = discontinuities_of(guess.discontinuities, attempt)
         if guess.is_valid == 1 and (attempt > 0 or height < Real(0.0)) and discontinuities >= 0:
             minimum = minimum_from(difference, guess, discontinuities, scale)
             if is_nearest(minimum, scale) or is_depth(difference, minimum, scale):
-                result.state = DECIDED
-                result.distance = -minimum.height
-                result.normal = minimum.normal
-                result.on_a = minimum.on_a
-                return result
+                return EarlyOut(DECIDED, -minimum.height, minimum.normal, minimum.on_a)
         attempt += 1
-    return result
+    return undecided(difference)
 
 
 @wp.func

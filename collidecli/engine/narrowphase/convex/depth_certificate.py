@@ -18,7 +18,7 @@ from collidecli.engine.geometry.primitives import (
     core_is_curved,
     difference_support,
 )
-from collidecli.engine.geometry.real import Real, Vec2, Vec3
+from collidecli.engine.geometry.real import AXIS_X, UP, Real, Vec2, Vec3
 
 # Discontinuities of the support function of the difference: circles of directions across which its point jumps.
 #
@@ -39,21 +39,13 @@ def difference_curvature(
     difference: MinkowskiDifference, direction: Vec3, patch: int, first: Vec3, second: Vec3
 ) -> Vec3:
     """`core_curvature` of the difference: the sum of those of a and b."""
-    of_a = core_curvature(
-        difference.a.type, difference.a.size, difference.radius_a, direction, patch % 8, first, second
-    )
-    if not core_is_curved(difference.b.type):
+    a, b = difference.a, difference.b
+    of_a = core_curvature(a.type, a.size, difference.radius_a, direction, patch % 8, first, second)
+    if not core_is_curved(b.type):
         return of_a
     to_b = wp.transpose(difference.rotation)
-    return of_a + core_curvature(
-        difference.b.type,
-        difference.b.size,
-        difference.radius_b,
-        -(to_b * direction),
-        patch / 8,
-        to_b * first,
-        to_b * second,
-    )
+    in_b = -(to_b * direction)
+    return of_a + core_curvature(b.type, b.size, difference.radius_b, in_b, patch / 8, to_b * first, to_b * second)
 
 
 @wp.func
@@ -61,23 +53,18 @@ def difference_discontinuity(difference: MinkowskiDifference, bit: int, directio
     """Discontinuity of the difference for one bit of its patches."""
     if bit < 3:
         return core_discontinuity(difference.a.type, difference.a.size, bit, direction)
-    discontinuity = core_discontinuity(
-        difference.b.type, difference.b.size, bit - 3, -(wp.transpose(difference.rotation) * direction)
-    )
-    discontinuity.axis = -(difference.rotation * discontinuity.axis)
-    discontinuity.step = -(difference.rotation * discontinuity.step)
-    return discontinuity
+    rotation = difference.rotation
+    of_b = core_discontinuity(difference.b.type, difference.b.size, bit - 3, -(wp.transpose(rotation) * direction))
+    return SupportDiscontinuity(-(rotation * of_b.axis), of_b.height, -(rotation * of_b.step))
 
 
 @wp.func
 def any_tangent(normal: Vec3) -> Vec3:
     """Unit vector perpendicular to `normal` and to the axis it is least along."""
     x, y, z = wp.abs(normal[0]), wp.abs(normal[1]), wp.abs(normal[2])
-    other = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    other = Vec3(Real(0.0), Real(1.0), Real(0.0)) if y <= z else UP
     if x <= y and x <= z:
-        other = Vec3(Real(1.0), Real(0.0), Real(0.0))
-    elif y <= z:
-        other = Vec3(Real(0.0), Real(1.0), Real(0.0))
+        other = AXIS_X
     return wp.normalize(wp.cross(normal, other))
 
 
@@ -97,10 +84,8 @@ def project_on_discontinuity(discontinuity: SupportDiscontinuity, normal: Vec3) 
     square = wp.dot(around, around)
     if square < Real(1.0e-12):
         return Vec3()
-    return (
-        discontinuity.height * discontinuity.axis
-        + wp.sqrt((Real(1.0) - discontinuity.height * discontinuity.height) / square) * around
-    )
+    height = discontinuity.height
+    return height * discontinuity.axis + wp.sqrt((Real(1.0) - height * height) / square) * around
 
 
 @wp.func
@@ -137,10 +122,7 @@ class DiscontinuityRoles:
 @wp.func
 def roles_of(difference: MinkowskiDifference, active: int, normal: Vec3) -> DiscontinuityRoles:
     """Roles of the discontinuities whose bits are set in `active`."""
-    roles = DiscontinuityRoles()
-    roles.twin = NONE
-    roles.crossing = NONE
-    roles.first = lowest_bit(active)
+    roles = DiscontinuityRoles(lowest_bit(active), NONE, NONE, 0)
     others = active & (active - 1)
     if others == 0:
         return roles
@@ -255,8 +237,7 @@ def first_tangent(difference: MinkowskiDifference, normal: Vec3) -> Vec3:
     of_a, of_b = step_at(difference, 0, normal), step_at(difference, 3, normal)
     if of_a == Vec3() and of_b == Vec3():
         return any_tangent(normal)
-    if of_a == Vec3():
-        of_a = of_b
+    of_a = of_b if of_a == Vec3() else of_a
     cosine = wp.dot(of_a, of_b)
     if of_b == Vec3() or wp.abs(cosine) > ONE_DIRECTION:
         of_b = wp.cross(normal, of_a)

@@ -237,10 +237,9 @@ def with_witness(vertices: wp.array[Vertex], faces: wp.array[Face], face_count: 
 
     Of several coplanar faces, the first that contains the origin's projection.
     """
-    result = best
     nearest = best.depth * best.normal
     i = int(0)
-    while i < face_count and result.has_witness == 0:
+    while i < face_count:
         if wp.abs(wp.dot(faces[i].normal, nearest) - faces[i].offset) <= WITNESS_MISS * scale:
             corner = faces[i].corner
             p = vertices[corner[0]].point
@@ -257,10 +256,10 @@ def with_witness(vertices: wp.array[Vertex], faces: wp.array[Face], face_count: 
                 if wp.length(of_p * p + of_q * q + of_r * r - nearest) <= WITNESS_MISS * scale:
                     on_a = of_p * vertices[corner[0]].on_a
                     on_a += of_q * vertices[corner[1]].on_a
-                    result.on_a = on_a + of_r * vertices[corner[2]].on_a
-                    result.has_witness = 1
+                    on_a += of_r * vertices[corner[2]].on_a
+                    return Depth(best.depth, best.normal, on_a, 1, best.exact, best.vertex_count)
         i += 1
-    return result
+    return best
 
 
 # Memory for searches with large arrays: a pool of slots in place of local arrays.
@@ -401,9 +400,7 @@ def spread_tetrahedron(difference: Any, vertices: wp.array[Vertex]):
     while k < 5:
         direction = Vec3(Real(1.0), Real(0.0), Real(0.0))
         if k > 0:
-            direction = Vec3(Real(0.0), Real(1.0), Real(0.0))
-            if k > 2:
-                direction = Vec3(Real(0.0), Real(0.0), Real(1.0))
+            direction = Vec3(Real(0.0), Real(0.0), Real(1.0)) if k > 2 else Vec3(Real(0.0), Real(1.0), Real(0.0))
             if k % 2 == 0:
                 direction = -direction
         w = difference_support(difference, direction)
@@ -457,13 +454,7 @@ def size_of_tetrahedron(vertices: wp.array[Vertex]) -> Real:
 
 @wp.func
 def minimum_below_face(
-    difference: Any,
-    vertices: wp.array[Vertex],
-    face: Face,
-    height: Real,
-    tolerance: Real,
-    scale: Real,
-    found_normal: Vec3,
+    difference: Any, vertices: wp.array[Vertex], face: Face, limit: Real, scale: Real, earlier: Vec3
 ) -> Descent:
     """Not found: faces of a difference with a hull or triangle are expanded, see `gjk.newton_nearest`."""
     return Descent()
@@ -471,40 +462,23 @@ def minimum_below_face(
 
 @wp.func(inline=False)
 def minimum_below_face(
-    difference: MinkowskiDifference,
-    vertices: wp.array[Vertex],
-    face: Face,
-    height: Real,
-    tolerance: Real,
-    scale: Real,
-    found_normal: Vec3,
+    difference: MinkowskiDifference, vertices: wp.array[Vertex], face: Face, limit: Real, scale: Real, earlier: Vec3
 ) -> Descent:
-    """Local minimum of the support height below a face close to the surface; found = 0 if the face must be expanded
-    instead.
+    """Local minimum of the support height, up to `limit`, below a face close to the surface; found = 0 if the face must
+    be expanded instead. earlier: normal of a minimum found before, or zero.
 
     The descent is monotone, so that it stays in the face's basin; a higher end point proves nothing.
     """
     patch = vertices[face.corner[0]].patch
     discontinuities = (patch ^ vertices[face.corner[1]].patch) | (patch ^ vertices[face.corner[2]].patch)
-    minimum = descend(difference, face.normal, discontinuities, scale, found_normal)
+    minimum = descend(difference, face.normal, discontinuities, scale, earlier)
     if minimum.found == DUPLICATE:
         return minimum
     if minimum.found == 0 or minimum.missed > MISS * scale:
         minimum = minimum_on_disc(difference, face.normal)
-    if minimum.height > height + tolerance or minimum.missed > MISS * scale:
+    if minimum.height > limit or minimum.missed > MISS * scale:
         minimum.found = 0
     return minimum
-
-
-@wp.func
-def at_minimum(found: Depth, minimum: Descent, scale: Real) -> Depth:
-    """`found` with the depth of Newton's minimum, and its witness if the error of v is small."""
-    result = found
-    result.depth = minimum.height
-    result.normal = minimum.normal
-    result.on_a = minimum.on_a
-    result.has_witness = wp.where(minimum.missed <= WITNESS_MISS * scale, 1, 0)
-    return result
 
 
 @wp.func
@@ -524,15 +498,12 @@ def expand_polytope(
     scale = size_of_tetrahedron(vertices)
     tolerance = EXACT * scale
     is_curved = core_is_curved(difference.a.type) or core_is_curved(difference.b.type)
-    close = wp.where(
-        core_is_smooth(difference.a.type) and core_is_smooth(difference.b.type), CLOSE_WITHOUT_DISCONTINUITIES, CLOSE
-    )
-    result = Depth()
-    result.depth = NEVER
+    is_smooth = core_is_smooth(difference.a.type) and core_is_smooth(difference.b.type)
+    close = wp.where(is_smooth, CLOSE_WITHOUT_DISCONTINUITIES, CLOSE)
+    result = Depth(NEVER, Vec3(), Vec3(), 0, 0, 4)
     found_normal = Vec3()
     lowest_closed = NEVER + Real(0.0)
     face_count = int(4)
-    result.vertex_count = 4
     while True:
         nearest = nearest_face(faces, face_count)
         face = faces[nearest]
@@ -547,10 +518,11 @@ def expand_polytope(
             result.normal = face.normal
             result.has_witness = 0
         if is_curved and not is_closed and height - face.key <= close * (height + SHALLOW * scale):
-            minimum = minimum_below_face(difference, vertices, face, height, tolerance, scale, found_normal)
+            minimum = minimum_below_face(difference, vertices, face, height + tolerance, scale, found_normal)
             is_closed = minimum.found != 0
             if minimum.found == 1 and minimum.height < result.depth:
-                result = at_minimum(result, minimum, scale)
+                has_witness = wp.where(minimum.missed <= WITNESS_MISS * scale, 1, 0)
+                result = Depth(minimum.height, minimum.normal, minimum.on_a, has_witness, 0, result.vertex_count)
                 found_normal = minimum.normal
         if is_closed:
             faces[nearest].key = NEVER
@@ -568,8 +540,8 @@ def expand_polytope(
         if face_count < 0:
             break
         result.vertex_count += 1
-    if result.exact == 1:
-        result = with_witness(vertices, faces, face_count, result, scale)
+    if result.exact == 1 and result.has_witness == 0:
+        return with_witness(vertices, faces, face_count, result, scale)
     return result
 
 
@@ -603,8 +575,7 @@ def depth_with_capacity(capacity: int, name: str) -> Callable[..., Any]:
 
     @wp.func(name=name)
     def depth(difference: Any, simplex: wp.array[Vertex]) -> Depth:
-        vertices = wp.zeros(shape=capacity, dtype=Vertex)
-        faces = wp.zeros(shape=face_capacity, dtype=Face)
+        vertices, faces = wp.zeros(shape=capacity, dtype=Vertex), wp.zeros(shape=face_capacity, dtype=Face)
         visible = wp.zeros(shape=face_capacity, dtype=int)
         horizon, fan = wp.zeros(shape=capacity, dtype=wp.vec3i), wp.zeros(shape=capacity, dtype=int)
         i = int(0)
@@ -679,10 +650,7 @@ def depth_of_difference(difference: Any, simplex: wp.array[Vertex], simplex_coun
             otherwise, as for cores that just touch, EPA first expands towards the origin.
     Degenerate: among several directions of least depth, the first in the order of the expansion.
     """
-    is_started = simplex_count == 4
-    if is_started:
-        is_started = not is_thin(simplex)
-    if not is_started:
+    if simplex_count != 4 or is_thin(simplex):
         spread_tetrahedron(difference, simplex)
     if is_on_gpu() == 1:
         result = depth_in_local_arrays(difference, simplex)

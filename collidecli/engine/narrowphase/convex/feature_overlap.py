@@ -80,10 +80,7 @@ def clip_segment(p: Vec3, q: Vec3, polygon: wp.array[Vec3], count: int, toleranc
     """Part of segment pq inside a convex polygon grown by `tolerance` [m]; ends within the tolerance of an edge are
     inside.
     """
-    result = Interval()
-    result.high = Real(1.0)
-    result.low_edge = -1
-    result.high_edge = -1
+    result = Interval(Real(0.0), Real(1.0), -1, -1)
     orientation = _orientation(polygon)
     for k in range(count):
         line = _inward(polygon, count, k, orientation)
@@ -235,9 +232,7 @@ def drop_flat_corners(
         chord = to_after - to_before
         # Distance from p to the segment between the neighbours.
         square = wp.dot(chord, chord)
-        t = Real(0.0)
-        if square > Real(0.0):
-            t = wp.clamp(-wp.dot(to_before, chord) / square, Real(0.0), Real(1.0))
+        t = wp.clamp(-wp.dot(to_before, chord) / square, Real(0.0), Real(1.0)) if square > Real(0.0) else Real(0.0)
         offset = to_before + t * chord
         near = wp.dot(offset, offset) <= tolerance * tolerance
         # Separation at a neighbour minus that at p.
@@ -287,13 +282,7 @@ class ContactFrame:
 
 @wp.func
 def feature_contacts(
-    shape_a: Any,
-    shape_b: Any,
-    pose_b_to_a: Pose,
-    max_separation: Real,
-    normal: Vec3,
-    out: ContactBuffer,
-    row: int,
+    shape_a: Any, shape_b: Any, pose_b_to_a: Pose, max_separation: Real, normal: Vec3, out: ContactBuffer, row: int
 ) -> int:
     """Contacts of the opposing features along `normal`; none if one is a point or their footprints do not overlap.
 
@@ -333,20 +322,16 @@ def overlap_contacts(
     feature_corners(shape_a, a, normal, corner_a, code_a)
     feature_corners(shape_b, b, -normal_in_b, corner_b, code_b)
     rotation = wp.transform_get_rotation(pose_b_to_a)
-    contact_frame = ContactFrame()
-    contact_frame.pose_b_to_a = pose_b_to_a
-    contact_frame.normal = normal
-    contact_frame.u = perpendicular(normal)
-    contact_frame.v = wp.cross(normal, contact_frame.u)
-    contact_frame.max_separation = max_separation
-    contact_frame.level = rounding_level(shape_a, shape_b)
-    contact_frame.merge_distance = merge_distance(shape_a, shape_b)
+    u = perpendicular(normal)
+    v = wp.cross(normal, u)
+    level, merged = rounding_level(shape_a, shape_b), merge_distance(shape_a, shape_b)
+    contact_frame = ContactFrame(pose_b_to_a, u, v, normal, max_separation, level, merged)
     b.normal = wp.quat_rotate(rotation, b.normal)
     for k in range(a.count):
-        corner_a[k] = _footprint(corner_a[k], contact_frame.u, contact_frame.v, normal)
+        corner_a[k] = _footprint(corner_a[k], u, v, normal)
     # b's corners along the directions in b's frame: three rotations instead of one a corner.
-    u, v = wp.quat_rotate_inv(rotation, contact_frame.u), wp.quat_rotate_inv(rotation, contact_frame.v)
-    center = _footprint(wp.transform_get_translation(pose_b_to_a), contact_frame.u, contact_frame.v, normal)
+    center = _footprint(wp.transform_get_translation(pose_b_to_a), u, v, normal)
+    u, v = wp.quat_rotate_inv(rotation, u), wp.quat_rotate_inv(rotation, v)
     for k in range(b.count):
         corner_b[k] = center + _footprint(corner_b[k], u, v, normal_in_b)
     if a.kind == FACE and b.kind == FACE:
@@ -432,18 +417,13 @@ def _line_on_face(
     if part.low > part.high:
         return 0
     written = int(0)
-    ends = int(2)
-    kind = int(1)
-    shortest = FLAT_CORNER * wp.min(face.half_width, Real(0.5) * wp.length(end[1] - end[0]))
-    if (part.high - part.low) * wp.length(end[1] - end[0]) <= wp.max(shortest, contact_frame.merge_distance):
-        ends = 1
-        kind = 0
+    length = wp.length(end[1] - end[0])
+    shortest = FLAT_CORNER * wp.min(face.half_width, Real(0.5) * length)
+    is_short = (part.high - part.low) * length <= wp.max(shortest, contact_frame.merge_distance)
+    ends = wp.where(is_short, 1, 2)
     for k in range(ends):
-        t = part.low
-        edge = part.low_edge
-        if k == 1:
-            t = part.high
-            edge = part.high_edge
+        t = part.low if k == 0 else part.high
+        edge = part.low_edge if k == 0 else part.high_edge
         p = end[0] + t * (end[1] - end[0])
         height_face = level - slope[0] * p[0] - slope[1] * p[1]
         height_line = _line_height(contact_frame, line_shape, not face_is_a, line, p, p[2], Real(0.0))
@@ -452,18 +432,13 @@ def _line_on_face(
         if edge >= 0:
             face_id = _border_at(face, face_corner, face_code, edge, p, AT_CORNER * shortest)
             line_id = line.code
-        separation = height_face - height_line
-        height_a = height_line
-        id_a = line_id
-        id_b = face_id
-        if face_is_a:
-            separation = height_line - height_face
-            height_a = height_face
-            id_a = face_id
-            id_b = line_id
+        separation = height_line - height_face if face_is_a else height_face - height_line
+        height_a = height_face if face_is_a else height_line
+        id_a = face_id if face_is_a else line_id
+        id_b = line_id if face_is_a else face_id
         if separation < contact_frame.max_separation:
             point = _lifted(contact_frame, p[0], p[1], height_a)
-            emit_contact(out, row + written, point, contact_frame.normal, separation, id_a, id_b, kind)
+            emit_contact(out, row + written, point, contact_frame.normal, separation, id_a, id_b, ends - 1)
             written += 1
     return written
 
@@ -480,9 +455,7 @@ def _border_at(face: Feature, corner: wp.array[Vec3], code: wp.array[int], edge:
     following = (edge + 1) % face.count
     if _beside(corner[edge], p) < near:
         return code[edge]
-    if _beside(corner[following], p) < near:
-        return code[following]
-    return code[EDGES + edge]
+    return code[following] if _beside(corner[following], p) < near else code[EDGES + edge]
 
 
 @wp.func
@@ -524,13 +497,9 @@ def _line_on_line(
     written = int(0)
     ends = wp.where(long <= contact_frame.merge_distance, 1, 2)
     for k in range(ends):
-        s = low + margin_low
-        ends_a = low == start_a
-        ends_b = low_b == start_b
-        if k == 1:
-            s = high - margin_high
-            ends_a = high == start_a + rate_a
-            ends_b = high_b != start_b
+        s = low + margin_low if k == 0 else high - margin_high
+        ends_a = low == start_a if k == 0 else high == start_a + rate_a
+        ends_b = low_b == start_b if k == 0 else high_b != start_b
         on_a = end_a[0] + ((s - start_a) / rate_a) * (end_a[1] - end_a[0])
         on_b = end_b[0] + ((s - start_b) / rate_b) * (end_b[1] - end_b[0])
         middle = Real(0.5) * (on_a + on_b)
@@ -583,9 +552,7 @@ def _crossed(line: Feature, code: wp.array[int], t: Real) -> int:
     """Id of a line's end at which it is crossed, else of the line: as `feature_at` of a witness there."""
     if t < AT_BORDER:
         return code[0]
-    if t > Real(1.0) - AT_BORDER:
-        return code[1]
-    return line.code
+    return code[1] if t > Real(1.0) - AT_BORDER else line.code
 
 
 @wp.func

@@ -21,8 +21,9 @@ Feature ids, stable under motion:
 - triangle mesh: ids of a convex hull, of the whole mesh.
 - sphere and ellipsoid: -1.
 
-The functions are defined for primitives; hulls and triangles have overloads.
+The functions are defined for primitives; hulls and triangles have overloads: Warp selects by the first argument.
 """
+# ruff: noqa: F811
 
 import math
 from typing import Any
@@ -90,16 +91,14 @@ def rounding_level(a: Any, b: Any) -> Real:
     """Difference below which separations are equal [m]: ATTAINED of the smaller shape's size, and rounding at the
     larger's.
     """
-    largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
-    largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
+    largest_a, largest_b = wp.max(a.size), wp.max(b.size)
     return ATTAINED * wp.min(largest_a, largest_b) + Real(1.0e-14) * wp.max(largest_a, largest_b)
 
 
 @wp.func
 def merge_distance(a: Any, b: Any) -> Real:
     """Maximum distance of two contacts of a pair that are one contact [m]."""
-    largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
-    largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
+    largest_a, largest_b = wp.max(a.size), wp.max(b.size)
     return SAME_POINT * wp.max(largest_a, largest_b)
 
 
@@ -109,20 +108,20 @@ def merge_distance(a: Any, b: Any) -> Real:
 @wp.func
 def support_feature(shape: Primitive, direction: Vec3) -> Feature:
     """Feature of a shape that supports a unit `direction`, in the shape's frame; `feature_corners` has its corners."""
-    shape_type = shape.type
-    if shape_type == BOX:
+    if shape.type == BOX:
         return _box_feature(shape.size, direction)
-    if shape_type == CYLINDER or shape_type == CONE:
-        return _round_feature(shape_type, shape.size, direction)
-    result = Feature()
-    result.code = -1
-    if shape_type == CAPSULE:
-        result.code = wp.where(direction[2] >= Real(0.0), 1, 0)
-        if wp.abs(direction[2]) < LINE_SINE and shape.size[1] > Real(0.0):
-            result.kind = LINE
-            result.code = 2
-            result.count = 2
-    return result
+    if shape.type == CYLINDER or shape.type == CONE:
+        return _round_feature(shape.type, shape.size, direction)
+    if shape.type != CAPSULE:
+        return _point_or_line(POINT, -1)
+    if wp.abs(direction[2]) < LINE_SINE and shape.size[1] > Real(0.0):
+        return _point_or_line(LINE, 2)
+    return _point_or_line(POINT, wp.where(direction[2] >= Real(0.0), 1, 0))
+
+
+@wp.func
+def _point_or_line(kind: int, code: int) -> Feature:
+    return Feature(kind, code, 2 * kind, Vec3(), Real(0.0))
 
 
 @wp.func
@@ -163,15 +162,14 @@ def with_facing(shape: Primitive, direction: Vec3) -> Primitive:
 @wp.func
 def face_normal(shape: Primitive, direction: Vec3) -> Vec3:
     """Outward normal of the flat face that supports a unit direction, in the shape's frame; zero if there is none."""
-    shape_type = shape.type
     normal = Vec3()
-    if shape_type == BOX:
+    if shape.type == BOX:
         for axis in range(3):
             if wp.abs(direction[axis]) >= FACE_COSINE:
                 normal[axis] = wp.sign(direction[axis])
-    elif direction[2] <= -FACE_COSINE and (shape_type == CYLINDER or shape_type == CONE):
+    elif direction[2] <= -FACE_COSINE and (shape.type == CYLINDER or shape.type == CONE):
         normal[2] = Real(-1.0)
-    elif direction[2] >= FACE_COSINE and shape_type == CYLINDER:
+    elif direction[2] >= FACE_COSINE and shape.type == CYLINDER:
         normal[2] = Real(1.0)
     return normal
 
@@ -184,33 +182,25 @@ def _axis_weight(axis: int) -> int:
 
 @wp.func
 def _box_feature(size: Vec3, direction: Vec3) -> Feature:
-    result = Feature()
     x, y, z = wp.abs(direction[0]), wp.abs(direction[1]), wp.abs(direction[2])
     steep = wp.where(z > wp.max(x, y), 2, wp.where(y > x, 1, 0))
     flat = wp.where(z < wp.min(x, y), 2, wp.where(y < x, 1, 0))
     # Selections instead of branches and indices: no direction is more likely than another.
     if wp.max(x, wp.max(y, z)) >= FACE_COSINE:
-        result.kind = FACE
-        result.count = 4
         along = wp.where(steep == 0, direction[0], wp.where(steep == 1, direction[1], direction[2]))
         side = wp.where(along < Real(0.0), Real(-1.0), Real(1.0))
-        result.normal = _along_axis(steep, side, Real(0.0), Real(0.0))
-        result.half_width = wp.where(
-            steep == 0,
-            wp.min(size[1], size[2]),
-            wp.where(steep == 1, wp.min(size[2], size[0]), wp.min(size[0], size[1])),
-        )
-        result.code = 13 + wp.where(along < Real(0.0), -1, 1) * _axis_weight(steep)
-        return result
+        normal = _along_axis(steep, side, Real(0.0), Real(0.0))
+        narrow_y, narrow_z = wp.min(size[2], size[0]), wp.min(size[0], size[1])
+        half_width = wp.where(steep == 0, wp.min(size[1], size[2]), wp.where(steep == 1, narrow_y, narrow_z))
+        code = 13 + wp.where(along < Real(0.0), -1, 1) * _axis_weight(steep)
+        return Feature(FACE, code, 4, normal, half_width)
     digit_x, digit_y = wp.where(direction[0] < Real(0.0), 0, 2), wp.where(direction[1] < Real(0.0), 0, 2)
     digit_z = wp.where(direction[2] < Real(0.0), 0, 2)
-    if wp.min(x, wp.min(y, z)) < LINE_SINE:
-        result.kind = LINE
-        result.count = 2
+    is_line = wp.min(x, wp.min(y, z)) < LINE_SINE
+    if is_line:
         digit_x, digit_y = wp.where(flat == 0, 1, digit_x), wp.where(flat == 1, 1, digit_y)
         digit_z = wp.where(flat == 2, 1, digit_z)
-    result.code = digit_x + 3 * digit_y + 9 * digit_z
-    return result
+    return _point_or_line(wp.where(is_line, LINE, POINT), digit_x + 3 * digit_y + 9 * digit_z)
 
 
 @wp.func
@@ -218,9 +208,7 @@ def _along_axis(axis: int, along: Real, first: Real, second: Real) -> Vec3:
     """Vector with the coordinate `along` on one axis, `first` and `second` on the two that follow it."""
     if axis == 0:
         return Vec3(along, first, second)
-    if axis == 1:
-        return Vec3(second, along, first)
-    return Vec3(first, second, along)
+    return Vec3(second, along, first) if axis == 1 else Vec3(first, second, along)
 
 
 @wp.func
@@ -263,18 +251,12 @@ def _box_corners(size: Vec3, feature: Feature, corner: wp.array[Vec3], code: wp.
 @wp.func
 def _round_feature(shape_type: int, size: Vec3, direction: Vec3) -> Feature:
     """Feature of a cylinder or a cone."""
-    result = Feature()
     radius = size[0]
     half_height = size[1]
     up = direction[2]
-    result.code = 3
     if up <= -FACE_COSINE or (up >= FACE_COSINE and shape_type == CYLINDER):
-        result.kind = FACE
-        result.count = RIM_CORNERS
-        result.half_width = radius
-        result.normal = Vec3(Real(0.0), Real(0.0), wp.sign(up))
-        result.code = wp.where(up > Real(0.0), 1, 0)
-        return result
+        normal = Vec3(Real(0.0), Real(0.0), wp.sign(up))
+        return Feature(FACE, wp.where(up > Real(0.0), 1, 0), RIM_CORNERS, normal, radius)
     across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
     off_side = wp.abs(up)
     toward_side = across
@@ -284,15 +266,10 @@ def _round_feature(shape_type: int, size: Vec3, direction: Vec3) -> Feature:
         toward_side = (across * Real(2.0) * half_height + up * radius) / slant
     # Closer to a cone's axis than to its side, the lines of the side differ too little to select one: the apex.
     if off_side < LINE_SINE and toward_side > wp.max(up, Real(0.0)):
-        result.kind = LINE
-        result.count = 2
-        result.code = 2
-    elif shape_type == CONE:
-        if Real(2.0) * half_height * up >= radius * across:
-            result.code = 1
-    elif up > Real(0.0):
-        result.code = 4
-    return result
+        return _point_or_line(LINE, 2)
+    if shape_type == CONE:
+        return _point_or_line(POINT, wp.where(Real(2.0) * half_height * up >= radius * across, 1, 3))
+    return _point_or_line(POINT, wp.where(up > Real(0.0), 4, 3))
 
 
 @wp.func
@@ -310,10 +287,9 @@ def _rim_corners(size: Vec3, feature: Feature, corner: wp.array[Vec3], code: wp.
 @wp.func(inline=False)
 def feature_at(shape: Primitive, point: Vec3, direction: Vec3) -> int:
     """Id of the smallest feature that contains a surface point (AT_BORDER), farthest along `direction`."""
-    shape_type = shape.type
     size = shape.size
     within = Real(1.0) - AT_BORDER
-    if shape_type == BOX:
+    if shape.type == BOX:
         code = int(0)
         digit = int(1)
         for axis in range(3):
@@ -323,15 +299,13 @@ def feature_at(shape: Primitive, point: Vec3, direction: Vec3) -> int:
                 code += digit
             digit = 3 * digit
         return code
-    if shape_type == CAPSULE:
+    if shape.type == CAPSULE:
         return 2 if wp.abs(point[2]) < size[1] * within else wp.where(point[2] > Real(0.0), 1, 0)
-    if shape_type == CYLINDER or shape_type == CONE:
+    if shape.type == CYLINDER or shape.type == CONE:
         outside = point[0] * point[0] + point[1] * point[1] >= size[0] * size[0] * within * within
         if point[2] <= -size[1] * within:
             return wp.where(outside, 3, 0)
-        if point[2] >= size[1] * within:
-            return wp.where(outside, 4, 1)
-        return 2
+        return wp.where(outside, 4, 1) if point[2] >= size[1] * within else 2
     return -1
 
 
@@ -343,10 +317,9 @@ def line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Rea
     All in the shape's frame [m]; direction: unit, within LINE_SINE of perpendicular to the line. The exit from the side
     of a cylinder or cone is between its ends or does not exist; a triangle's ends are treated as infinitely far.
     """
-    shape_type = shape.type
     size = shape.size
     result = Real(wp.inf)
-    if shape_type == BOX:
+    if shape.type == BOX:
         entered = -Real(wp.inf)
         for axis in range(3):
             steep = wp.abs(direction[axis])
@@ -361,7 +334,7 @@ def line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Rea
     # Side: x^2 + y^2 = (radius - taper * z)^2, radius at z = 0.
     radius = size[0]
     taper = Real(0.0)
-    if shape_type == CONE:
+    if shape.type == CONE:
         radius = Real(0.5) * size[0]
         taper = radius / size[1]
     x = origin[0]
@@ -371,9 +344,9 @@ def line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Rea
     square = direction[0] * direction[0] + direction[1] * direction[1] - narrowing * narrowing
     half_linear = x * direction[0] + y * direction[1] + width * narrowing
     result = _leaving_root(square, half_linear, x * x + y * y - width * width)
-    if shape_type != CAPSULE and wp.abs(origin[2] + result * direction[2]) > size[1]:
+    if shape.type != CAPSULE and wp.abs(origin[2] + result * direction[2]) > size[1]:
         return -Real(wp.inf)
-    if shape_type == CAPSULE:
+    if shape.type == CAPSULE:
         z = origin[2] + result * direction[2]
         if wp.abs(z) > size[1]:
             to_end = origin - Vec3(Real(0.0), Real(0.0), wp.sign(z) * size[1])
@@ -407,18 +380,13 @@ def _leaving_root(square: Real, half_linear: Real, offset: Real) -> Real:
     root = wp.sqrt(discriminant)
     if half_linear > Real(0.0):
         return -offset / (half_linear + root)
-    if square <= Real(0.0):
-        return -Real(wp.inf)
-    return (root - half_linear) / square
+    return -Real(wp.inf) if square <= Real(0.0) else (root - half_linear) / square
 
 
 # Support features and feature ids of a convex hull; see `features`.
 #
 # Feature ids: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f. A side of a face that replaces several edges (see
 # `ConvexHull`) has an id of its own after the edges'.
-
-# Each function is an overload of that of primitives: Warp selects by the type of the first argument.
-# ruff: noqa: F811
 
 LEVEL = wp.constant(Real(1.0e-5))
 """Difference relative to the size below which two vertices are equally far along a direction: ten times the effect of
@@ -456,7 +424,7 @@ def face_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
     that.
     """
     best = better_face(shape, vertex, direction, -1)
-    near = LEVEL * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
+    near = LEVEL * wp.max(shape.size)
     level = wp.dot(hull_point(shape, shape.vertex + vertex), direction) - near
     links = links_of(shape, vertex)
     at = links[0]
@@ -508,34 +476,24 @@ def edge_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
 def face_normal(shape: HullShape, direction: Vec3) -> Vec3:
     """Outward normal of a hull's face."""
     normal = hull_point(shape, shape.normal + hull_facing(shape, direction)[1])
-    if wp.dot(normal, direction) < FACE_COSINE:
-        normal = Vec3()
-    return normal
+    return Vec3() if wp.dot(normal, direction) < FACE_COSINE else normal
 
 
 @wp.func
 def support_feature(shape: HullShape, direction: Vec3) -> Feature:
     """Feature of a hull that supports `direction`."""
-    result = Feature()
     facing = hull_facing(shape, direction)
-    vertex = facing[0]
-    face = facing[1]
-    result.code = 3 * vertex
-    normal = hull_point(shape, shape.normal + face)
+    normal = hull_point(shape, shape.normal + facing[1])
     if wp.dot(normal, direction) >= FACE_COSINE:
-        result.kind = FACE
-        result.code = 3 * face + 2
-        result.count = hull_number(shape, shape.face + face * FACE_ROW)
-        result.normal = normal
-        result.half_width = hull_point(shape, shape.normal + shape.face_count + face)[0]
-        return result
-    edge = edge_toward(shape, vertex, direction)
+        half_width = hull_point(shape, shape.normal + shape.face_count + facing[1])[0]
+        return Feature(
+            FACE, 3 * facing[1] + 2, hull_number(shape, shape.face + facing[1] * FACE_ROW), normal, half_width
+        )
+    edge = edge_toward(shape, facing[0], direction)
     along = wp.normalize(edge_end(shape, edge, 1) - edge_end(shape, edge, 0))
     if wp.abs(wp.dot(along, direction)) < LINE_SINE:
-        result.kind = LINE
-        result.code = 3 * edge + 1
-        result.count = 2
-    return result
+        return _point_or_line(LINE, 3 * edge + 1)
+    return _point_or_line(POINT, 3 * facing[0])
 
 
 @wp.func
@@ -559,7 +517,7 @@ def feature_corners(shape: HullShape, feature: Feature, direction: Vec3, corner:
 @wp.func
 def feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
     """The vertex or edge of a hull within AT_BORDER of the point, else the facing face."""
-    near = AT_BORDER * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
+    near = AT_BORDER * wp.max(shape.size)
     facing = hull_facing(shape, direction)
     vertex = facing[0]
     face = facing[1]
@@ -569,13 +527,10 @@ def feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
         on_vertex = wp.length(point - hull_point(shape, shape.vertex + vertex)) <= near
         p = hull_number(shape, shape.edge + 4 * edge)
         q = hull_number(shape, shape.edge + 4 * edge + 1)
-        if p == vertex:
-            p = q
-        if wp.length(point - hull_point(shape, shape.vertex + p)) <= near:
-            return 3 * p
-        if on_vertex:
-            return 3 * vertex
-        return 3 * edge + 1
+        other = q if p == vertex else p
+        if wp.length(point - hull_point(shape, shape.vertex + other)) <= near:
+            return 3 * other
+        return 3 * vertex if on_vertex else 3 * edge + 1
     row = shape.face + face * FACE_ROW
     count = hull_number(shape, row)
     on_edge = int(-1)
@@ -584,10 +539,8 @@ def feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
         start = hull_point(shape, shape.vertex + p)
         if wp.length(point - start) <= near:
             return 3 * p
-        following = k + 1
-        if following == count:
-            following = 0
-        along = wp.normalize(hull_point(shape, shape.vertex + hull_number(shape, row + 1 + following)) - start)
+        following = hull_number(shape, row + 1 + wp.where(k + 1 == count, 0, k + 1))
+        along = wp.normalize(hull_point(shape, shape.vertex + following) - start)
         if wp.length(wp.cross(along, point - start)) <= near:
             on_edge = hull_number(shape, row + 1 + CORNERS + k)
     return on_edge if on_edge >= 0 else 3 * face + 2
@@ -637,9 +590,6 @@ def line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Rea
 # A triangle has a face on either side. Feature ids are those of its mesh: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2
 # of triangle f.
 
-# Each function is an overload of that of primitives: Warp selects by the type of the first argument.
-# ruff: noqa: F811
-
 STEEP = wp.constant(Real(0.05))
 """Sine of the angle to the triangle's plane below which a ray has no well-defined exit."""
 
@@ -649,9 +599,7 @@ def corner_of(shape: TriangleShape, k: int) -> Vec3:
     """Corner 0, 1 or 2; 3 is 0."""
     if k == 1:
         return shape.q
-    if k == 2:
-        return shape.r
-    return shape.p
+    return shape.r if k == 2 else shape.p
 
 
 @wp.func
@@ -664,19 +612,13 @@ def face_normal(shape: TriangleShape, direction: Vec3) -> Vec3:
 @wp.func
 def support_feature(shape: TriangleShape, direction: Vec3) -> Feature:
     """Feature of a triangle that supports `direction`."""
-    result = Feature()
-    result.normal = face_normal(shape, direction)
-    if wp.length_sq(result.normal) > Real(0.0):
-        result.kind = FACE
-        result.code = shape.face
-        result.count = 3
-        result.half_width = shape.half_width
-        return result
+    normal = face_normal(shape, direction)
+    if wp.length_sq(normal) > Real(0.0):
+        return Feature(FACE, shape.face, 3, normal, shape.half_width)
     farthest = int(0)
     for k in range(1, 3):
         if wp.dot(corner_of(shape, k), direction) > wp.dot(corner_of(shape, farthest), direction):
             farthest = k
-    result.code = shape.vertex[farthest]
     # Of the two edges at the farthest corner, the more nearly perpendicular one.
     side = farthest
     least = Real(2.0)
@@ -687,10 +629,8 @@ def support_feature(shape: TriangleShape, direction: Vec3) -> Feature:
             least = sine
             side = k
     if least < LINE_SINE:
-        result.kind = LINE
-        result.code = shape.edge[side]
-        result.count = 2
-    return result
+        return _point_or_line(LINE, shape.edge[side])
+    return _point_or_line(POINT, shape.vertex[farthest])
 
 
 @wp.func
@@ -714,7 +654,7 @@ def feature_corners(
 @wp.func
 def triangle_feature_at(shape: TriangleShape, point: Vec3) -> int:
     """Id of the feature of a triangle at a surface point."""
-    near = AT_BORDER * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
+    near = AT_BORDER * wp.max(shape.size)
     on_edge = int(-1)
     for k in range(3):
         if wp.length(point - corner_of(shape, k)) <= near:

@@ -20,19 +20,8 @@ from collidecli.engine.geometry.primitives import (
     core_is_curved,
     difference_support,
 )
-from collidecli.engine.geometry.real import CONE, CYLINDER, Real, Vec3
-from collidecli.engine.narrowphase.convex.depth_certificate import (
-    NONE,
-    DiscontinuityRoles,
-    any_tangent,
-    difference_curvature,
-    difference_discontinuity,
-    lowest_bit,
-    project_on_discontinuity,
-    roles_of,
-    step_fraction,
-    where_discontinuities_cross,
-)
+from collidecli.engine.geometry.real import AXIS_X, CONE, CYLINDER, Real, Vec3
+from collidecli.engine.narrowphase.convex import depth_certificate
 
 # Newton's method for the minimum of the support function of two curved cores, from a good guess.
 #
@@ -108,82 +97,75 @@ def step_on_discontinuity(
     """Newton step along the circle axis.n = height, where n' = axis x n and n'' = -(n minus its component along the
     axis).
     """
-    result = StepTaken()
     tangent = wp.cross(discontinuity.axis, normal)
     slope = wp.dot(w.point, tangent)
-    curvature = difference_curvature(difference, normal, w.patch, tangent, tangent)
+    curvature = depth_certificate.difference_curvature(difference, normal, w.patch, tangent, tangent)
     bend = curvature[0] - wp.dot(w.point, normal - discontinuity.height * discontinuity.axis)
-    result.normal = normal
-    result.is_valley = bend >= -LEVEL * scale
+    is_valley = bend >= -LEVEL * scale
     enough = GENTLE * scale if wp.abs(bend) <= WITHOUT_CURVATURE * scale else STATIONARY * scale
-    if wp.abs(slope) > enough:
-        # Where the curvature is negative, the step has the length of the Newton step, but downhill.
-        result.turn = wp.abs(slope / bend) if wp.abs(slope) < LONGEST_TURN * wp.abs(bend) else LONGEST_TURN
-        result.normal = normal - wp.sign(slope) * result.turn * tangent
-    return result
+    if wp.abs(slope) <= enough:
+        return StepTaken(normal, Real(0.0), is_valley)
+    # Where the curvature is negative, the step has the length of the Newton step, but downhill.
+    turn = wp.abs(slope / bend) if wp.abs(slope) < LONGEST_TURN * wp.abs(bend) else LONGEST_TURN
+    return StepTaken(normal - wp.sign(slope) * turn * tangent, turn, is_valley)
 
 
 @wp.func
 def step_on_patch(difference: MinkowskiDifference, normal: Vec3, height: Real, w: Vertex, scale: Real) -> StepTaken:
     """Newton step on the sphere; the Hessian of h on it is that of space minus h."""
-    result = StepTaken()
-    first = any_tangent(normal)
+    first = depth_certificate.any_tangent(normal)
     second = wp.cross(normal, first)
-    curvature = difference_curvature(difference, normal, w.patch, first, second)
-    m00 = curvature[0] - height
+    curvature = depth_certificate.difference_curvature(difference, normal, w.patch, first, second)
+    m00, m11 = curvature[0] - height, curvature[2] - height
     m01 = curvature[1]
-    m11 = curvature[2] - height
     g0, g1 = wp.dot(w.point, first), wp.dot(w.point, second)
     middle = Real(0.5) * (m00 + m11)
     spread = wp.sqrt(Real(0.25) * (m00 - m11) * (m00 - m11) + m01 * m01)
-    result.normal = normal
-    result.is_valley = middle - spread >= -LEVEL * scale
+    is_valley = middle - spread >= -LEVEL * scale
     enough = GENTLE * scale if wp.abs(middle - spread) <= WITHOUT_CURVATURE * scale else STATIONARY * scale
-    if g0 * g0 + g1 * g1 > enough * enough:
-        if middle < spread:
-            # |M|, the matrix with M's eigenvectors and the absolute values of its eigenvalues, is a M + b.
-            a, b = Real(-1.0), Real(0.0)
-            if middle > -spread:
-                a = middle / spread
-                b = (middle + spread) * (Real(1.0) - a)
-            m00 = a * m00 + b
-            m01 = a * m01
-            m11 = a * m11 + b
-        determinant, move0, move1 = m00 * m11 - m01 * m01, m01 * g1 - m11 * g0, m01 * g0 - m00 * g1
-        size = wp.sqrt(move0 * move0 + move1 * move1)
-        result.turn = size / determinant if size < LONGEST_TURN * determinant else LONGEST_TURN
-        if size == Real(0.0):
-            return result
-        t = result.turn / size
-        result.normal = wp.normalize(normal + t * (move0 * first + move1 * second))
-    return result
+    if g0 * g0 + g1 * g1 <= enough * enough:
+        return StepTaken(normal, Real(0.0), is_valley)
+    if middle < spread:
+        # |M|, the matrix with M's eigenvectors and the absolute values of its eigenvalues, is a M + b.
+        a, b = Real(-1.0), Real(0.0)
+        if middle > -spread:
+            a = middle / spread
+            b = (middle + spread) * (Real(1.0) - a)
+        m00, m01, m11 = a * m00 + b, a * m01, a * m11 + b
+    determinant, move0, move1 = m00 * m11 - m01 * m01, m01 * g1 - m11 * g0, m01 * g0 - m00 * g1
+    size = wp.sqrt(move0 * move0 + move1 * move1)
+    turn = size / determinant if size < LONGEST_TURN * determinant else LONGEST_TURN
+    if size == Real(0.0):
+        return StepTaken(normal, turn, is_valley)
+    moved = wp.normalize(normal + turn / size * (move0 * first + move1 * second))
+    return StepTaken(moved, turn, is_valley)
 
 
 @wp.func
-def minimum_on_crossing(difference: MinkowskiDifference, start: Vec3, roles: DiscontinuityRoles) -> Descent:
+def minimum_on_crossing(
+    difference: MinkowskiDifference, start: Vec3, roles: depth_certificate.DiscontinuityRoles
+) -> Descent:
     """Minimum at the crossing of two discontinuities near `start`, if there is one: a flat patch."""
     result = Descent()
-    first = difference_discontinuity(difference, roles.first, start)
-    second = difference_discontinuity(difference, roles.crossing, start)
-    normal = where_discontinuities_cross(first, second, start)
+    first = depth_certificate.difference_discontinuity(difference, roles.first, start)
+    second = depth_certificate.difference_discontinuity(difference, roles.crossing, start)
+    normal = depth_certificate.where_discontinuities_cross(first, second, start)
     if normal == Vec3():
         return result
     w = difference_support(difference, normal)
     result.normal = normal
     result.height = wp.dot(w.point, normal)
-    first = difference_discontinuity(difference, roles.first, normal)
-    second = difference_discontinuity(difference, roles.crossing, normal)
+    first = depth_certificate.difference_discontinuity(difference, roles.first, normal)
+    second = depth_certificate.difference_discontinuity(difference, roles.crossing, normal)
     off = w.point - result.height * normal
     # Both steps are tangents: off + s first + t second = 0 is solved by the t for which the rest is along `first`.
     beside = wp.cross(normal, first.step)
     along = wp.dot(second.step, beside)
     if along == Real(0.0):
         return result
+    is_upper = (w.patch >> roles.crossing) & 1 == 1
     t = -wp.dot(off, beside) / along
-    if (w.patch >> roles.crossing) & 1 == 1:
-        t = wp.clamp(t, Real(-1.0), Real(0.0))
-    else:
-        t = wp.clamp(t, Real(0.0), Real(1.0))
+    t = wp.clamp(t, Real(-1.0), Real(0.0)) if is_upper else wp.clamp(t, Real(0.0), Real(1.0))
     result.on_a = w.on_a
     if roles.crossing < 3:
         result.on_a += t * second.step
@@ -194,7 +176,7 @@ def minimum_on_crossing(difference: MinkowskiDifference, start: Vec3, roles: Dis
 
 @wp.func
 def minimum_on_discontinuities(
-    difference: MinkowskiDifference, start: Vec3, active: int, roles_at_start: DiscontinuityRoles
+    difference: MinkowskiDifference, start: Vec3, active: int, roles_at_start: depth_certificate.DiscontinuityRoles
 ) -> Descent:
     """Minimum at a crossing of discontinuities; of three, two of them perhaps nearly parallel, the one with the least
     error.
@@ -202,15 +184,15 @@ def minimum_on_discontinuities(
     if roles_at_start.too_many == 0:
         return minimum_on_crossing(difference, start, roles_at_start)
     best = Descent()
-    roles = DiscontinuityRoles()
-    roles.twin = NONE
-    first = lowest_bit(active)
+    roles = depth_certificate.DiscontinuityRoles()
+    roles.twin = depth_certificate.NONE
+    first = depth_certificate.lowest_bit(active)
     others = active & (active - 1)
-    last = lowest_bit(others & (others - 1))
+    last = depth_certificate.lowest_bit(others & (others - 1))
     pair = int(0)
     while pair < 3:
-        roles.first = wp.where(pair == 2, lowest_bit(others), first)
-        roles.crossing = wp.where(pair == 0, lowest_bit(others), last)
+        roles.first = wp.where(pair == 2, depth_certificate.lowest_bit(others), first)
+        roles.crossing = wp.where(pair == 0, depth_certificate.lowest_bit(others), last)
         minimum = minimum_on_crossing(difference, start, roles)
         if minimum.found == 1 and (best.found == 0 or minimum.missed < best.missed):
             best = minimum
@@ -220,37 +202,26 @@ def minimum_on_discontinuities(
 
 @wp.func
 def move_along_steps(
-    difference: MinkowskiDifference, minimum: Descent, off: Vec3, patch: int, roles: DiscontinuityRoles
+    difference: MinkowskiDifference,
+    minimum: Descent,
+    off: Vec3,
+    patch: int,
+    roles: depth_certificate.DiscontinuityRoles,
 ) -> Descent:
     """`minimum` with core a's point moved along its discontinuities' steps, so that `off`, the error of v, is
     minimal.
     """
     result = minimum
     bit = roles.first
-    while bit < NONE:
-        step = difference_discontinuity(difference, bit, minimum.normal).step
-        t = step_fraction(step, off, (patch >> bit) & 1 == 1)
+    while bit < depth_certificate.NONE:
+        step = depth_certificate.difference_discontinuity(difference, bit, minimum.normal).step
+        t = depth_certificate.step_fraction(step, off, (patch >> bit) & 1 == 1)
         off += t * step
         if bit < 3:
             result.on_a += t * step
-        bit = NONE if bit == roles.twin else roles.twin
+        bit = depth_certificate.NONE if bit == roles.twin else roles.twin
     result.missed = wp.length(off)
     return result
-
-
-@wp.func
-def step_from(
-    difference: MinkowskiDifference,
-    roles: DiscontinuityRoles,
-    discontinuity: SupportDiscontinuity,
-    normal: Vec3,
-    w: Vertex,
-    scale: Real,
-) -> StepTaken:
-    """Newton step on the discontinuity that the descent follows, or on a patch."""
-    if roles.first < NONE:
-        return step_on_discontinuity(difference, discontinuity, normal, w, scale)
-    return step_on_patch(difference, normal, wp.dot(w.point, normal), w, scale)
 
 
 @wp.func
@@ -268,23 +239,21 @@ def descend(
     """
     result = Descent()
     discontinuity = SupportDiscontinuity()
-    taken = StepTaken()
-    taken.normal = start
-    taken.turn = Real(1.0)
+    taken = StepTaken(start, Real(1.0), False)
     active = discontinuities + 0
-    roles = roles_of(difference, active, start)
+    roles = depth_certificate.roles_of(difference, active, start)
     patch = int(-1)
     lowest = Real(wp.inf)
     lowest_normal = start
     beyond = int(0)
     step = int(0)
     while step < DESCENT_LIMIT:
-        if roles.too_many == 1 or roles.crossing < NONE:
+        if roles.too_many == 1 or roles.crossing < depth_certificate.NONE:
             return minimum_on_discontinuities(difference, taken.normal, active, roles)
         normal = taken.normal
-        if roles.first < NONE:
-            discontinuity = difference_discontinuity(difference, roles.first, normal)
-            normal = project_on_discontinuity(discontinuity, normal)
+        if roles.first < depth_certificate.NONE:
+            discontinuity = depth_certificate.difference_discontinuity(difference, roles.first, normal)
+            normal = depth_certificate.project_on_discontinuity(discontinuity, normal)
             if normal == Vec3():
                 return result
         w = difference_support(difference, normal)
@@ -299,16 +268,14 @@ def descend(
             beyond = wp.where(crossed != 0, beyond + 1, 0)
             if beyond == 2:
                 active = active | crossed
-                roles = roles_of(difference, active, taken.normal)
+                roles = depth_certificate.roles_of(difference, active, taken.normal)
                 lowest = Real(wp.inf)
         elif crossed != 0:
             active = active | crossed
-            roles = roles_of(difference, active, normal)
+            roles = depth_certificate.roles_of(difference, active, normal)
             patch = w.patch
         else:
-            result.normal = normal
-            result.height = height
-            result.on_a = w.on_a
+            result = Descent(0, normal, height, Real(0.0), w.on_a)
             if taken.turn < SHORTEST_TURN:
                 if taken.is_valley:
                     result.found = 1
@@ -319,7 +286,10 @@ def descend(
                 return result
             lowest = height
             lowest_normal = normal
-            taken = step_from(difference, roles, discontinuity, normal, w, scale)
+            if roles.first < depth_certificate.NONE:
+                taken = step_on_discontinuity(difference, discontinuity, normal, w, scale)
+            else:
+                taken = step_on_patch(difference, normal, wp.dot(w.point, normal), w, scale)
         step += 1
     return result
 
@@ -327,38 +297,27 @@ def descend(
 @wp.func
 def minimum_on_disc(difference: MinkowskiDifference, normal: Vec3) -> Descent:
     """Minimum at a flat end of a cylinder or cone whose axis is within DISC_ANGLE of `normal`, if there is one."""
-    result = Descent()
     axis_b = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])
     along_b = -wp.dot(normal, axis_b)
-    axis = Vec3()
-    radius = Real(0.0)
     is_on_a = difference.a.type == CYLINDER or (difference.a.type == CONE and normal[2] < Real(0.0))
-    if is_on_a and wp.abs(normal[2]) > DISC_ANGLE:
-        axis = Vec3(Real(0.0), Real(0.0), wp.sign(normal[2]))
-        radius = difference.a.size[0]
-    elif (difference.b.type == CYLINDER or (difference.b.type == CONE and along_b < Real(0.0))) and wp.abs(
-        along_b
-    ) > DISC_ANGLE:
-        is_on_a = False
-        axis = -wp.sign(along_b) * axis_b
-        radius = difference.b.size[0]
-    else:
-        return result
+    is_on_a = is_on_a and wp.abs(normal[2]) > DISC_ANGLE
+    is_on_b = difference.b.type == CYLINDER or (difference.b.type == CONE and along_b < Real(0.0))
+    if not is_on_a and not (is_on_b and wp.abs(along_b) > DISC_ANGLE):
+        return Descent()
+    axis = Vec3(Real(0.0), Real(0.0), wp.sign(normal[2])) if is_on_a else -wp.sign(along_b) * axis_b
+    radius = difference.a.size[0] if is_on_a else difference.b.size[0]
     w = difference_support(difference, axis)
-    result.height = wp.dot(w.point, axis)
+    height = wp.dot(w.point, axis)
     center = Vec3(Real(0.0), Real(0.0), w.on_a[2])
     middle = w.point - w.on_a + center
     if not is_on_a:
         on_b = w.on_a - w.point
         end = wp.dot(on_b - difference.position, axis_b)
         middle = w.on_a - (difference.position + end * axis_b)
-    off = result.height * axis - middle
-    result.missed = wp.max(wp.length(off) - radius, Real(0.0))
-    result.normal = axis
-    result.on_a = center + off if is_on_a else w.on_a
-    if result.missed == Real(0.0):
-        result.found = 1
-    return result
+    off = height * axis - middle
+    missed = wp.max(wp.length(off) - radius, Real(0.0))
+    on_a = center + off if is_on_a else w.on_a
+    return Descent(wp.where(missed == Real(0.0), 1, 0), axis, height, missed, on_a)
 
 
 # ruff: noqa: F811
@@ -376,14 +335,10 @@ def segment_weights(p: Vec3, q: Vec3) -> wp.vec2d:
     """Barycentric coordinates of the point of segment pq closest to the origin."""
     edge = q - p
     square = wp.dot(edge, edge)
-    t = Real(0.0)
-    if square > Real(0.0):
-        t = -wp.dot(p, edge) / square
+    t = -wp.dot(p, edge) / square if square > Real(0.0) else Real(0.0)
     if t <= Real(0.0):
         return wp.vec2d(Real(1.0), Real(0.0))
-    if t >= Real(1.0):
-        return wp.vec2d(Real(0.0), Real(1.0))
-    return wp.vec2d(Real(1.0) - t, t)
+    return wp.vec2d(Real(0.0), Real(1.0)) if t >= Real(1.0) else wp.vec2d(Real(1.0) - t, t)
 
 
 @wp.func
@@ -398,7 +353,7 @@ def triangle_weights(p: Vec3, q: Vec3, r: Vec3) -> Vec3:
     if of_p > Real(0.0) and of_q > Real(0.0) and of_r > Real(0.0) and not is_flat:
         return Vec3(of_p, of_q, of_r) / (of_p + of_q + of_r)
     # The origin projects outside: the closest point is on an edge that it is beyond.
-    best = Vec3(Real(1.0), Real(0.0), Real(0.0))
+    best = AXIS_X
     best_square = wp.dot(p, p)
     if of_p <= Real(0.0) or is_flat:
         t = segment_weights(q, r)
@@ -432,10 +387,7 @@ def tetrahedron_weights(p: Vec3, q: Vec3, r: Vec3, s: Vec3) -> Weights:
     scale = wp.sqrt(wp.dot(edge_q, edge_q) * wp.dot(edge_r, edge_r) * wp.dot(edge_s, edge_s))
     is_flat = wp.abs(volume) <= FLAT * scale
     if volume < Real(0.0):
-        of_p = -of_p
-        of_q = -of_q
-        of_r = -of_r
-        of_s = -of_s
+        of_p, of_q, of_r, of_s = -of_p, -of_q, -of_r, -of_s
     if of_p > Real(0.0) and of_q > Real(0.0) and of_r > Real(0.0) and of_s > Real(0.0) and not is_flat:
         return Weights(of_p, of_q, of_r, of_s) / (of_p + of_q + of_r + of_s)
     # Each face that the origin is beyond is a candidate; the vertex opposite it has the negative volume.
@@ -622,9 +574,7 @@ def newton_nearest(difference: MinkowskiDifference, normal: Vec3, patches: int, 
     minimum = minimum_on_disc(difference, normal)
     if minimum.found == 0 or not is_nearest(minimum, scale):
         minimum = descend(difference, normal, patches, scale, Vec3())
-    if not is_nearest(minimum, scale):
-        minimum.found = 0
-    return minimum
+    return minimum if is_nearest(minimum, scale) else Descent()
 
 
 @wp.func
@@ -636,31 +586,8 @@ def turning_radius(difference: Any) -> Real:
 @wp.func
 def turning_radius(difference: DifferenceOfHulls) -> Real:
     """Radius of the balls for two hulls."""
-    a = difference.a.size
-    b = difference.b.size
+    a, b = difference.a.size, difference.b.size
     return BLUNT * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2]) / Real(3.0)
-
-
-@wp.func
-def is_sliver(distance: Real, along: Real, scale: Real) -> bool:
-    """Whether v converged close to the origin without a supporting plane, by rounding in a sliver simplex."""
-    return distance < NEARLY_TOUCHING * scale and distance - along > UNSUPPORTED * scale
-
-
-@wp.func
-def at_minimum(nearest: Nearest, minimum: Descent) -> Nearest:
-    """`nearest` with the distance, normal and witness of Newton's method."""
-    result = nearest
-    result.distance = -minimum.height
-    result.normal = minimum.normal
-    result.on_a = minimum.on_a
-    return result
-
-
-@wp.func
-def next_direction(direction: Vec3, radius: Real, v: Vec3, normal: Vec3) -> Vec3:
-    """Next search direction: -v, which is `normal`; with a radius, the direction between two balls of that radius."""
-    return wp.normalize(radius * direction - v) if radius > Real(0.0) else normal
 
 
 @wp.func(inline=False)
@@ -673,8 +600,7 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
         simplex: of length 4; receives the vertices of the final simplex, which contains or nearly contains the origin
             if the cores overlap.
     """
-    result = Nearest()  # APART
-    result.normal = start
+    result = Nearest(APART, Real(0.0), start, Vec3(), 0)
     square, scale_square = Real(0.0), Real(0.0)
     step = int(0)
     descend_at = wp.where(core_is_curved(difference.a.type) or core_is_curved(difference.b.type), DESCEND_AT, GJK_LIMIT)
@@ -705,7 +631,10 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
                 direction = result.normal
                 step += 1
                 continue
-            result.state = wp.where(is_sliver(result.distance, along, wp.sqrt(scale_square)), OVERLAP, APART)
+            # v converged close to the origin without a supporting plane, by rounding in a sliver simplex.
+            scale = wp.sqrt(scale_square)
+            is_sliver = result.distance < NEARLY_TOUCHING * scale and result.distance - along > UNSUPPORTED * scale
+            result.state = wp.where(is_sliver, OVERLAP, APART)
             break
         reduce_simplex(simplex, result.count + 1, closest.weights)
         result.count = closest.vertex_count
@@ -714,14 +643,14 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
         result.distance = wp.sqrt(square)
         result.normal = -closest.v / result.distance
         radius = wp.where(step == EASED_STEPS or (step == 0 and along <= Real(0.0)), Real(0.0), radius)
-        direction = next_direction(direction, radius, closest.v, result.normal)
+        # The direction between two balls of this radius.
+        direction = wp.normalize(radius * direction - closest.v) if radius > Real(0.0) else result.normal
         if step >= descend_at and along > Real(0.0):
             descend_at = step + 4
             patches = patches_that_differ(simplex, result.count)
             minimum = newton_nearest(difference, result.normal, patches, wp.sqrt(scale_square))
             if minimum.found == 1:
-                result = at_minimum(result, minimum)
-                break
+                return Nearest(APART, -minimum.height, minimum.normal, minimum.on_a, result.count)
         step += 1
     return result
 

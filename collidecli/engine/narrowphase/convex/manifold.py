@@ -78,12 +78,6 @@ class Witness:
 
 
 @wp.func
-def witness_of(separation: Real, normal: Vec3, point: Vec3) -> Witness:
-    """The contact with these values."""
-    return Witness(separation, normal, point)
-
-
-@wp.func
 def witness_on_face(
     a: Any, b: Any, pose_b_to_a: Pose, along: Direction, of: int, other: Vec3, searched: Witness
 ) -> Witness:
@@ -93,19 +87,17 @@ def witness_on_face(
     Args:
         of: 1 if the face is a's, 2 if it is b's. other: the other shape's point, in a's frame [m].
     """
-    largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
-    largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
-    near = ON_SURFACE * wp.max(largest_a, largest_b)
-    result = witness_of(along.separation, along.normal, other)
-    is_valid = bool(False)
+    near = ON_SURFACE * wp.max(wp.max(a.size), wp.max(b.size))
     if of == 1:
-        result.point = other - along.separation * along.normal
-        is_valid = is_on_face(a, face_normal(a, along.normal), result.point, near)
-    else:
-        on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), other + along.separation * along.normal)
-        normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), along.normal)
-        is_valid = is_on_face(b, face_normal(b, -normal_in_b), on_b, near)
-    return result if is_valid else searched
+        point = other - along.separation * along.normal
+        if is_on_face(a, face_normal(a, along.normal), point, near):
+            return Witness(along.separation, along.normal, point)
+        return searched
+    on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), other + along.separation * along.normal)
+    normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), along.normal)
+    if is_on_face(b, face_normal(b, -normal_in_b), on_b, near):
+        return Witness(along.separation, along.normal, other)
+    return searched
 
 
 @wp.func
@@ -130,9 +122,7 @@ def witness_along(
         return witness_on_face(a, b, pose_b_to_a, best, 2, support_point(a, best.normal), found)
     if best.of == 1:
         return witness_on_face(a, b, pose_b_to_a, best, 1, found.point + found.separation * found.normal, found)
-    if best.of == 2:
-        return witness_on_face(a, b, pose_b_to_a, best, 2, found.point, found)
-    return found
+    return witness_on_face(a, b, pose_b_to_a, best, 2, found.point, found) if best.of == 2 else found
 
 
 @wp.func
@@ -150,9 +140,7 @@ def contact_manifold(
         number written, at least 1, at most MAX_MANIFOLD. The smallest separation is that of `found`, to ATTAINED of the
         smaller shape's size.
     """
-    best = Direction()
-    best.separation = found.separation
-    best.normal = found.normal
+    best = Direction(found.normal, found.separation, 0)
     return manifold_along(a, b, pose_b_to_a, max_separation, best, found, out, row)
 
 
@@ -248,27 +236,19 @@ def along_face(a: Any, b: Any, pose_b_to_a: Pose, separation: Real, normal: Vec3
     GJK's direction is accurate to 1e-6 rad only, which over a face would cost 1e-6 of its width. The exact normal has
     the largest separation of all directions, so a face normal that attains it is the more accurate one.
     """
-    result = Direction()
-    result.normal = normal
-    result.separation = separation
     least = separation - rounding_level(a, b)
     face = face_normal(a, normal)
     if Real(1.0) - wp.dot(face, normal) < ALIGNED:
         along = separation_along(a, b, pose_b_to_a, face)
         if along >= least:
-            result.normal = face
-            result.separation = along
-            result.of = 1
-            return result
+            return Direction(face, along, 1)
     rotation = wp.transform_get_rotation(pose_b_to_a)
     face = -wp.quat_rotate(rotation, face_normal(b, wp.quat_rotate_inv(rotation, -normal)))
     if Real(1.0) - wp.dot(face, normal) < ALIGNED:
         along = separation_along(a, b, pose_b_to_a, face)
         if along >= least:
-            result.normal = face
-            result.separation = along
-            result.of = 2
-    return result
+            return Direction(face, along, 2)
+    return Direction(normal, separation, 0)
 
 
 @wp.func(inline=False)
@@ -298,11 +278,8 @@ def name_features(rows: ShapeRows, candidates: Candidates, bucket: Bucket, out: 
     thread = wp.tid()
     candidate = bucket.order[bucket.start + thread]
     pair = candidates.row[candidate]
-    row_a = pair[0]
-    row_b = pair[1]
-    if rows.type[row_a] > rows.type[row_b]:
-        row_a = pair[1]
-        row_b = pair[0]
+    swapped = rows.type[pair[0]] > rows.type[pair[1]]
+    row_a, row_b = wp.where(swapped, pair[1], pair[0]), wp.where(swapped, pair[0], pair[1])
     for i in range(candidates.found[candidate]):
         slot = memory_row(out, thread * out.most + i)
         contact = out.contact[slot]
@@ -335,11 +312,9 @@ def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
             facing_b = with_facing(b, wp.quat_rotate_inv(rotation, -best.normal))
         elif best.of == 2:
             facing_a = with_facing(a, best.normal)
-        searched = witness_of(found.separation, found.normal, found.point_a)
+        searched = Witness(found.separation, found.normal, found.point_a)
         count = manifold_along(facing_a, facing_b, pose_b_to_a, max_separation, best, searched, out, row)
-        if found.exact == 0:
-            count += INEXACT
-        return count
+        return count + INEXACT if found.exact == 0 else count
 
     return collide_convex_convex
 

@@ -13,42 +13,13 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.geometry import primitives
 from collidecli.engine.geometry.hulls import HullShape, edge_end, hull_number, hull_point
 from collidecli.engine.geometry.meshes import TriangleShape
-from collidecli.engine.geometry.primitives import (
-    DifferenceOfHullAndTriangle,
-    DifferenceOfHulls,
-    DifferenceWithHull,
-    DifferenceWithTriangle,
-    MinkowskiDifference,
-    Primitive,
-    Vertex,
-    core_is_flat,
-    core_radius,
-    difference_support,
-)
-from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, Pose, Real, Vec3
-from collidecli.engine.narrowphase.convex.analytic_early_out import (
-    CONDITIONAL,
-    DECIDED,
-    FAR,
-    UNDECIDED,
-    EarlyOut,
-    early_out,
-    guess_nearest,
-    undecided,
-)
+from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, UP, Pose, Real, Vec3
+from collidecli.engine.narrowphase.convex import analytic_early_out, gjk
 from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
 from collidecli.engine.narrowphase.convex.epa import Depth, depth_of_difference
-from collidecli.engine.narrowphase.convex.gjk import (
-    APART,
-    BEYOND_MAX_SEPARATION,
-    OVERLAP,
-    Nearest,
-    depth_in_simplex,
-    nearest_of_difference,
-    triangle_weights,
-)
 
 # MPR (Minkowski portal refinement): penetration along the line from an interior point of the difference to the origin.
 #
@@ -69,9 +40,9 @@ PORTAL_GAP = wp.constant(Real(1.0e-9))
 class Portal:
     """Triangle of support points of the difference that the ray crosses, counterclockwise around it."""
 
-    p: Vertex
-    q: Vertex
-    r: Vertex
+    p: primitives.Vertex
+    q: primitives.Vertex
+    r: primitives.Vertex
 
 
 @wp.func
@@ -82,7 +53,7 @@ def unit_or(v: Vec3, otherwise: Vec3) -> Vec3:
 
 
 @wp.func
-def orientation_about(ray: Vec3, inner: Vec3, first: Vertex, second: Vertex) -> Real:
+def orientation_about(ray: Vec3, inner: Vec3, first: primitives.Vertex, second: primitives.Vertex) -> Real:
     """Positive if second is counterclockwise of first around the ray."""
     return wp.dot(ray, wp.cross(first.point - inner, second.point - inner))
 
@@ -92,8 +63,8 @@ def find_portal(difference: Any, inner: Vec3, ray: Vec3) -> Portal:
     """Portal of the ray from `inner` along unit `ray`."""
     portal = Portal()
     beside = any_tangent(ray)
-    portal.p = difference_support(difference, ray)
-    portal.q = difference_support(difference, unit_or(wp.cross(portal.p.point - inner, ray), beside))
+    portal.p = primitives.difference_support(difference, ray)
+    portal.q = primitives.difference_support(difference, unit_or(wp.cross(portal.p.point - inner, ray), beside))
     if orientation_about(ray, inner, portal.p, portal.q) < Real(0.0):
         swap = portal.p
         portal.p = portal.q
@@ -101,7 +72,7 @@ def find_portal(difference: Any, inner: Vec3, ray: Vec3) -> Portal:
     step = int(0)
     while step < PORTAL_LIMIT:
         normal = unit_or(wp.cross(portal.p.point - inner, portal.q.point - inner), wp.cross(ray, beside))
-        portal.r = difference_support(difference, normal)
+        portal.r = primitives.difference_support(difference, normal)
         if orientation_about(ray, inner, portal.r, portal.p) < Real(0.0):
             portal.q = portal.r
         elif orientation_about(ray, inner, portal.q, portal.r) < Real(0.0):
@@ -120,7 +91,7 @@ def depth_through_portal(difference: Any) -> Depth:
     Degenerate: coincident origins take the ray +z.
     """
     inner = -difference.position
-    ray = unit_or(difference.position, Vec3(Real(0.0), Real(0.0), Real(1.0)))
+    ray = unit_or(difference.position, UP)
     portal = find_portal(difference, inner, ray)
     scale = wp.max(wp.length(portal.p.point), wp.max(wp.length(portal.q.point), wp.length(portal.r.point)))
     result = Depth()
@@ -129,7 +100,7 @@ def depth_through_portal(difference: Any) -> Depth:
     while step < PORTAL_LIMIT:
         across = wp.cross(portal.q.point - portal.p.point, portal.r.point - portal.p.point)
         result.normal = unit_or(across, result.normal)
-        w = difference_support(difference, result.normal)
+        w = primitives.difference_support(difference, result.normal)
         result.depth = wp.dot(w.point, result.normal)
         if result.depth - wp.dot(portal.p.point, result.normal) <= PORTAL_GAP * scale:
             result.exact = 1
@@ -145,7 +116,7 @@ def depth_through_portal(difference: Any) -> Depth:
         else:
             portal.q = w
         step += 1
-    weights = triangle_weights(portal.p.point, portal.q.point, portal.r.point)
+    weights = gjk.triangle_weights(portal.p.point, portal.q.point, portal.r.point)
     result.on_a = weights[0] * portal.p.on_a + weights[1] * portal.q.on_a + weights[2] * portal.r.on_a
     return result
 
@@ -157,14 +128,10 @@ PARALLEL_EDGES = wp.constant(Real(1.0e-9))
 
 
 @wp.func
-def shallower(difference: DifferenceOfHulls, normal: Vec3, best: Depth) -> Depth:
+def shallower(difference: primitives.DifferenceOfHulls, normal: Vec3, best: Depth) -> Depth:
     """`best`, or the depth along a unit normal if it is smaller."""
-    result = best
-    height = wp.dot(difference_support(difference, normal).point, normal)
-    if height < best.depth:
-        result.depth = height
-        result.normal = normal
-    return result
+    height = wp.dot(primitives.difference_support(difference, normal).point, normal)
+    return Depth(height, normal, Vec3(), 0, 1, 0) if height < best.depth else best
 
 
 @wp.func
@@ -183,13 +150,10 @@ def arcs_cross(a0: Vec3, a1: Vec3, b0: Vec3, b1: Vec3) -> bool:
 
 
 @wp.func(inline=False)
-def depth_by_faces_and_edges(difference: DifferenceOfHulls) -> Depth:
+def depth_by_faces_and_edges(difference: primitives.DifferenceOfHulls) -> Depth:
     """Least depth of two overlapping hulls and its normal; no witness."""
-    a = difference.a
-    b = difference.b
-    result = Depth()
-    result.depth = Real(wp.inf)
-    result.exact = 1
+    a, b = difference.a, difference.b
+    result = Depth(Real(wp.inf), Vec3(), Vec3(), 0, 1, 0)
     for face in range(a.face_count):
         result = shallower(difference, hull_point(a, a.normal + face), result)
     for face in range(b.face_count):
@@ -245,7 +209,7 @@ def flat_normal(difference: Any) -> Vec3:
     Two segments: their common perpendicular; parallel ones, or one: perpendicular to it and to the axis of a's frame it
     is least along; two points: +z of a.
     """
-    axis = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    axis = UP
     axis_b = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])
     has_axis_b = difference.b.type == CAPSULE and difference.b.size[1] > Real(0.0)
     if difference.a.type == CAPSULE and difference.a.size[1] > Real(0.0):
@@ -254,9 +218,7 @@ def flat_normal(difference: Any) -> Vec3:
             if wp.length_sq(across) > PARALLEL_EDGES:
                 return wp.normalize(across)
         return any_tangent(axis)
-    if has_axis_b:
-        return any_tangent(axis_b)
-    return axis
+    return any_tangent(axis_b) if has_axis_b else axis
 
 
 @wp.func
@@ -265,45 +227,51 @@ def placed(difference: Any, a: Any, b: Any, pose_b_to_a: Pose):
     result = difference
     result.a = a
     result.b = b
-    result.radius_a = core_radius(a.type, a.size)
-    result.radius_b = core_radius(b.type, b.size)
+    result.radius_a = primitives.core_radius(a.type, a.size)
+    result.radius_b = primitives.core_radius(b.type, b.size)
     result.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     result.position = wp.transform_get_translation(pose_b_to_a)
     return result
 
 
 @wp.func
-def minkowski_difference(a: Primitive, b: Primitive, pose_b_to_a: Pose) -> MinkowskiDifference:
+def minkowski_difference(
+    a: primitives.Primitive, b: primitives.Primitive, pose_b_to_a: Pose
+) -> primitives.MinkowskiDifference:
     """Minkowski difference of the cores of two primitives, in a's frame."""
-    return placed(MinkowskiDifference(), a, b, pose_b_to_a)
+    return placed(primitives.MinkowskiDifference(), a, b, pose_b_to_a)
 
 
 @wp.func
-def minkowski_difference(a: Primitive, b: HullShape, pose_b_to_a: Pose) -> DifferenceWithHull:
+def minkowski_difference(a: primitives.Primitive, b: HullShape, pose_b_to_a: Pose) -> primitives.DifferenceWithHull:
     """Minkowski difference of a primitive and a hull."""
-    return placed(DifferenceWithHull(), a, b, pose_b_to_a)
+    return placed(primitives.DifferenceWithHull(), a, b, pose_b_to_a)
 
 
 @wp.func
-def minkowski_difference(a: HullShape, b: HullShape, pose_b_to_a: Pose) -> DifferenceOfHulls:
+def minkowski_difference(a: HullShape, b: HullShape, pose_b_to_a: Pose) -> primitives.DifferenceOfHulls:
     """Minkowski difference of two hulls."""
-    return placed(DifferenceOfHulls(), a, b, pose_b_to_a)
+    return placed(primitives.DifferenceOfHulls(), a, b, pose_b_to_a)
 
 
 @wp.func
-def minkowski_difference(a: Primitive, b: TriangleShape, pose_b_to_a: Pose) -> DifferenceWithTriangle:
+def minkowski_difference(
+    a: primitives.Primitive, b: TriangleShape, pose_b_to_a: Pose
+) -> primitives.DifferenceWithTriangle:
     """Minkowski difference of a primitive and a triangle."""
-    return placed(DifferenceWithTriangle(), a, b, pose_b_to_a)
+    return placed(primitives.DifferenceWithTriangle(), a, b, pose_b_to_a)
 
 
 @wp.func
-def minkowski_difference(a: HullShape, b: TriangleShape, pose_b_to_a: Pose) -> DifferenceOfHullAndTriangle:
+def minkowski_difference(a: HullShape, b: TriangleShape, pose_b_to_a: Pose) -> primitives.DifferenceOfHullAndTriangle:
     """Minkowski difference of a hull and a triangle."""
-    return placed(DifferenceOfHullAndTriangle(), a, b, pose_b_to_a)
+    return placed(primitives.DifferenceOfHullAndTriangle(), a, b, pose_b_to_a)
 
 
 @wp.func
-def nearest_of_separated(difference: Any, depth: Real, normal: Vec3, gap: Real, simplex: wp.array[Vertex]) -> Nearest:
+def nearest_of_separated(
+    difference: Any, depth: Real, normal: Vec3, gap: Real, simplex: wp.array[primitives.Vertex]
+) -> gjk.Nearest:
     """Closest points of cores moved apart by a depth and a gap [m], which are the witnesses of the depth.
 
     With h the support function of the difference and t = depth + gap, the separation along n is t normal.n - h(n) once
@@ -312,19 +280,18 @@ def nearest_of_separated(difference: Any, depth: Real, normal: Vec3, gap: Real, 
     """
     moved = difference
     moved.position = difference.position + (depth + gap) * normal
-    return nearest_of_difference(moved, normal, Real(wp.inf), simplex)
+    return gjk.nearest_of_difference(moved, normal, Real(wp.inf), simplex)
 
 
 @wp.func
 def witness_gap(difference: Any) -> Real:
     """Gap by which cores are separated to find the witnesses of their depth [m]."""
-    largest_a = wp.max(difference.a.size[0], wp.max(difference.a.size[1], difference.a.size[2]))
-    largest_b = wp.max(difference.b.size[0], wp.max(difference.b.size[1], difference.b.size[2]))
+    largest_a, largest_b = wp.max(difference.a.size), wp.max(difference.b.size)
     return WITNESS_GAP * wp.min(largest_a, largest_b) + LEAST_WITNESS_GAP * wp.max(largest_a, largest_b)
 
 
 @wp.func
-def witness_by_gjk(difference: Any, depth: Real, normal: Vec3, simplex: wp.array[Vertex]) -> Vec3:
+def witness_by_gjk(difference: Any, depth: Real, normal: Vec3, simplex: wp.array[primitives.Vertex]) -> Vec3:
     """Core a's witness of a depth: its point closest to b once they are moved apart by the depth and a gap."""
     return nearest_of_separated(difference, depth, normal, witness_gap(difference), simplex).on_a
 
@@ -332,16 +299,12 @@ def witness_by_gjk(difference: Any, depth: Real, normal: Vec3, simplex: wp.array
 @wp.func(inline=False)
 def depth_if_attained(difference: Any, depth: Real, normal: Vec3) -> Depth:
     """A conditional depth of overlapping cores, with its witness; exact = 0 if the cores do not attain it."""
-    simplex = wp.zeros(shape=4, dtype=Vertex)
+    simplex = wp.zeros(shape=4, dtype=primitives.Vertex)
     gap = witness_gap(difference)
     nearest = nearest_of_separated(difference, depth, normal, gap, simplex)
-    result = Depth()
-    result.depth = depth
-    result.normal = normal
-    result.on_a = nearest.on_a
     missed = wp.abs(nearest.distance - gap)
-    result.exact = wp.where(nearest.state == APART and missed <= WITNESS_GAP * gap, 1, 0)
-    return result
+    exact = wp.where(nearest.state == gjk.APART and missed <= WITNESS_GAP * gap, 1, 0)
+    return Depth(depth, normal, nearest.on_a, 0, exact, 0)
 
 
 @wp.func
@@ -351,13 +314,13 @@ def depth_beyond_capacity(difference: Any, found: Depth) -> Depth:
 
 
 @wp.func
-def depth_beyond_capacity(difference: DifferenceOfHulls, found: Depth) -> Depth:
+def depth_beyond_capacity(difference: primitives.DifferenceOfHulls, found: Depth) -> Depth:
     """Exact depth of two hulls over all faces and pairs of edges."""
     return depth_by_faces_and_edges(difference)
 
 
 @wp.func
-def depth_by_epa(difference: Any, simplex: wp.array[Vertex], count: int) -> Depth:
+def depth_by_epa(difference: Any, simplex: wp.array[primitives.Vertex], count: int) -> Depth:
     """Exact depth by EPA."""
     found = depth_of_difference(difference, simplex, count)
     if found.exact == 0:
@@ -368,7 +331,7 @@ def depth_by_epa(difference: Any, simplex: wp.array[Vertex], count: int) -> Dept
 
 
 @wp.func
-def depth_by_mpr(difference: Any, simplex: wp.array[Vertex], count: int) -> Depth:
+def depth_by_mpr(difference: Any, simplex: wp.array[primitives.Vertex], count: int) -> Depth:
     """Approximate depth, see mpr.py; the witness is on a, but on b only if the depth is the least."""
     return depth_through_portal(difference)
 
@@ -380,27 +343,24 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
     def separate(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> Separation:
         difference = minkowski_difference(a, b, pose_b_to_a)
         radii = difference.radius_a + difference.radius_b
-        early = early_out(difference, max_separation + radii)
+        early = analytic_early_out.early_out(difference, max_separation + radii)
         distance = early.distance
-        result = Separation()
-        result.normal = early.normal
-        result.point_a = early.on_a
-        result.exact = wp.where(early.state == FAR, 0, 1)
-        if early.state == UNDECIDED or early.state == CONDITIONAL:
-            simplex = wp.zeros(shape=4, dtype=Vertex)
-            nearest = nearest_of_difference(difference, early.normal, max_separation + radii, simplex)
+        result = Separation(Real(0.0), early.normal, early.on_a, wp.where(early.state == analytic_early_out.FAR, 0, 1))
+        if early.state == analytic_early_out.UNDECIDED or early.state == analytic_early_out.CONDITIONAL:
+            simplex = wp.zeros(shape=4, dtype=primitives.Vertex)
+            nearest = gjk.nearest_of_difference(difference, early.normal, max_separation + radii, simplex)
             distance = nearest.distance
             result.normal = nearest.normal
             result.point_a = nearest.on_a
-            if nearest.state == BEYOND_MAX_SEPARATION:
+            if nearest.state == gjk.BEYOND_MAX_SEPARATION:
                 result.exact = 0
-            elif nearest.state == OVERLAP:
-                if core_is_flat(a.type) and core_is_flat(b.type):
+            elif nearest.state == gjk.OVERLAP:
+                if primitives.core_is_flat(a.type) and primitives.core_is_flat(b.type):
                     distance = Real(0.0)
                     result.normal = flat_normal(difference)
                 else:
                     overlap = Depth()
-                    if early.state == CONDITIONAL:
+                    if early.state == analytic_early_out.CONDITIONAL:
                         overlap = depth_if_attained(difference, -early.distance, early.normal)
                     if overlap.exact == 0:
                         overlap = depth_of_overlap(difference, simplex, nearest.count)
@@ -442,31 +402,31 @@ SEARCH_ERROR = wp.constant(Real(1.0e-6))
 @wp.func
 def sum_of_sizes(difference: Any) -> Real:
     """Largest size of a plus that of b [m]."""
-    largest_a = wp.max(difference.a.size[0], wp.max(difference.a.size[1], difference.a.size[2]))
-    return largest_a + wp.max(difference.b.size[0], wp.max(difference.b.size[1], difference.b.size[2]))
+    return wp.max(difference.a.size) + wp.max(difference.b.size)
 
 
 @wp.func
-def early_touch(difference: Any, max_separation: Real, error: Real) -> EarlyOut:
+def early_touch(difference: Any, max_separation: Real, error: Real) -> analytic_early_out.EarlyOut:
     """UNDECIDED."""
-    return undecided(difference)
+    return analytic_early_out.undecided(difference)
 
 
 @wp.func
-def early_touch(difference: MinkowskiDifference, max_separation: Real, error: Real) -> EarlyOut:
+def early_touch(
+    difference: primitives.MinkowskiDifference, max_separation: Real, error: Real
+) -> analytic_early_out.EarlyOut:
     """DECIDED if a point of each core, found by projections, are nearer than `max_separation` by more than `error`; FAR
     if the plane between them proves that the cores are farther.
     """
-    guess = guess_nearest(difference)
-    result = undecided(difference)
+    guess = analytic_early_out.guess_nearest(difference)
     if guess.is_valid == 0 or guess.distance < max_separation - error:
-        result.state = wp.where(max_separation > error, DECIDED, UNDECIDED)
-        return result
-    result.normal = guess.normal
-    height = wp.dot(difference_support(difference, guess.normal).point, guess.normal)
-    if -height >= max_separation + error and height < Real(0.0):
-        result.state = FAR
-    return result
+        state = wp.where(max_separation > error, analytic_early_out.DECIDED, analytic_early_out.UNDECIDED)
+        return analytic_early_out.EarlyOut(state, Real(0.0), analytic_early_out.toward(difference), Vec3())
+    height = wp.dot(primitives.difference_support(difference, guess.normal).point, guess.normal)
+    is_far = -height >= max_separation + error and height < Real(0.0)
+    return analytic_early_out.EarlyOut(
+        wp.where(is_far, analytic_early_out.FAR, analytic_early_out.UNDECIDED), Real(0.0), guess.normal, Vec3()
+    )
 
 
 @wp.func
@@ -478,17 +438,17 @@ def touch_of(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> int:
     limit = max_separation + difference.radius_a + difference.radius_b
     error = SEARCH_ERROR * sum_of_sizes(difference)
     early = early_touch(difference, limit, error)
-    if early.state == FAR:
+    if early.state == analytic_early_out.FAR:
         return APART_BY_LIMIT
-    if early.state == DECIDED:
+    if early.state == analytic_early_out.DECIDED:
         return TOUCHING
-    simplex = wp.zeros(shape=4, dtype=Vertex)
-    nearest = nearest_of_difference(difference, early.normal, limit + error, simplex)
-    if nearest.state == BEYOND_MAX_SEPARATION:
+    simplex = wp.zeros(shape=4, dtype=primitives.Vertex)
+    nearest = gjk.nearest_of_difference(difference, early.normal, limit + error, simplex)
+    if nearest.state == gjk.BEYOND_MAX_SEPARATION:
         return APART_BY_LIMIT
     below = limit - nearest.distance
-    if nearest.state == OVERLAP and below <= error:
-        below += depth_in_simplex(simplex, nearest.count)
+    if nearest.state == gjk.OVERLAP and below <= error:
+        below += gjk.depth_in_simplex(simplex, nearest.count)
     return wp.where(below > error, TOUCHING, UNCERTAIN)
 
 
@@ -530,12 +490,8 @@ class DistanceBounds:
 @wp.func
 def separated_along(difference: Any, normal: Vec3, bounds: DistanceBounds) -> DistanceBounds:
     """`bounds`, or those with the separation along a unit normal if it is larger."""
-    result = bounds
-    separation = -wp.dot(difference_support(difference, normal).point, normal)
-    if separation > bounds.lower:
-        result.lower = separation
-        result.normal = normal
-    return result
+    separation = -wp.dot(primitives.difference_support(difference, normal).point, normal)
+    return DistanceBounds(bounds.upper, separation, normal, bounds.on_a) if separation > bounds.lower else bounds
 
 
 @wp.func
@@ -568,22 +524,19 @@ def separated_across_sides(difference: Any, bounds: DistanceBounds) -> DistanceB
 
 
 @wp.func(inline=False)
-def distance_bounds(difference: Any, nearest: Nearest, simplex: wp.array[Vertex]) -> DistanceBounds:
+def distance_bounds(difference: Any, nearest: gjk.Nearest, simplex: wp.array[primitives.Vertex]) -> DistanceBounds:
     """Bounds of the distance of a core and a triangle from GJK's result, which may be OVERLAP without an overlap.
 
     simplex: scratch.
     """
-    result = DistanceBounds()
-    result.upper = nearest.distance
-    result.on_a = nearest.on_a
-    result.lower = -Real(wp.inf)
+    result = DistanceBounds(nearest.distance, -Real(wp.inf), Vec3(), nearest.on_a)
     result = separated_along(difference, nearest.normal, result)
     size = sum_of_sizes(difference)
     if result.upper - result.lower <= LOOSE * size or result.upper <= wp.max(difference.radius_a, TIGHT * size):
         return result
-    b = difference.b
-    turn = difference.rotation
-    result = separated_across(difference, turn * b.p, turn * b.q, turn * b.r, result)
+    turn, b = difference.rotation, difference.b
+    p, q, r = turn * b.p, turn * b.q, turn * b.r
+    result = separated_across(difference, p, q, r, result)
     gap = WIDER * witness_gap(difference)
     normal = result.normal
     for _ in range(STEPS):
@@ -591,7 +544,7 @@ def distance_bounds(difference: Any, nearest: Nearest, simplex: wp.array[Vertex]
             break
         shift = gap + wp.max(-result.lower, Real(0.0))
         apart = nearest_of_separated(difference, Real(0.0), normal, shift, simplex)
-        if apart.state != APART:
+        if apart.state != gjk.APART:
             break
         upper = wp.length(apart.distance * apart.normal - shift * normal)
         if upper < result.upper:

@@ -3,16 +3,11 @@
 import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer
-from collidecli.engine.geometry.primitives import primitive
+from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import BOX, Mat33, Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
 from collidecli.engine.narrowphase.convex.features import rounding_level
-from collidecli.engine.narrowphase.convex.manifold import (
-    contact_manifold,
-    nearest_emitted,
-    separation_along,
-    witness_of,
-)
+from collidecli.engine.narrowphase.convex.manifold import Witness, contact_manifold, nearest_emitted, separation_along
 
 PARALLEL = wp.constant(Real(1.5e-8))
 """Angle t [rad] below which edges are treated as parallel. The cross product of parallel edges is no separate axis, and
@@ -58,7 +53,7 @@ def collide_box_box(
         exact depth, and also the exact distance if the opposing features' projections along it overlap; else one of the
         closest points is a vertex.
     """
-    a, b = primitive(BOX, size_a), primitive(BOX, size_b)
+    a, b = Primitive(BOX, size_a), Primitive(BOX, size_b)
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     position = wp.transform_get_translation(pose_b_to_a)
     best = _best_face(size_a, size_b, rotation, position)
@@ -78,8 +73,7 @@ def collide_box_box(
         point_a = witness.on_a
         missed = wp.sqrt(witness.square)
     else:
-        i = (best.axis - 6) / 3
-        j = (best.axis - 6) % 3
+        i, j = (best.axis - 6) / 3, (best.axis - 6) % 3
         on_a = _support(size_a, best.normal)
         on_b = _support(size_b, -(best.normal * rotation))
         on_a[i] = Real(0.0)
@@ -89,7 +83,7 @@ def collide_box_box(
         point_a = on_a
         within = wp.abs(along[0]) <= size_a[i] and wp.abs(along[1]) <= size_b[j]
         if within or best.separation <= Real(0.0):
-            found = witness_of(best.separation, best.normal, point_a)
+            found = Witness(best.separation, best.normal, point_a)
             return contact_manifold(a, b, pose_b_to_a, max_separation, found, out, row)
     if best.separation > Real(0.0):
         # Neither a vertex above a face nor crossing edges, for which the best axis is exact: so a closest point is a
@@ -110,7 +104,7 @@ def collide_box_box(
             best.separation = distance
             best.normal = (nearest.on_b - nearest.on_a) / distance
             point_a = nearest.on_a
-    found = witness_of(best.separation, best.normal, point_a)
+    found = Witness(best.separation, best.normal, point_a)
     return contact_manifold(a, b, pose_b_to_a, max_separation, found, out, row)
 
 
@@ -121,10 +115,7 @@ def _support(size: Vec3, direction: Vec3) -> Vec3:
 
 @wp.func
 def _best_face(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3) -> BoxAxis:
-    best = BoxAxis()
-    best.separation = -Real(wp.inf)
-    best_b = BoxAxis()
-    best_b.separation = -Real(wp.inf)
+    best, best_b = BoxAxis(-Real(wp.inf), Vec3(), 0), BoxAxis(-Real(wp.inf), Vec3(), 0)
     position_in_b = position * rotation
     axes = int(3)  # a variable, so that Warp keeps the loop
     for i in range(axes):
@@ -174,14 +165,12 @@ def _best_edges(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, fac
                     best.separation = (wp.abs(offset) - across) / sine
                     best.axis = 6 + 3 * i + j
     if best.axis >= 6:
-        i = (best.axis - 6) / 3
-        j = (best.axis - 6) % 3
+        i, j = (best.axis - 6) / 3, (best.axis - 6) % 3
         edge_b = Vec3(rotation[0, j], rotation[1, j], rotation[2, j])
         edge_a = Vec3()
         edge_a[i] = Real(1.0)
         best.normal = wp.normalize(wp.cross(edge_a, edge_b))
-        if wp.dot(best.normal, position) < Real(0.0):
-            best.normal = -best.normal
+        best.normal = -best.normal if wp.dot(best.normal, position) < Real(0.0) else best.normal
     return best
 
 
@@ -208,8 +197,7 @@ class Nearest:
 
 @wp.func
 def _nearest_of_vertices(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3) -> Nearest:
-    nearest = Nearest()
-    nearest.square = Real(wp.inf)
+    nearest = Nearest(Real(wp.inf), Vec3(), Vec3())
     vertices = int(16)
     for k in range(vertices):
         signs = Vec3(Real(2 * (k & 1) - 1), Real((k & 2) - 1), Real((k & 4) / 2 - 1))
@@ -221,9 +209,7 @@ def _nearest_of_vertices(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: 
             on_b = rotation * wp.max(-size_b, wp.min(size_b, (on_a - position) * rotation)) + position
         square = wp.dot(on_b - on_a, on_b - on_a)
         if square < nearest.square:
-            nearest.square = square
-            nearest.on_a = on_a
-            nearest.on_b = on_b
+            nearest = Nearest(square, on_a, on_b)
     return nearest
 
 
@@ -236,8 +222,7 @@ def _witness_of_vertices(
 
     The support vertex alone is not sufficient: for an edge parallel to the face, either end may be the witness.
     """
-    best = Nearest()
-    best.square = Real(wp.inf)
+    best = Nearest(Real(wp.inf), Vec3(), Vec3())
     vertices = int(16)
     for k in range(vertices):
         signs = Vec3(Real(2 * (k & 1) - 1), Real((k & 2) - 1), Real((k & 4) / 2 - 1))
@@ -250,9 +235,7 @@ def _witness_of_vertices(
             missed = on_b - wp.max(-size_b, wp.min(size_b, on_b))
         square = wp.dot(missed, missed)
         if square < best.square:
-            best.square = square
-            best.on_a = on_a
-            best.on_b = on_a + separation * normal
+            best = Nearest(square, on_a, on_a + separation * normal)
     return best
 
 
@@ -265,4 +248,4 @@ def _is_better(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, nearest: Nearest, 
     if distance <= least:
         return False
     direction = (nearest.on_b - nearest.on_a) / distance
-    return separation_along(primitive(BOX, size_a), primitive(BOX, size_b), pose_b_to_a, direction) > least
+    return separation_along(Primitive(BOX, size_a), Primitive(BOX, size_b), pose_b_to_a, direction) > least

@@ -18,6 +18,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, emit_contact, set_kind
+from collidecli.engine.geometry import primitives
 from collidecli.engine.geometry.closest_points import (
     END_HIGH,
     END_LOW,
@@ -30,23 +31,11 @@ from collidecli.engine.geometry.closest_points import (
     segment_end,
 )
 from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
-from collidecli.engine.geometry.primitives import (
-    Primitive,
-    box_feature,
-    feature_step,
-    lowest_on_rim,
-    nearest_on_box,
-    nearest_on_cone,
-    nearest_on_cylinder,
-    nearest_on_ellipsoid,
-    side_of,
-)
-from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
+from collidecli.engine.geometry.real import UP, Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex.features import MAX_CODES, POINT, RIM_COUNT, feature_corners, support_feature
 
 # Plane and each primitive; see `triangles` for meshes and heightfields.
 
-UP = wp.constant(Vec3(Real(0.0), Real(0.0), Real(1.0)))
 APEX = wp.constant(4)
 
 
@@ -82,10 +71,8 @@ def collide_plane_capsule(
     center = wp.transform_get_translation(pose_b_to_a)
     radius = size_b[0]
     axis = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), UP)
-    low_end = 0
-    if axis[2] < Real(0.0):
-        low_end = 1
-        axis = -axis
+    low_end = wp.where(axis[2] < Real(0.0), 1, 0)
+    axis = -axis if low_end == 1 else axis
     along = size_b[1] * axis
     separation = center[2] - along[2] - radius
     if separation >= max_separation:
@@ -123,14 +110,10 @@ def collide_plane_box(
     for corner in range(8):
         separation = center[2] + _signed(corner, x, y, z)
         if separation < max_separation:
-            above = Vec3(
-                center[0]
-                + _signed(corner, size_b[0] * rotation[0, 0], size_b[1] * rotation[0, 1], size_b[2] * rotation[0, 2]),
-                center[1]
-                + _signed(corner, size_b[0] * rotation[1, 0], size_b[1] * rotation[1, 1], size_b[2] * rotation[1, 2]),
-                Real(0.0),
-            )
-            _emit(out, row + count, above, separation, corner, 0)
+            x_axis, y_axis = wp.cw_mul(size_b, rotation[0]), wp.cw_mul(size_b, rotation[1])
+            above_x = center[0] + _signed(corner, x_axis[0], x_axis[1], x_axis[2])
+            above_y = center[1] + _signed(corner, y_axis[0], y_axis[1], y_axis[2])
+            _emit(out, row + count, Vec3(above_x, above_y, Real(0.0)), separation, corner, 0)
             count += 1
     set_kind(out, row, count, wp.min(count - 1, 2))
     return count
@@ -140,10 +123,7 @@ def collide_plane_box(
 def _signed(corner: int, x: Real, y: Real, z: Real) -> Real:
     """Sum of x, y and z with the corner's signs."""
     total = -x if corner & 1 == 0 else x
-    if corner & 2 == 0:
-        total -= y
-    else:
-        total += y
+    total += -y if corner & 2 == 0 else y
     return total - z if corner & 4 == 0 else total + z
 
 
@@ -154,9 +134,7 @@ def _quarter(lowest: Vec3, aside: Vec3, k: int) -> Vec3:
         return aside
     if k == 2:
         return -lowest
-    if k == 3:
-        return -aside
-    return lowest
+    return -aside if k == 3 else lowest
 
 
 @wp.func
@@ -180,13 +158,11 @@ def collide_plane_cylinder(
     flatness = wp.sqrt(axis[0] * axis[0] + axis[1] * axis[1])
     if center[2] - size_b[1] * wp.abs(axis[2]) - radius * flatness >= max_separation:
         return 0
-    lowest = radius * lowest_on_rim(rotation, axis)
+    lowest = radius * primitives.lowest_on_rim(rotation, axis)
     aside = wp.cross(axis, lowest)
-    low_cap = 0
+    low_cap = wp.where(axis[2] < Real(0.0), 4, 0)
     rise = size_b[1] * axis
-    if axis[2] < Real(0.0):
-        low_cap = 4
-        rise = -rise
+    rise = -rise if low_cap == 4 else rise
     cap = center - rise
     count = 0
     for quarter in range(4):
@@ -221,7 +197,7 @@ def collide_plane_cone(
     flatness = wp.sqrt(axis[0] * axis[0] + axis[1] * axis[1])
     if wp.min(apex[2], base[2] - radius * flatness) >= max_separation:
         return 0
-    lowest = radius * lowest_on_rim(rotation, axis)
+    lowest = radius * primitives.lowest_on_rim(rotation, axis)
     aside = wp.cross(axis, lowest)
     count = 0
     for feature in range(5):
@@ -258,7 +234,7 @@ MAX_CONTACTS = RIM_COUNT + 1
 
 @wp.func
 def collide_plane_convex_mesh(
-    plane: Primitive, hull: HullShape, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+    plane: primitives.Primitive, hull: HullShape, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
 ) -> int:
     """Contacts of a plane and a hull: the corners of the face or edge that faces the plane, and the deepest vertex.
 
@@ -269,28 +245,24 @@ def collide_plane_convex_mesh(
     Returns:
         number of contacts written, at most MAX_CONTACTS. The smallest separation is exact.
     """
-    up = Vec3(Real(0.0), Real(0.0), Real(1.0))
-    down_in_hull = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), up)
+    down_in_hull = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), UP)
     deepest = farthest_vertex(hull, down_in_hull)
     corner, code = wp.zeros(shape=RIM_COUNT, dtype=Vec3), wp.zeros(shape=MAX_CODES, dtype=int)
     feature = support_feature(hull, down_in_hull)
     if feature.kind != POINT:
         feature_corners(hull, feature, down_in_hull, corner, code)
     written = int(0)
-    has_deepest = int(0)
+    has_deepest = bool(False)
     for k in range(feature.count):
         p = wp.transform_point(pose_b_to_a, corner[k])
-        if code[k] == 3 * deepest:
-            has_deepest = 1
+        has_deepest = has_deepest or code[k] == 3 * deepest
         if p[2] < max_separation:
-            on_plane = Vec3(p[0], p[1], Real(0.0))
-            emit_contact(out, row + written, on_plane, up, p[2], -1, code[k], 0)
+            _emit(out, row + written, p, p[2], code[k], 0)
             written += 1
-    if has_deepest == 0:
+    if not has_deepest:
         p = wp.transform_point(pose_b_to_a, hull_point(hull, hull.vertex + deepest))
         if p[2] < max_separation:
-            on_plane = Vec3(p[0], p[1], Real(0.0))
-            emit_contact(out, row + written, on_plane, up, p[2], -1, 3 * deepest, 0)
+            _emit(out, row + written, p, p[2], 3 * deepest, 0)
             written += 1
     return written
 
@@ -311,9 +283,7 @@ def collide_sphere_sphere(
     separation = center_distance - size_a[0] - size_b[0]
     if separation >= max_separation:
         return 0
-    normal = Vec3(Real(0.0), Real(0.0), Real(1.0))
-    if center_distance > Real(0.0):
-        normal = center_b / center_distance
+    normal = center_b / center_distance if center_distance > Real(0.0) else UP
     emit_contact(out, row, size_a[0] * normal, normal, separation, -1, -1, 0)
     return 1
 
@@ -392,37 +362,17 @@ def _radius_of_round(size: Vec3) -> Real:
 
 @wp.func
 def _radius_of_ellipsoid(size: Vec3) -> Real:
-    return wp.max(size[0], wp.max(size[1], size[2]))
+    return wp.max(size)
 
 
-collide_sphere_box = sphere_collider(nearest_on_box, _radius_of_box, "collide_sphere_box")
-"""Contact of a sphere and a box.
-
-Features of b: `box_feature`.
-Degenerate: see `nearest_on_box`: a centre inside is separated through the closest face.
-"""
-
-collide_sphere_cylinder = sphere_collider(nearest_on_cylinder, _radius_of_round, "collide_sphere_cylinder")
-"""Contact of a sphere and a cylinder.
-
-Features of b: 0, 1 caps at -z, +z; 2 side; 3, 4 rims at -z, +z.
-Degenerate: a centre on the axis closest to the side is separated along +x of the cylinder; one midway between the caps
-through the cap at +z.
-"""
-
-collide_sphere_cone = sphere_collider(nearest_on_cone, _radius_of_round, "collide_sphere_cone")
-"""Contact of a sphere and a cone.
-
-Features of b: 0 base, 1 side, 2 rim, 3 apex.
-Degenerate: a centre on the axis closest to the side is separated along the side normal at +x of the cone.
-"""
-
-collide_sphere_ellipsoid = sphere_collider(nearest_on_ellipsoid, _radius_of_ellipsoid, "collide_sphere_ellipsoid")
-"""Contact of a sphere and an ellipsoid.
-
-Features of b: -1.
-Degenerate: see `nearest_on_ellipsoid`: a coincident centre is separated along the shortest axis.
-"""
+collide_sphere_box = sphere_collider(primitives.nearest_on_box, _radius_of_box, "collide_sphere_box")
+collide_sphere_cylinder = sphere_collider(primitives.nearest_on_cylinder, _radius_of_round, "collide_sphere_cylinder")
+collide_sphere_cone = sphere_collider(primitives.nearest_on_cone, _radius_of_round, "collide_sphere_cone")
+collide_sphere_ellipsoid = sphere_collider(
+    primitives.nearest_on_ellipsoid, _radius_of_ellipsoid, "collide_sphere_ellipsoid"
+)
+"""Contact of a sphere and a box, cylinder, cone or ellipsoid; features of b and degenerate positions of the centre are
+those of the closest point of b's surface."""
 
 
 # Capsule and box.
@@ -475,8 +425,7 @@ def collide_capsule_box(
         out, row: contacts are written to rows `row` and up.
     Returns:
         number of contacts written, at most 2. Features of a: 0 the end at -z, 1 the end at +z, 2 the side;
-        of
-        b: `box_feature`.
+        of b: `box_feature`.
     Degenerate: a segment through the box's centre is separated through the closest face, x before y before z, on its
     positive side; ties between a face and an edge go to the face.
     """
@@ -485,12 +434,12 @@ def collide_capsule_box(
     if bound <= Real(0.0) or wp.dot(center_b, center_b) >= bound * bound:
         return 0
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    capsule = _capsule_in_box_frame(size_a, size_b, center_b, rotation)
+    center, axis = -(center_b * rotation), rotation[2]
     for i in range(3):
-        beyond = wp.abs(capsule.center[i]) - size_b[i] - size_a[1] * wp.abs(capsule.axis[i])
-        if beyond - size_a[0] >= max_separation:
+        if wp.abs(center[i]) - size_b[i] - size_a[1] * wp.abs(axis[i]) - size_a[0] >= max_separation:
             return 0
-    capsule.nearest = segment_and_box(capsule.center, capsule.axis, size_a[1], size_b)
+    nearest = segment_and_box(center, axis, size_a[1], size_b)
+    capsule = _CapsuleInBox(center, axis, size_a[1], size_a[0], size_b, nearest)
     outward = capsule.nearest.outward
     first = _nearest_touch(capsule)
     if first.separation >= max_separation:
@@ -530,26 +479,15 @@ def collide_capsule_box(
 
 
 @wp.func
-def _capsule_in_box_frame(size_a: Vec3, size_b: Vec3, center_b: Vec3, rotation: Mat33) -> _CapsuleInBox:
-    capsule = _CapsuleInBox()
-    capsule.center = -(center_b * rotation)
-    capsule.axis = Vec3(rotation[2, 0], rotation[2, 1], rotation[2, 2])
-    capsule.radius = size_a[0]
-    capsule.half_length = size_a[1]
-    capsule.half = size_b
-    return capsule
-
-
-@wp.func
 def _nearest_touch(capsule: _CapsuleInBox) -> _Touch:
-    touch = _Touch()
     on_segment = capsule.nearest.on_segment
     outward = capsule.nearest.outward
-    touch.point = capsule.center + on_segment * capsule.axis - capsule.radius * outward
-    touch.separation = capsule.nearest.distance - capsule.radius
-    touch.feature_a = segment_end(on_segment, capsule.half_length)
-    touch.feature_b = box_feature(side_of(outward[0]), side_of(outward[1]), side_of(outward[2]))
-    return touch
+    point = capsule.center + on_segment * capsule.axis - capsule.radius * outward
+    feature_b = primitives.box_feature(
+        primitives.side_of(outward[0]), primitives.side_of(outward[1]), primitives.side_of(outward[2])
+    )
+    separation = capsule.nearest.distance - capsule.radius
+    return _Touch(point, separation, segment_end(on_segment, capsule.half_length), feature_b)
 
 
 @wp.func
@@ -566,7 +504,7 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
     plane = wp.sign(outward[face]) * capsule.half[face]
     low = -capsule.half_length
     high = capsule.half_length
-    face_feature = box_feature(0, 0, 0) + feature_step(face, side_of(outward[face]))
+    face_feature = primitives.box_feature(0, 0, 0) + primitives.feature_step(face, primitives.side_of(outward[face]))
     low_border = face_feature
     high_border = face_feature
     for j in range(3):
@@ -578,7 +516,7 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
             half = capsule.half[j] * (Real(1.0) + SLACK)
             if wp.abs(rate) * capsule.half_length > SLACK * half:
                 t_in, t_out = (-half - start) / rate, (half - start) / rate
-                step = feature_step(j, side_of(rate))
+                step = primitives.feature_step(j, primitives.side_of(rate))
                 if rate < Real(0.0):
                     t_in, t_out = (half - start) / rate, (-half - start) / rate
                 if t_in > low:
@@ -606,12 +544,9 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
 
 @wp.func
 def _on_line(capsule: _CapsuleInBox, middle: Vec3, face: int, plane: Real, at: Real, feature_b: int) -> _Touch:
-    touch = _Touch()
-    touch.point = middle + at * capsule.axis
-    touch.separation = (touch.point[face] - plane) / capsule.nearest.outward[face]
-    touch.feature_a = segment_end(at, capsule.half_length)
-    touch.feature_b = feature_b
-    return touch
+    point = middle + at * capsule.axis
+    separation = (point[face] - plane) / capsule.nearest.outward[face]
+    return _Touch(point, separation, segment_end(at, capsule.half_length), feature_b)
 
 
 @wp.func
@@ -645,7 +580,6 @@ def _along_edge(capsule: _CapsuleInBox, edge: int, nearest: _Touch):
 
 @wp.func
 def _over_edge(capsule: _CapsuleInBox, edge: int, at: Real, edge_feature: int) -> _Touch:
-    touch = _Touch()
     outward = capsule.nearest.outward
     on_segment = (at - capsule.center[edge]) / capsule.axis[edge]
     on_axis = capsule.center + on_segment * capsule.axis
@@ -654,26 +588,18 @@ def _over_edge(capsule: _CapsuleInBox, edge: int, at: Real, edge_feature: int) -
     for j in range(3):
         if j != edge:
             on_edge[j] = wp.sign(outward[j]) * capsule.half[j]
-    touch.separation = wp.dot(outward, on_axis - on_edge) - capsule.radius
-    touch.point = on_edge + touch.separation * outward
+    separation = wp.dot(outward, on_axis - on_edge) - capsule.radius
+    point = on_edge + separation * outward
     # The overlap ends at a vertex of the box or at an end of the capsule.
-    touch.feature_a = SIDE
-    touch.feature_b = edge_feature
     if wp.abs(at) >= capsule.half[edge]:
-        touch.feature_b = edge_feature + feature_step(edge, side_of(at))
-    else:
-        touch.feature_a = END_HIGH if on_segment > Real(0.0) else END_LOW
-    return touch
+        return _Touch(point, separation, SIDE, edge_feature + primitives.feature_step(edge, primitives.side_of(at)))
+    return _Touch(point, separation, END_HIGH if on_segment > Real(0.0) else END_LOW, edge_feature)
 
 
 @wp.func
 def _largest(v: Vec3) -> int:
-    largest = 0
-    if wp.abs(v[1]) > wp.abs(v[largest]):
-        largest = 1
-    if wp.abs(v[2]) > wp.abs(v[largest]):
-        largest = 2
-    return largest
+    largest = wp.where(wp.abs(v[1]) > wp.abs(v[0]), 1, 0)
+    return 2 if wp.abs(v[2]) > wp.abs(v[largest]) else largest
 
 
 @wp.func
@@ -711,7 +637,7 @@ def collide_capsule_capsule(
     bound = radii + max_separation + half_a + half_b
     if bound <= Real(0.0) or wp.dot(center_b, center_b) >= bound * bound:
         return 0
-    axis_b = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), Vec3(Real(0.0), Real(0.0), Real(1.0)))
+    axis_b = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), UP)
     nearest = nearest_of_segments(half_a, center_b, axis_b, half_b)
     if nearest.distance - radii >= max_separation:
         return 0
@@ -744,11 +670,8 @@ def _emit_shared_ends(
     """Contacts of nearly parallel capsules at both ends, `low` and `high` on a's axis, of their segments' overlap."""
     count = 0
     for end in range(2):
-        z = low
-        feature_a = END_LOW
-        if end == 1:
-            z = high
-            feature_a = END_HIGH
+        z = low if end == 0 else high
+        feature_a = END_LOW if end == 0 else END_HIGH
         feature_b = SIDE
         if wp.abs(z) < size_a[1]:
             feature_a = SIDE

@@ -35,11 +35,11 @@ from collidecli.engine.narrowphase.convex.feature_overlap import feature_contact
 from collidecli.engine.narrowphase.convex.features import corner_of, feature_at, triangle_feature_at
 from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, OVERLAP, nearest_of_difference
 from collidecli.engine.narrowphase.convex.manifold import (
+    Witness,
     along_face,
     contact_manifold,
     nearest_emitted,
     separation_along,
-    witness_of,
 )
 from collidecli.engine.narrowphase.convex.penetration import (
     depth_by_epa,
@@ -379,7 +379,7 @@ def contacts_along(
     best = along_face(a, b, query.pose_b_to_a, -found.depth - radius, found.normal)
     if best.separation >= query.max_separation:
         return 0
-    witness = witness_of(best.separation, best.normal, found.on_a + radius * best.normal)
+    witness = Witness(best.separation, best.normal, found.on_a + radius * best.normal)
     count = contact_manifold(a, b, query.pose_b_to_a, query.max_separation, witness, out, row)
     direction = -wp.quat_rotate_inv(wp.transform_get_rotation(query.pose_b_to_a), best.normal)
     if wp.length(wp.cross(direction, b.normal)) >= RISE:

@@ -11,7 +11,7 @@ import warp as wp
 from collidecli.commands.run import search_warnings
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.geometry.primitives import Primitive, Vertex, primitive
+from collidecli.engine.geometry.primitives import Primitive, Vertex
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex.depth_certificate import is_least_depth
 from collidecli.engine.narrowphase.convex.epa import (
@@ -359,7 +359,7 @@ def _kernel() -> wp.Kernel:
         is_least: wp.array[int],
     ):
         i = wp.tid()
-        difference = minkowski_difference(primitive(type_a, size_a), primitive(type_b, size_b), pose_b_to_a[i])
+        difference = minkowski_difference(Primitive(type_a, size_a), Primitive(type_b, size_b), pose_b_to_a[i])
         minimum = minimum_on_disc(difference, start[i])
         if minimum.found == 0:
             minimum = descend(difference, start[i], 0, scale, Vec3())
