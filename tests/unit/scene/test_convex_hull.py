@@ -148,14 +148,14 @@ RNG = np.random.default_rng(5)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("kind", ["ball", "sphere", "box"])
+@pytest.mark.parametrize("kind", ["ball", "sphere", "box", "around the origin"])
 def test_the_vertices_are_those_of_qhull(kind, scale):
     points = RNG.normal(size=(FEW + 1, 3)) * [1, 2, 5]
     if kind == "sphere":
         points /= np.linalg.norm(points, axis=1)[:, None]
     if kind == "box":
         points = RNG.uniform(-1, 1, (FEW + 1, 3))
-    points = points * scale + [7 * scale, 0, 0]
+    points = points * scale + [7 * scale, 0, 0] if kind != "around the origin" else np.concatenate([points, -points])
     assert hull_points(points[:FEW], "m").base is points, "few points stay as they are"
     kept = hull_points(points, "m")
     expected = points[ConvexHull(points).vertices]
