@@ -754,10 +754,9 @@ def measure_regions(source: Any, pair: SurfacePair, rows: PairRows) -> int:
     """
     regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
     crossings = add_crossings(source, pair, as_regions(regions))
-    may_touch = bool(False)
-    if crossings[1] == 1 and (pair.b >= 0 or pair.closed_a == 0):
+    passes = crossings[0] == 0 and crossings[1] == 1 and (pair.b >= 0 or pair.closed_a == 0)
+    if passes:
         # Surfaces may pass through each other along sides and vertices of their triangles alone.
-        may_touch = crossings[0] == 0
         pair = nudged(pair)
         crossings = add_crossings(source, pair, as_regions(regions))
     count = inner_regions(rows, as_regions(regions), crossings[0])
@@ -766,7 +765,7 @@ def measure_regions(source: Any, pair: SurfacePair, rows: PairRows) -> int:
     exact = int(1)
     for k in range(count):
         pair.own = k
-        if not may_touch or not only_touches(source, pair, rows):
+        if not passes or not only_touches(source, pair, rows):
             exact = wp.min(exact, measure_region(source, pair, rows))
     return exact
 

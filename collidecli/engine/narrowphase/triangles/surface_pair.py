@@ -246,7 +246,7 @@ def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegio
 
 
 NUDGE = wp.constant(Vec3(4.6, 4.8, 4.4))
-"""The translation of b where triangles touch that do not cross, in touches: in general position surfaces that pass
+"""The translation of b where triangles touch and none cross, in touches: in general position surfaces that pass
 through each other have triangles that cross. Translations are given without it."""
 
 
