@@ -6,12 +6,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (92_213, 82_000),
+    "package, lines": (89_674, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (279, 220),
-    "tests, lines": (65_126, 50_000),
-    "tests, files": (206, 244),
-    "unformatted": (127, 142),
+    "tests, lines": (58_657, 50_000),
+    "tests, files": (200, 244),
+    "unformatted": (109, 142),
     "decision records": (33, 35),
 }
 """Largest number that a change may leave, and the aim. Who goes below the former lowers it.
