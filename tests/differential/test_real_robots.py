@@ -42,6 +42,9 @@ DESCRIPTIONS = "example-robot-data"
 ROBOTS = {
     "dog": ("dm_control/suite/dog.xml", 400),
     "quadruped": ("dm_control/suite/quadruped.xml", 20),
+    "dog with meshes": ("dm_control/locomotion/walkers/assets/dog_v2/dog.xml", 1000),
+    "fruit fly": ("dm_control/locomotion/walkers/assets/fruitfly_v2/fruitfly.xml", 100),
+    "humanoid of the suite": ("dm_control/suite/humanoid.xml", 10),
     "gripper arm: Fetch": (f"{GYMNASIUM}/fetch/pick_and_place.xml", 30),
     "hand: Shadow": (f"{GYMNASIUM}/hand/manipulate_block.xml", 20),
     "hand: Adroit": (f"{GYMNASIUM}/adroit_hand/adroit_relocate.xml", 50),
