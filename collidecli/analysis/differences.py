@@ -120,6 +120,8 @@ GAP = "pair gap"
 """Column: the gap of the pair [m], the limit below which its contacts are reported. It is not compared."""
 KINDS: tuple[str, ...] = ("missing", "extra", "changed")
 MISSING, EXTRA, CHANGED = KINDS
+RowsByKind = Mapping[str, tuple[Contacts, np.ndarray]]
+"""The rows of each kind, with their side: extra ones are of B."""
 DENSE_KEYS = 1 << 16
 """Up to so many pairs of shapes are counted in a dense table, without sorting."""
 
@@ -212,7 +214,7 @@ class TableDifferences:
                 tally.missing_cells += count if kind == MISSING else 0
                 tally.extra_cells += count if kind == EXTRA else 0
         if len(self.differences) < self._first:
-            self._keep(a, b, rows, matches.b[changed], [(f, np.isin(changed, c)) for f, c in by_field], first_cell)
+            self._keep(rows, matches.b[changed], [(f, np.isin(changed, c)) for f, c in by_field], first_cell)
 
     def add_same(self, count: int) -> None:
         """Adds contacts of blocks that are equal in both files."""
@@ -301,7 +303,7 @@ class TableDifferences:
         self.frames_differing += len(frames) - int(frames[0] == self._last_frame)
         self._last_frame = int(frames[-1])
 
-    def _count_pairs(self, rows: Mapping[str, tuple[Contacts, np.ndarray]], first_cell: int) -> None:
+    def _count_pairs(self, rows: RowsByKind, first_cell: int) -> None:
         for kind, (side, found) in rows.items():
             for pair, count, cell in _per_pair(side, found):
                 tally = self.pairs.setdefault(pair, PairTally())
@@ -310,15 +312,10 @@ class TableDifferences:
                 tally.first_cell = here if tally.first_cell < 0 else min(tally.first_cell, here)
 
     def _keep(
-        self,
-        a: Contacts,
-        b: Contacts,
-        rows: Mapping[str, tuple[Contacts, np.ndarray]],
-        partners: np.ndarray,
-        by_field: list[tuple[str, np.ndarray]],
-        first_cell: int,
+        self, rows: RowsByKind, partners: np.ndarray, by_field: list[tuple[str, np.ndarray]], first_cell: int
     ) -> None:
         """Keeps the first differences by cell and pair, up to `first`. partners: B's rows of the changed contacts."""
+        (a, _), (b, _) = rows[MISSING], rows[EXTRA]
         kinds = np.concatenate([np.full(len(found), n) for n, (_, found) in enumerate(rows.values())])
         indices = np.concatenate([np.arange(len(found)) for _, found in rows.values()])
         keys = [np.concatenate([getattr(s, key)[f] for s, f in rows.values()]) for key in ("second", "first", "cell")]

@@ -190,7 +190,6 @@ def _opened(folder: str) -> tuple[Store, Plan]:
 
 def execution_options(workers: int, text: str) -> Callable:
     """A decorator that adds the options of computing. workers: default number. text: of --workers."""
-
     return together(
         execution("--workers", type=WholeNumber(workers), default=workers, show_default=workers > 0, help=text),
         execution("--retry-failed", is_flag=True, help=AGAIN),
