@@ -16,7 +16,16 @@ from collidecli.analysis.differences import deviations
 from collidecli.analysis.labels import LabelRule, labelled_runs
 from collidecli.analysis.overlap_volume import overlap_volume
 from collidecli.analysis.summary import DepthHistogram, FrameSums, PairMap, PairTotals, TimeBins, touches_of
-from collidecli.analysis.touches import NO_TEMPLATE, Names, PairKeys
+from collidecli.analysis.touches import (
+    NO_TEMPLATE,
+    Frames,
+    Intervals,
+    IntervalTracker,
+    MergeGap,
+    Names,
+    PairKeys,
+    touches,
+)
 from collidecli.commands.diff import share_of
 from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.tables import ContactBlock
@@ -326,3 +335,18 @@ def test_angles_between_normals(angle):
 
 def test_shares_are_rounded_as_people_do():
     assert [share_of(0.29, 100), share_of(0.0, 100), share_of(1.0, 7), share_of(0.299, 10)] == [29, 0, 7, 2]
+
+
+@pytest.mark.parametrize("gap", [0, 1, 3])
+@pytest.mark.parametrize("block", [1, 7, 60])
+def test_pauses_no_longer_than_the_merge_gap_are_bridged(block, gap):
+    rows = np.flatnonzero(np.random.default_rng(gap).uniform(size=60) < 0.6)
+    tracker, parts = IntervalTracker(Frames(np.arange(60), np.arange(60.0)), MergeGap(frames=gap)), []
+    for first in range(0, 60, block):
+        part = rows[(rows >= first) & (rows < first + block)]
+        found = touches(np.zeros(len(part), np.int64), part, np.full(len(part), -0.1, np.float32))
+        parts.append(tracker.add(found, first + block))
+    joined = Intervals.chained(*parts, tracker.finish())
+    begins = np.flatnonzero(np.diff(rows, prepend=-gap - 9) > gap + 1)
+    assert joined.first.tolist() == rows[begins].tolist()
+    assert joined.last.tolist() == rows[[*(begins[1:] - 1), -1]].tolist()
