@@ -9,7 +9,7 @@ BUDGETS = {
     "package, lines": (89_674, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (279, 220),
-    "tests, lines": (58_657, 50_000),
+    "tests, lines": (58_694, 50_000),
     "tests, files": (200, 244),
     "unformatted": (109, 142),
     "decision records": (33, 35),
