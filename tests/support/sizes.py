@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (89_674, 82_000),
+    "package, lines": (89_670, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (279, 220),
     "tests, lines": (58_694, 50_000),
