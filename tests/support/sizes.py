@@ -9,8 +9,8 @@ BUDGETS = {
     "package, lines": (89_670, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (279, 220),
-    "tests, lines": (58_694, 50_000),
-    "tests, files": (200, 244),
+    "tests, lines": (58_885, 50_000),
+    "tests, files": (201, 244),
     "unformatted": (109, 142),
     "decision records": (33, 35),
 }
