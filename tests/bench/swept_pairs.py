@@ -25,7 +25,8 @@ from tests.support.swept_motions import BODIES, SweptMeshes, random_scene, rando
 
 FIRST, ZOOMED, ZOOMS = 129, 33, 4
 STEPS = 50
-"""Of one model."""
+"""Of one model, each in a world."""
+COLUMNS = ("shape0", "shape1", "touches", "enter", "leave", "least_bound")
 PAIRS = np.stack(np.triu_indices(BODIES, 1), axis=1).astype(np.int32)
 ROUNDING = 1e-9
 """Of a time as a share of the step, and of FCL's distances [m]."""
@@ -50,23 +51,24 @@ def least_distances(model: Model, step: np.ndarray, measured: PairDistances) -> 
 
 def measured_at(measured: PairDistances, rows: np.ndarray, poses: np.ndarray) -> np.ndarray:
     """float64[times, pairs]: distances of pairs at poses [times, pairs, 2, 7]."""
-    every = np.broadcast_to(rows, (len(poses), *rows.shape)).reshape(-1, 2)
-    return measured.measure(every, poses.reshape(-1, 2, 7)).distance.reshape(len(poses), -1)
+    return measured.measure(np.tile(rows, (len(poses), 1)), poses.reshape(-1, 2, 7)).distance.reshape(len(poses), -1)
 
 
-def compared(model: Model, step: np.ndarray, swept: collidecli.Sweep, measured: PairDistances) -> Counter[str]:
-    """Counts of one step of convex shapes. swept: its rows."""
+def compared(model: Model, step: np.ndarray, swept: dict[str, np.ndarray], measured: PairDistances) -> Counter[str]:
+    """Counts of one step of convex shapes. swept: columns of its rows."""
     least, row = least_distances(model, step, measured), row_of_pairs(swept)
     return Counter(
         {
             "touching": int((least <= 0.0).sum()),
             "missed": int(((least <= 0.0) & (row < 0)).sum()),
-            "out of bound": int((swept.least_bound[row[row >= 0]] > least[row >= 0] + 1e-12).sum()),
+            "out of bound": int((swept["least_bound"][row[row >= 0]] > least[row >= 0] + 1e-12).sum()),
         }
     )
 
 
-def compared_meshes(model: Model, step: np.ndarray, swept: collidecli.Sweep, measured: PairDistances) -> Counter[str]:
+def compared_meshes(
+    model: Model, step: np.ndarray, swept: dict[str, np.ndarray], measured: PairDistances
+) -> Counter[str]:
     """Counts of one step of meshes: with `outside of the touch` a time of the touch that is not in its row, with
     `apart` a row at whose first time the meshes are farther apart than the tolerance, by FCL."""
     meshes, row, counts = SweptMeshes(model, step), row_of_pairs(swept), Counter[str]()
@@ -76,26 +78,25 @@ def compared_meshes(model: Model, step: np.ndarray, swept: collidecli.Sweep, mea
         counts["missed"] += touch is not None and at < 0
         if at < 0:
             continue
-        enter, leave = swept.enter[at], swept.leave[at]
+        enter, leave = swept["enter"][at], swept["leave"][at]
         if touch is not None:
             counts["outside of the touch"] += enter > touch[0] + ROUNDING or leave < touch[1] - ROUNDING
             poses = meshes.poses(a, b, np.array([touch[0], touch.mean(), touch[1]]))
             depths = measured_at(measured, np.array([[a, b]], np.int32), poses[:, None])
-            counts["out of bound"] += int((depths < swept.least_bound[at] - 1e-12).any())
-        is_certain = enter > 0.0 and swept.touches[at]  # at the begin one may contain the other
+            counts["out of bound"] += int((depths < swept["least_bound"][at] - 1e-12).any())
+        is_certain = enter > 0.0 and swept["touches"][at]  # at the begin one may contain the other
         counts["apart"] += bool(is_certain and meshes.distance(a, b, enter) > DEFAULT_SWEEP_TOLERANCE + ROUNDING)
     return counts
 
 
-def row_of_pairs(swept: collidecli.Sweep) -> np.ndarray:
+def row_of_pairs(swept: dict[str, np.ndarray]) -> np.ndarray:
     """int[pairs]: the row of each pair; -1 if it has none."""
     row_of = np.full((BODIES, BODIES), -1)
-    row_of[swept.shape0, swept.shape1] = np.arange(len(swept.shape0))
+    row_of[swept["shape0"], swept["shape1"]] = np.arange(len(swept["shape0"]))
     return row_of[PAIRS[:, 0], PAIRS[:, 1]]
 
 
 def main() -> None:
-    """Prints the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
@@ -109,19 +110,18 @@ def main() -> None:
         return counts["pairs"] >= given.pairs or time.perf_counter() - begin >= given.seconds
 
     while not is_over():
-        model = random_scene(random, given.meshes)
-        measured = PairDistances(model, find_device("cpu"), PAIRS)
-        steps = [random_step(random) for _ in range(STEPS)]
-        start = time.process_time()
-        swept = [collidecli.sweep(model, step) for step in steps]
+        model, steps = random_scene(random, given.meshes, STEPS), [random_step(random) for _ in range(STEPS)]
+        measured, start = PairDistances(model, find_device("cpu"), PAIRS), time.process_time()
+        swept = collidecli.sweep(model, np.concatenate(steps, axis=1))
         seconds += (time.process_time() - start) / STEPS / len(PAIRS)
         counts["models"] += 1
-        for step, rows in zip(steps, swept, strict=True):
+        for world, step in enumerate(steps):
             if is_over():
                 break
             counts["pairs"] += len(PAIRS)
-            counts["rows"] += len(rows.touches)
-            counts["undecided"] += int((~rows.touches).sum())
+            rows = {name: getattr(swept, name)[swept.world == world] for name in COLUMNS}
+            counts["rows"] += len(rows["touches"])
+            counts["undecided"] += int((~rows["touches"]).sum())
             counts.update(compare(model, step, rows, measured))
     for name, count in counts.items():
         print(f"{name:22}{count:10}")

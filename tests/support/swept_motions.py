@@ -67,7 +67,7 @@ def star(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return vertices * random.uniform(0.15, 0.5, (20, 1)), faces
 
 
-def random_scene(random: np.random.Generator, with_meshes: bool) -> Model:
+def random_scene(random: np.random.Generator, with_meshes: bool, world_count: int = 1) -> Model:
     """A model of bodies with one shape each: meshes, or every second one a hull."""
     builder = ModelBuilder()
     for number in range(BODIES):
@@ -80,7 +80,7 @@ def random_scene(random: np.random.Generator, with_meshes: bool) -> Model:
             )
         else:
             ADDERS[number // 2](builder, body)
-    return builder.finalize()
+    return builder.finalize(world_count=world_count)
 
 
 def random_step(random: np.random.Generator) -> np.ndarray:

@@ -367,15 +367,8 @@ def contacts_of_triangle(context: MeshPairContext, source: Any, face: int, rows:
 
 
 @wp.func
-def longest_of(extent: Vec3) -> Real:
-    """The longest half extent of a box [m]."""
-    return wp.max(extent[0], wp.max(extent[1], extent[2]))
-
-
-@wp.func
 def surface_pair_of(rows: ShapeRows, source: Any, query: Query) -> SurfacePair:
     """The two surfaces of a pair, for the search of a separating translation."""
-    extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])
     pair = SurfacePair()
     pair.a = rows.mesh[query.row_a]
     pair.b = rows.mesh[query.row_b]
@@ -385,10 +378,10 @@ def surface_pair_of(rows: ShapeRows, source: Any, query: Query) -> SurfacePair:
     pair.closed_b = closed_flag(source, pair.b)
     pair.front_a = front_flag(source, pair.a)
     pair.front_b = front_flag(source, pair.b)
-    pair.touch = TOUCHES * longest_of(extent)
+    pair.touch = TOUCHES * wp.max(wp.max(rows.size[query.row_a], rows.size[query.row_b]))
     # For any poses: two boxes that overlap are apart once one has been moved by the sum of their diagonals.
     pair.span = Real(2.0) * (wp.length(rows.size[query.row_a]) + wp.length(rows.size[query.row_b]))
-    pair.size = wp.min(longest_of(rows.size[query.row_a]), longest_of(rows.size[query.row_b]))
+    pair.size = wp.min(wp.max(rows.size[query.row_a]), wp.max(rows.size[query.row_b]))
     return pair
 
 

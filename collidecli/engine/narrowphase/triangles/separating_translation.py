@@ -60,6 +60,9 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     triangles_of_pair,
 )
 
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
+# ruff: noqa: SIM102
+
 SAMPLES = wp.constant(5)
 """Number of triangles whose centroids are sampled, see `clear_point`."""
 
@@ -327,24 +330,26 @@ def just_before(pair: SurfacePair, translation: Real, least: Real) -> Real:
 
 
 @wp.func(inline=False)
-def exit_of_point(source: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, before: Exit) -> Exit:
-    """The exit of a region of which no triangles cross where it is left, with the triangles at its inner point.
+def exit_without_crossing(
+    source: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, translation: Real, limit: Real
+) -> Exit:
+    """The exit of a region whose points leave at a translation at which no triangles cross, as parallel faces do.
 
-    A flat surface leaves the other at once, parallel to its triangles.
+    What follows these faces crosses a little further on: its exit. Else theirs, with the triangles at the inner point.
     """
-    result = before
-    result.found = 0
+    result = latest_exit(source, pair, direction, translation + BACK * pair.touch, limit)
+    if result.found == 1:
+        return result
+    result.translation = translation
     if region.depth_a <= Real(0.0) and region.depth_b <= Real(0.0):
         return result
-    moved = wp.max(before.translation - BACK * pair.touch, Real(0.0)) * direction
+    moved = wp.max(translation - BACK * pair.touch, Real(0.0)) * direction
     point = wp.where(region.depth_b > Real(0.0), region.inner_b + moved, region.inner_a)
+    in_b = wp.transform_point(wp.transform_inverse(pair.pose_b_to_a), point - moved)
     result.face_a = nearest_on(source, pair.a, point).face
-    result.face_b = nearest_on(
-        source, pair.b, wp.transform_point(wp.transform_inverse(pair.pose_b_to_a), point - moved)
-    ).face
+    result.face_b = nearest_on(source, pair.b, in_b).face
     result.axis = direction
-    if result.face_a >= 0 and result.face_b >= 0:
-        result.found = 1
+    result.found = wp.where(wp.min(result.face_a, result.face_b) >= 0, 1, 0)
     return result
 
 
@@ -394,16 +399,14 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
             if beyond <= translation + pair.touch and pair.region_count == 1:
                 beyond = engulfed_exit(source, pair, direction, translation)
             if beyond <= translation + pair.touch:
-                last.translation = translation
-                last.found = 1
                 if last.face_a >= 0:
+                    last.translation = translation
+                    last.found = 1
                     return last
-                # Faces that are parallel to the surface leave it at once: what follows them crosses it further on.
-                latest = latest_exit(source, pair, direction, translation + BACK * pair.touch, limit)
-                if latest.found == 0:
-                    return exit_of_point(source, pair, region, direction, last)
-                last = latest
-                translation = latest.translation
+                last = exit_without_crossing(source, pair, region, direction, translation, limit)
+                if last.found == 0 or last.translation <= translation:
+                    return last
+                translation = last.translation
             else:
                 translation = just_before(pair, beyond, translation)
                 last.face_a = -1
@@ -627,29 +630,25 @@ def measured_crossing(
     moved = length * best.direction
     grown = Vec3(pair.touch, pair.touch, pair.touch)
     into_b = wp.transform_inverse(pair.pose_b_to_a)
-    if crossing.role == CROSSING_A:
-        start = wp.transform_point(into_b, crossing.point)
-        end = wp.transform_point(into_b, crossing.point - moved)
-        part = chord_of(source, pair.b, start, end, Real(0.0))[1]
-        exit_point = crossing.point - part * moved
-        if part <= Real(1.0) and boxes_intersect(exit_point, exit_point, region.low - grown, region.high + grown):
-            closest = nearest_on(source, pair.b, wp.transform_point(into_b, exit_point))
-            result.separation = -part * length - wp.dot(pair.nudge, best.direction)
-            result.normal = best.direction
-            result.feature_b = feature_on(source, pair.b, closest.face, FACE_PART)
-            result.priority = 0
-            result.role = OF_REGION
-    else:
-        part = chord_of(source, pair.a, crossing.point, crossing.point + moved, Real(0.0))[1]
-        exit_point = crossing.point + part * moved
-        if part <= Real(1.0) and boxes_intersect(exit_point, exit_point, region.low - grown, region.high + grown):
-            closest = nearest_on(source, pair.a, exit_point)
+    of_a = crossing.role == CROSSING_A
+    other = wp.where(of_a, pair.b, pair.a)
+    start, end = Vec3(crossing.point), crossing.point + moved
+    if of_a:
+        start, end = wp.transform_point(into_b, crossing.point), wp.transform_point(into_b, crossing.point - moved)
+    part = chord_of(source, other, start, end, Real(0.0))[1]
+    exit_point = crossing.point + wp.where(of_a, -part, part) * moved
+    if part <= Real(1.0) and boxes_intersect(exit_point, exit_point, region.low - grown, region.high + grown):
+        closest = nearest_on(source, other, wp.where(of_a, wp.transform_point(into_b, exit_point), exit_point))
+        feature = feature_on(source, other, closest.face, FACE_PART)
+        result.separation = -part * length - wp.dot(pair.nudge, best.direction)
+        result.normal = best.direction
+        result.priority = 0
+        result.role = OF_REGION
+        if of_a:
+            result.feature_b = feature
+        else:
+            result.feature_a = feature
             result.point = exit_point
-            result.separation = -part * length - wp.dot(pair.nudge, best.direction)
-            result.normal = best.direction
-            result.feature_a = feature_on(source, pair.a, closest.face, FACE_PART)
-            result.priority = 0
-            result.role = OF_REGION
     return result
 
 
@@ -675,8 +674,12 @@ def deepest_of_region(pair: SurfacePair, region: OverlapRegion, rows: PairRows) 
     return result
 
 
+SLACK = wp.constant(Real(2.0))
+"""Multiple of a nudge's length by which depths of moved surfaces may differ: they move by up to its length along the
+normal, and by as much again where a surface rises by 45 degrees across it."""
 UNDONE = wp.constant(Real(4.0))
-"""Multiple of a nudge's length: surfaces that a translation no longer than this separates only touch."""
+"""Multiple of a nudge's length: surfaces that a translation no longer than this separates only touch. Twice SLACK, for
+either surface rises."""
 
 
 @wp.func(inline=False)
@@ -688,8 +691,7 @@ def only_touches(source: Any, pair: SurfacePair, rows: PairRows) -> bool:
         contact = rows.contact[i]
         touches = wp.abs(contact.separation) <= pair.touch and is_measured(contact)
         if touches and is_of_region(pair, region, contact):
-            touches = is_separated(source, pair, contact.normal, UNDONE * wp.length(pair.nudge))
-            if touches:
+            if is_separated(source, pair, contact.normal, UNDONE * wp.length(pair.nudge)):
                 return True
     return False
 
@@ -698,7 +700,7 @@ def only_touches(source: Any, pair: SurfacePair, rows: PairRows) -> bool:
 def measure_region(source: Any, pair: SurfacePair, rows: PairRows) -> int:
     """Writes the contacts of a region; returns 0 where the search ended at its greatest number of steps."""
     region = pair.regions[pair.own]
-    slack = pair.touch + Real(2.0) * wp.length(pair.nudge)
+    slack = pair.touch + SLACK * wp.length(pair.nudge)
     recent = wp.zeros(shape=wp.static(RECENT), dtype=wp.vec2i)
     pair.recent = as_pairs(recent)
     deepest = deepest_of_region(pair, region, rows)
@@ -754,9 +756,10 @@ def measure_regions(source: Any, pair: SurfacePair, rows: PairRows) -> int:
     """
     regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
     crossings = add_crossings(source, pair, as_regions(regions))
-    passes = crossings[0] == 0 and crossings[1] == 1 and (pair.b >= 0 or pair.closed_a == 0)
-    if passes:
-        # Surfaces may pass through each other along sides and vertices of their triangles alone.
+    may_pass = crossings[0] == 0 and crossings[1] == 1 and (pair.b >= 0 or pair.closed_a == 0)
+    if may_pass:
+        # Surfaces may pass through each other along sides and vertices of their triangles alone. Closed meshes on
+        # heightfields have corners inside.
         pair = nudged(pair)
         crossings = add_crossings(source, pair, as_regions(regions))
     count = inner_regions(rows, as_regions(regions), crossings[0])
@@ -765,7 +768,7 @@ def measure_regions(source: Any, pair: SurfacePair, rows: PairRows) -> int:
     exact = int(1)
     for k in range(count):
         pair.own = k
-        if not passes or not only_touches(source, pair, rows):
+        if not may_pass or not only_touches(source, pair, rows):
             exact = wp.min(exact, measure_region(source, pair, rows))
     return exact
 

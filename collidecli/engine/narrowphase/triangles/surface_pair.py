@@ -192,7 +192,8 @@ def add_crossing(
     overlap = overlap_of_projections(triangles, pair.touch)
     if overlap <= pair.touch:
         touches = before[1]
-        if touches == 0 and overlap >= -pair.touch:
+        # Where triangles cross it does not matter.
+        if touches == 0 and before[0] == 0 and overlap >= -pair.touch:
             touches = wp.where(overlap_of_projections(triangles, -pair.touch) >= -pair.touch, 1, 0)
         return wp.vec2i(before[0], touches)
     common = crossing_segment(triangles)
@@ -224,8 +225,10 @@ def crossings_in_box(
 
 @wp.func(inline=False)
 def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegion]) -> wp.vec2i:
-    """Fills the list with every crossing of a triangle of a with a triangle of b; returns the number of regions, and 1
-    where triangles touch that do not cross."""
+    """Fills the list with every crossing of a triangle of a with a triangle of b.
+
+    Returns the number of regions, and 1 where triangles touch; not defined where some cross.
+    """
     result = wp.vec2i(0, 0)
     meshes = mesh_arrays(source)
     node = meshes.arrays[0].header[pair.a].first_node
@@ -247,7 +250,8 @@ def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegio
 
 NUDGE = wp.constant(Vec3(4.6, 4.8, 4.4))
 """The translation of b where triangles touch and none cross, in touches: in general position surfaces that pass
-through each other have triangles that cross. Translations are given without it."""
+through each other have triangles that cross. Along each axis it is more than a touch, which counts as no overlap, and
+no two axes have the same. Translations are given without it."""
 
 
 @wp.func
