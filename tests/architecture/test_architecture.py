@@ -1,7 +1,5 @@
 """The tree keeps its own rules: the direction of imports, sizes to be read in one sitting, words for what is public."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """No module between files and contacts uses arithmetic whose last bit depends on the processor (docs/adr/0068)."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The project uses the field's terms: words that it once used in a private sense do not come back."""
 
-from __future__ import annotations
-
 import io
 import re
 import tokenize

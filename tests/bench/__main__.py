@@ -1,7 +1,5 @@
 """`python -m tests.bench [names]`: runs benchmarks one by one, prints their tables and keeps out/bench/*.json."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import time

@@ -5,8 +5,6 @@ python -m tests.bench.batch_overhead plan EPISODES              a plan of many r
 python -m tests.bench.batch_overhead gather EPISODES            status and manifest of many made-up results
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import resource

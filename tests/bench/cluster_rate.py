@@ -3,8 +3,6 @@
 python -m tests.bench.cluster_rate [SHARDS]
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Depths of convex shapes in meshes with dents, and of two meshes, over the least translation of 2000 directions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations_with_replacement
 

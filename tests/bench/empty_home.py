@@ -4,8 +4,6 @@ Each command of COMMANDS runs three times in turn in a new home and a new folder
 says. Without an environment, the wheel of this checkout is built and installed with its requirements into a new one.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import resource

@@ -1,7 +1,5 @@
 """Passes of this engine over scenes in memory: peers, threads, broad phases, growth, methods and stages."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@
 With --into FILE, each goes between its two marks there, `<!-- bench: NAME -->` and `<!-- end -->`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Runs of the whole program, loads of stages and fields, and the path of a device on the CPU."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

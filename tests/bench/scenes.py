@@ -1,7 +1,5 @@
 """Scenes to measure on, with the motion that MuJoCo gives them: a humanoid, and piles of mixed primitives."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from dataclasses import dataclass

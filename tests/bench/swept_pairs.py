@@ -8,8 +8,6 @@ of an interval of one sixteenth of the length: the last ones are 2^-22 of the st
 with FCL at 2^16 + 1 times (`tests/support/swept_motions.py`).
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections import Counter

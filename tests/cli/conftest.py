@@ -1,7 +1,5 @@
 """A scene of two spheres whose distance in every frame is known, and the command line in process."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

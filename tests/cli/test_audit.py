@@ -1,7 +1,5 @@
 """collide audit: depths against closed forms, limits, masks, baselines, sweeps, pages, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import random
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """`collide batch`: plans, killed workers, resumption, failures, full disks, warnings, tables, refusals."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

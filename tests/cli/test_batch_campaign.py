@@ -1,7 +1,5 @@
 """A campaign of 1,000 episodes by every executor, in which processes are killed and a store goes away."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Batches on clusters: scripts of Slurm and files of Kubernetes of samples/07_cluster, and Dask."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

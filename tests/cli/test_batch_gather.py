@@ -1,7 +1,5 @@
 """`collide batch gather`: the values of every format against the contact sets, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from contextlib import chdir

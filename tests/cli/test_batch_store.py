@@ -1,7 +1,5 @@
 """`collide batch` with an object store: a server of the S3 protocol on this machine."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Groups of contacts beside /rigid_contacts through the verbs: check, diff, export, merge, report, Python."""
 
-from __future__ import annotations
-
 import csv
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """collide diff: contacts, models, frames and worlds edited by hand; reports, settings and refusals."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Names from files in every output: they change no structure of it, start nothing in its reader, and stay distinct."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """collide events and clearance: thresholds, pauses, filters, files that they write, and what they refuse."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

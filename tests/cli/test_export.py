@@ -1,7 +1,5 @@
 """collide export and merge on the command line: formats, USD layers, parts of runs, and what is refused."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import chdir
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pages of collide view and collide report as Chromium shows them: pixels, controls, widths, dark, paper."""
 
-from __future__ import annotations
-
 import io
 import re
 import shutil

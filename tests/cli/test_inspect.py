@@ -1,7 +1,5 @@
 """collide inspect, check and textconv: scenes, trajectories, contact sets; good, faulty and foreign files."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Kernels of runs that follow each other are compiled once, and the archive has those that runs load."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """collide label: arrays and tables that it writes, and what it refuses."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from itertools import chain
 from pathlib import Path

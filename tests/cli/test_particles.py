@@ -1,7 +1,5 @@
 """Particles and hydroelastic surfaces on the command line: tables, comparisons and touches, against plain Python."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

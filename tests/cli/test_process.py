@@ -1,7 +1,5 @@
 """The process that waits and the one that works: crashes, signals, pipes, terminals."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """collide profile: figures, agreement, advice, files."""
 
-from __future__ import annotations
-
 import json
 
 import h5py

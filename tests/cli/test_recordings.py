@@ -1,7 +1,5 @@
 """Recordings of other programs and demonstrations of unequal lengths: run, inspect, check, traj convert."""
 
-from __future__ import annotations
-
 import shutil
 import zipfile
 from contextlib import chdir

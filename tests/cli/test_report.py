@@ -1,7 +1,5 @@
 """collide report and collide plot: the result against sums by hand, the page's text, results of other verbs."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """ROS bags as recordings: containers, joints by name, transforms over time, plans, refusals and damaged files."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tracemalloc

@@ -1,7 +1,5 @@
 """collide run: what it prints and writes, columns, touches alone, variants, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

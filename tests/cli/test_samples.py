@@ -1,7 +1,5 @@
 """The samples of cloths, surfaces, meshes and humanoids: their commands, their contacts by formula."""
 
-from __future__ import annotations
-
 import gc
 import importlib.util
 from pathlib import Path

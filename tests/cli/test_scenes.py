@@ -1,7 +1,5 @@
 """Options of scenes: URDF, SRDF, asset maps, floating bases, repaired meshes, recorded simulations, and advice."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 from typing import Any

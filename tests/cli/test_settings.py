@@ -1,7 +1,5 @@
 """Where an option's value comes from: flag, variable, file, default; the cache; what a run imports."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Verbs called with several inputs: one result each, a failure that does not end the others, one table."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

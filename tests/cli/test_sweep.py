@@ -1,7 +1,5 @@
 """`collide run --sweep` on the command line, for every table of steps: shapes, particles, cloths, self-contacts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import chdir
 from dataclasses import dataclass

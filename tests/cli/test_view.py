@@ -1,7 +1,5 @@
 """collide view without a browser, and its export to Rerun and RViz: what it finds, refuses and says; poses."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -4,8 +4,6 @@ A candidate that bounds would keep apart is only lost time; it is held to be rar
 pair that is missing, are errors.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Convex pairs in every combination of nearest features, hulls, convex meshes and deep overlaps against oracles."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import product
 

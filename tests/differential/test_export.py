@@ -1,7 +1,5 @@
 """`collide export --to mujoco` and `--to newton` against the live contacts of both engines."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A heightfield and a triangle mesh: against brute force over all pairs of features, and against two meshes."""
 
-from __future__ import annotations
-
 import resource
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Heightfields against brute force over their triangles, and against the closed mesh of the same solid."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp

@@ -1,7 +1,5 @@
 """The inside of closed and hollow meshes: spheres in known solids, and real robots' meshes at any gap."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pairs of triangle meshes against brute force over all pairs of features, coal, FCL and known solids."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import combinations_with_replacement, product
 

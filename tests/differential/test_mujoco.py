@@ -1,7 +1,5 @@
 """Whole scenes, meshes, filters, contact parameters and terrain of MJCF against MuJoCo itself."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from collections import defaultdict

@@ -3,8 +3,6 @@
 Newton's pairs are those of its finalized model, with its resolvers of Newton's and PhysX's attributes.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

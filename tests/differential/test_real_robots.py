@@ -7,8 +7,6 @@ facets of the Minkowski difference decide, of the vertices that MuJoCo has.
 
 # pyright: reportAttributeAccessIssue=false
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 from pathlib import Path

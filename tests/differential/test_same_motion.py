@@ -1,7 +1,5 @@
 """One motion, made by stepping MuJoCo, in every format that recordings come in: the contacts must be the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

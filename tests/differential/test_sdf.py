@@ -1,7 +1,5 @@
 """Pairs with a signed distance field against exact pairs of the same shapes; depths are in tests/matrix."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

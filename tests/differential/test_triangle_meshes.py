@@ -1,7 +1,5 @@
 """Triangle meshes, sheets and open meshes against brute force over their triangles, coal and known surfaces."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

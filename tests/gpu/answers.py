@@ -1,7 +1,5 @@
 """Steps of a first run on a GPU: kernels are loaded, pairs compared with the CPU, and one content hash of all ways."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

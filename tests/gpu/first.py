@@ -4,8 +4,6 @@ docs/howto/first-run-on-a-gpu.md specifies the result. With `--device cpu` the C
 of its own: a rehearsal of all but what only a GPU has.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

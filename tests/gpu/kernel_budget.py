@@ -6,8 +6,6 @@ No GPU is needed: Warp's NVRTC compiles to PTX, and `ptxas`, from the wheel nvid
 code.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

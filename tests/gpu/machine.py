@@ -1,7 +1,5 @@
 """Steps of a first run on a GPU: the machine, and the project's tests of a device."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import platform

@@ -3,8 +3,6 @@
 python -m tests.gpu.sanitizer DEVICE: the process that the sanitizer checks.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

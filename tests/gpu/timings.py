@@ -1,7 +1,5 @@
 """Timings of a first run on a GPU: copies and stages of scenes, Newton and MuJoCo Warp on one robot."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import time

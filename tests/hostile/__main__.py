@@ -1,7 +1,5 @@
 """python -m tests.hostile [COUNT [FIRST]]: all hostile inputs, or COUNT of them from number FIRST on."""
 
-from __future__ import annotations
-
 import random
 import sys
 import time

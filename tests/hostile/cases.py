@@ -1,7 +1,5 @@
 """The hostile inputs by number: crafted ones, damaged sets and settings, and damage drawn from the number."""
 
-from __future__ import annotations
-
 import io
 import json
 import random

@@ -1,7 +1,5 @@
 """NumPy's files and meshes: headers that lie, pickled objects, archives that unpack to more than there is."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import struct

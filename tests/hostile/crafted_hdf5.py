@@ -1,7 +1,5 @@
 """HDF5 files that lie about their sizes, lead elsewhere, or hold what no recording holds."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterator
 from functools import partial

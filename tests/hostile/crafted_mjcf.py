@@ -1,7 +1,5 @@
 """MJCF scenes made to be hard: includes without end, vast counts, files elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tests.hostile.seeds import ROBOT_XML

@@ -1,7 +1,5 @@
 """USD scenes made to be hard: deep, endless, vast, or leading elsewhere."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Iterator

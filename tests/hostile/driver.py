@@ -1,7 +1,5 @@
 """Gives cases to a worker in time, collects what is wrong with its answers, repeats crashes by the command."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Damage: what happens to files on disks and on the way, and what somebody does to them on purpose."""
 
-from __future__ import annotations
-
 import random
 import re
 import struct

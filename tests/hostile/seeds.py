@@ -1,7 +1,5 @@
 """Small files that collide reads, to be damaged: a group is a scene or recording with what belongs to it."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What hostile inputs brought to light, each with its smallest input: collide must answer, and answer this."""
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A share of the hostile inputs, drawn by a seed, and that the judge and the watch would notice a fault."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Commands that write are killed at random moments; what they leave is checked, and they run again."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -4,8 +4,6 @@ stdin: a line of case numbers a batch. Each batch is a child of its own, so that
 batch is gone with it; the driver ends a child that hangs, and sees which case one died in.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

@@ -1,7 +1,5 @@
 """`python -m tests.matrix --into docs/reference/shape-matrix.md`: measures every pair of shapes, writes the tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

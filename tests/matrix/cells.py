@@ -1,7 +1,5 @@
 """The matrix of shape types: forms, their signed distances, poses, measured errors, and the page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

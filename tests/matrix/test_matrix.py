@@ -1,7 +1,5 @@
 """Every cell of the shape matrix against its oracle, at a few poses; and that the page lists the cells there are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Contacts, touch_only, clearance, distances, gradients and sweeps agree about every pair, at any gap."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from itertools import combinations_with_replacement, pairwise

@@ -1,7 +1,5 @@
 """Tracking, events, comparison and merging of contact sets against plain loops."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections import Counter

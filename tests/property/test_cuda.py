@@ -4,8 +4,6 @@ Tests are run on the CPU, on the CPU treated as a device with a memory of its ow
 where there is one.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import warp as wp

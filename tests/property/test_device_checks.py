@@ -3,8 +3,6 @@
 Each scene is run in a process of its own, with kernels that record their accesses (`tests.support.checked_launches`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ Tolerances: the narrow phase works in float64 on relative poses; distances, norm
 float32, 6e-8 of sizes below 1 m. ROUNDING allows for that rounding once on each side and for the colliders' own 1e-7.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hydroelastic surfaces: one answer however they are computed, and clipped and sampled ones agree."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Contacts and columns are functions of scene, motion and options alone: how they are worked out never shows."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

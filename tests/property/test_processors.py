@@ -4,8 +4,6 @@ Each environment is a process of its own, which runs cases of `processor_cases`.
 the environment furthest from the machine's, `make test-slow` all in all environments, and under emulated processors.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

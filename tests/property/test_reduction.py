@@ -1,7 +1,5 @@
 """Reduced contact sets: rows of the full one, the oracle's choice, one answer however they are made."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

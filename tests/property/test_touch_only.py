@@ -1,7 +1,5 @@
 """touch_only has exactly the pairs of the full contact set, for every type of shape, gap and size."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

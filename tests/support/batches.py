@@ -1,7 +1,5 @@
 """Batches of small recordings, `collide` in its own process, Dask clusters, a Slurm of one node, a failing network."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

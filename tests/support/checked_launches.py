@@ -13,8 +13,6 @@ changes the C++ that Warp writes for every kernel:
 It uses private names of Warp, of the version that it is checked against (KNOWN_WARP).
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ is recorded (`checked_launches`). Scratch arrays are exactly as long as requeste
 WARP_CACHE_PATH must be a folder of its own.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Scenes for the path of a device, their pipelines, content hashes and differences between devices."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field

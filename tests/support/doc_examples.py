@@ -1,7 +1,5 @@
 """Examples of the documentation: their blocks, and comparison of shown with real output by meaning."""
 
-from __future__ import annotations
-
 import re
 
 FENCE = re.compile(r"(?:^`([\w./]+)`:\n\n)?^```(\w*)\n(.*?)^```", re.S | re.M)

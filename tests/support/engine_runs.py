@@ -1,7 +1,5 @@
 """The engine's contacts and candidates of random scenes and of motions in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 To be imported after `checked_launches.install`, as all kernels.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import warp as wp

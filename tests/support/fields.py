@@ -1,7 +1,5 @@
 """Signed distance fields, and scenes with them."""
 
-from __future__ import annotations
-
 import numpy as np
 import warp as wp
 

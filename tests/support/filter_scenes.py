@@ -3,8 +3,6 @@
 `newton`: the pairs that Newton's importer leaves where they differ, and `why` they do.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ A sphere and a capsule are a point and a segment with a radius, so with boxes an
 For cylinders, cones and ellipsoids there is no such list of facets: there a direction proves a distance, see `proven`.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hydroelastic surfaces of small scenes, and rotations of poses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Two triangle meshes by brute force over all pairs of their features, by winding numbers and by FCL."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import importlib.metadata

@@ -1,7 +1,5 @@
 """Scenes of MuJoCo: pairs that it lets collide, and its contacts."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Signed distance of convex shapes: the largest separation over all directions, by search on the sphere."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Runs colliders, the manifold and `separate` over arrays of poses; checks contacts against contract and oracle."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache

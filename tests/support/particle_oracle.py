@@ -1,7 +1,5 @@
 """Signed distances of points and integrals of pressures by brute force in float64, without the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise

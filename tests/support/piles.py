@@ -1,7 +1,5 @@
 """MJCF of piles of free bodies, and of a quadruped on a terrain."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Each (`faulty_kernels`) is right on the CPU, where threads run one after the oth
 `device_checks` find of each: kinds of accesses, and the number of different answers over the orders of threads.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

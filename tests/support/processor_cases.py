@@ -4,8 +4,6 @@ The cases cover the path from files to contacts: scenes of every kind, recording
 Their inputs are written once, by `write_cases`: what makes them may depend on the processor, what reads them must not.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Convex shapes above flat surfaces of triangles, with their gap in extended precision."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial.transform import Rotation
 

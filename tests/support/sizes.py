@@ -1,7 +1,5 @@
 """python -m tests.support.sizes: lines, files and records of the tree, with their budgets and aims."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -9,7 +7,7 @@ BUDGETS = {
     "package, lines": (89_670, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (279, 220),
-    "tests, lines": (58_885, 50_000),
+    "tests, lines": (58_543, 50_000),
     "tests, files": (201, 244),
     "unformatted": (109, 142),
     "decision records": (33, 35),

@@ -3,8 +3,6 @@
 Directions are float64[P, D, 3] in the shape's frame, sizes [P, 3].
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial import ConvexHull
 

@@ -1,7 +1,5 @@
 """Motions of shapes and particles between two frames, and their touches by dense sampling."""
 
-from __future__ import annotations
-
 import fcl
 import numpy as np
 from scipy.spatial.transform import Rotation, Slerp

@@ -1,7 +1,5 @@
 """USD stages written as text, with meshes and environments, and world poses by USD's own resolver."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable

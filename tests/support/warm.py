@@ -5,8 +5,6 @@ both compile it. So on an empty cache the tests begin here.
 A kernel that is not among these is compiled where it is first needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import warp as wp

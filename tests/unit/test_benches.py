@@ -1,7 +1,5 @@
 """Every benchmark that `make bench` names can be started, and every table of the documentation has one."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pages of the documentation: their examples are run, their output compared by meaning, their tables held to code."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import importlib.util

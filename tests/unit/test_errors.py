@@ -1,7 +1,5 @@
 """Messages stay in their lines, whatever names a file brings."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

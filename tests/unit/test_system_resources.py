@@ -1,7 +1,5 @@
 """Free memory and processors under control groups of both versions, read from copies of the kernel's files."""
 
-from __future__ import annotations
-
 import os
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Temporary folders: none without use, none left at the end, those of killed processes removed, live ones kept."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Volumes of overlap, summaries, labels and matching of contacts."""
 
-from __future__ import annotations
-
 import math
 from itertools import groupby, product
 

@@ -1,7 +1,5 @@
 """A plan of any number of episodes: each in one shard, the longest shards first, read as it was written."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

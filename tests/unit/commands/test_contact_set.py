@@ -1,7 +1,5 @@
 """Contact sets of runs from Python: cells, deepest points, particles, first calls."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Other engines: conventions of each adapter, faults of a planned engine, and contact sets of rows, logs and runs."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import html

@@ -1,7 +1,5 @@
 """Motions: columns of relative motion, recorded simulations, cached scenes."""
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import replace

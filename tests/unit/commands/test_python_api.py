@@ -1,7 +1,5 @@
 """Contacts and distances from Python: arrays, totals, timing, memory."""
 
-from __future__ import annotations
-
 import doctest
 import gc
 import inspect

@@ -1,7 +1,5 @@
 """Cells, blocks, chunks and parts of cells: poses in each, sizes, order, halving and refusal by the memory limit."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Which kernels a pipeline compiles and when, what primitives do not pay for, and the kernels in the package."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

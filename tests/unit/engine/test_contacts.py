@@ -1,7 +1,5 @@
 """Where contacts of a pair begin, and which stay: limits, gap rules and the reduction against its oracle."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Kernels are one source for CPU and CUDA: NVRTC compiles them to PTX, within the budget of registers and stack."""
 
-from __future__ import annotations
-
 import pytest
 import warp as wp
 

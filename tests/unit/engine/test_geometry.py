@@ -1,7 +1,5 @@
 """Clearance, fields, heightfields and the inside of meshes on the device, against exact distances."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hydroelastic surfaces of every pair of types against quadrature, buoyancy and closed forms."""
 
-from __future__ import annotations
-
 import re
 from itertools import combinations_with_replacement
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Least distances of pairs without a cutoff: against a float64 oracle, brute force and exact gaps."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

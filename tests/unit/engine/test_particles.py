@@ -1,7 +1,5 @@
 """Contacts of particles and of elements with shapes and themselves, against brute force over all pairs."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from itertools import combinations
 

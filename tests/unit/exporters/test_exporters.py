@@ -1,7 +1,5 @@
 """Exports: layouts of other programs, Jacobians, tables, selections."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 from collections.abc import Iterator

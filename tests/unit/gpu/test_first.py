@@ -1,7 +1,5 @@
 """The first run on a GPU, rehearsed on the CPU: every step that needs no GPU, without USD and MuJoCo."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Elementary functions against arithmetic of more digits, in units of the last place, and at every special argument."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

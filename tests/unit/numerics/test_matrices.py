@@ -1,7 +1,5 @@
 """Sums of products, powers, eigenvectors and polar decompositions against NumPy's."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

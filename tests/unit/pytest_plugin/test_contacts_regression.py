@@ -1,7 +1,5 @@
 """The fixture contacts_regression, in the sample's own tests and in tests made up here."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """What charts plot: the values, their labels, and the units of their axes, read from matplotlib's figures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Progress, names, numbers and tables on terminals, narrow ones too."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from io import StringIO

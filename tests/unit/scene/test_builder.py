@@ -1,7 +1,5 @@
 """Scenes built in Python: shapes, placement, and what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Convex hulls, their points and surfaces."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

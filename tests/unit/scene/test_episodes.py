@@ -1,7 +1,5 @@
 """Episodes, particles attached to bodies, texts of numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

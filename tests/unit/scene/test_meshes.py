@@ -1,7 +1,5 @@
 """Triangle meshes, their repair, polygons, heightfields."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

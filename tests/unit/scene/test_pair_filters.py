@@ -1,7 +1,5 @@
 """Which pairs may touch, against a plain oracle, and how materials of a pair are mixed."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Reading of HDF5: loops over arrays, unpacking, rules of attributes, hashes of files; the cache of fields."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Trajectories: rows read and written, and what is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from contextlib import suppress

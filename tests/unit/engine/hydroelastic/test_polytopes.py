@@ -1,7 +1,5 @@
 """Surfaces of polytope pairs: closed forms, symmetries, and surfaces counted once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The distance search of convex pairs (`separate`) against the oracle and what is known of it."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

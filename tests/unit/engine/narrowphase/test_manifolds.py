@@ -1,7 +1,5 @@
 """Manifolds of convex pairs and of two boxes for every combination of supporting features."""
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Closed-form colliders: contract and oracle at all scales, and the documented choice of degenerate poses."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from itertools import product

@@ -1,7 +1,5 @@
 """Built-ins, functions and Warp's private names that are deferred give what an import would."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import re

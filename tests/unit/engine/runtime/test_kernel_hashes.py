@@ -1,7 +1,5 @@
 """Hashes of kernels from earlier runs: equal to Warp's, and unused wherever they might not be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Kernels: declared one way, loaded by threads, their folder, and those that come with the package."""
 
-from __future__ import annotations
-
 import errno
 import io
 import lzma

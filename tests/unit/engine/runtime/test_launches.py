@@ -1,7 +1,5 @@
 """The path of a device with a memory of its own on the CPU's arrays, and the launch queue of the CPU."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import threading

@@ -1,7 +1,5 @@
 """Hulls from the cache: equal to computed ones in every bit, and computed where an entry is missing or invalid."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mesh files that a user names: the same surface from every format, and broken files by name."""
 
-from __future__ import annotations
-
 import struct
 
 import mujoco

@@ -1,7 +1,5 @@
 """What MuJoCo does not compile whole, where assets are looked for, and mesh geoms."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import mujoco

@@ -1,7 +1,5 @@
 """Compiled forward kinematics have the bits of NumPy's, for every kind of joint and any coordinates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which pairs of an MJCF scene may touch, and how near: MuJoCo itself is the judge."""
 
-from __future__ import annotations
-
 import itertools
 
 import mujoco

@@ -1,7 +1,5 @@
 """The MJCF importer: geoms, bodies, poses, flexes, files, limits, and what is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import shutil

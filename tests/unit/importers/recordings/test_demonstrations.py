@@ -1,7 +1,5 @@
 """robosuite's demonstrations, MuJoCo state arrays and arrays of .npy and .npz files: layouts, poses, refusals."""
 
-from __future__ import annotations
-
 import zipfile
 
 import h5py

@@ -1,7 +1,5 @@
 """Motion files of humanoid trackers and LeRobot data sets over a robot in USD and in MJCF."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """USD layers of time samples over a scene: composition, rates, and every refusal."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

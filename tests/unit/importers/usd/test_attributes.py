@@ -1,7 +1,5 @@
 """Attributes of colliders and of deformable prims: margin, gap, filters, what is kept, refused and warned of."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Environments of a stage as worlds: which are the same, what moves them, and each against itself alone."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

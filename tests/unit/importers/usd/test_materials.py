@@ -1,7 +1,5 @@
 """Physics materials of USD colliders: which one is bound, what it says, and what a pair's contacts have of two."""
 
-from __future__ import annotations
-
 import pytest
 
 import collidecli

@@ -1,7 +1,5 @@
 """The USD importer: shapes, bodies, transforms, units and motion, against pxr's own matrices."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

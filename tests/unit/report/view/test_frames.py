@@ -1,7 +1,5 @@
 """What a view draws of a frame: shapes, surfaces, touches."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

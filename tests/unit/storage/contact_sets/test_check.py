@@ -1,7 +1,5 @@
 """Faults of contact sets that check and readers find, golden files, and the hash of blocks."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Columns and groups of contact sets that are read, and their chunks."""
 
-from __future__ import annotations
-
 import math
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Contact sets that are written: rows, groups, hashes, interruption."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource
