@@ -10,16 +10,16 @@ from scipy.spatial import ConvexHull
 import collidecli
 from collidecli.engine.narrowphase import dispatch
 from collidecli.scene.shape_types import ShapeType
-from tests.support.answers import Form
+from tests.support.answers import Form, PairCase, deepest, model_of
+from tests.support.answers import placed as placed_cases
 from tests.support.mesh_pairs import crosses, deepest_vertex, mesh_distance, placed
 from tests.support.meshes import blob, rough, triangle_distances, winding
-from tests.support.oracle import rotation_of, signed_distance
+from tests.support.oracle import golden_section, rotation_of, signed_distance
 from tests.support.poses import relative_pose
 from tests.support.supports import HULL, hull_faces, surface_residual
 
 # Signed distances of points from convex solids, and of triangles by a search over each; float64 NumPy.
 
-GOLDEN = 0.5 * (5**0.5 - 1)
 STEPS = 32
 """Of a golden section, which leave 2e-7 of the side of a triangle."""
 NEWTON_STEPS = 12
@@ -92,18 +92,8 @@ def least_over_triangles(field: Field, corners: np.ndarray, owner: np.ndarray, c
 def _golden(value: Field, count: int) -> np.ndarray:
     """The least of convex functions over [0, 1], one a row."""
     low, high = np.zeros(count), np.ones(count)
-    least = np.minimum(value(low), value(high))
-    x, y = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    at_x, at_y = value(x), value(y)
-    for _ in range(STEPS):
-        least = np.minimum(least, np.minimum(at_x, at_y))
-        left = at_x <= at_y
-        low, high = np.where(left, low, x), np.where(left, y, high)
-        fresh = np.where(left, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
-        at_fresh = value(fresh)
-        x, y = np.where(left, fresh, y), np.where(left, x, fresh)
-        at_x, at_y = np.where(left, at_fresh, at_y), np.where(left, at_x, at_fresh)
-    return least
+    best = golden_section(lambda t: -value(t), low, high, STEPS)
+    return np.minimum(value(best), np.minimum(value(low), value(high)))
 
 
 # What is true of a pair of forms, in float64 and without the engine.
@@ -242,35 +232,16 @@ GOALS = (None, 0.0, GAP * 1.01, None, 1e-4, GAP * 0.99, None, -1e-2, GAP * 0.5)
 Cell = tuple[Form, Form]
 
 
-def model_of(cells: Sequence[Cell], scale: float, gap: float):
-    """A world a cell, of two bodies."""
-    builder = collidecli.ModelBuilder()
-    for first, second in cells:
-        builder.begin_world()
-        for form in (first, second):
-            form.add(builder, builder.add_body(), scale, gap)
-        builder.end_world()
-    return builder.finalize()
-
-
 def contacts_of(cells: Sequence[Cell], poses: np.ndarray, scale: float, gap: float = GAP):
-    """What the engine finds at poses [P, cells, 2, 7] of unit size, scaled."""
-    count, worlds = poses.shape[:2]
-    moved = np.zeros((count, worlds, 2 * worlds, 7))
-    moved[..., 6] = 1.0
-    for world in range(worlds):  # the bodies of the other worlds are not in this one
-        moved[:, world, 2 * world : 2 * world + 2] = poses[:, world]
-    moved[..., :3] *= scale
-    return collidecli.collide(model_of(cells, scale, gap), moved, device="cpu", cache_limit=0)
+    """Least distance [P, cells] at poses [P, cells, 2, 7] of unit size, scaled, and its normal; inf without a contact.
 
-
-def nearest(contacts, frame: int, world: int) -> tuple[float, np.ndarray]:
-    """Least distance and its normal; infinite where there is no contact."""
-    cell = contacts.cell(frame, world)
-    if not len(cell.distance):
-        return np.inf, np.zeros(3)
-    row = int(np.argmin(cell.distance))
-    return float(cell.distance[row]), cell.normal[row].astype(float)
+    A world per cell and pose.
+    """
+    cases = [PairCase(*cell, scale, poses[:, k]) for k, cell in enumerate(cells)]
+    found = collidecli.collide(model_of(cases, gap), placed_cases(cases), device="cpu", cache_limit=0)
+    least, normal, _ = deepest(found)
+    shape = len(cells), len(poses)
+    return least.reshape(shape).T, np.moveaxis(normal.reshape(*shape, 3), 0, 1)
 
 
 def poses_for(cells: Sequence[Cell], count: int, seed: int = 0) -> np.ndarray:
@@ -292,14 +263,12 @@ def poses_for(cells: Sequence[Cell], count: int, seed: int = 0) -> np.ndarray:
         max_separation * rng.uniform(least, SPREAD, (*way.shape[:2], 1)) / np.linalg.norm(way, axis=-1, keepdims=True)
     )
     poses[:, :, 1, :3] = poses[:, :, 0, :3] + way
-    found = contacts_of(cells, poses, 1.0, FAR)
+    distance, normal = contacts_of(cells, poses, 1.0, FAR)
     for frame, goal in enumerate(goals):
         if goal is None:
             continue
-        for world in range(len(cells)):
-            distance, normal = nearest(found, frame, world)
-            if np.isfinite(distance):
-                poses[frame, world, 1, :3] += (goal - distance) * normal
+        hit = np.isfinite(distance[frame])
+        poses[frame, hit, 1, :3] += ((goal - distance[frame])[:, None] * normal[frame])[hit]
     return poses
 
 
@@ -340,13 +309,7 @@ def measure(cells: Sequence[Cell], count: int, seed: int = 0) -> dict[Cell, Erro
 
 def _least_distances(cells: Sequence[Cell], poses: np.ndarray) -> np.ndarray:
     """float64[sizes, poses, cells], relative to the size; infinite where nothing is found."""
-    result = np.empty((len(SIZES), len(poses), len(cells)))
-    for k, size in enumerate(SIZES):
-        contacts = contacts_of(cells, poses, size)
-        for frame in range(len(poses)):
-            for world in range(len(cells)):
-                result[k, frame, world] = nearest(contacts, frame, world)[0] / size
-    return result
+    return np.stack([contacts_of(cells, poses, size)[0] / size for size in SIZES])
 
 
 def field_voxel(cell: Cell) -> float | None:

@@ -16,7 +16,6 @@ from tests.matrix.cells import (
     listed,
     measure,
     measure_depths,
-    nearest,
     route,
     truth_of,
 )
@@ -81,15 +80,15 @@ def unit_poses(pair):
 def test_what_crosses_is_not_said_to_touch():
     """An edge of the mesh goes through the cylinder's axis: along the surface's normals it was 0.09 deep."""
     cell, poses = (FORMS[4], FORMS[8]), unit_poses(CYLINDER_ACROSS)
-    found, _ = nearest(contacts_of([cell], poses[:, None], 1.0), 0, 0)
-    assert found <= LEAST_SHARE * truth_of(*cell, poses).distance[0] < -0.19
+    found, _ = contacts_of([cell], poses[:, None], 1.0)
+    assert found[0, 0] <= LEAST_SHARE * truth_of(*cell, poses).distance[0] < -0.19
 
 
 def test_a_rim_meets_a_ridge_between_its_corners():
     """Each corner of the rim has a lower one beside it: none was the nearest, and the pair was 0.7 voxels too far."""
     cell, poses = (FORMS[5], FORMS[10]), unit_poses(CONE_BESIDE)
-    found, _ = nearest(contacts_of([cell], poses[:, None], 1.0), 0, 0)
-    assert found == pytest.approx(truth_of(*cell, poses).distance[0], abs=0.25 * cell[1].voxel)
+    found, _ = contacts_of([cell], poses[:, None], 1.0)
+    assert found[0, 0] == pytest.approx(truth_of(*cell, poses).distance[0], abs=0.25 * cell[1].voxel)
 
 
 def test_the_page_lists_the_cells_there_are():

@@ -14,6 +14,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.support.meshes import (
+    Mesh,
     Terrain,
     blob,
     box,
@@ -187,7 +188,6 @@ SIZES = {
     ShapeType.ELLIPSOID: ("rx", "ry", "rz"),
 }
 """Arguments of `ModelBuilder.add_shape_<kind>`."""
-Mesh = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import SdfOptions, SdfShape, sdf_shape
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
-from tests.support.meshes import blob, point_distances, torus, winding
-from tests.support.poses import random_quaternions
+from tests.support.meshes import blob, torus, triangle_distances, windings
+from tests.support.poses import poses_of_two
 
 
 @kernel
@@ -81,8 +81,7 @@ def ring() -> TriangleMesh:
 def exact_of_mesh(mesh: TriangleMesh, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Unsigned distance and winding number at each point, by brute force in float64."""
     corners = mesh.vertex[mesh.face]
-    distance = np.array([point_distances(corners, point).min() for point in points])
-    return distance, np.array([winding(corners, point) for point in points])
+    return triangle_distances(points, corners), windings(corners, points)
 
 
 BLOB = blob(np.random.default_rng(8), 8, 12, 0.25)
@@ -121,13 +120,7 @@ def pair_model(first: str, second: str, fields: tuple[bool, bool], resolution: i
 
 def random_poses(count: int, spread: float, seed: int = 0) -> np.ndarray:
     """float64[count, 1, 2, 7]: two bodies, the second within `spread` of the first."""
-    rng = np.random.default_rng(seed)
-    poses = np.zeros((count, 1, 2, 7))
-    poses[..., 3:] = random_quaternions(rng, count, 1, 2)
-    way = rng.normal(size=(count, 3))
-    way /= np.linalg.norm(way, axis=1)[:, None]
-    poses[:, 0, 1, :3] = way * rng.uniform(0.6, 1.0, size=(count, 1)) * spread
-    return poses
+    return poses_of_two(np.random.default_rng(seed), count, spread, 0.6 * spread)
 
 
 def least(contacts: Contacts, count: int) -> np.ndarray:

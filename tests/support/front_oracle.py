@@ -17,10 +17,8 @@ from scipy.spatial import ConvexHull as Qhull
 from collidecli.scene.shape_types import ShapeType
 from tests.support.answers import Form
 from tests.support.mesh_pairs import FclPair, posed
-from tests.support.meshes import box, point_distances, strip
-from tests.support.poses import hull_mesh
+from tests.support.meshes import Mesh, box, hull_mesh, point_distances, strip
 
-Mesh = tuple[np.ndarray, np.ndarray]
 SIDES = 32
 """Of the polygon inscribed in a circle."""
 BALLS = 8

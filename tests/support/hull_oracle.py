@@ -11,7 +11,8 @@ from scipy.spatial import ConvexHull
 
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.shape_types import ShapeType
-from tests.support.hydroelastic import product as quaternion_product
+from tests.support.hydroelastic import moved
+from tests.support.meshes import triangle_distances
 from tests.support.oracle import rotation_of
 from tests.support.supports import support_height
 
@@ -24,9 +25,7 @@ def placed(model: Model, pose: np.ndarray, row: int) -> np.ndarray:
     own, body = model.shapes.pose[row], int(model.shapes.body[row])
     if body == STATIC_BODY:
         return own
-    outer = rotation_of(pose[body])
-    turn = quaternion_product(pose[body, 3:], own[3:])
-    return np.concatenate([pose[body, :3] + outer @ own[:3], turn])
+    return moved(own, pose[body, 3:], pose[body, :3])
 
 
 def core(model: Model, pose: np.ndarray, row: int) -> tuple[np.ndarray, float]:
@@ -53,25 +52,7 @@ def polytope_distance(p: np.ndarray, q: np.ndarray) -> float:
     if offset.max() <= 0.0:
         return float(offset.max() * scale)
     corners = hull.points[hull.simplices[offset > 0.0]]
-    return float(np.sqrt(_nearest_square(corners)) * scale)
-
-
-def _nearest_square(corners: np.ndarray) -> float:
-    """The least squared distance of triangles [n, 3, 3] from the origin."""
-    least = np.inf
-    a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
-    for start, end in ((a, b), (b, c), (c, a)):
-        along = end - start
-        t = np.clip(-np.einsum("ij,ij->i", start, along) / np.einsum("ij,ij->i", along, along), 0.0, 1.0)
-        least = min(least, float((((start + t[:, None] * along) ** 2).sum(1)).min()))
-    normal = np.cross(b - a, c - a)
-    square = np.einsum("ij,ij->i", normal, normal)
-    height = np.einsum("ij,ij->i", normal, a)
-    foot = normal * (height / square)[:, None]
-    inside = np.ones(len(foot), bool)
-    for start, end in ((a, b), (b, c), (c, a)):
-        inside &= np.einsum("ij,ij->i", np.cross(end - start, foot - start), normal) >= 0.0
-    return min(least, float((height**2 / square)[inside].min(initial=np.inf)))
+    return float(triangle_distances(np.zeros((1, 3)), corners)[0] * scale)
 
 
 def low_and_high(model: Model, pose: np.ndarray, row: int, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

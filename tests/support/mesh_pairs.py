@@ -17,7 +17,7 @@ from collidecli.engine.geometry.meshes import Meshes, is_inside_mesh, nearest_me
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.triangle_mesh import TriangleMesh
-from tests.support.meshes import nearest_to_segments, triangle_distances, windings
+from tests.support.meshes import Mesh, goes_through, nearest_to_segments, triangle_distances, windings
 from tests.support.oracle import rotation_of
 
 
@@ -60,15 +60,7 @@ def sides(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def crosses(corners_a: np.ndarray, corners_b: np.ndarray) -> bool:
     """Whether a side of a goes through a triangle of b."""
     start, end = (x[:, None] for x in sides(corners_a))
-    p, q, r = (corners_b[None, :, k] for k in range(3))
-    normal = np.cross(q - p, r - p)
-    low, high = ((start - p) * normal).sum(-1), ((end - p) * normal).sum(-1)
-    with np.errstate(all="ignore"):
-        cut = start + (low / (low - high))[..., None] * (end - start)
-        through = low * high < 0.0
-        for a, b in ((p, q), (q, r), (r, p)):
-            through &= (np.cross(b - a, cut - a) * normal).sum(-1) >= 0.0
-    return bool(through.any())
+    return bool(goes_through(start, end, corners_b).any())
 
 
 def mesh_distance(corners_a: np.ndarray, corners_b: np.ndarray) -> float:
@@ -154,9 +146,6 @@ def robot_meshes(ends: tuple[str, ...] = ENDINGS) -> list[Path]:
         if path.suffix.lower() in ENDINGS and (ends is ENDINGS or path.as_posix().endswith(ends)):
             seen.setdefault(hashlib.sha256(path.read_bytes()).digest(), path)
     return list(seen.values())
-
-
-Mesh = tuple[np.ndarray, np.ndarray]
 
 
 def bvh(mesh: Mesh) -> fcl.BVHModel:

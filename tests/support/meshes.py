@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial import ConvexHull
 
 from collidecli.scene.triangle_mesh import triangulated
 
@@ -110,15 +111,20 @@ def segment_distances(corners: np.ndarray, start: np.ndarray, end: np.ndarray) -
     for k in range(3):
         a, b = corners[:, k], corners[:, (k + 1) % 3]
         result = np.minimum(result, nearest_to_segments(start, end, a, b))
-    p, q, r = corners[:, 0], corners[:, 1], corners[:, 2]
+    return np.where(goes_through(start, end, corners), 0.0, result)
+
+
+def goes_through(start: np.ndarray, end: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """bool[...]: whether segments [..., 3] go through triangles [F, 3, 3], broadcast against each other."""
+    p, q, r = (corners[:, k] for k in range(3))
     normal = np.cross(q - p, r - p)
     low, high = ((start - p) * normal).sum(-1), ((end - p) * normal).sum(-1)
     with np.errstate(all="ignore"):
-        cut = start + (low / (low - high))[:, None] * (end - start)
-    through = low * high < 0.0
-    for a, b in ((p, q), (q, r), (r, p)):
-        through &= (np.cross(b - a, cut - a) * normal).sum(-1) >= 0.0
-    return np.where(through, 0.0, result)
+        cut = start + (low / (low - high))[..., None] * (end - start)
+        through = low * high < 0.0
+        for a, b in ((p, q), (q, r), (r, p)):
+            through &= (np.cross(b - a, cut - a) * normal).sum(-1) >= 0.0
+    return through
 
 
 def winding(corners: np.ndarray, point: np.ndarray) -> float:
@@ -154,6 +160,18 @@ def prism(outline: list[tuple[float, float]], half: float) -> tuple[np.ndarray, 
 
 
 Mesh = tuple[np.ndarray, np.ndarray]
+
+
+def hull_mesh(points: np.ndarray) -> Mesh:
+    """The convex hull of points as a closed mesh, its triangles outwards."""
+    hull = ConvexHull(points)
+    faces = hull.simplices.copy()
+    corners = points[faces]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inward = np.einsum("ij,ij->i", normal, hull.equations[:, :3]) < 0.0
+    faces[inward] = faces[inward][:, ::-1]
+    used, renumbered = np.unique(faces, return_inverse=True)
+    return points[used], renumbered.reshape(faces.shape)
 
 
 def strip(outline: np.ndarray, start: float, end: float, closed: bool = False) -> Mesh:
@@ -283,12 +301,16 @@ class Terrain:
         x, y, z = np.moveaxis(np.asarray(point), -1, 0)
         return (np.abs(x) < self.hx) & (np.abs(y) < self.hy) & (self.bottom < z) & (z < self.height_over(x, y))
 
-    def signed_distance(self, point: np.ndarray) -> float:
-        """Of a point from the solid; inside, the base does not count."""
+    def signed_distances(self, points: np.ndarray) -> np.ndarray:
+        """Of points [n, 3] from the solid; inside, the base does not count."""
         vertices, faces = self.solid()
-        if not self.is_inside(point):
-            return float(point_distances(vertices[faces], point).min())
-        return -float(point_distances(vertices[faces[: len(faces) - len(self.border())]], point).min())
+        sides = vertices[faces[: len(faces) - len(self.border())]]
+        outside, inside = triangle_distances(points, vertices[faces]), -triangle_distances(points, sides)
+        return np.where(self.is_inside(points), inside, outside)
+
+    def signed_distance(self, point: np.ndarray) -> float:
+        """Of one point."""
+        return float(self.signed_distances(np.asarray(point)[None])[0])
 
 
 def rough(seed: int, rows: int = 9, cols: int = 12, rise: float = 0.25) -> Terrain:

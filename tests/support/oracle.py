@@ -86,7 +86,7 @@ def best_on_circle(axis: np.ndarray, height: np.ndarray, hints: np.ndarray, valu
     highest = (s[:, 1:-1] >= s[:, :-2]) & (s[:, 1:-1] >= s[:, 2:])
     order = 1 + np.argsort(np.where(highest, -s[:, 1:-1], np.inf), 1)[:, :BRACKET_COUNT]
     low, high = np.take_along_axis(grid, order - 1, 1), np.take_along_axis(grid, order + 1, 1)
-    return at(_golden_section(lambda angle: value(at(angle)), low, high))
+    return at(golden_section(lambda angle: value(at(angle)), low, high))
 
 
 def _spread(angle: np.ndarray) -> np.ndarray:
@@ -97,10 +97,11 @@ def _spread(angle: np.ndarray) -> np.ndarray:
     return np.sort(np.where(repeats, elsewhere, angle), 1)
 
 
-def _golden_section(value: Value, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def golden_section(value: Value, low: np.ndarray, high: np.ndarray, steps: int = GOLDEN_STEPS) -> np.ndarray:
+    """Where the value is highest, between low and high [...]."""
     x, y = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_x, at_y = value(x), value(y)
-    for _ in range(GOLDEN_STEPS):
+    for _ in range(steps):
         left = at_x >= at_y
         low, high = np.where(left, low, x), np.where(left, y, high)
         kept, at_kept = np.where(left, x, y), np.where(left, at_x, at_y)

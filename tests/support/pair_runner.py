@@ -320,7 +320,7 @@ def run_manifold(
     """`contact_manifold` where separation [P] is below reach; without point_a, a contact at the witness is nan."""
     pose = np.atleast_2d(np.asarray(pose, np.float64))
     point = np.full((len(pose), 3), np.nan) if point_a is None else np.atleast_2d(point_a)
-    out = _manifold_buffer(len(pose) * MAX_MANIFOLD)
+    out = _contact_buffer(len(pose) * MAX_MANIFOLD, 1)
     count = wp.zeros(len(pose), dtype=int)
     inputs = [
         *(int(type_a), int(type_b), Vec3(*size_a), Vec3(*size_b), max_separation, wp.array(pose, dtype=Pose)),
@@ -351,15 +351,6 @@ def same_points(found: np.ndarray, expected: np.ndarray, tolerance: float) -> bo
         return False
     distance = np.abs(found[:, None] - expected[None]).max(-1)
     return bool(np.all(distance.min(0) <= tolerance) and np.all(distance.min(1) <= tolerance))
-
-
-def _manifold_buffer(rows: int) -> ContactBuffer:
-    records = np.zeros(rows, ContactRecord.numpy_dtype())
-    records["point"] = records["normal"] = records["separation"] = np.nan
-    out = ContactBuffer()
-    out.contact = wp.array(records, dtype=ContactRecord)
-    out.start, out.most, out.pair_count = 0, 1, rows
-    return out
 
 
 def _contacts(out: ContactBuffer, count: wp.array, rows: int) -> PairContacts:

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
 from tests.support.hydroelastic import moved, random_rotation, rotated
-from tests.support.meshes import Terrain, rough, sheet, torus, triangle_distances, windings
+from tests.support.meshes import Terrain, hull_mesh, rough, sheet, torus, triangle_distances, windings
 from tests.support.oracle import rotation_of
-from tests.support.poses import hull_mesh
+from tests.support.supports import surface_residual
 
 Distance = Callable[[np.ndarray], np.ndarray]
 """Signed distances float64[n] of points [n, 3]."""
@@ -30,26 +30,6 @@ class Solid:
     add: Callable[[ModelBuilder, Any, float, ShapeConfig], int]
     distance: Distance
     places: np.ndarray
-
-
-def segment_distance(p: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    t = np.clip((p - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0)
-    return np.linalg.norm(p - a - t[:, None] * (b - a), axis=1)
-
-
-def of_profile(outline: list[tuple[float, float]]) -> Distance:
-    """Of the solid of revolution about z of a convex outline (r, z), counterclockwise, from the axis to the axis."""
-    points = [np.array(point) for point in outline]
-
-    def distance(p: np.ndarray) -> np.ndarray:
-        flat = np.stack([np.hypot(p[:, 0], p[:, 1]), p[:, 2]], axis=1)
-        least, inside = np.full(len(p), np.inf), np.ones(len(p), bool)
-        for a, b in pairwise(points):
-            least = np.minimum(least, segment_distance(flat, a, b))
-            inside &= (b - a)[0] * (flat - a)[:, 1] - (b - a)[1] * (flat - a)[:, 0] > 0.0
-        return np.where(inside, -least, least)
-
-    return distance
 
 
 def of_box(half: np.ndarray) -> Distance:
@@ -87,18 +67,6 @@ def of_triangles(corners: np.ndarray, closed: bool = True) -> Distance:
     return distance
 
 
-def of_terrain(field: Terrain) -> Distance:
-    """Of a heightfield; inside, the base does not count."""
-    vertices, faces = field.solid()
-    sides = faces[: len(faces) - len(field.border())]
-
-    def distance(p: np.ndarray) -> np.ndarray:
-        inside = field.is_inside(p)
-        return np.where(inside, -triangle_distances(p, vertices[sides]), triangle_distances(p, vertices[faces]))
-
-    return distance
-
-
 def hull_triangles(points: np.ndarray) -> np.ndarray:
     vertices, faces = hull_mesh(points)
     return vertices[faces]
@@ -110,47 +78,28 @@ def solids() -> list[Solid]:
 
 
 def primitives() -> list[Solid]:
-    half: Any = np.array([0.9, 0.6, 0.4])
+    half = np.array([0.9, 0.6, 0.4])
     rim = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.7, 0.7, 0.5]])
-    return [
-        Solid("plane", lambda b, x, s, c: b.add_shape_plane(-1, x, c), lambda p: p[:, 2], rim),
-        Solid(
-            "sphere",
-            lambda b, x, s, c: b.add_shape_sphere(-1, x, 0.8 * s, c),
-            lambda p: np.linalg.norm(p, axis=1) - 0.8,
-            rim,
-        ),
-        Solid(
-            "capsule",
-            lambda b, x, s, c: b.add_shape_capsule(-1, x, 0.3 * s, 0.5 * s, c),
-            lambda p: segment_distance(p, np.array([0.0, 0.0, -0.5]), np.array([0.0, 0.0, 0.5])) - 0.3,
-            rim,
-        ),
-        Solid(
-            "box",
-            lambda b, x, s, c: b.add_shape_box(-1, x, half[0] * s, half[1] * s, half[2] * s, c),
-            of_box(half),
-            CUBE * half,
-        ),
-        Solid(
-            "cylinder",
-            lambda b, x, s, c: b.add_shape_cylinder(-1, x, 0.7 * s, 0.4 * s, c),
-            of_profile([(0.0, -0.4), (0.7, -0.4), (0.7, 0.4), (0.0, 0.4)]),
-            np.array([[0.7, 0.0, 0.4], [0.7, 0.0, 0.0], [0.0, 0.0, 0.4], [0.3, 0.0, 0.39]]),
-        ),
-        Solid(
-            "cone",
-            lambda b, x, s, c: b.add_shape_cone(-1, x, 0.7 * s, 0.6 * s, c),
-            of_profile([(0.0, -0.6), (0.7, -0.6), (0.0, 0.6)]),
-            np.array([[0.7, 0.0, -0.6], [0.0, 0.0, 0.6], [0.35, 0.0, 0.0], [0.0, 0.0, -0.6]]),
-        ),
-        Solid(
-            "ellipsoid",
-            lambda b, x, s, c: b.add_shape_ellipsoid(-1, x, half[0] * s, half[1] * s, half[2] * s, c),
-            of_ellipsoid(half),
-            CUBE * half / np.sqrt(3.0),
-        ),
-    ]
+    around = np.array([[0.7, 0.0, 0.4], [0.7, 0.0, 0.0], [0.0, 0.0, 0.4], [0.3, 0.0, 0.39]])
+    ends = np.array([[0.7, 0.0, -0.6], [0.0, 0.0, 0.6], [0.35, 0.0, 0.0], [0.0, 0.0, -0.6]])
+    kinds = {
+        ShapeType.PLANE: ((), rim),
+        ShapeType.SPHERE: ((0.8,), rim),
+        ShapeType.CAPSULE: ((0.3, 0.5), rim),
+        ShapeType.BOX: (half, CUBE * half),
+        ShapeType.CYLINDER: ((0.7, 0.4), around),
+        ShapeType.CONE: ((0.7, 0.6), ends),
+        ShapeType.ELLIPSOID: (half, CUBE * half / np.sqrt(3.0)),
+    }
+    return [_primitive(kind, np.array(size), places) for kind, (size, places) in kinds.items()]
+
+
+def _primitive(kind: ShapeType, size: np.ndarray, places: np.ndarray) -> Solid:
+    def distance(p: np.ndarray) -> np.ndarray:
+        return surface_residual(kind, np.tile([*size, 0.0, 0.0, 0.0][:3], (len(p), 1)), p)
+
+    exact = of_ellipsoid(size) if kind == ShapeType.ELLIPSOID else distance
+    return Solid(kind.label, lambda b, x, s, c: b.add_shape(-1, kind, s * size, x, c), exact, places)
 
 
 def surfaces() -> list[Solid]:
@@ -183,7 +132,7 @@ def surfaces() -> list[Solid]:
         Solid(
             "heightfield",
             lambda b, x, s, c: b.add_shape_heightfield(-1, *scaled(field, s), x, c),
-            of_terrain(field),
+            field.signed_distances,
             np.concatenate([terrain, terrain * (1.0, 1.0, 0.0) + (0.0, 0.0, field.bottom - 0.05)]),
         ),
     ]
@@ -344,7 +293,7 @@ def pressure_solids() -> list[Solid]:
         Solid(
             "heightfield",
             lambda b, x, s, c: b.add_shape_heightfield(-1, *scaled(terrain, s), x, c),
-            of_terrain(terrain),
+            terrain.signed_distances,
             vertices,
         ),
     ]

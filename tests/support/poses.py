@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial import ConvexHull
 from scipy.spatial import ConvexHull as Qhull
 from scipy.spatial.transform import Rotation
 
@@ -16,7 +15,7 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.convex_hull import convex_hull
 from collidecli.scene.shape_types import ShapeType
 from tests.support.mesh_pairs import FclPair
-from tests.support.meshes import Terrain, blob, box, bumpy, prism, torus
+from tests.support.meshes import Mesh, Terrain, blob, box, bumpy, hull_mesh, prism, torus
 from tests.support.oracle import directions_on_sphere, rotation_of, signed_distance, tangents, unit
 from tests.support.supports import extents
 
@@ -151,21 +150,6 @@ def core_touching_poses(type_a, size_a, type_b, size_b, count: int, seed: int = 
     radii = 1e-7 * (type_a == ShapeType.CAPSULE) + 1e-7 * (type_b == ShapeType.CAPSULE)
     offsets = rng.choice([-1.0, 1.0], count) * 10 ** rng.uniform(-15, -3, count) - radii
     return touching_poses(type_a, difference[0], type_b, difference[1], poses, offsets)
-
-
-Mesh = tuple[np.ndarray, np.ndarray]
-
-
-def hull_mesh(points: np.ndarray) -> Mesh:
-    """The convex hull of points as a closed mesh, its triangles outwards."""
-    hull = ConvexHull(points)
-    faces = hull.simplices.copy()
-    corners = points[faces]
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inward = np.einsum("ij,ij->i", normal, hull.equations[:, :3]) < 0.0
-    faces[inward] = faces[inward][:, ::-1]
-    used, renumbered = np.unique(faces, return_inverse=True)
-    return points[used], renumbered.reshape(faces.shape)
 
 
 def ball_mesh(radius: float, count: int = 150) -> Mesh:

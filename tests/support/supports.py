@@ -4,9 +4,9 @@ Directions are float64[P, D, 3] in the shape's frame, sizes [P, 3].
 """
 
 import numpy as np
-from scipy.spatial import ConvexHull
 
 from collidecli.scene.shape_types import ShapeType
+from tests.support.meshes import hull_mesh
 
 HULL = np.array(
     [[1.0, -0.2, -1.0], [-0.6, 1.0, -0.7], [-1.0, -0.5, -0.4], [0.1, -1.0, 0.2], [0.5, 0.7, 0.6], [-0.3, 0.1, 1.0]]
@@ -22,12 +22,7 @@ ISOLATED[ShapeType.CONE] = -_Z
 
 def hull_faces() -> np.ndarray:
     """int[F, 3]: the triangles around HULL, counterclockwise from outside."""
-    hull = ConvexHull(HULL)
-    corners = HULL[hull.simplices]
-    inwards = (np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) * hull.equations[:, :3]).sum(
-        1
-    ) < 0
-    return np.where(inwards[:, None], hull.simplices[:, ::-1], hull.simplices)
+    return hull_mesh(HULL)[1]
 
 
 def _columns(size: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

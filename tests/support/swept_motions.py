@@ -7,9 +7,9 @@ from scipy.spatial.transform import Rotation, Slerp
 from collidecli import ModelBuilder
 from collidecli.scene.model import Model
 from tests.support.mesh_pairs import bvh
+from tests.support.meshes import hull_mesh
 from tests.support.oracle import unit
 from tests.support.particle_oracle import Solid
-from tests.support.poses import hull_mesh
 
 BODIES = 12
 REST = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
