@@ -4,10 +4,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (89_670, 82_000),
+    "package, lines": (89_582, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (279, 220),
-    "tests, lines": (58_408, 50_000),
+    "tests, lines": (58_403, 50_000),
     "tests, files": (201, 244),
     "unformatted": (109, 142),
     "decision records": (33, 35),

@@ -44,6 +44,16 @@ def by_reference(kind: Any, value: Any, device: wp.Device) -> wp.array:
     return result
 
 
+def array_of(dtype: Any, name: str) -> Any:
+    """Function that returns a local array as one of any length: for fields of structs, and to be passed by address."""
+
+    @wp.func(name=name)
+    def as_array(scratch: wp.array[dtype]) -> wp.array[dtype]:  # type: ignore[valid-type]
+        return scratch
+
+    return as_array
+
+
 def device_array(values: np.ndarray, dtype: Any, device: wp.Device) -> wp.array:
     """Array of values on a device; of none, one unused element: Warp passes no array of length zero by pointer."""
     filled = values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)

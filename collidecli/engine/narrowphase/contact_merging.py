@@ -158,6 +158,13 @@ def partition_by_priority(contact: wp.array[ContactRecord], first: int, count: i
     return result
 
 
+@wp.func
+def record_found(candidates: Candidates, candidate: int, found: int, limit: int):
+    """Records a candidate's number of contacts found, and of those kept: at most `limit`, 0 for all."""
+    candidates.found[candidate] = found
+    candidates.count[candidate] = wp.where(limit > 0, wp.min(found, limit), found)
+
+
 def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> wp.Kernel:
     """Kernel that merges the contacts of sub-pairs into those of their pairs.
 

@@ -70,6 +70,20 @@ class PairRows:
 
 
 @wp.func
+def begin_of(end: wp.array[wp.int32], index: int) -> int:
+    """Where entry `index` begins, from the inclusive scan of the counts: the end of the entry before it."""
+    if index == 0:
+        return 0
+    return end[index - 1]
+
+
+@wp.func
+def sub_pair_range(sub_pair_end: wp.array[wp.int32], thread: int, parts: int) -> wp.vec2i:
+    """Begin and end of a candidate's sub-pairs, of which `parts` threads found a part each."""
+    return wp.vec2i(begin_of(sub_pair_end, thread * parts), sub_pair_end[(thread + 1) * parts - 1])
+
+
+@wp.func
 def append_sub_pair(out: SubPairList, found: int, number: int) -> int:
     """Appends sub-pair `found` of a candidate if a slot is left; returns the new count."""
     if out.first + found < out.end:
@@ -125,7 +139,7 @@ def search_kernel(surfaces_type: Any, sub_pairs_of: Callable[..., Any]) -> wp.Ke
         if writes == 0:
             end[thread] = found
 
-    return _kernel(find_sub_pairs, surfaces_type)
+    return surface_kernel(find_sub_pairs, surfaces_type)
 
 
 def sub_pair_kernel(surfaces_type: Any, collide_sub_pair: Callable[..., Any]) -> wp.Kernel:
@@ -157,7 +171,7 @@ def sub_pair_kernel(surfaces_type: Any, collide_sub_pair: Callable[..., Any]) ->
             wp.atomic_add(inexact, 0, 1)
         sub_pair_found[thread] = found
 
-    return _kernel(collide_sub_pairs, surfaces_type)
+    return surface_kernel(collide_sub_pairs, surfaces_type)
 
 
 def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Kernel:
@@ -207,7 +221,7 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
         if writes == 0:
             end[thread] = found
 
-    return _kernel(collide_sub_pairs, surfaces_type)
+    return surface_kernel(collide_sub_pairs, surfaces_type)
 
 
 def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel:
@@ -259,7 +273,7 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
             if measure(rows, surfaces, query, out) == 0:
                 wp.atomic_add(inexact, 0, 1)
 
-    return _kernel(measure_overlaps, surfaces_type)
+    return surface_kernel(measure_overlaps, surfaces_type)
 
 
 @wp.func
@@ -275,7 +289,8 @@ def spare_rows(out: ContactRows, count: int, priority: int, role: int) -> int:
     return count
 
 
-def _kernel(function: Callable[..., Any], surfaces_type: Any) -> wp.Kernel:
+def surface_kernel(function: Callable[..., Any], surfaces_type: Any) -> wp.Kernel:
+    """The kernel of a function with an argument `surfaces` of a type."""
     function.__annotations__["surfaces"] = surfaces_type
     return kernel(function)
 
@@ -450,8 +465,7 @@ def touch_kernel(surfaces_type: Any, touch_of_pair: Callable[..., Any], reads_li
         candidates.found[candidate] = wp.where(state == TOUCHING, 1, 0)
         undecided[thread] = wp.where(state == TOUCHING or state == APART_BY_LIMIT, 0, 1)
 
-    find_touches.__annotations__["surfaces"] = surfaces_type
-    return kernel(find_touches)
+    return surface_kernel(find_touches, surfaces_type)
 
 
 @kernel

@@ -21,12 +21,23 @@ from collidecli.engine.geometry.bounds import bounding_box, local_half_extents
 from collidecli.engine.geometry.hulls import FACE_ROW, HullShape, hull_number, hull_point
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.primitives import Primitive, Vertex, middle_of
-from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, Real, Vec2, Vec3
-from collidecli.engine.narrowphase.contact_merging import unique_by_feature
+from collidecli.engine.geometry.real import (
+    BOX,
+    CAPSULE,
+    CONE,
+    CYLINDER,
+    ELLIPSOID,
+    Real,
+    Vec2,
+    Vec3,
+    array_of,
+)
+from collidecli.engine.narrowphase.contact_merging import record_found, unique_by_feature
 from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
 from collidecli.engine.narrowphase.convex.features import feature_at, triangle_feature_at
 from collidecli.engine.narrowphase.convex.gjk import nearest_of_difference
 from collidecli.engine.narrowphase.convex.penetration import WITNESS_GAP, minkowski_difference
+from collidecli.engine.narrowphase.sub_pairs import sub_pair_range, surface_kernel
 from collidecli.engine.narrowphase.triangles.convex_surface import (
     allowed_direction,
     begin_near,
@@ -46,11 +57,15 @@ from collidecli.engine.narrowphase.triangles.convex_sweep import (
     find_regions,
     first_free,
 )
-from collidecli.engine.runtime.kernel import kernel
 
-# Search over directions for the least free translation of a convex shape; see `convex_least_translation`.
+# ruff: noqa: F811
 
-# ruff: noqa: SIM110
+as_ints = array_of(int, "as_ints")
+as_regions = array_of(Region, "as_regions_of_overlap")
+as_vectors = array_of(Vec3, "as_vectors")
+as_vertices = array_of(Vertex, "as_vertices")
+
+# Search over directions.
 
 SPREAD = 92
 """Number of directions of the fixed set, on a Fibonacci spiral."""
@@ -87,18 +102,6 @@ BEHIND = wp.constant(Real(1.1))
 """A pattern search ends at a halved step where its translation is this many times that of the best of all."""
 GAIN = wp.constant(Real(0.999))
 """A refinement ends where its bound is above this fraction of the best."""
-
-
-@wp.struct
-class Least:
-    """The best translation so far. t: length [m]; direction: unit, the shape's frame; number, normal, exact: as in
-    `FreeAt`."""
-
-    t: Real
-    direction: Vec3
-    number: int
-    normal: Vec3
-    exact: int
 
 
 @wp.struct
@@ -140,22 +143,17 @@ def spread_direction(k: int) -> Vec3:
 
 
 @wp.func
-def better(before: Least, found: FreeAt, direction: Vec3) -> Least:
-    """The shorter of the best translation so far and that along a direction."""
-    best = before
+def better(before: FreeAt, found: FreeAt) -> FreeAt:
+    """The shorter of the best translation so far and another."""
     if found.t < before.t:
-        best.t = found.t
-        best.direction = direction
-        best.number = found.number
-        best.normal = found.normal
-        best.exact = found.exact
-    return best
+        return found
+    return before
 
 
 @wp.func
-def allowed_in(surface: Any, sweep: Sweep, direction: Vec3) -> Vec3:
+def allowed_in(pair: Any, surface: Any, direction: Vec3) -> Vec3:
     """`allowed_direction` for a direction of the shape's frame."""
-    return sweep.rotation * allowed_direction(surface, wp.transpose(sweep.rotation) * direction)
+    return pair.rotation * allowed_direction(surface, wp.transpose(pair.rotation) * direction)
 
 
 @wp.func
@@ -169,15 +167,11 @@ def add_direction(directions: wp.array[Vec3], count: int, direction: Vec3) -> in
 
 
 @wp.func
-def add_plane(planes: wp.array[Plane], before: int, found: FreeAt, direction: Vec3) -> int:
+def add_plane(planes: wp.array[Plane], before: int, found: FreeAt) -> int:
     """Adds the plane of the triangle that was exited last, in place of its former plane or, of too many, the oldest."""
-    plane = Plane()
-    plane.normal = found.normal
-    plane.height = found.t * wp.dot(found.normal, direction)
-    plane.number = found.number
     count = before
     for k in range(before):
-        if planes[k].number == plane.number and count == before:
+        if planes[k].number == found.number and count == before:
             count = before - 1
             for i in range(k, before - 1):
                 planes[i] = planes[i + 1]
@@ -185,31 +179,29 @@ def add_plane(planes: wp.array[Plane], before: int, found: FreeAt, direction: Ve
         count -= 1
         for i in range(wp.static(PLANES - 1)):
             planes[i] = planes[i + 1]
-    planes[count] = plane
+    planes[count] = Plane(found.normal, found.t * wp.dot(found.normal, found.direction), found.number)
     return count + 1
 
 
 @wp.func
-def holds_all(planes: wp.array[Plane], count: int, x: Vec3, slack: Real) -> bool:
-    """Whether a translation is in all half-spaces, to `slack` [m]."""
+def shorter_beyond(planes: wp.array[Plane], count: int, slack: Real, best: Vec3, x: Vec3) -> Vec3:
+    """Translation x where it is shorter than the best and in all half-spaces, to `slack` [m]; else the best."""
+    if not wp.length_sq(x) < wp.length_sq(best):
+        return best
     for k in range(count):
         if wp.dot(planes[k].normal, x) < planes[k].height - slack:
-            return False
-    return True
+            return best
+    return x
 
 
 @wp.func(inline=False)
 def nearest_beyond(planes: wp.array[Plane], count: int, slack: Real) -> Vec3:
-    """The shortest translation in all half-spaces, by enumeration of up to three active planes; zero for none."""
-    best = Vec3()
-    square = Real(wp.inf)
+    """The shortest translation in all half-spaces, by enumeration of up to three active planes; infinite for none."""
+    best = Vec3(Real(wp.inf), Real(0.0), Real(0.0))
     for i in range(count):
-        x = planes[i].height * planes[i].normal
-        if wp.length_sq(x) < square and holds_all(planes, count, x, slack):
-            best = x
-            square = wp.length_sq(x)
+        u = planes[i].normal
+        best = shorter_beyond(planes, count, slack, best, planes[i].height * u)
         for j in range(i):
-            u = planes[i].normal
             v = planes[j].normal
             cosine = wp.dot(u, v)
             sine_square = Real(1.0) - cosine * cosine
@@ -217,34 +209,19 @@ def nearest_beyond(planes: wp.array[Plane], count: int, slack: Real) -> Vec3:
                 continue
             of_u = (planes[i].height - cosine * planes[j].height) / sine_square
             of_v = (planes[j].height - cosine * planes[i].height) / sine_square
-            x = of_u * u + of_v * v
-            if wp.length_sq(x) < square and holds_all(planes, count, x, slack):
-                best = x
-                square = wp.length_sq(x)
+            best = shorter_beyond(planes, count, slack, best, of_u * u + of_v * v)
             for k in range(j):
                 w = planes[k].normal
                 volume = wp.dot(u, wp.cross(v, w))
-                if wp.abs(volume) < Real(1.0e-9):
-                    continue
-                x = planes[i].height * wp.cross(v, w) + planes[j].height * wp.cross(w, u)
-                x = (x + planes[k].height * wp.cross(u, v)) / volume
-                if wp.length_sq(x) < square and holds_all(planes, count, x, slack):
-                    best = x
-                    square = wp.length_sq(x)
+                if wp.abs(volume) >= Real(1.0e-9):
+                    x = planes[i].height * wp.cross(v, w) + planes[j].height * wp.cross(w, u)
+                    x = (x + planes[k].height * wp.cross(u, v)) / volume
+                    best = shorter_beyond(planes, count, slack, best, x)
     return best
 
 
 @wp.func(inline=False)
-def refine(
-    a: Any,
-    pair: Any,
-    surface: Any,
-    sweep: Sweep,
-    before: Least,
-    start: Vec3,
-    recent: wp.array[int],
-    simplex: wp.array[Vertex],
-) -> Least:
+def refine(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3) -> FreeAt:
     """The best translation after refining a direction by sequential quadratic programming."""
     best = before
     planes = wp.zeros(shape=wp.static(PLANES), dtype=Plane)
@@ -252,17 +229,17 @@ def refine(
     direction = start
     limit = best.t * NEARBY
     for _step in range(STEPS):
-        found = first_free(a, pair, surface, sweep, direction, limit, recent, simplex)
-        best = better(best, found, direction)
+        found = first_free(pair, surface, sweep, direction, limit)
+        best = better(best, found)
         limit = wp.min(limit, wp.max(found.t, best.t))
         if found.number < 0:
             return best
-        count = add_plane(planes, count, found, direction)
+        count = add_plane(planes, count, found)
         x = nearest_beyond(planes, count, sweep.touch)
         length = wp.length(x)
         if length <= Real(0.0) or length >= best.t * GAIN:
             return best
-        after = allowed_in(surface, sweep, x / length)
+        after = allowed_in(pair, surface, x / length)
         if wp.dot(after, direction) > Real(1.0) - Real(1.0e-12):
             return best
         direction = after
@@ -270,17 +247,7 @@ def refine(
 
 
 @wp.func(inline=False)
-def pattern_search(
-    a: Any,
-    pair: Any,
-    surface: Any,
-    sweep: Sweep,
-    before: Least,
-    start: Vec3,
-    length: Real,
-    recent: wp.array[int],
-    simplex: wp.array[Vertex],
-) -> Least:
+def pattern_search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3, length: Real) -> FreeAt:
     """The best translation after a pattern search around direction `start`. length: translation along `start` [m]."""
     best = before
     direction = start
@@ -295,13 +262,12 @@ def pattern_search(
         for k in range(AROUND):
             point = on_circle(SIXTH * Real(k) + RADIAN * Real(tries))
             turned = wp.normalize(direction + step * (point[0] * first + point[1] * second))
-            tried = allowed_in(surface, sweep, turned)
-            found = first_free(a, pair, surface, sweep, tried, least, recent, simplex)
+            found = first_free(pair, surface, sweep, allowed_in(pair, surface, turned), least)
             if found.t < least:
                 least = found.t
-                after = tried
+                after = found.direction
                 improved = True
-                best = better(best, found, tried)
+                best = better(best, found)
         tries += AROUND
         direction = after
         if not improved:
@@ -311,50 +277,34 @@ def pattern_search(
     return best
 
 
-@wp.func
-def as_vectors(scratch: wp.array[Vec3]) -> wp.array[Vec3]:
-    """Local array as an array of any length, of which a function gets the address and not a copy."""
-    return scratch
-
-
 @wp.func(inline=False)
-def search(
-    a: Any,
-    pair: Any,
-    surface: Any,
-    sweep: Sweep,
-    before: Least,
-    directions: wp.array[Vec3],
-    given: int,
-    recent: wp.array[int],
-    simplex: wp.array[Vertex],
-) -> Least:
+def search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, directions: wp.array[Vec3], given: int) -> FreeAt:
     """The least translation over directions. directions: capacity DIRECTIONS; the first `given` are set and tried."""
     best = before
     count = given
-    difference = pair
     crossed = int(0)
     cursor = begin_near(surface, sweep.lower, sweep.upper)
     while cursor.number >= 0 and crossed < wp.static(CROSSED):
-        difference.b = corners_of(surface, cursor.number)
+        normal = pair.rotation * corners_of(surface, cursor.number).normal
         for turn in range(2 - surface.closed):
-            normal = wp.where(turn == 0, difference.b.normal, -difference.b.normal)
-            after = add_direction(directions, count, allowed_in(surface, sweep, sweep.rotation * normal))
+            direction = allowed_in(pair, surface, wp.where(turn == 0, normal, -normal))
+            after = add_direction(directions, count, direction)
             crossed += after - count
             count = after
         cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
     for k in range(wp.static(SPREAD)):
         if count < wp.static(DIRECTIONS):
-            count = add_direction(directions, count, allowed_in(surface, sweep, sweep.rotation * spread_direction(k)))
+            direction = allowed_in(pair, surface, pair.rotation * spread_direction(k))
+            count = add_direction(directions, count, direction)
     length = wp.zeros(shape=wp.static(DIRECTIONS), dtype=Real)
     for k in range(count):
-        found = first_free(a, pair, surface, sweep, directions[k], best.t * NEARBY, recent, simplex)
+        found = first_free(pair, surface, sweep, directions[k], best.t * NEARBY)
         length[k] = found.t
-        best = better(best, found, directions[k])
+        best = better(best, found)
     limit = best.t * NEARBY
     starts = wp.zeros(shape=wp.static(int(STARTS)), dtype=Vec3)
     started = int(0)
-    best = refine(a, pair, surface, sweep, best, best.direction, recent, simplex)
+    best = refine(pair, surface, sweep, best, best.direction)
     while started < STARTS:
         least = limit
         chosen = int(-1)
@@ -369,12 +319,12 @@ def search(
             break
         starts[started] = directions[chosen]
         started += 1
-        best = refine(a, pair, surface, sweep, best, directions[chosen], recent, simplex)
-        best = pattern_search(a, pair, surface, sweep, best, directions[chosen], length[chosen], recent, simplex)
-    return pattern_search(a, pair, surface, sweep, best, best.direction, best.t, recent, simplex)
+        best = refine(pair, surface, sweep, best, directions[chosen])
+        best = pattern_search(pair, surface, sweep, best, directions[chosen], length[chosen])
+    return pattern_search(pair, surface, sweep, best, best.direction, best.t)
 
 
-# ruff: noqa: F811
+# Contacts of the regions of overlap of a pair.
 
 SHALLOW = wp.constant(Real(0.05))
 """Fraction of the shape's least half extent, or the surface's largest where that is less: overlaps that are no deeper
@@ -425,228 +375,214 @@ def depth_in_shape(shape: HullShape, point: Vec3) -> Real:
 
 
 @wp.func(inline=False)
-def contact_of(a: Any, pair: Any, surface: Any, sweep: Sweep, best: Least, simplex: wp.array[Vertex]) -> ContactRecord:
+def contact_of(pair: Any, surface: Any, sweep: Sweep, best: FreeAt) -> ContactRecord:
     """The contact of a translation: the point at which the shape, after it, touches the surface."""
     contact = ContactRecord()
     contact.normal = -best.direction
     contact.separation = -best.t
     difference = pair
-    triangle = named_of(surface, best.number)
     difference.b = corners_of(surface, best.number)
     difference.position = pair.position - best.t * best.direction - WITNESS_GAP * sweep.size * best.normal
-    nearest = nearest_of_difference(difference, -best.normal, Real(wp.inf), simplex)
+    nearest = nearest_of_difference(difference, -best.normal, Real(wp.inf), sweep.simplex)
     contact.point = nearest.on_a + pair.radius_a * nearest.normal
     foot = wp.transpose(pair.rotation) * (contact.point + best.t * best.direction - pair.position)
-    contact.feature_a = feature_at(a, contact.point, nearest.normal)
-    contact.feature_b = triangle_feature_at(triangle, foot)
+    contact.feature_a = feature_at(pair.a, contact.point, nearest.normal)
+    contact.feature_b = triangle_feature_at(named_of(surface, best.number), foot)
     return contact
 
 
-@wp.func
-def lower_bound(a: Any, pair: Any, surface: Any, contact: ContactRecord) -> Real:
-    """Lower bound of every separating translation: the greater depth of a contact's witnesses in the other body [m]."""
-    on_a = wp.transpose(pair.rotation) * (contact.point - pair.position)
-    of_a = depth_inside(surface, on_a)
-    return wp.max(of_a, depth_in_shape(a, contact.point + contact.separation * contact.normal))
-
-
-@wp.func
-def region_of(regions: wp.array[Region], count: int, contact: ContactRecord) -> int:
-    """The region closest to the midpoint of a contact's witness points."""
-    point = contact.point + Real(0.5) * contact.separation * contact.normal
-    nearest = int(0)
-    least = Real(wp.inf)
-    for k in range(count):
-        off = point - wp.max(regions[k].lower, wp.min(regions[k].upper, point))
-        if wp.length_sq(off) < least:
-            least = wp.length_sq(off)
-            nearest = k
-    return nearest
-
-
 @wp.struct
-class Written:
-    """The state of a pair's contacts. count: their number. changed: 1 where any is new. exact: as in `FreeAt`."""
+class PairContacts:
+    """The merged contacts of a pair: `count` rows from `first` on, of `capacity`.
 
+    changed: 1 where any is new. exact: 0 where a depth is only an upper bound.
+    """
+
+    contact: wp.array[ContactRecord]
+    first: int
     count: int
+    capacity: int
     changed: int
     exact: int
 
 
-@wp.func(inline=False)
-def settle_region(
-    a: Any,
-    pair: Any,
-    surface: Any,
-    sweep: Sweep,
-    regions: wp.array[Region],
-    region_count: int,
-    region: int,
-    contact: wp.array[ContactRecord],
-    first: int,
-    before: Written,
-    capacity: int,
-    recent: wp.array[int],
-    simplex: wp.array[Vertex],
-) -> Written:
-    """Replaces the deepest contact of a region by that of the least translation, and drops deeper contacts.
+@wp.func
+def is_of_region(sweep: Sweep, contact: ContactRecord) -> bool:
+    """Whether the sweep's region is the one closest to the midpoint of a contact's witness points."""
+    if sweep.region_count < 2:
+        return True
+    point = contact.point + Real(0.5) * contact.separation * contact.normal
+    nearest = int(0)
+    least = Real(wp.inf)
+    for k in range(sweep.region_count):
+        off = point - wp.max(sweep.regions[k].lower, wp.min(sweep.regions[k].upper, point))
+        if wp.length_sq(off) < least:
+            least = wp.length_sq(off)
+            nearest = k
+    return nearest == sweep.own
 
-    region: its index, of region_count; with at most one region every contact of the pair is in it. capacity: rows of
-    the pair.
-    """
-    result = before
-    near = sweep
+
+@wp.func
+def deepest_of_region(sweep: Sweep, rows: PairContacts) -> int:
+    """Row of the deepest contact of the sweep's region, -1 where none is negative."""
     deepest = int(-1)
-    bound = Real(0.0)
-    for i in range(first, first + before.count):
-        counts = contact[i].separation < Real(0.0)
-        if counts and region_count >= 2:
-            counts = region_of(regions, region_count, contact[i]) == region
-        if counts and (deepest < 0 or contact[i].separation < contact[wp.max(deepest, 0)].separation):
+    least = Real(0.0)
+    for i in range(rows.first, rows.first + rows.count):
+        if rows.contact[i].separation < least and is_of_region(sweep, rows.contact[i]):
+            least = rows.contact[i].separation
             deepest = i
-    best = Least()
+    return deepest
+
+
+@wp.func(inline=False)
+def lower_bound(pair: Any, surface: Any, rows: PairContacts, depth: Real) -> Real:
+    """Lower bound of every separating translation [m]: the greatest depth of a witness of a deep contact in the other
+    body. depth: of the deepest contact [m].
+    """
+    bound = Real(0.0)
+    for i in range(rows.first, rows.first + rows.count):
+        contact = rows.contact[i]
+        if contact.separation * WITHIN <= -depth:
+            of_a = depth_inside(surface, wp.transpose(pair.rotation) * (contact.point - pair.position))
+            of_b = depth_in_shape(pair.a, contact.point + contact.separation * contact.normal)
+            bound = wp.max(bound, wp.max(of_a, of_b))
+    return bound
+
+
+@wp.func
+def is_translation_of(contact: ContactRecord, best: FreeAt, sweep: Sweep) -> bool:
+    """Whether a contact has the depth and the normal of a translation."""
+    along = wp.dot(best.direction, contact.normal) < Real(-1.0 + 1.0e-12)
+    return along and wp.abs(best.t + contact.separation) <= EQUAL_DEPTH * sweep.size
+
+
+@wp.func(inline=False)
+def least_translation(pair: Any, surface: Any, sweep: Sweep, rows: PairContacts, deepest: int) -> FreeAt:
+    """The least translation that separates the sweep's region, infinite where none is found.
+
+    deepest: row of the region's deepest contact, -1 for none; a translation along its normal that is near a lower bound
+    of all needs no search.
+    """
+    best = FreeAt()
     best.t = Real(wp.inf)
     best.exact = 1
-    is_enough = bool(False)
+    bound = Real(0.0)
     if deepest >= 0:
-        depth = -contact[deepest].separation
-        for i in range(first, first + before.count):
-            if contact[i].separation * WITHIN <= -depth:
-                bound = wp.max(bound, lower_bound(a, pair, surface, contact[i]))
-        best.direction = allowed_in(surface, sweep, -contact[deepest].normal)
-        best = better(
-            best, first_free(a, pair, surface, sweep, best.direction, Real(wp.inf), recent, simplex), best.direction
-        )
+        depth = -rows.contact[deepest].separation
+        bound = lower_bound(pair, surface, rows, depth)
+        best.direction = allowed_in(pair, surface, -rows.contact[deepest].normal)
+        best = better(best, first_free(pair, surface, sweep, best.direction, Real(wp.inf)))
         if best.t < bound * (Real(1.0) - EQUAL_DEPTH):
             # Less than a lower bound: other parts of the surface must be exited too.
-            near.in_region = 0
+            sweep.in_region = 0
             best.t = Real(wp.inf)
-            free = first_free(a, pair, surface, near, best.direction, Real(wp.inf), recent, simplex)
-            best = better(best, free, best.direction)
-        along = wp.dot(best.direction, contact[deepest].normal) < Real(-1.0 + 1.0e-12)
-        is_enough = best.t <= bound * WITHIN or (depth <= sweep.shallow and best.t <= depth * WITHIN)
-        if is_enough and along and wp.abs(best.t - depth) <= EQUAL_DEPTH * sweep.size:
-            return result
-    if not is_enough:
-        directions = wp.zeros(shape=wp.static(DIRECTIONS), dtype=Vec3)
-        given = int(0)
-        for i in range(first, first + before.count):
-            if contact[i].separation < Real(0.0) and given < wp.static(FROM_CONTACTS):
-                given = add_direction(directions, given, allowed_in(surface, sweep, -contact[i].normal))
-        best = search(a, pair, surface, near, best, as_vectors(directions), given, recent, simplex)
-        if best.t < bound * (Real(1.0) - EQUAL_DEPTH):
-            near.in_region = 0
-            best.t = Real(wp.inf)
-            best = search(a, pair, surface, near, best, as_vectors(directions), given, recent, simplex)
-    if best.number < 0 or best.t == Real(wp.inf):
-        result.exact = wp.min(result.exact, best.exact)
-        return result
-    result.exact = wp.min(result.exact, best.exact)
-    if deepest >= 0:
-        depth = -contact[deepest].separation
-        same = wp.dot(best.direction, contact[deepest].normal) < Real(-1.0 + 1.0e-12)
-        if same and wp.abs(best.t - depth) <= EQUAL_DEPTH * sweep.size:
-            return result
-    elif before.count < capacity:
-        deepest = first + before.count
-        result.count += 1
-    else:
-        result.exact = 0
-        return result
-    contact[deepest] = contact_of(a, pair, surface, sweep, best, simplex)
-    result.changed = 1
-    i = first
-    while i < first + result.count:
-        drops = i != deepest and contact[i].separation < -best.t
-        if drops and region_count >= 2:
-            drops = region_of(regions, region_count, contact[i]) == region
-        if drops:
-            result.count -= 1
-            if first + result.count == deepest:
-                deepest = i
-            swap_contacts(contact, i, first + result.count)
+            best = better(best, first_free(pair, surface, sweep, best.direction, Real(wp.inf)))
+        if best.t <= bound * WITHIN or (depth <= sweep.shallow and best.t <= depth * WITHIN):
+            return best
+    directions = wp.zeros(shape=wp.static(DIRECTIONS), dtype=Vec3)
+    given = int(0)
+    for i in range(rows.first, rows.first + rows.count):
+        if rows.contact[i].separation < Real(0.0) and given < wp.static(FROM_CONTACTS):
+            given = add_direction(directions, given, allowed_in(pair, surface, -rows.contact[i].normal))
+    best = search(pair, surface, sweep, best, as_vectors(directions), given)
+    if best.t < bound * (Real(1.0) - EQUAL_DEPTH):
+        sweep.in_region = 0
+        best.t = Real(wp.inf)
+        best = search(pair, surface, sweep, best, as_vectors(directions), given)
+    return best
+
+
+@wp.func
+def without_deeper(sweep: Sweep, rows: PairContacts, kept: int) -> PairContacts:
+    """The contacts without those of the sweep's region that are deeper than the one in row `kept`."""
+    row = kept
+    least = rows.contact[kept].separation
+    i = rows.first
+    while i < rows.first + rows.count:
+        if i != row and rows.contact[i].separation < least and is_of_region(sweep, rows.contact[i]):
+            rows.count -= 1
+            if rows.first + rows.count == row:
+                row = i
+            swap_contacts(rows.contact, i, rows.first + rows.count)
         else:
             i += 1
-    return result
+    return rows
 
 
 @wp.func(inline=False)
-def settle_pair(
-    a: Any,
-    surface: Any,
-    query: Query,
-    size: Real,
-    scale: Real,
-    shallow: Real,
-    contact: wp.array[ContactRecord],
-    first: int,
-    count: int,
-    capacity: int,
-) -> Written:
-    """Replaces the deepest contact of each region of a pair by that of the least translation.
+def settle_region(pair: Any, surface: Any, sweep: Sweep, before: PairContacts) -> PairContacts:
+    """Replaces the deepest contact of the sweep's region by that of the least translation; drops deeper contacts."""
+    result = before
+    row = deepest_of_region(sweep, before)
+    best = least_translation(pair, surface, sweep, before, row)
+    result.exact = wp.min(result.exact, best.exact)
+    if best.number < 0 or best.t == Real(wp.inf):
+        return result
+    if row >= 0:
+        if is_translation_of(before.contact[row], best, sweep):
+            return result
+    else:
+        if before.count >= before.capacity:
+            result.exact = 0
+            return result
+        row = before.first + before.count
+        result.count += 1
+    result.contact[row] = contact_of(pair, surface, sweep, best)
+    result.changed = 1
+    return without_deeper(sweep, result, row)
 
-    size, scale: of the smaller and the larger of the two [m]. shallow: as in `Sweep`. contact: the
-    pair's contacts are `count` from `first` on.
-    """
-    pair = minkowski_difference(a, TriangleShape(), query.pose_b_to_a)
+
+@wp.func
+def has_unlike_normals(sweep: Sweep, rows: PairContacts) -> bool:
+    """Whether a contact that overlaps has another normal than the deepest."""
+    deepest = deepest_of_region(sweep, rows)
+    for i in range(rows.first, rows.first + rows.count):
+        contact = rows.contact[i]
+        if contact.separation < Real(0.0) and wp.dot(contact.normal, rows.contact[deepest].normal) < ALIKE:
+            return True
+    return False
+
+
+@wp.func
+def sweep_of(a: Any, surface: Any, query: Query, size_b: Vec3) -> Sweep:
+    """The sweep of a convex shape against a surface of half extents size_b [m], without its arrays and regions."""
     sweep = Sweep()
-    sweep.rotation = pair.rotation
-    sweep.position = pair.position
+    sweep.half = local_half_extents(a.type, a.size)
+    sweep.size = wp.min(wp.length(a.size), wp.length(size_b))
+    sweep.touch = LEAST_OVERLAP * wp.max(wp.length(a.size), wp.length(size_b))
+    if is_one_sided(surface):
+        sweep.shallow = SHALLOW * wp.min(wp.min(sweep.half), wp.max(size_b))
     pose = wp.transform_inverse(query.pose_b_to_a)
-    box = bounding_box(a.type, a.size, pose, LEAST_OVERLAP * scale)
+    box = bounding_box(a.type, a.size, pose, sweep.touch)
     sweep.lower = box.lower
     sweep.upper = box.upper
-    sweep.half = local_half_extents(a.type, a.size)
     sweep.middle = wp.transform_point(pose, middle_of(a))
-    sweep.touch = LEAST_OVERLAP * scale
-    sweep.size = size
-    sweep.shallow = shallow
+    sweep.region_count = 1
+    return sweep
+
+
+@wp.func(inline=False)
+def settle_pair(a: Any, surface: Any, query: Query, size_b: Vec3, before: PairContacts) -> PairContacts:
+    """Replaces the deepest contact of each region of a pair by that of the least translation. size_b: as `sweep_of`."""
+    pair = minkowski_difference(a, TriangleShape(), query.pose_b_to_a)
+    sweep = sweep_of(a, surface, query, size_b)
     simplex = wp.zeros(shape=4, dtype=Vertex)
     recent = wp.zeros(shape=wp.static(RECENT), dtype=int)
     for k in range(wp.static(RECENT)):
         recent[k] = -1
-    result = Written()
-    result.count = count
-    result.exact = 1
     regions = wp.zeros(shape=wp.static(MAX_REGIONS), dtype=Region)
-    region_count = int(1)
+    sweep.simplex = as_vertices(simplex)
+    sweep.recent = as_ints(recent)
+    sweep.regions = as_regions(regions)
     # Where the middle of the shape is inside the solid, the overlap is taken as one region.
-    is_inside = depth_inside(surface, sweep.middle) > Real(0.0)
-    deepest = first
-    for i in range(first, first + count):
-        if contact[i].separation < contact[deepest].separation:
-            deepest = i
-    for i in range(first, first + count):
-        is_alike = contact[i].separation >= Real(0.0) or wp.dot(contact[i].normal, contact[deepest].normal) >= ALIKE
-        if not is_alike and not is_inside:
-            region_count = 2
-    if region_count == 2:
-        region_count = find_regions(a, pair, surface, sweep, regions, simplex)
-    if region_count < 2:
-        return settle_region(a, pair, surface, sweep, regions, 1, 0, contact, first, result, capacity, recent, simplex)
-    sweep.in_region = 1
-    for region in range(region_count):
-        sweep.region = regions[region]
-        result = settle_region(
-            a, pair, surface, sweep, regions, region_count, region, contact, first, result, capacity, recent, simplex
-        )
+    if has_unlike_normals(sweep, before) and depth_inside(surface, sweep.middle) <= Real(0.0):
+        sweep.region_count = wp.max(find_regions(pair, surface, sweep), 1)
+    sweep.in_region = wp.where(sweep.region_count > 1, 1, 0)
+    result = before
+    for own in range(sweep.region_count):
+        sweep.own = own
+        result = settle_region(pair, surface, sweep, result)
     return result
-
-
-@wp.func
-def least_extent(a: Any, other: Vec3) -> Real:
-    """The shape's least half extent, or the largest of the surface's, `other`, if that is less [m]."""
-    extents = local_half_extents(a.type, a.size)
-    return wp.min(wp.min(extents[0], wp.min(extents[1], extents[2])), wp.max(other[0], wp.max(other[1], other[2])))
-
-
-@wp.func
-def sub_pairs_of(sub_pair_end: wp.array[wp.int32], thread: int, parts: int) -> int:
-    """The number of sub-pairs of a candidate, found by `parts` threads."""
-    begin = int(0)
-    if thread > 0:
-        begin = sub_pair_end[thread * parts - 1]
-    return sub_pair_end[(thread + 1) * parts - 1] - begin
 
 
 def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
@@ -673,42 +609,26 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
         """One thread per candidate of a bucket, whose contacts are merged, in `most` rows per sub-pair."""
         thread = wp.tid()
         candidate = order[start + thread]
+        held = sub_pair_range(sub_pair_end, thread, parts)
         count = candidates.found[candidate]
-        first = candidates.first[candidate]
+        before = PairContacts(contact, candidates.first[candidate], count, most * (held[1] - held[0]), 0, 1)
         nearest = Real(0.0)
-        for i in range(first, first + count):
+        for i in range(before.first, before.first + before.count):
             nearest = wp.min(nearest, contact[i].separation)
         if nearest < Real(0.0):
             query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
             a = shape_a(rows, query.row_a)
             surface = surface_of(rows, surfaces, query)
-            least = least_extent(a, rows.size[query.row_b])
-            if nearest >= -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least:
-                return
-            shallow = wp.where(is_one_sided(surface), SHALLOW * least, Real(0.0))
-            capacity = most * sub_pairs_of(sub_pair_end, thread, parts)
-            size_a = wp.length(rows.size[query.row_a])
-            size_b = wp.length(rows.size[query.row_b])
-            written = settle_pair(
-                a,
-                surface,
-                query,
-                wp.min(size_a, size_b),
-                wp.max(size_a, size_b),
-                shallow,
-                contact,
-                first,
-                count,
-                capacity,
-            )
-            if written.exact == 0:
-                wp.atomic_add(inexact, 0, 1)
-            if written.changed == 1:
-                row = candidates.row[candidate]
-                swapped = rows.type[row[0]] > rows.type[row[1]]
-                count = unique_by_feature(contact, first, written.count, swapped)
-                candidates.found[candidate] = count
-                candidates.count[candidate] = wp.where(limit > 0, wp.min(count, limit), count)
+            size_b = rows.size[query.row_b]
+            least = wp.min(wp.min(local_half_extents(a.type, a.size)), wp.max(size_b))
+            if nearest < -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least:
+                settled = settle_pair(a, surface, query, size_b, before)
+                if settled.exact == 0:
+                    wp.atomic_add(inexact, 0, 1)
+                if settled.changed == 1:
+                    row = candidates.row[candidate]
+                    swapped = rows.type[row[0]] > rows.type[row[1]]
+                    count = unique_by_feature(contact, before.first, settled.count, swapped)
+                    record_found(candidates, candidate, count, limit)
 
-    settle_depths.__annotations__["surfaces"] = surfaces_type
-    return kernel(settle_depths)
+    return surface_kernel(settle_depths, surfaces_type)

@@ -1,25 +1,24 @@
 """First translation along a direction at which a convex shape no longer overlaps a surface of triangles.
 
 A convex shape A overlaps triangle T while its translation x is in the Minkowski difference T - A, a convex set: along a
-ray, for one interval. `leave_triangle` gives the interval's end by conservative advancement from
-beyond it: planes that separate A from T at an upper bound of the end lower the bound until the two touch (van den Bergh
-2004, "Ray casting against general convex objects"). `first_free` advances from the end of one overlap to the end of the
-next.
+ray, for one interval. `leave_triangle` gives the interval's end by conservative advancement from beyond it: planes that
+separate A from T at an upper bound of the end lower the bound until the two touch (van den Bergh 2004, "Ray casting
+against general convex objects"). `first_free` advances from the end of one overlap to the end of the next.
 
 A region of overlap is a connected part of the surface inside the shape: the parts of crossed triangles, clipped to the
 shape's own box, whose boxes overlap. In a closed surface, parts between which the shape is inside the solid are one
 region too.
 
-Directions and normals are in the shape's frame, boxes and points of the surface in the surface's.
+Directions and normals are in the shape's frame, boxes and points of the surface in the surface's. `pair`: the Minkowski
+difference of the cores of the unmoved shape, `pair.a`, and any triangle of the surface.
 """
 
 from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.bounds import local_half_extents
 from collidecli.engine.geometry.primitives import Vertex, difference_support, support_point
-from collidecli.engine.geometry.real import Mat33, Real, Vec3
+from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.gjk import OVERLAP, nearest_of_difference
 from collidecli.engine.narrowphase.triangles.convex_surface import (
     begin_near,
@@ -48,17 +47,46 @@ class Region:
     point: Vec3
 
 
-@wp.func(inline=False)
-def box_of_part(p: Vec3, q: Vec3, r: Vec3, lower: Vec3, upper: Vec3) -> Region:
-    """The AABB of a triangle clipped to a box, and the mean of its vertices; lower > upper where nothing is left.
+@wp.struct
+class Sweep:
+    """A convex shape before it is moved, and the regions in which it overlaps the surface.
 
-    Sutherland-Hodgman clipping by the six planes of the box.
+    lower, upper: the shape's AABB, and middle: a point in it, in the surface's frame [m]. half: half extents of the
+    shape's own box, its own frame [m]. touch: LEAST_OVERLAP of the larger size; size: of the smaller of the two [m].
+    shallow: a contact no deeper than this that nearly separates is not searched further [m].
+
+    regions: all, region_count of them. in_region: 1 where overlaps outside region `own` do not count.
+
+    recent: RECENT triangles that the shape exited last along other directions, -1 for none; they are tested first.
+    simplex: of GJK.
+    """
+
+    lower: Vec3
+    upper: Vec3
+    middle: Vec3
+    half: Vec3
+    touch: Real
+    size: Real
+    shallow: Real
+    regions: wp.array[Region]
+    region_count: int
+    own: int
+    in_region: int
+    recent: wp.array[int]
+    simplex: wp.array[Vertex]
+
+
+@wp.func(inline=False)
+def box_of_part(difference: Any, lower: Vec3, upper: Vec3) -> Region:
+    """The AABB of the difference's triangle clipped to a box of the shape's frame, and the mean of its vertices.
+
+    lower > upper where nothing is left. Sutherland-Hodgman clipping by the six planes of the box.
     """
     corner = wp.zeros(shape=wp.static(MAX_CUT_VERTICES), dtype=Vec3)
     kept = wp.zeros(shape=wp.static(MAX_CUT_VERTICES), dtype=Vec3)
-    corner[0] = p
-    corner[1] = q
-    corner[2] = r
+    corner[0] = difference.rotation * difference.b.p + difference.position
+    corner[1] = difference.rotation * difference.b.q + difference.position
+    corner[2] = difference.rotation * difference.b.r + difference.position
     count = int(3)
     for plane in range(6):
         axis = plane // 2
@@ -99,57 +127,23 @@ def boxes_overlap(low: Vec3, high: Vec3, lower: Vec3, upper: Vec3, slack: Real) 
 
 
 @wp.func
-def is_in_region(region: Region, half: Vec3, p: Vec3, q: Vec3, r: Vec3, direction: Vec3, t: Real, touch: Real) -> bool:
-    """Whether the part of a triangle inside a shape moved by t along `direction` is in the region swept along with it.
-
-    p, q, r: the triangle, in the frame of the shape before it moves. half: half extents of the shape's own box [m].
-    """
-    part = box_of_part(p, q, r, t * direction - half, t * direction + half)
-    if part.lower[0] > part.upper[0]:
-        return False
-    lower = wp.min(region.lower, region.lower + t * direction)
-    upper = wp.max(region.upper, region.upper + t * direction)
-    return boxes_overlap(part.lower, part.upper, lower, upper, touch)
-
-
-@wp.struct
-class Sweep:
-    """A convex shape before it is moved. rotation, position: the surface's frame in the shape's.
-
-    lower, upper: the shape's AABB, and middle: a point in it, in the surface's frame [m]. half: half extents of the
-    shape's own box, its own frame [m]. touch: LEAST_OVERLAP of the larger size; size: of the smaller of the two [m].
-    region: where in_region is 1, overlaps outside this region do not count. shallow: a contact no deeper than this
-    that nearly separates is not searched further [m].
-    """
-
-    rotation: Mat33
-    position: Vec3
-    lower: Vec3
-    upper: Vec3
-    middle: Vec3
-    half: Vec3
-    touch: Real
-    size: Real
-    region: Region
-    in_region: int
-    shallow: Real
-
-
-@wp.func
-def middle_in_region(sweep: Sweep, direction: Vec3, t: Real) -> bool:
-    """Whether the middle of a moved shape is in the sweep's region, swept along with the shape."""
-    if sweep.in_region == 0:
-        return True
-    middle = sweep.rotation * sweep.middle + sweep.position + t * direction
-    lower = wp.min(sweep.region.lower, sweep.region.lower + t * direction)
-    upper = wp.max(sweep.region.upper, sweep.region.upper + t * direction)
-    return boxes_overlap(middle, middle, lower, upper, sweep.touch)
+def is_in_region(sweep: Sweep, moved: Vec3, low: Vec3, high: Vec3) -> bool:
+    """Whether a box overlaps the box of the sweep's region, swept along with the shape by a translation."""
+    region = sweep.regions[sweep.own]
+    lower = wp.min(region.lower, region.lower + moved)
+    return boxes_overlap(low, high, lower, wp.max(region.upper, region.upper + moved), sweep.touch)
 
 
 @wp.func
 def gap_between(x: Region, y: Region) -> Real:
     """Distance of two boxes [m]."""
     return wp.length(wp.max(Vec3(), wp.max(x.lower - y.upper, y.lower - x.upper)))
+
+
+@wp.func
+def united(x: Region, y: Region) -> Region:
+    """The common box of two regions, with the point of the second."""
+    return Region(wp.min(x.lower, y.lower), wp.max(x.upper, y.upper), y.point)
 
 
 @wp.func(inline=False)
@@ -161,9 +155,7 @@ def add_region(regions: wp.array[Region], before: int, added: Region, slack: Rea
     while k < count:
         other = regions[k]
         if boxes_overlap(region.lower, region.upper, other.lower, other.upper, slack):
-            region.lower = wp.min(region.lower, other.lower)
-            region.upper = wp.max(region.upper, other.upper)
-            region.point = other.point
+            region = united(region, other)
             count -= 1
             regions[k] = regions[count]
             k = 0
@@ -174,10 +166,7 @@ def add_region(regions: wp.array[Region], before: int, added: Region, slack: Rea
         for i in range(1, count):
             if gap_between(regions[i], region) < gap_between(regions[nearest], region):
                 nearest = i
-        other = regions[nearest]
-        region.lower = wp.min(region.lower, other.lower)
-        region.upper = wp.max(region.upper, other.upper)
-        region.point = other.point
+        region = united(region, regions[nearest])
         count -= 1
         regions[nearest] = regions[count]
         # Regions that the union overlaps are merged at the next addition, or remain: boxes may overlap.
@@ -186,7 +175,7 @@ def add_region(regions: wp.array[Region], before: int, added: Region, slack: Rea
 
 
 @wp.func(inline=False)
-def merge_through_solid(surface: Any, sweep: Sweep, regions: wp.array[Region], before: int) -> int:
+def merge_through_solid(pair: Any, surface: Any, regions: wp.array[Region], before: int, touch: Real) -> int:
     """Merges regions between which the convex shape is inside the solid; returns the number of regions."""
     count = before
     i = int(0)
@@ -197,13 +186,10 @@ def merge_through_solid(surface: Any, sweep: Sweep, regions: wp.array[Region], b
             for step in range(BETWEEN):
                 t = (Real(step) + Real(1.0)) / Real(BETWEEN + 1)
                 point = regions[i].point + t * (regions[k].point - regions[i].point)
-                if depth_inside(surface, wp.transpose(sweep.rotation) * (point - sweep.position)) > sweep.touch:
+                if depth_inside(surface, wp.transpose(pair.rotation) * (point - pair.position)) > touch:
                     inside += 1
             if inside == BETWEEN:
-                region = regions[i]
-                region.lower = wp.min(region.lower, regions[k].lower)
-                region.upper = wp.max(region.upper, regions[k].upper)
-                regions[i] = region
+                regions[i] = united(regions[k], regions[i])
                 count -= 1
                 regions[k] = regions[count]
                 k = i + 1
@@ -227,216 +213,191 @@ RECENT = 4
 class FreeAt:
     """The first translation along a direction at which a shape is free, or a lower bound of it.
 
-    t: the translation [m]; at least the limit of the search where that was reached. number: the triangle that the shape
-    touches there, -1 for none; normal: unit, the shape's frame, away from that triangle. exact: 0 where the search
+    t: the translation [m]; at least the limit of the search where that was reached. direction: unit. number: the
+    triangle that the shape touches there, -1 for none; normal: unit, away from that triangle. exact: 0 where the search
     ended at its greatest number of steps.
     """
 
     t: Real
+    direction: Vec3
     number: int
     normal: Vec3
     exact: int
 
 
 @wp.struct
-class Leaving:
-    """The translation t at which a shape exits a triangle; the start of the query where it does not overlap there [m].
+class Ray:
+    """A unit direction in which a shape moves. behind, ahead: the shape's extent along it [m]."""
 
-    normal: away from the triangle, the shape's frame. exact: 0 where `t` is only an upper bound.
-    """
+    direction: Vec3
+    behind: Real
+    ahead: Real
 
-    t: Real
-    normal: Vec3
-    exact: int
+
+@wp.func
+def ray_along(a: Any, direction: Vec3) -> Ray:
+    """The ray of a shape along a unit direction."""
+    return Ray(
+        direction, wp.dot(support_point(a, -direction), direction), wp.dot(support_point(a, direction), direction)
+    )
 
 
 @wp.func(inline=False)
-def leave_triangle(
-    a: Any, difference: Any, direction: Vec3, behind: Real, ahead: Real, t: Real, touch: Real, simplex: wp.array[Vertex]
-) -> Leaving:
-    """The translation at which a shape moving along `direction` exits a triangle that it overlaps at translation t.
+def leave_triangle(difference: Any, sweep: Sweep, ray: Ray, number: int, before: FreeAt) -> FreeAt:
+    """The translation at which a shape exits triangle `number` that it overlaps at `before`; else `before`.
 
     Conservative advancement from an upper bound. difference: of the cores of the unmoved shape and the triangle.
-    behind, ahead: the shape's extent along `direction` [m].
     """
-    result = Leaving()
-    result.t = t
-    result.exact = 1
+    touch = sweep.touch
     radius = difference.radius_a
     p = difference.rotation * difference.b.p + difference.position
-    q = difference.rotation * difference.b.q + difference.position
-    r = difference.rotation * difference.b.r + difference.position
-    on_p = wp.dot(p, direction)
-    on_q = wp.dot(q, direction)
-    on_r = wp.dot(r, direction)
-    end = wp.max(on_p, wp.max(on_q, on_r)) - behind
-    if end <= t + touch or wp.min(on_p, wp.min(on_q, on_r)) - ahead >= t - touch:
-        return result
-    normal = direction
+    on_p = wp.dot(p, ray.direction)
+    on_q = wp.dot(difference.rotation * difference.b.q + difference.position, ray.direction)
+    on_r = wp.dot(difference.rotation * difference.b.r + difference.position, ray.direction)
+    end = wp.max(on_p, wp.max(on_q, on_r)) - ray.behind
+    if end <= before.t + touch or wp.min(on_p, wp.min(on_q, on_r)) - ray.ahead >= before.t - touch:
+        return before
+    normal = ray.direction
     face = difference.rotation * difference.b.normal
     level = wp.dot(p, face)
-    rate = wp.dot(direction, face)
-    high = wp.dot(support_point(a, face), face) + t * rate - level
-    low = wp.dot(support_point(a, -face), face) + t * rate - level
+    rate = wp.dot(ray.direction, face)
+    high = wp.dot(support_point(difference.a, face), face) + before.t * rate - level
+    low = wp.dot(support_point(difference.a, -face), face) + before.t * rate - level
     if low >= -touch or high <= touch:
-        return result
-    if rate > Real(0.0) and -low < rate * (end - t):
-        end = t - low / rate
+        return before
+    if rate > Real(0.0) and -low < rate * (end - before.t):
+        end = before.t - low / rate
         normal = face
-    elif rate < Real(0.0) and high < -rate * (end - t):
-        end = t - high / rate
+    elif rate < Real(0.0) and high < -rate * (end - before.t):
+        end = before.t - high / rate
         normal = -face
     moved = difference
-    moved.position = difference.position - t * direction
+    moved.position = difference.position - before.t * ray.direction
     guess = wp.where(wp.abs(high) < wp.abs(low), face, -face)
-    nearest = nearest_of_difference(moved, guess, wp.max(radius - touch, Real(0.0)), simplex)
+    nearest = nearest_of_difference(moved, guess, wp.max(radius - touch, Real(0.0)), sweep.simplex)
     if nearest.state != OVERLAP and nearest.distance >= radius - touch:
-        return result
-    result.exact = 0
+        return before
+    exact = int(0)
     for _step in range(ADVANCES):
-        moved.position = difference.position - end * direction
-        nearest = nearest_of_difference(moved, -normal, Real(wp.inf), simplex)
+        moved.position = difference.position - end * ray.direction
+        nearest = nearest_of_difference(moved, -normal, Real(wp.inf), sweep.simplex)
         if nearest.state == OVERLAP or nearest.distance <= radius + touch:
-            result.exact = 1
+            exact = 1
             break
         height = wp.dot(difference_support(difference, nearest.normal).point, nearest.normal) + radius
-        closing = -wp.dot(direction, nearest.normal)
+        closing = -wp.dot(ray.direction, nearest.normal)
         if closing <= Real(0.0) or height / closing >= end:
-            result.exact = 1
+            exact = 1
             break
         end = height / closing
         normal = -nearest.normal
-    if end > t + touch:
-        result.t = end
-        result.normal = normal
+    if end <= before.t + touch:
+        return before
+    return FreeAt(end, ray.direction, number, normal, wp.min(exact, before.exact))
+
+
+@wp.func(inline=False)
+def leave_region(difference: Any, sweep: Sweep, ray: Ray, number: int, before: FreeAt) -> FreeAt:
+    """As `leave_triangle`, for a triangle that counts only where the overlap is in the sweep's region."""
+    after = leave_triangle(difference, sweep, ray, number, before)
+    if sweep.in_region == 1 and after.t > before.t:
+        moved = before.t * ray.direction
+        part = box_of_part(difference, moved - sweep.half, moved + sweep.half)
+        if part.lower[0] > part.upper[0] or not is_in_region(sweep, moved, part.lower, part.upper):
+            return before
+    return after
+
+
+@wp.func(inline=False)
+def leave_triangles(pair: Any, surface: Any, sweep: Sweep, ray: Ray, limit: Real, before: FreeAt) -> FreeAt:
+    """The translation after one traversal of the triangles near the shape, which moves on; ends at the limit."""
+    result = before
+    difference = pair
+    along = wp.transpose(pair.rotation) * ray.direction
+    grown = Vec3(sweep.touch, sweep.touch, sweep.touch)
+    lower = sweep.lower + result.t * along - grown
+    upper = sweep.upper + result.t * along + grown
+    cursor = begin_near(surface, lower, upper)
+    while cursor.number >= 0:
+        difference.b = corners_of(surface, cursor.number)
+        after = leave_region(difference, sweep, ray, cursor.number, result)
+        if after.t > result.t:
+            result = after
+            if result.t >= limit:
+                return result
+            lower = sweep.lower + result.t * along - grown
+            upper = sweep.upper + result.t * along + grown
+        cursor = next_near(surface, cursor, lower, upper)
     return result
 
 
-@wp.func(inline=False)
-def leave_region(
-    a: Any,
-    difference: Any,
-    sweep: Sweep,
-    direction: Vec3,
-    behind: Real,
-    ahead: Real,
-    t: Real,
-    simplex: wp.array[Vertex],
-) -> Leaving:
-    """As `leave_triangle`, for a triangle that counts only where the overlap is in the sweep's region."""
-    left = leave_triangle(a, difference, direction, behind, ahead, t, sweep.touch, simplex)
-    if sweep.in_region == 1 and left.t > t:
-        p = difference.rotation * difference.b.p + difference.position
-        q = difference.rotation * difference.b.q + difference.position
-        r = difference.rotation * difference.b.r + difference.position
-        if not is_in_region(sweep.region, sweep.half, p, q, r, direction, t, sweep.touch):
-            left.t = t
-    return left
+@wp.func
+def remember(recent: wp.array[int], number: int):
+    """Caches a triangle in place of the oldest."""
+    for k in range(wp.static(RECENT - 1)):
+        recent[wp.static(RECENT - 1) - k] = recent[wp.static(RECENT - 2) - k]
+    recent[0] = number
+
+
+@wp.func
+def depth_of_middle(pair: Any, surface: Any, sweep: Sweep, free: FreeAt) -> Real:
+    """How deep the middle of a moved shape is inside the solid or behind the surface [m]; 0 outside the region."""
+    if sweep.in_region == 1:
+        moved = free.t * free.direction
+        middle = pair.rotation * sweep.middle + pair.position + moved
+        if not is_in_region(sweep, moved, middle, middle):
+            return Real(0.0)
+    return depth_behind(surface, sweep.middle + free.t * (wp.transpose(pair.rotation) * free.direction))
 
 
 @wp.func(inline=False)
-def first_free(
-    a: Any,
-    pair: Any,
-    surface: Any,
-    sweep: Sweep,
-    direction: Vec3,
-    limit: Real,
-    recent: wp.array[int],
-    simplex: wp.array[Vertex],
-) -> FreeAt:
+def first_free(pair: Any, surface: Any, sweep: Sweep, direction: Vec3, limit: Real) -> FreeAt:
     """The first translation along a unit direction at which a convex shape overlaps no part of a surface or its
     solid, and is in front of a one-sided surface.
 
-    Args:
-        pair: Minkowski difference of the cores of the shape and any triangle of the surface.
-        direction: unit, the shape's frame.
-        limit: the search ends once the translation is at least this [m].
-        recent: cached triangles that are tested first; updated.
+    limit: the search ends once the translation is at least this [m].
     """
-    result = FreeAt()
-    result.number = -1
-    result.normal = direction
-    result.exact = 1
+    result = FreeAt(Real(0.0), direction, -1, direction, 1)
     difference = pair
-    ahead = wp.dot(support_point(a, direction), direction)
-    behind = wp.dot(support_point(a, -direction), direction)
-    along = wp.transpose(sweep.rotation) * direction
+    ray = ray_along(pair.a, direction)
     for k in range(wp.static(RECENT)):
-        if recent[k] >= 0:
-            difference.b = corners_of(surface, recent[k])
-            left = leave_region(a, difference, sweep, direction, behind, ahead, result.t, simplex)
-            if left.t > result.t:
-                result.t = left.t
-                result.number = recent[k]
-                result.normal = left.normal
-                result.exact = wp.min(result.exact, left.exact)
+        if sweep.recent[k] >= 0:
+            difference.b = corners_of(surface, sweep.recent[k])
+            result = leave_region(difference, sweep, ray, sweep.recent[k], result)
     if result.t >= limit:
         return result
-    grown = Vec3(sweep.touch, sweep.touch, sweep.touch)
-    changed = bool(True)
-    sweeps = int(0)
-    while changed:
-        changed = bool(False)
-        sweeps += 1
-        lower = sweep.lower + result.t * along - grown
-        upper = sweep.upper + result.t * along + grown
-        cursor = begin_near(surface, lower, upper)
-        while cursor.number >= 0:
-            difference.b = corners_of(surface, cursor.number)
-            left = leave_region(a, difference, sweep, direction, behind, ahead, result.t, simplex)
-            if left.t > result.t:
-                changed = True
-                result.t = left.t
-                result.number = cursor.number
-                result.normal = left.normal
-                result.exact = wp.min(result.exact, left.exact)
-                if result.t >= limit:
-                    for k in range(wp.static(RECENT - 1)):
-                        recent[wp.static(RECENT - 1) - k] = recent[wp.static(RECENT - 2) - k]
-                    recent[0] = cursor.number
-                    return result
-                lower = sweep.lower + result.t * along - grown
-                upper = sweep.upper + result.t * along + grown
-            cursor = next_near(surface, cursor, lower, upper)
-        if not changed:
+    for _sweep in range(SWEEPS):
+        before = result.t
+        result = leave_triangles(pair, surface, sweep, ray, limit, result)
+        if result.t == before:
             # No triangle is overlapped: the shape is wholly inside the solid or behind the surface, or wholly outside.
-            inside = Real(0.0)
-            if middle_in_region(sweep, direction, result.t):
-                inside = depth_behind(surface, sweep.middle + result.t * along)
-            if inside > Real(0.0):
-                changed = True
-                result.t += wp.max(inside, sweep.touch)
-                if result.t >= limit:
-                    return result
-        if sweeps >= SWEEPS and changed:
-            result.t = Real(wp.inf)
-            result.exact = 0
+            inside = depth_of_middle(pair, surface, sweep, result)
+            if inside <= Real(0.0):
+                return result
+            result.t += wp.max(inside, sweep.touch)
+        elif result.t >= limit:
+            remember(sweep.recent, result.number)
+        if result.t >= limit:
             return result
+    result.t = Real(wp.inf)
+    result.exact = 0
     return result
 
 
 @wp.func(inline=False)
-def find_regions(
-    a: Any, pair: Any, surface: Any, sweep: Sweep, regions: wp.array[Region], simplex: wp.array[Vertex]
-) -> int:
+def find_regions(pair: Any, surface: Any, sweep: Sweep) -> int:
     """Finds the regions of overlap of a shape before it moves; returns their number, 0 where it crosses no triangle."""
     difference = pair
     count = int(0)
-    half = local_half_extents(a.type, a.size)
     direction = Vec3(Real(0.0), Real(0.0), Real(1.0))
-    ahead = wp.dot(support_point(a, direction), direction)
-    behind = wp.dot(support_point(a, -direction), direction)
+    ray = ray_along(pair.a, direction)
+    start = FreeAt(Real(0.0), direction, -1, direction, 1)
     cursor = begin_near(surface, sweep.lower, sweep.upper)
     while cursor.number >= 0:
         difference.b = corners_of(surface, cursor.number)
-        left = leave_triangle(a, difference, direction, behind, ahead, Real(0.0), sweep.touch, simplex)
-        if left.t > Real(0.0):
-            p = difference.rotation * difference.b.p + difference.position
-            q = difference.rotation * difference.b.q + difference.position
-            r = difference.rotation * difference.b.r + difference.position
-            part = box_of_part(p, q, r, -half, half)
+        if leave_triangle(difference, sweep, ray, cursor.number, start).t > Real(0.0):
+            part = box_of_part(difference, -sweep.half, sweep.half)
             if part.lower[0] <= part.upper[0]:
-                count = add_region(regions, count, part, sweep.touch)
+                count = add_region(sweep.regions, count, part, sweep.touch)
         cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
-    return merge_through_solid(surface, sweep, regions, count)
+    return merge_through_solid(pair, surface, sweep.regions, count, sweep.touch)
