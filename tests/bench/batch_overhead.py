@@ -27,12 +27,11 @@ from collidecli.commands.scenes import SceneCache
 from collidecli.engine.runtime.deferred_builtins import owned_process
 from collidecli.scene.options import EngineOptions
 from tests.cli.conftest import SCENE, write_motion
+from tests.support.batches import COLLIDE, environment
 
 MIB = 2**20
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 EXECUTORS = {"processes": (), "LocalCluster": ("--executor", "dask")}
 JOBS = '[[job]]\nname = "balls"\nscene = "scene.xml"\nmotion = ["demos"]\noptions = { device = "cpu" }\n'
-COLLIDE = (sys.executable, "-c", "from collidecli.cli.guard import command; raise SystemExit(command())")
 
 
 def overhead(episodes: int, frames: int) -> None:
@@ -66,7 +65,7 @@ def overhead(episodes: int, frames: int) -> None:
 def command(*several: tuple[str, ...]) -> tuple[float, float]:
     """Wall and processor time of commands that run at once [s]."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    running = [subprocess.Popen(words, stdout=subprocess.DEVNULL, env=ENVIRONMENT) for words in several]
+    running = [subprocess.Popen(words, stdout=subprocess.DEVNULL, env=environment()) for words in several]
     assert [process.wait() for process in running] == [0] * len(running)
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -16,7 +16,7 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions
 from tests.bench.passes import SCENES
-from tests.bench.result import BenchTable, interleaved, ratio, spread_time
+from tests.bench.result import BenchTable, interleaved
 from tests.bench.scenes import FOLDER, BenchScene
 from tests.bench.timing import CLOCKS, Mujoco, Ours, model_and_poses
 from tests.support.meshes import bumpy
@@ -79,16 +79,8 @@ def _compare(
     times = interleaved(
         {"frame by frame": single.measure, "batch": batch.measure, "ours": lambda: ours.measure().seconds}, repeats
     )
-    table.add(
-        scene.name,
-        frames,
-        fastest,
-        f"{batch.contacts / frames:.1f}, ours {ours.measure().contacts / frames:.1f}",
-        *(spread_time(times[name] / frames) for name in ("frame by frame", "batch", "ours")),
-        ratio(times["batch"], times["ours"]),
-    )
-    for name, seconds in times.items():
-        table.keep(f"{key} {name} seconds", seconds)
+    counts = f"{batch.contacts / frames:.1f}, ours {ours.measure().contacts / frames:.1f}"
+    table.add_times((scene.name, frames, fastest, counts), times, key, frames, "batch", "ours")
 
 
 def newton_version(table: BenchTable) -> str:
@@ -239,10 +231,8 @@ def _measure_pile(table: BenchTable, repeats: int, clock: Callable[[], float]) -
 def _add(table: BenchTable, scene: str, peer: str, counts: str, times: dict[str, np.ndarray], frames: int) -> None:
     """A row of the table. times: seconds of `peer` and of "ours"."""
     label = {"newton": "Newton", "coal": "coal", "mujoco": "MuJoCo"}[peer]
-    each = [spread_time(times[side] / frames) for side in (peer, "ours")]
-    table.add(scene, label, counts, *each, ratio(times[peer], times["ours"]))
-    for side in (peer, "ours"):
-        table.keep(f"{scene} {label} {side} seconds", times[side])
+    sides = {side: times[side] for side in (peer, "ours")}
+    table.add_times((scene, label, counts), sides, f"{scene} {label}", frames, peer, "ours")
 
 
 def newton_meshes(

@@ -1,9 +1,6 @@
 """Passes of this engine over scenes in memory: peers, threads, broad phases, growth, methods and stages."""
 
-import json
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +11,7 @@ from pxr import Sdf
 from collidecli.engine.pipeline import SWEEP_PAIRS_PER_SHAPE
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
-from tests.bench.result import BenchTable, interleaved, ratio, spread_time
+from tests.bench.result import BenchTable, in_process, interleaved, spread_time
 from tests.bench.scenes import BenchScene, dog, hand, humanoid, pile, quadruped, sparse_pile
 from tests.bench.timing import CLOCKS, Mujoco, Ours, model_and_poses
 from tests.support.poses import random_quaternions
@@ -55,16 +52,9 @@ def measure_peers(repeats: int, clock: str) -> BenchTable:
         times = interleaved(
             {"mujoco": lambda t=theirs: t.measure().seconds, "ours": lambda o=ours: o.measure().seconds}, repeats
         )
-        table.add(
-            f"{scene.name} ({ours.choice.name})",
-            len(scene.qpos),
-            f"{contacts[0]:.1f}, ours {contacts[1]:.1f}",
-            spread_time(times["mujoco"] / len(scene.qpos)),
-            spread_time(times["ours"] / len(scene.qpos)),
-            ratio(times["mujoco"], times["ours"]),
-        )
-        for side, seconds in times.items():
-            table.keep(f"{key} {side} seconds", seconds)
+        counts = f"{contacts[0]:.1f}, ours {contacts[1]:.1f}"
+        cells = f"{scene.name} ({ours.choice.name})", len(scene.qpos), counts
+        table.add_times(cells, times, key, len(scene.qpos), "mujoco", "ours")
         table.notes.append(f"{scene.name}: {stage_shares(ours)}")
     return table
 
@@ -94,14 +84,9 @@ def measure_threads(repeats: int, clock: str) -> BenchTable:
     for key in ("humanoid", "pile_1000", "pile_5000"):
         scene = SCENES[key]()
         passes = {n: Ours.of(scene, threads=n) for n in counts}
-        times = interleaved({str(n): lambda one=one: one.measure().seconds for n, one in passes.items()}, repeats)
-        table.add(
-            scene.name,
-            *(spread_time(times[str(n)] / len(scene.qpos)) for n in counts),
-            ratio(times["1"], times[str(counts[-1])]),
-        )
-        for n in counts:
-            table.keep(f"{key} {n} threads seconds", times[str(n)])
+        measures = {f"{n} threads": lambda one=one: one.measure().seconds for n, one in passes.items()}
+        times = interleaved(measures, repeats)
+        table.add_times((scene.name,), times, key, len(scene.qpos), "1 threads", f"{counts[-1]} threads")
     return table
 
 
@@ -221,15 +206,7 @@ def measure_crossover(repeats: int, clock: str) -> BenchTable:
         times = interleaved(
             {name: lambda one=one: one.measure().stages["broad_phase"] for name, one in passes.items()}, repeats
         )
-        frames = np.array(len(poses))
-        table.add(
-            count,
-            f"{(count - 1) / 2:g}",
-            *(spread_time(times[name] / frames) for name in passes),
-            ratio(times["explicit"], times["sap"]),
-        )
-        for name, seconds in times.items():
-            table.keep(f"{count} {name} seconds", seconds)
+        table.add_times((count, f"{(count - 1) / 2:g}"), times, str(count), len(poses), "explicit", "sap")
     return table
 
 
@@ -356,7 +333,7 @@ def measure_stages(repeats: int, clock: str) -> BenchTable:
     with tempfile.TemporaryDirectory() as folder:
         for count in STAGE_COUNTS:
             path = write_stage(Path(folder), count)
-            seconds = np.array([_load(path) for _ in range(min(repeats, MOST_REPEATS))])
+            seconds = np.array([in_process(MEASURED, str(path)) for _ in range(min(repeats, MOST_REPEATS))])
             read, final = seconds.min(axis=0)
             cells = [text for each in (read, final) for text in (f"{each:.2f} s", f"{1e3 * each / count:.3f} ms")]
             table.add(f"{count:,}".replace(",", " "), *cells)
@@ -392,8 +369,3 @@ def write_stage(folder: Path, count: int) -> Path:
     path = folder / f"stage_{count}.usdc"
     layer.Export(str(path))
     return path
-
-
-def _load(path: Path) -> list[float]:
-    command = [sys.executable, "-c", MEASURED, str(path)]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

@@ -6,8 +6,10 @@ With --into FILE, each goes between its two marks there, `<!-- bench: NAME -->` 
 import json
 import os
 import re
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
@@ -49,6 +51,15 @@ class BenchTable:
     def keep(self, label: str, numbers: object) -> None:
         self.samples[label] = [float(x) for x in np.atleast_1d(np.asarray(numbers, float))]
 
+    def add_times(
+        self, cells: Sequence[object], times: Mapping[str, np.ndarray], label: str, per: float, slower: str, faster: str
+    ) -> None:
+        """A row of cells, of each time over `per`, and of how many times as fast `faster` is; the seconds are kept."""
+        each = [spread_time(seconds / per) for seconds in times.values()]
+        self.add(*cells, *each, ratio(times[slower], times[faster]))
+        for name, seconds in times.items():
+            self.keep(f"{label} {name} seconds", seconds)
+
     def print(self, console: Console) -> None:
         table = Table(title=self.title, title_justify="left", title_style="bold")
         for column in self.columns:
@@ -74,6 +85,12 @@ class BenchTable:
 
 def _row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+def in_process(code: str, *words: str) -> list[float]:
+    """The numbers that a program prints as JSON."""
+    command = [sys.executable, "-c", code, *words]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def environment() -> dict[str, object]:

@@ -30,7 +30,7 @@ from collidecli.scene.text_format import memory
 from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.trajectory_files import TrajectoryWriter
 from tests.bench.passes import SCENES
-from tests.bench.result import BenchTable, interleaved, ratio, spread_time
+from tests.bench.result import BenchTable, in_process, interleaved, ratio, spread_time
 from tests.bench.scenes import FOLDER, BenchScene, humanoid
 from tests.bench.timing import Ours, model_and_poses
 from tests.support import fields
@@ -86,18 +86,13 @@ def measure_environments(repeats: int, clock: str) -> BenchTable:
 
 
 def _row(table: BenchTable, path: Path, words: str, environments: str, repeats: int) -> None:
-    found = [_load(path, environments) for _ in range(min(repeats, MOST_REPEATS))]
+    found = [in_process(MEASURED, str(path), environments) for _ in range(min(repeats, MOST_REPEATS))]
     seconds = np.array([each[0] for each in found])
     worlds, templates = found[0][2:]
     peak = max(int(each[1]) for each in found)
     table.add(words, memory(path.stat().st_size), worlds, templates, spread_time(seconds), memory(peak))
     table.keep(f"{words} seconds", seconds)
     table.keep(f"{words} peak bytes", peak)
-
-
-def _load(path: Path, environments: str) -> list[float]:
-    command = [sys.executable, "-c", MEASURED, str(path), environments]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 # How long until `collide` answers: the help, first contacts, and whole runs against imports and a script of MuJoCo.

@@ -1,7 +1,6 @@
 """collide events and clearance: thresholds, pauses, filters, files that they write, and what they refuse."""
 
 import json
-import sys
 from pathlib import Path
 
 import h5py
@@ -177,11 +176,6 @@ def test_no_output_is_replaced(flicker, collide):
     shown = collide("events", flicker, "--graph", "--first", "0").out
     assert (" to " in shown.split("touches ")[1], "more pair" in shown) == (False, False)
     assert shown.count("\n ") >= 3, "every pair of the graph"
-
-
-def test_parquet_names_its_extra(flicker, collide, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    collide.refused("events", flicker, "--parquet", "a.parquet", told="pip install 'collidecli[tables]'")
 
 
 SCENE = """

@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 from collidecli.scene.options import EXPORT_FORMATS
 from tests.cli.conftest import CommandLine, arrays, distances, refusals, sha, write_poses
 from tests.support.contact_sets import made_up
+from tests.unit.storage.contact_sets.test_check import damage
 
 
 @pytest.fixture
@@ -73,15 +74,6 @@ test_refused = refusals(
 
 
 test_a_file_that_is_no_contact_set = refusals("export motion.h5", ("--to npz", "not a contact set"))
-
-
-def damage(path: Path, name: str) -> None:
-    """Changes a byte of the first chunk of a dataset."""
-    with h5py.File(path) as file:
-        place = file[name].id.get_chunk_info(0)
-    data = bytearray(path.read_bytes())
-    data[place.byte_offset + place.size // 2] ^= 0xFF
-    path.write_bytes(data)
 
 
 def test_a_damaged_chunk_leaves_nothing(out, collide):

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 from collections import defaultdict
 from contextlib import chdir
 from html.parser import HTMLParser
@@ -334,12 +333,6 @@ def test_a_timing_report_that_means_nothing(here, no_charts):
         "ignored entries of the timing that are no amounts: device, wall_seconds, candidate_count, stage read"
     ]
     Page(report_page(result))
-
-
-@pytest.mark.parametrize("package", ["matplotlib", "jinja2"])
-def test_without_the_packages_for_plots(moved, collide, monkeypatch, package):
-    monkeypatch.setitem(sys.modules, package, None)
-    collide.refused("report", moved[0], told="pip install 'collidecli[plots]'")
 
 
 RESULTS = {

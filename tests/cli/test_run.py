@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from unittest.mock import Mock
 
 import h5py
@@ -196,18 +194,6 @@ def test_verbose_adds_the_traceback(here, collide):
 def test_a_fault_of_the_program_has_a_code_of_its_own(here, collide, monkeypatch, error, code, told):
     monkeypatch.setattr("collidecli.commands.run.run", Mock(side_effect=error))
     collide.refused(*RUN, told=told, code=code)
-
-
-def test_an_existing_output_is_refused_before_slow_imports(here):
-    """Warp, MuJoCo and OpenUSD take seconds to import; an output that exists is known without them."""
-    (here / "scene.contacts.h5").write_bytes(b"")
-    code = (
-        "import sys; from collidecli.cli.main import main; code = main(['run', 'scene.xml']); "
-        "print(code, [name for name in ('warp', 'mujoco', 'pxr', 'h5py', 'numpy') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "3 []\n", done.stderr
-    assert "exists already" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -145,20 +145,35 @@ def test_variable_and_file_say_where(filled, collide, monkeypatch):
 test_wrong_words = refusals("cache", ("burn", "burn"), ("--cache-limit much", "memory size"))
 
 
-IMPORTED = """
-import sys
-from collidecli.cli.main import main
-code = main(["run", *sys.argv[1].split(), "--frames", "0", "-o", sys.argv[3], "--quiet"])
-unused = ("rich", "psutil", "numpy.ma", "fractions", "tomllib", "html", "xml.etree.ElementTree", "matplotlib", "scipy")
-print(code, [name for name in (*unused, sys.argv[2], "collidecli.analysis.contact_tracking") if name in sys.modules])
-"""
+def main(*words: str) -> str:
+    """A program that calls the command line with these words, and prints its exit code."""
+    return f"from collidecli.cli.main import main; print(main({[*words]}), end=' ')"
 
 
-HUMANOID = "samples/02_humanoid/humanoid.xml -t samples/02_humanoid/motion.h5"
+def run(words: str) -> str:
+    samples = Path(__file__).parents[2] / "samples"
+    return main(*("run", *words.replace("samples", str(samples)).split(), "--frames", "0", "-o", "out.h5", "-q"))
 
 
-@pytest.mark.parametrize(("inputs", "other"), [(HUMANOID, "pxr"), ("samples/01_usd_pile/pile.usda", "mujoco")])
-def test_a_run_imports_only_what_it_uses(tmp_path, inputs, other):
-    command = [sys.executable, "-c", IMPORTED, inputs, other, str(tmp_path / "out.contacts.h5")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.stdout.strip() == "0 []", done.stderr
+NONE_OF_A_RUN = "rich psutil numpy.ma fractions tomllib html xml.etree.ElementTree matplotlib scipy "
+NONE_OF_A_RUN += "collidecli.analysis.contact_tracking "
+UNUSED = {
+    "the package": ("import collidecli", "numpy warp h5py pxr mujoco", ""),
+    "its plugin of pytest": ("import collidecli.pytest_plugin", "warp pxr mujoco h5py numpy click rich", ""),
+    "an output that exists": (main("run", "scene.xml", "-o", "motion.h5"), "warp mujoco pxr h5py numpy", "3 "),
+    "a run of MJCF": (
+        run("samples/02_humanoid/humanoid.xml -t samples/02_humanoid/motion.h5"),
+        NONE_OF_A_RUN + "pxr",
+        "0 ",
+    ),
+    "a run of USD": (run("samples/01_usd_pile/pile.usda"), NONE_OF_A_RUN + "mujoco", "0 "),
+}
+"""Programs, modules that they do not import, as some take seconds, and what they print."""
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_only_what_is_used_is_imported(here, name):
+    code, unused, printed = UNUSED[name]
+    code = f"import sys; {code}; print([name for name in {unused.split()} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == f"{printed}[]\n", done.stderr

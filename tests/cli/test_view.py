@@ -161,6 +161,9 @@ test_refusals = refusals(
         ("viser", "view a.h5 --export x.html", "view"),
         ("rerun", "view a.h5 --to rerun --export x.rrd", "rerun"),
         ("rosbags.rosbag2", "export a.h5 --to mcap", "ros"),
+        ("pyarrow", "events a.h5 --parquet x.parquet", "tables"),
+        ("matplotlib", "report a.h5", "plots"),
+        ("jinja2", "report a.h5", "plots"),
     ],
 )
 def test_without_a_package(made_up_set, collide, monkeypatch, package, words, extra):

@@ -12,6 +12,7 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.commands.timing import processor_name
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.errors import InputError
@@ -68,15 +69,6 @@ def _installed(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-def processor_name() -> str:
-    """The processor as Linux names it."""
-    try:
-        found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    except OSError:
-        found = None
-    return found[1] if found else platform.machine()
 
 
 def _nvidia_smi() -> str | None:

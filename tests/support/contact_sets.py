@@ -229,30 +229,26 @@ def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: in
         "self_contacts": {"kind": self_key[:, 0], "indices": self_key[:, 1:5]},
         "touches": dict(zip(("shape0", "shape1"), np.concatenate(touches).T, strict=True)),
     }  # fmt: skip
-    swept = _keys(np.random.default_rng(seed + 1), max(0, cell_count - model.world_count), pairs, 2)
-    swept += [pairs[:0]] * (cell_count - len(swept))
+
+    def of_steps(rng: np.random.Generator, keys: np.ndarray, most: int) -> list[np.ndarray]:
+        """As `_keys`, for the cells but those of the last frame, which have no step after them."""
+        found = _keys(rng, max(0, cell_count - model.world_count), keys, most)
+        return found + [keys[:0]] * (cell_count - len(found))
+
+    swept = of_steps(np.random.default_rng(seed + 1), pairs, 2)
     pair = np.concatenate(swept)
     given["sweep"] = {"shape0": pair[:, 0], "shape1": pair[:, 1]} | _swept(np.random.default_rng(seed + 2), len(pair))
-    of_steps = np.random.default_rng(seed + 3)
-    soft_swept = _keys(of_steps, max(0, cell_count - model.world_count), soft[soft[:, 5] >= 0], 4)
-    soft_swept += [soft[:0]] * (cell_count - len(soft_swept))
+    of_soft, of_selves = (np.random.default_rng(seed + more) for more in (3, 4))
+    soft_swept = of_steps(of_soft, soft[soft[:, 5] >= 0], 4)
     key = np.concatenate(soft_swept)
-    given["soft_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:4], "shape": key[:, 4]} | _swept(of_steps, len(key))
-    of_selves = np.random.default_rng(seed + 4)
-    self_swept = _keys(of_selves, max(0, cell_count - model.world_count), self_keys, 3)
-    self_swept += [self_keys[:0]] * (cell_count - len(self_swept))
+    given["soft_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:4], "shape": key[:, 4]} | _swept(of_soft, len(key))
+    self_swept = of_steps(of_selves, self_keys, 3)
     key = np.concatenate(self_swept)
     given["self_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:5]} | _swept(of_selves, len(key), least=1.0)
-    counts = {
-        "hydro_patches": [len(rows) for rows in patches],
-        "hydro_faces": [int(rows.sum()) for rows in faces_of],
-        "soft_contacts": [len(rows) for rows in soft_rows],
-        "self_contacts": [len(rows) for rows in self_rows],
-        "sweep": [len(rows) for rows in swept],
-        "soft_sweep": [len(rows) for rows in soft_swept],
-        "self_sweep": [len(rows) for rows in self_swept],
-        "touches": [len(rows) for rows in touches],
-    }
+    rows = {"hydro_patches": patches, "soft_contacts": soft_rows, "self_contacts": self_rows, "touches": touches}
+    rows |= {"sweep": swept, "soft_sweep": soft_swept, "self_sweep": self_swept}
+    counts = {name: list(map(len, cells)) for name, cells in rows.items()}
+    counts["hydro_faces"] = [int(cell.sum()) for cell in faces_of]
     return {
         group.name: _rows(rng, group, np.array(counts[group.name], np.int64), given[group.name], float_type)
         for group in GROUPS

@@ -5,17 +5,11 @@ import pytest
 
 from collidecli.scene.shape_types import ShapeType
 from tests.support.oracle import rotation_of, separation_along, signed_distance
+from tests.support.pair_runner import SHAPES
 from tests.support.poses import pose_set
 from tests.support.supports import surface_residual
 
-SIZES = {
-    ShapeType.SPHERE: (0.7, 0.0, 0.0),
-    ShapeType.CAPSULE: (0.3, 0.8, 0.0),
-    ShapeType.BOX: (0.5, 0.9, 0.3),
-    ShapeType.CYLINDER: (0.4, 0.7, 0.0),
-    ShapeType.CONE: (0.6, 0.5, 0.0),
-    ShapeType.ELLIPSOID: (0.3, 0.6, 1.0),
-}
+SIZES = {shape_type: size for shape_type, size in SHAPES.items() if shape_type != ShapeType.PLANE}
 
 
 @pytest.mark.share(3)

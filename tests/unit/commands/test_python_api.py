@@ -59,9 +59,7 @@ def test_examples_and_public_names():
         _ = collidecli.no_such_name
 
 
-def test_importing_the_package_alone_is_light_and_it_is_a_program():
-    code = "import collidecli, sys; print(any(m in sys.modules for m in ('numpy', 'warp', 'h5py', 'pxr', 'mujoco')))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+def test_the_package_is_a_program():
     done = subprocess.run([sys.executable, "-m", "collidecli", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"collide {collidecli.__version__}\n"
 

@@ -3,7 +3,6 @@
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -244,11 +243,7 @@ def test_run(contacts_regression):
     assert (sample / "tests/test_many/kept.h5").read_bytes() == (sample / BASELINE).read_bytes()
 
 
-def test_unused_it_imports_nothing_heavy_and_the_package_has_it_as_a_plugin():
-    heavy = ("warp", "pxr", "mujoco", "h5py", "numpy", "click", "rich")
-    code = f"import collidecli.pytest_plugin, sys; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert done.stdout == "[]\n"
+def test_the_package_has_it_as_a_plugin():
     text = (ROOT / "pyproject.toml").read_text()
     assert '[project.entry-points.pytest11]\ncollide = "collidecli.pytest_plugin"\n' in text
     if INSTALLED:
