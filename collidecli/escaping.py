@@ -33,7 +33,7 @@ def printable_line(text: str) -> str:
     """The whole `text`, `printable`, on one line and without workflow commands of GitHub."""
     if not text.isprintable():
         text = printable(one_line(text, most=len(text)))
-    return _COMMAND.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):02x}", text)
+    return _COMMAND.sub(lambda match: f"{match[0][:-1]}\\x{ord(match[0][-1]):02x}", text)
 
 
 def printable_values(value: Any) -> Any:
@@ -41,8 +41,8 @@ def printable_values(value: Any) -> Any:
     if isinstance(value, str):
         return printable_line(value)
     if isinstance(value, Mapping):
-        return {printable_values(key): printable_values(one) for key, one in value.items()}
-    return [printable_values(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {printable_values(key): printable_values(item) for key, item in value.items()}
+    return [printable_values(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def csv_text(text: str) -> str:
@@ -60,7 +60,7 @@ def csv_text(text: str) -> str:
 
 def markdown_text(text: str) -> str:
     """Text for a paragraph, list item or table cell of GitHub's Markdown, on one line and without links or markup."""
-    return _MARKDOWN.sub(lambda found: f"\\{found[0]}", printable_line(text))
+    return _MARKDOWN.sub(lambda match: f"\\{match[0]}", printable_line(text))
 
 
 def markdown_code(text: str) -> str:
@@ -81,7 +81,7 @@ def github_command(kind: str, title: str, text: str, file: str = "", line: int =
     """
 
     def coded(words: str, others: str = "") -> str:
-        return "".join(f"%{ord(one):02X}" if one in f"%\r\n{others}" else one for one in words)
+        return "".join(f"%{ord(character):02X}" if character in f"%\r\n{others}" else character for character in words)
 
     where = f"file={coded(printable_line(file), ':,')},line={line}," if file else ""
     return f"::{kind} {where}title={coded(printable_line(title), ':,')}::{coded(printable(text))}"

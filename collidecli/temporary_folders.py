@@ -42,10 +42,10 @@ def _process_start(process: int) -> str:
         return "0" if psutil.pid_exists(process) else ""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
-            found = file.read().rpartition(b")")[2].split()
+            fields = file.read().rpartition(b")")[2].split()
     except OSError:
         return ""
-    return "" if found[0] in (b"Z", b"X") else found[19].decode()
+    return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
 
 
 def owned_name(before: str, after: str = "") -> str:
@@ -132,12 +132,12 @@ def remove_abandoned(parent: str = "", now: float | None = None) -> None:
     parent = parent or tempfile.gettempdir()
     with suppress(OSError):
         for name in os.listdir(parent):
-            found, path = _NAME.fullmatch(name), os.path.join(parent, name)
+            match, path = _NAME.fullmatch(name), os.path.join(parent, name)
             with suppress(OSError):  # removed in the meantime
-                if found is None or not stat.S_ISDIR((status := os.lstat(path)).st_mode):
+                if match is None or not stat.S_ISDIR((status := os.lstat(path)).st_mode):
                     continue
                 if hasattr(os, "getuid") and status.st_uid != os.getuid():
                     continue
                 inside = [entry.stat(follow_symlinks=False).st_mtime for entry in os.scandir(path)]
-                if is_abandoned(found[1], max(status.st_mtime, *inside, 0.0), now or 0.0):
+                if is_abandoned(match[1], max(status.st_mtime, *inside, 0.0), now or 0.0):
                     shutil.rmtree(path, ignore_errors=True)

@@ -84,10 +84,10 @@ def contacts_of(
     kept: bool[numbers, 2]: a pair has at least one shape of the first column, and both of the second; None keeps all.
     """
     cell = np.repeat(np.arange(len(cell_counts)), cell_counts)
-    held = {name: values for name, values in columns.items() if name not in ("shape0", "shape1")}
+    chosen = {name: values for name, values in columns.items() if name not in ("shape0", "shape1")}
     shapes = numbers[columns["shape0"]], numbers[columns["shape1"]]
-    shapes, held = in_order_of_shapes(shapes, held, RIGID_CONTACTS.flipped)
-    contacts = Contacts(cell, shapes[0], shapes[1], held)
+    shapes, chosen = in_order_of_shapes(shapes, chosen, RIGID_CONTACTS.flipped)
+    contacts = Contacts(cell, shapes[0], shapes[1], chosen)
     return contacts if kept is None else kept_rows(contacts, kept, shapes)
 
 
@@ -97,17 +97,17 @@ def in_order_of_shapes(
     """Two numbers of shapes in ascending order, and the columns with 0 and 1 exchanged and the vectors `flipped` of
     opposite sign where the numbers were descending.
     """
-    held, swapped = dict(columns), shapes[0] > shapes[1]
+    ordered, swapped = dict(columns), shapes[0] > shapes[1]
     if not swapped.any():
-        return list(shapes), held
+        return list(shapes), ordered
 
     def chosen(name: str, other: np.ndarray) -> np.ndarray:
-        return np.where(swapped.reshape(-1, *(1 for _ in other.shape[1:])), other, held[name])
+        return np.where(swapped.reshape(-1, *(1 for _ in other.shape[1:])), other, ordered[name])
 
-    for one, other in columns_of_sides(held):
-        held[one], held[other] = chosen(one, held[other]), chosen(other, held[one])
-    held |= {name: chosen(name, -held[name]) for name in flipped if name in held}
-    return [np.minimum(*shapes), np.maximum(*shapes)], held
+    for side, other in columns_of_sides(ordered):
+        ordered[side], ordered[other] = chosen(side, ordered[other]), chosen(other, ordered[side])
+    ordered |= {name: chosen(name, -ordered[name]) for name in flipped if name in ordered}
+    return [np.minimum(*shapes), np.maximum(*shapes)], ordered
 
 
 def kept_rows(contacts: Contacts, kept: np.ndarray, items: Sequence[np.ndarray]) -> Contacts:
@@ -318,7 +318,7 @@ def align_frames(
     """
     if not by:
         keys = {"step": (step_a, step_b), "time": (time_a, time_b)}
-        unique = [name for name, (one, other) in keys.items() if not _repeats(one) and not _repeats(other)]
+        unique = [name for name, (side_a, side_b) in keys.items() if not _repeats(side_a) and not _repeats(side_b)]
         shared = [name for name in unique if len(np.intersect1d(*keys[name]))]
         by = (shared or unique or ["index"])[0]
     if by == "index":
@@ -414,12 +414,12 @@ def align_shapes(a: ShapeRecords, b: ShapeRecords, renames: Sequence[tuple[str, 
             pair = (left_a.pop(old), left_b.pop(new))
             pairs.setdefault(pair, world)
             renamed_rows.add(pair)
-            found = ShapeDifference("renamed", a.path[pair[0]], "path", a.path[pair[0]], b.path[pair[1]], world)
-            differences.setdefault(("renamed", found.path, str(found.b)), found)
+            difference = ShapeDifference("renamed", a.path[pair[0]], "path", a.path[pair[0]], b.path[pair[1]], world)
+            differences.setdefault(("renamed", difference.path, str(difference.b)), difference)
         removed = [ShapeDifference("removed", a.path[row], a=a.type[row], world=world) for row in left_a.values()]
         added = [ShapeDifference("added", b.path[row], b=b.type[row], world=world) for row in left_b.values()]
-        for found in (*removed, *added):
-            differences.setdefault((found.kind, found.path, ""), found)
+        for difference in (*removed, *added):
+            differences.setdefault((difference.kind, difference.path, ""), difference)
     alignment = _numbered(a, b, list(pairs))
     alignment.differences += differences.values()
     alignment.differences += _changed(a, b, pairs, renamed_rows)
@@ -473,7 +473,7 @@ def _scopes(
 
 def _renamed(a: ShapeRecords, b: ShapeRecords, left_a: dict[str, int], left_b: dict[str, int]) -> list[tuple[str, str]]:
     """(path in A, path in B) of unmatched shapes with a unique partner."""
-    found: list[tuple[str, str]] = []
+    renamed: list[tuple[str, str]] = []
 
     def leaf(shapes: ShapeRecords, path: str, row: int) -> tuple:
         return path.rsplit("/", 1)[-1], shapes.type[row]
@@ -493,9 +493,9 @@ def _renamed(a: ShapeRecords, b: ShapeRecords, left_a: dict[str, int], left_b: d
         for signature, paths in groups[0].items():
             others = groups[1].get(signature, [])
             if len(paths) == len(others) == 1:
-                found.append((paths[0], others[0]))
+                renamed.append((paths[0], others[0]))
                 del rest_a[paths[0]], rest_b[others[0]]
-    return found
+    return renamed
 
 
 def _numbered(a: ShapeRecords, b: ShapeRecords, pairs: list[tuple[int, int]]) -> ShapeAlignment:
@@ -524,11 +524,11 @@ def _changed(
     rows_a, rows_b = np.array(list(pairs), np.int64).T
     worlds = list(pairs.values())
     texts = {"type": (a.type, b.type), "body": (a.body, b.body)}
-    found: list[ShapeDifference] = []
+    changes: list[ShapeDifference] = []
     for name, (of_a, of_b) in texts.items():
         for (row_a, row_b), world in pairs.items():
             if of_a[row_a] != of_b[row_b] and not (name == "body" and (row_a, row_b) in renamed):
-                found.append(ShapeDifference("changed", a.path[row_a], name, of_a[row_a], of_b[row_b], world))
+                changes.append(ShapeDifference("changed", a.path[row_a], name, of_a[row_a], of_b[row_b], world))
     for name in a.values:
         if name not in b.values:
             continue
@@ -536,13 +536,13 @@ def _changed(
         equal = (of_a == of_b) | (_is_nan(of_a) & _is_nan(of_b))
         for at in np.flatnonzero(~equal.reshape(len(equal), -1).all(axis=1)).tolist():
             path = a.path[int(rows_a[at])]
-            found.append(ShapeDifference("changed", path, name, of_a[at].tolist(), of_b[at].tolist(), worlds[at]))
+            changes.append(ShapeDifference("changed", path, name, of_a[at].tolist(), of_b[at].tolist(), worlds[at]))
     of_world_a, of_world_b = a.template[rows_a] != GLOBAL, b.template[rows_b] != GLOBAL
     words = ("in every world", "in its own worlds")
     for at in np.flatnonzero(of_world_a != of_world_b).tolist():
         was, now = words[int(of_world_a[at])], words[int(of_world_b[at])]
-        found.append(ShapeDifference("changed", a.path[int(rows_a[at])], "worlds", was, now, worlds[at]))
-    return found
+        changes.append(ShapeDifference("changed", a.path[int(rows_a[at])], "worlds", was, now, worlds[at]))
+    return changes
 
 
 def _is_nan(values: np.ndarray) -> np.ndarray:
@@ -585,14 +585,14 @@ def align_particles(
         np.concatenate([*(np.arange(n) + first[name] for name, n in zip(names, counts, strict=True)), MINUS_ONE])
         for names, counts in ((names_a, a.particle_count.tolist()), (names_b, b.particle_count.tolist()))
     ]
-    found = [_properties(names, objects) for names, objects in ((names_a, a), (names_b, b))]
+    properties = [_properties(names, objects) for names, objects in ((names_a, a), (names_b, b))]
     differences = []
     for name in sizes:
-        was, now = (each.get(name) for each in found)
+        was, now = (object_names.get(name) for object_names in properties)
         if was is None or now is None:
             kind = "added" if was is None else "removed"
-            held = [None if each is None else "; ".join(each) for each in (was, now)]
-            differences.append(ShapeDifference(kind, name, a=held[0], b=held[1]))
+            texts = [None if object_names is None else "; ".join(object_names) for object_names in (was, now)]
+            differences.append(ShapeDifference(kind, name, a=texts[0], b=texts[1]))
         elif was != now:
             differences.append(ShapeDifference("changed", name, "particles", "; ".join(was), "; ".join(now)))
     row_of = {name: row for row, name in enumerate(sizes)}
@@ -602,8 +602,8 @@ def align_particles(
 
 def _properties(names: Sequence[str], objects: ParticleObjects) -> dict[str, list[str]]:
     """Kind, number of particles and worlds of the objects of each name, as sorted texts."""
-    found: dict[str, set[str]] = {}
+    texts_of: dict[str, set[str]] = {}
     for row, name in enumerate(names):
         where = "in every world" if objects.template[row] == EVERY_TEMPLATE else "in its own worlds"
-        found.setdefault(name, set()).add(f"{objects.kind[row]} of {objects.particle_count[row]}, {where}")
-    return {name: sorted(texts) for name, texts in found.items()}
+        texts_of.setdefault(name, set()).add(f"{objects.kind[row]} of {objects.particle_count[row]}, {where}")
+    return {name: sorted(texts) for name, texts in texts_of.items()}

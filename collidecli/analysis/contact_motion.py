@@ -42,18 +42,18 @@ def body_poses(model: Model, poses: np.ndarray, frame: np.ndarray, world: np.nda
 
     poses: float64[frames, recorded worlds, B, 7]. frame: int64[n], rows of poses. world, body: int64[n].
     """
-    found = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (len(body), 1))
+    placed = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (len(body), 1))
     moving = np.flatnonzero(body >= 0)
     if not len(moving):
-        return found
+        return placed
     frame, world, body = frame[moving], world[moving], body[moving]
     is_shared = poses.shape[1] == 1
     pose = poses[frame, np.zeros_like(world) if is_shared else world, body]
     if is_shared and model.world_shift is not None:
         shifted = model.bodies.template[body] >= 0
         pose[shifted] = compose_poses(model.world_shift[world[shifted]], pose[shifted])
-    found[moving] = pose
-    return found
+    placed[moving] = pose
+    return placed
 
 
 def rotation_vector(quaternion: np.ndarray) -> np.ndarray:
@@ -105,11 +105,11 @@ def is_differentiable(
     """
     arm = norm(point - origin)
     reach = np.stack([np.ones_like(arm)] * 3 + [arm + size] * 3, axis=1)  # displacement per unit of the motion
-    here, exact = distance(placed), np.ones(len(placed), bool)
+    distance_here, exact = distance(placed), np.ones(len(placed), bool)
     for axis in range(6):
         for sign in (-1.0, 1.0):
             step = sign * PART * size / reach[:, axis]
-            slope = (distance(compose_poses(_motion(origin, axis, step), placed)) - here) / step
+            slope = (distance(compose_poses(_motion(origin, axis, step), placed)) - distance_here) / step
             exact &= np.abs(slope - gradient[:, axis]) <= AGREEMENT * reach[:, axis]
     return exact
 
@@ -163,7 +163,7 @@ def _strip(
     frame, world = np.divmod(block.first_cell + index, model.world_count)
     normal = block.normal[rows].astype(np.float64)
     normal /= norm(normal)[:, None]
-    found: dict[str, np.ndarray] = {}
+    of_strip: dict[str, np.ndarray] = {}
     velocity = []
     for side in (0, 1):
         body = model.shapes.body[block.columns[f"shape{side}"][rows]].astype(np.int64)
@@ -174,7 +174,7 @@ def _strip(
 
         origin = at(frame)[:, :3]
         if f"distance_grad{side}" in names:
-            found[f"distance_grad{side}"] = distance_gradient(side, normal, point, origin)
+            of_strip[f"distance_grad{side}"] = distance_gradient(side, normal, point, origin)
         if names & {"normal_velocity", "slip"}:
             before = at(poses.before[index])
             after = at(poses.after[index])
@@ -186,5 +186,5 @@ def _strip(
     if velocity:
         relative = velocity[1] - velocity[0]
         along = dot(relative, normal)
-        found["normal_velocity"], found["slip"] = along, norm(relative - along[:, None] * normal)
-    return {name: values for name, values in found.items() if name in names}
+        of_strip["normal_velocity"], of_strip["slip"] = along, norm(relative - along[:, None] * normal)
+    return {name: values for name, values in of_strip.items() if name in names}

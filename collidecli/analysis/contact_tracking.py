@@ -88,12 +88,12 @@ class ContactTracker:
         earlier = _same_features(before, now)
         if self._distance > 0.0:
             _match_nearest(before, now, rotation, self._distance, earlier)
-        found = np.flatnonzero(earlier >= 0)
-        now.id[found] = before.id[earlier[found]]
+        continued = np.flatnonzero(earlier >= 0)
+        now.id[continued] = before.id[earlier[continued]]
         self._assign_new_ids(now, earlier < 0)
         columns[CONTACT_ID.name][:] = now.id
-        if self._distance > 0.0 and len(found):
-            self._stick(columns, now, rotation, found, before.point[earlier[found]])
+        if self._distance > 0.0 and len(continued):
+            self._stick(columns, now, rotation, continued, before.point[earlier[continued]])
         self._now.append(now)
 
     def _contacts(
@@ -124,19 +124,19 @@ class ContactTracker:
         columns: dict[str, np.ndarray],
         now: TrackedContacts,
         rotation: np.ndarray,
-        found: np.ndarray,
+        continued: np.ndarray,
         point_before: np.ndarray,
     ) -> None:
         """Moves contacts within their contact planes to their previous points, if those are within the distance.
 
         The previous point is the mean of the two points as moved by the two bodies.
         """
-        shift = 0.5 * _rotated(rotation[found], point_before - now.point[found]).sum(axis=1)
-        normal = columns["normal"][found].astype(np.float64)
+        shift = 0.5 * _rotated(rotation[continued], point_before - now.point[continued]).sum(axis=1)
+        normal = columns["normal"][continued].astype(np.float64)
         along = (shift * normal).sum(axis=1) / (normal * normal).sum(axis=1)
         shift -= along[:, None] * normal
         near = norm(shift) <= self._distance
-        rows, shift = found[near], shift[near]
+        rows, shift = continued[near], shift[near]
         now.point[rows] += _rotated(rotation[rows] * [-1.0, -1.0, -1.0, 1.0], np.stack([shift, shift], axis=1))
         static = self._model.shapes.body[_of_both(columns, "shape")[rows]] < 0
         for side, of_static in enumerate(static.T):
@@ -171,9 +171,9 @@ def _match_nearest(
     for pair in np.intersect1d(now.pair[rows], before.pair[others]):
         mine = rows[slice(*np.searchsorted(now.pair[rows], [pair, pair + 1]))]
         theirs = others[slice(*np.searchsorted(before.pair[others], [pair, pair + 1]))]
-        here = 0.5 * _rotated(rotation[mine[:1]], now.point[mine]).sum(axis=1)
-        there = 0.5 * _rotated(rotation[mine[:1]], before.point[theirs]).sum(axis=1)
-        for i, j in _nearest_first(here, there, distance):
+        points_now = 0.5 * _rotated(rotation[mine[:1]], now.point[mine]).sum(axis=1)
+        points_before = 0.5 * _rotated(rotation[mine[:1]], before.point[theirs]).sum(axis=1)
+        for i, j in _nearest_first(points_now, points_before, distance):
             earlier[mine[i]] = theirs[j]
 
 

@@ -81,9 +81,9 @@ def spread(values: np.ndarray, limit: float | None = None) -> dict[str, float] |
     known = values[np.isfinite(values)]
     if not len(known):
         return None
-    found = {"median": np.median(known), "p99": np.quantile(known, 0.99), "worst": known.max()}
-    found |= {} if limit is None else {"over": (known > limit).mean()}
-    return {name: float(value) for name, value in found.items()}
+    figures = {"median": np.median(known), "p99": np.quantile(known, 0.99), "worst": known.max()}
+    figures |= {} if limit is None else {"over": (known > limit).mean()}
+    return {name: float(value) for name, value in figures.items()}
 
 
 def compare_field(tally: FieldTally, tolerances: Tolerances, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:
@@ -200,16 +200,16 @@ class TableDifferences:
         if not (len(missing) or len(extra) or len(changed)):
             return
         rows = {MISSING: (a, missing), EXTRA: (b, extra), CHANGED: (a, matches.a[changed])}
-        for kind, (_, found) in rows.items():
-            self.counts[kind] += len(found)
+        for kind, (_, chosen) in rows.items():
+            self.counts[kind] += len(chosen)
             self._count_objects(kind, *rows[kind])
-        self._count_cells(np.concatenate([side.cell[found] for side, found in rows.values()]) + first_cell)
+        self._count_cells(np.concatenate([side.cell[chosen] for side, chosen in rows.values()]) + first_cell)
         if not self.by_pair:
             return
         self._count_pairs(rows, first_cell)
-        for kind, side, found in ((MISSING, a, missing_pairs), (EXTRA, b, extra_pairs)):
-            self.pair_cells[kind] += len(found)
-            for pair, count, _ in _per_pair(side, found):
+        for kind, side, chosen in ((MISSING, a, missing_pairs), (EXTRA, b, extra_pairs)):
+            self.pair_cells[kind] += len(chosen)
+            for pair, count, _ in _per_pair(side, chosen):
                 tally = self.pairs[pair]
                 tally.missing_cells += count if kind == MISSING else 0
                 tally.extra_cells += count if kind == EXTRA else 0
@@ -246,8 +246,8 @@ class TableDifferences:
         deep = rows[~(at_limit | is_shallow)]
         if not len(pairs):
             return deep, pairs
-        held = {(int(side.cell[r]), int(side.first[r]), int(side.second[r])) for r in deep}
-        kept = [r for r in pairs if (int(side.cell[r]), int(side.first[r]), int(side.second[r])) in held]
+        deep_keys = {(int(side.cell[r]), int(side.first[r]), int(side.second[r])) for r in deep}
+        kept = [r for r in pairs if (int(side.cell[r]), int(side.first[r]), int(side.second[r])) in deep_keys]
         return deep, np.array(kept, np.int64)
 
     def _compare(
@@ -291,7 +291,7 @@ class TableDifferences:
         tally.changed += int(differs.sum())
         alike = np.flatnonzero(~differs)
         row = np.repeat(alike, lengths[alike])
-        values = [held[entries_of(size, rows[alike])] for (size, held), rows in ((a, matches.a), (b, matches.b))]
+        values = [entries[entries_of(size, rows[alike])] for (size, entries), rows in ((a, matches.a), (b, matches.b))]
         differs[row[compare_field(tally, self._tolerances, *values)[0]]] = True
         return differs
 
@@ -304,25 +304,25 @@ class TableDifferences:
         self._last_frame = int(frames[-1])
 
     def _count_pairs(self, rows: RowsByKind, first_cell: int) -> None:
-        for kind, (side, found) in rows.items():
-            for pair, count, cell in _per_pair(side, found):
+        for kind, (side, pair_rows) in rows.items():
+            for pair, count, cell in _per_pair(side, pair_rows):
                 tally = self.pairs.setdefault(pair, PairTally())
                 tally.counts[kind] += count
-                here = cell + first_cell
-                tally.first_cell = here if tally.first_cell < 0 else min(tally.first_cell, here)
+                set_cell = cell + first_cell
+                tally.first_cell = set_cell if tally.first_cell < 0 else min(tally.first_cell, set_cell)
 
     def _keep(
         self, rows: RowsByKind, partners: np.ndarray, by_field: list[tuple[str, np.ndarray]], first_cell: int
     ) -> None:
         """Keeps the first differences by cell and pair, up to `first`. partners: B's rows of the changed contacts."""
         (a, _), (b, _) = rows[MISSING], rows[EXTRA]
-        kinds = np.concatenate([np.full(len(found), n) for n, (_, found) in enumerate(rows.values())])
-        indices = np.concatenate([np.arange(len(found)) for _, found in rows.values()])
+        kinds = np.concatenate([np.full(len(kind_rows), n) for n, (_, kind_rows) in enumerate(rows.values())])
+        indices = np.concatenate([np.arange(len(kind_rows)) for _, kind_rows in rows.values()])
         keys = [np.concatenate([getattr(s, key)[f] for s, f in rows.values()]) for key in ("second", "first", "cell")]
         for at in np.lexsort((indices, kinds, *keys))[: self._first - len(self.differences)].tolist():
             kind, index = KINDS[int(kinds[at])], int(indices[at])
-            side, found = rows[kind]
-            row = int(found[index])
+            side, kind_rows = rows[kind]
+            row = int(kind_rows[index])
             values = {}
             if kind == CHANGED:
                 other = int(partners[index])
@@ -349,15 +349,15 @@ def _per_pair(side: Contacts, rows: np.ndarray) -> list[tuple[tuple[int, int], i
     shapes = int(side.second.max()) + 1
     key, cell = side.first[rows] * shapes + side.second[rows], side.cell[rows]
     if shapes * shapes <= DENSE_KEYS:
-        found, index = np.arange(shapes * shapes), key
+        pairs, index = np.arange(shapes * shapes), key
     else:
-        found, index = np.unique(key, return_inverse=True)
-    counts = np.bincount(index, minlength=len(found))
-    least = np.full(len(found), np.iinfo(np.int64).max)
+        pairs, index = np.unique(key, return_inverse=True)
+    counts = np.bincount(index, minlength=len(pairs))
+    least = np.full(len(pairs), np.iinfo(np.int64).max)
     np.minimum.at(least, index, cell)
     return [
         ((pair // shapes, pair % shapes), int(counts[n]), int(least[n]))
-        for n, pair in zip(np.flatnonzero(counts).tolist(), found[counts > 0].tolist(), strict=True)
+        for n, pair in zip(np.flatnonzero(counts).tolist(), pairs[counts > 0].tolist(), strict=True)
     ]
 
 

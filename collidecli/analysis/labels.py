@@ -66,13 +66,13 @@ def labelled_runs(
     entered = np.flatnonzero(distance <= np.float32(rule.enter))
     number, at = np.unique(np.cumsum(begins)[entered] - 1, return_index=True)
     first, last = entered[at], np.append(start[1:], len(key))[number] - 1
-    found = Runs(key[first], frame[first], frame[last], end[first])
-    if rule.min_frames > 1 and len(found):
-        apart = found.first[1:] - found.last[:-1] - 1 >= rule.min_frames
-        start = np.flatnonzero(_breaks(found.key, apart, found.first, found.end))
-        last = found.last[np.append(start[1:], len(found)) - 1]
-        found = Runs(found.key[start], found.first[start], last, found.end[start])
-    return found.take(np.flatnonzero(found.frame_count >= rule.min_frames))
+    runs = Runs(key[first], frame[first], frame[last], end[first])
+    if rule.min_frames > 1 and len(runs):
+        apart = runs.first[1:] - runs.last[:-1] - 1 >= rule.min_frames
+        start = np.flatnonzero(_breaks(runs.key, apart, runs.first, runs.end))
+        last = runs.last[np.append(start[1:], len(runs)) - 1]
+        runs = Runs(runs.key[start], runs.first[start], last, runs.end[start])
+    return runs.take(np.flatnonzero(runs.frame_count >= rule.min_frames))
 
 
 def _breaks(key: np.ndarray, apart: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndarray:

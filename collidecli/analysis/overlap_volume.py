@@ -116,12 +116,12 @@ def _polyhedron(vertex: np.ndarray, face: np.ndarray, path: str) -> Any:
     import manifold3d
 
     # Manifold takes no read-only arrays.
-    found = manifold3d.Manifold(
+    solid = manifold3d.Manifold(
         manifold3d.Mesh64(np.array(vertex, np.float64, order="C"), np.array(face, np.uint64, order="C"))
     )
-    if found.status() != manifold3d.Error.NoError or found.is_empty():
-        return f"{path} is no manifold solid: {str(found.status()).rpartition('.')[2]}"
-    return found
+    if solid.status() != manifold3d.Error.NoError or solid.is_empty():
+        return f"{path} is no manifold solid: {str(solid.status()).rpartition('.')[2]}"
+    return solid
 
 
 def _ball(outside: bool) -> Any:
@@ -161,8 +161,8 @@ def _frustum(low: float, high: float, half: float, outside: bool) -> Any:
     import manifold3d
 
     wider = 1.0 / np.cos(np.pi / CIRCLE_SEGMENTS) if outside else 1.0
-    found = manifold3d.Manifold.cylinder(2.0 * half, low, high, CIRCLE_SEGMENTS, True)
-    return found.scale([float(wider), float(wider), 1.0])
+    frustum = manifold3d.Manifold.cylinder(2.0 * half, low, high, CIRCLE_SEGMENTS, True)
+    return frustum.scale([float(wider), float(wider), 1.0])
 
 
 _ROUND_SOLIDS: dict[ShapeType, Callable[[np.ndarray, bool], Any]] = {

@@ -92,9 +92,9 @@ def listed(patterns: str | Sequence[str]) -> tuple[str, ...]:
 def _unmatched(pattern: str, of: str, option: str, paths: Sequence[str]) -> InputError:
     """The error of a pattern, with one that matches, if a path contains the text of this one, or a similar path."""
     inner = pattern.strip("*")
-    found = next((path for path in paths if inner and inner.lower() in path.lower()), None)
+    similar = next((path for path in paths if inner and inner.lower() in path.lower()), None)
     fix = did_you_mean(inner, paths, "collide inspect lists the shapes")
-    if found is not None:
-        start = found.lower().index(inner.lower())
-        fix = f"a pattern matches whole paths: try '*{found[start : start + len(inner)]}*'"
+    if similar is not None:
+        start = similar.lower().index(inner.lower())
+        fix = f"a pattern matches whole paths: try '*{similar[start : start + len(inner)]}*'"
     return InputError(f"'{pattern}' matches no {of}", option, fix)

@@ -73,15 +73,15 @@ class FrameSums:
         if not len(frame):
             return
         first = int(frame[0])
-        held = slice(first, int(frame[-1]) + 1)
-        self.contacts[held] += np.bincount(frame - first, counts).astype(np.int64)
+        span = slice(first, int(frame[-1]) + 1)
+        self.contacts[span] += np.bincount(frame - first, counts).astype(np.int64)
         filled = np.flatnonzero(counts)
         if not len(filled):
             return
         start = (np.cumsum(counts) - counts)[filled]
         distance = block.columns["distance"]
         below = np.add.reduceat((distance < 0.0).astype(np.int64), start)
-        self.penetrating[held] += np.bincount(frame[filled] - first, below, held.stop - first).astype(np.int64)
+        self.penetrating[span] += np.bincount(frame[filled] - first, below, span.stop - first).astype(np.int64)
         np.minimum.at(self.least, frame[filled], np.minimum.reduceat(distance, start))
 
 
@@ -253,9 +253,9 @@ class SurfaceSeries:
         key = shape0.astype(np.int64) * self._shapes + shape1
         size = np.linalg.norm(force, axis=1)
         for row, wanted in enumerate(self._keys):
-            held = key == wanted
-            np.add.at(self.area[row], frame[held], area[held])
-            np.add.at(self.force[row], frame[held], size[held])
+            is_wanted = key == wanted
+            np.add.at(self.area[row], frame[is_wanted], area[is_wanted])
+            np.add.at(self.force[row], frame[is_wanted], size[is_wanted])
 
     def binned(self, start: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Largest area, force and mean pressure [Pa] of the frames of each bin: float64[pairs, bins].
@@ -346,8 +346,8 @@ class MotionDepths:
         self.deepest[cell[ordered]] = key[ordered]
         self.usable[cell[over]] = False
         for name, rows in classes.items():
-            held = self.by_class.setdefault(name, np.zeros_like(self.depth))
-            np.maximum.at(held, cell[rows], depth[rows])
+            of_class = self.by_class.setdefault(name, np.zeros_like(self.depth))
+            np.maximum.at(of_class, cell[rows], depth[rows])
 
 
 def depths_of(key: np.ndarray, cell: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -356,8 +356,8 @@ def depths_of(key: np.ndarray, cell: np.ndarray, distance: np.ndarray) -> tuple[
     key, cell: int64[n]. distance: float32[n] [m], negative is penetration.
     """
     inside = np.flatnonzero(distance < 0.0)
-    found = touches(key[inside], cell[inside], distance[inside])
-    return found.key, found.first, -found.distance
+    rows = touches(key[inside], cell[inside], distance[inside])
+    return rows.key, rows.first, -rows.distance
 
 
 def leading_run(bad: np.ndarray) -> np.ndarray:

@@ -21,19 +21,19 @@ class Rows:
 
     @classmethod
     def none(cls) -> Self:
-        return cls(*(np.zeros(0, cls.DTYPES.get(one.name, np.int64)) for one in fields(cls)))
+        return cls(*(np.zeros(0, cls.DTYPES.get(column.name, np.int64)) for column in fields(cls)))
 
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[0].name))
 
     def take(self, rows: np.ndarray | slice) -> Self:
         """Some rows. rows: bool[n], numbers of rows or a slice."""
-        return type(self)(*(getattr(self, one.name)[rows] for one in fields(self)))
+        return type(self)(*(getattr(self, column.name)[rows] for column in fields(self)))
 
     @classmethod
     def chained(cls, *parts: Self) -> Self:
         """The rows of all parts, one part after the other."""
-        return cls(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)))
+        return cls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)))
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,9 @@ class TouchGraph:
             return
         old = np.searchsorted(together, self._sums.pair)
         columns = []
-        for one in fields(Edges):
-            values = getattr(self._sums, one.name)
-            grown = np.full(len(together), np.inf if one.name == "distance" else 0, values.dtype)
+        for column in fields(Edges):
+            values = getattr(self._sums, column.name)
+            grown = np.full(len(together), np.inf if column.name == "distance" else 0, values.dtype)
             grown[old] = values
             columns.append(grown)
         self._sums = Edges(together, *columns[1:])
@@ -150,8 +150,8 @@ class Frames:
         begin, end = np.zeros(len(frame), np.int64), np.full(len(frame), len(self), np.int64)
         if self.episodes is not None:
             row = self.episodes.row(world, frame)
-            held, row = row >= 0, row[row >= 0]
-            begin[held], end[held] = self.episodes.first_frame[row], self.episodes.end_frame[row]
+            known, row = row >= 0, row[row >= 0]
+            begin[known], end[known] = self.episodes.first_frame[row], self.episodes.end_frame[row]
         return begin, end
 
 
@@ -229,33 +229,33 @@ def _summed(
     return key[start], frame[start], np.add.reduceat(contacts, start), np.minimum.reduceat(distance, start)
 
 
-def joined(found: Intervals, gap: MergeGap, time: np.ndarray) -> Intervals:
+def joined(intervals: Intervals, gap: MergeGap, time: np.ndarray) -> Intervals:
     """Intervals of one key merged over bridged pauses. Argument and result are ordered by key, then frame."""
-    if not len(found):
-        return found
-    pause = found.first[1:] - found.last[:-1] - 1
-    follows = (found.key[1:] == found.key[:-1]) & gap.bridged(found.last[:-1], found.first[1:], time)
-    follows &= found.first[1:] < found.end[:-1]
+    if not len(intervals):
+        return intervals
+    pause = intervals.first[1:] - intervals.last[:-1] - 1
+    follows = (intervals.key[1:] == intervals.key[:-1]) & gap.bridged(intervals.last[:-1], intervals.first[1:], time)
+    follows &= intervals.first[1:] < intervals.end[:-1]
     new = np.concatenate([[True], ~follows])
     start = np.flatnonzero(new)
     number = np.cumsum(new) - 1
     bridged = np.concatenate([[0], follows & (pause > 0)])
-    distance = np.minimum.reduceat(found.distance, start)
-    least = np.flatnonzero(found.distance == distance[number])
+    distance = np.minimum.reduceat(intervals.distance, start)
+    least = np.flatnonzero(intervals.distance == distance[number])
     # Rows of a key are in the order of time: the first row with the least distance has the earliest frame.
     earliest = least[np.concatenate([[True], np.diff(number[least]) > 0])]
     return Intervals(
-        found.key[start],
-        found.first[start],
-        found.last[np.concatenate([start[1:], [len(found)]]) - 1],
-        np.add.reduceat(found.touching, start),
-        np.add.reduceat(found.pauses + bridged, start),
-        np.add.reduceat(found.contacts, start),
-        np.maximum.reduceat(found.most, start),
+        intervals.key[start],
+        intervals.first[start],
+        intervals.last[np.concatenate([start[1:], [len(intervals)]]) - 1],
+        np.add.reduceat(intervals.touching, start),
+        np.add.reduceat(intervals.pauses + bridged, start),
+        np.add.reduceat(intervals.contacts, start),
+        np.maximum.reduceat(intervals.most, start),
         distance,
-        found.deepest[earliest],
-        found.begin[start],
-        found.end[start],
+        intervals.deepest[earliest],
+        intervals.begin[start],
+        intervals.end[start],
     )
 
 
@@ -316,12 +316,12 @@ class Names:
         items: dict[tuple[str, str], list[int]] = {}
         for item, (path, kind) in enumerate(zip(paths, kinds or ("",) * len(paths), strict=True)):
             items.setdefault((path, kind), []).append(item)
-        for (path, _), found in items.items():
-            held = template[found][template[found] > NO_TEMPLATE].tolist()
-            if len(set(held)) == len(held) and (len(held) < 2 or min(held) >= 0):
-                row[found] = found[0]
+        for (path, _), items_here in items.items():
+            templates = template[items_here][template[items_here] > NO_TEMPLATE].tolist()
+            if len(set(templates)) == len(templates) and (len(templates) < 2 or min(templates) >= 0):
+                row[items_here] = items_here[0]
                 continue
-            for item in found:
+            for item in items_here:
                 text[item] = f"{path} (template {template[item]})" if template[item] >= 0 else path
         return cls(row, tuple(text))
 

@@ -77,10 +77,10 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
 def _address_in(scheduler_file: str) -> str:
     """The scheduler's address in the file that it wrote. Raises InputError."""
     what, fix = "is not the file of a Dask scheduler", "start dask scheduler --scheduler-file FILE first"
-    found = read_json(scheduler_file, fix, what)
-    if not isinstance(found, dict) or "address" not in found:
+    content = read_json(scheduler_file, fix, what)
+    if not isinstance(content, dict) or "address" not in content:
         raise InputError(what, scheduler_file, fix)
-    return str(found["address"])
+    return str(content["address"])
 
 
 def _require_answer(address: str) -> None:

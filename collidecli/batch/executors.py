@@ -151,7 +151,7 @@ def expired(limit: float, ended: Callable[[float], object]) -> bool:
 def _end_log(store: Store, shard: int, log: str, event: dict[str, object]) -> list[str]:
     """The keys that a process has started, by its log, which then has how it ended."""
     events = dict(store.logs(range(shard, shard + 1))).get(log, [])
-    started = [one.get("key", "") for one in events if one.get("event") == "start"]
+    started = [record.get("key", "") for record in events if record.get("event") == "start"]
     if started:
         store.log(log, event, at_once=True)
     return started

@@ -44,14 +44,14 @@ def write_merged_shards(folder: str, gathered: Gathered) -> None:
 
     Raises InputError for episodes of a job whose scenes, options or times differ.
     """
-    for job, held, below in gathered.jobs():
+    for job, episodes, below in gathered.jobs():
         os.makedirs(os.path.join(folder, job), exist_ok=True)
-        for number, shard in enumerate(_shards(gathered, held)):
+        for number, shard in enumerate(_shards(gathered, episodes)):
             names = [_name(done, below) for done in shard]
             with ExitStack() as stack:
                 sets = [stack.enter_context(gathered.open(done)) for done in shard]
-                for one in sets:
-                    check_groups(one)
+                for contact_set in sets:
+                    check_groups(contact_set)
                 output = os.path.join(folder, job, f"shard-{number:05d}.h5")
                 plan = _plan(sets, shard)
                 merge_episodes(sets, plan, _episodes(sets, names, plan), output)
@@ -77,28 +77,28 @@ def _name(done: DoneEpisode, below: str) -> str:
 
 def _plan(sets: Sequence[ContactSet], shard: Sequence[DoneEpisode]) -> MergePlan:
     """Worlds in the order of the sets; frames from each set's first. Raises InputError for other times or steps."""
-    longest = max(sets, key=lambda one: one.frame_count)
-    for one, done in zip(sets, shard, strict=True):
+    longest = max(sets, key=lambda contact_set: contact_set.frame_count)
+    for contact_set, done in zip(sets, shard, strict=True):
         for name in ("step", "time"):
-            ours, theirs = getattr(one, name), getattr(longest, name)[: one.frame_count]
+            ours, theirs = getattr(contact_set, name), getattr(longest, name)[: contact_set.frame_count]
             if not np.array_equal(ours, theirs):
                 frame = int(np.argmax(ours != theirs))
                 what = f"frame {frame} has {name} {ours[frame]:g}, and another episode has {theirs[frame]:g}"
                 fix = "one contact set has one time for each frame: use --to parquet, or run with --fps"
                 raise InputError(what, done.episode.label, fix)
-    counts = [one.world_count for one in sets]
+    counts = [contact_set.world_count for contact_set in sets]
     first = tuple(int(world) for world in np.cumsum([0, *counts[:-1]]))
-    frames = tuple(np.arange(one.frame_count) for one in sets)
+    frames = tuple(np.arange(contact_set.frame_count) for contact_set in sets)
     return MergePlan(frames, first, sum(counts), longest.step, longest.time)
 
 
 def _episodes(sets: Sequence[ContactSet], names: Sequence[str], plan: MergePlan) -> Episodes:
     """Each world of a set as an episode; names that are not unique end with `#` and the merged world."""
-    held = []
-    for one, name in zip(sets, names, strict=True):
-        world = np.arange(one.world_count)
-        held.append(Episodes((name,) * len(world), world, world * 0, world * 0 + one.frame_count))
-    return episodes_of_worlds(held, plan.first_world)
+    parts = []
+    for contact_set, name in zip(sets, names, strict=True):
+        world = np.arange(contact_set.world_count)
+        parts.append(Episodes((name,) * len(world), world, world * 0, world * 0 + contact_set.frame_count))
+    return episodes_of_worlds(parts, plan.first_world)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,8 +266,8 @@ def _gather_slot(gathered: Gathered, output: str, force: bool, slot: int, count:
         with output_folder(parts[slot], force) as folder:
             write_parquet(folder, gathered)
             write_record(folder, {"to": "parquet", "keys_sha256": gathered.keys_sha256})
-    there = [part for part in parts if read_record(part).get("keys_sha256") == gathered.keys_sha256]
-    left = count - len(there)
+    written = [part for part in parts if read_record(part).get("keys_sha256") == gathered.keys_sha256]
+    left = count - len(written)
     tables = [
         require_pyarrow("batch").parquet.ParquetFile(os.path.join(part, EPISODES)).read()
         for part in ([parts[slot]] if left else parts)

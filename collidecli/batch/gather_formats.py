@@ -73,7 +73,7 @@ class Gathered:
         self.sizes, failures = store.results(), store.failures()
         done = []
         chosen = (episode for episode in plan.episodes if job in ("", episode.job))
-        ordered = sorted(chosen, key=lambda one: (one.job, one.motion, number_parts(one.demo)))
+        ordered = sorted(chosen, key=lambda item: (item.job, item.motion, number_parts(item.demo)))
         self.is_data_set = len({(episode.job, episode.motion) for episode in ordered}) == 1 and all(
             is_data_set(episode.motion) and episode.demo for episode in ordered
         )
@@ -87,7 +87,7 @@ class Gathered:
                 done.append(DoneEpisode(index, episode))
         first, end = (len(done) * part // slot[1] for part in (slot[0], slot[0] + 1))
         self.episodes = tuple(done[first:end])
-        self.keys_sha256 = dataset_hash({one.episode.key: str(one.index) for one in done})
+        self.keys_sha256 = dataset_hash({item.episode.key: str(item.index) for item in done})
         self.failed = len(ordered) - len(done)
 
     def __iter__(self) -> Iterator[tuple[DoneEpisode, ContactSet]]:
@@ -153,8 +153,8 @@ class Gathered:
         for job, of_job in groupby(self.episodes, key=lambda done: done.episode.job):
             if os.path.basename(job) != job or job in (".", "..") or "\0" in job:
                 raise InputError(f"the job '{job}' cannot be the name of a folder", "name", "give the job another name")
-            held = list(of_job)
-            yield job, held, os.path.commonpath([os.path.dirname(done.episode.motion) for done in held])
+            episodes = list(of_job)
+            yield job, episodes, os.path.commonpath([os.path.dirname(done.episode.motion) for done in episodes])
 
     def most_contacts(self, done: DoneEpisode) -> int:
         """Largest number of rigid contacts of a frame of an episode of one world."""
@@ -224,18 +224,18 @@ def _features(
 
     The contacts of a frame are followed by 0, or -1 for the number of a shape, up to the width.
     """
-    rows, held = ContactRows(_everything(contacts)), dict[str, np.ndarray]()
+    rows, joined = ContactRows(_everything(contacts)), dict[str, np.ndarray]()
     blocks = list(rows.blocks())
     for column in (column for column in rows.columns if column.name not in _PLACE):
         dtype = np.dtype(np.int32) if column.words is not None else column.dtype
-        found = np.concatenate([np.zeros(0, dtype), *(block[column.name] for block in blocks)], dtype=dtype)
-        held[column.name] = index[found] if column.name in _SHAPES else found
-    start, step = contacts.cell_start(), max(1, GROUP_BYTES // (8 * width * len(held)))
+        column_values = np.concatenate([np.zeros(0, dtype), *(block[column.name] for block in blocks)], dtype=dtype)
+        joined[column.name] = index[column_values] if column.name in _SHAPES else column_values
+    start, step = contacts.cell_start(), max(1, GROUP_BYTES // (8 * width * len(joined)))
     for first in range(0, contacts.frame_count, step):
         ends = start[first : first + step + 1]
         features = {"contact.count": np.diff(ends)}
         features |= {f"contact.pair_{name}": values[first : first + step] for name, values in labels.items()}
-        for name, values in held.items():
+        for name, values in joined.items():
             padded = np.full((len(ends) - 1, width), -(name in _SHAPES), values.dtype)
             padded[np.arange(width) < np.diff(ends)[:, None]] = values[ends[0] : ends[-1]]
             features[f"contact.{name}"] = padded
@@ -319,8 +319,8 @@ def _batches(contacts: ContactSet, name: str, job: str, index: int) -> Iterator[
         yield record_batch(columns, {column.name: np.zeros(0, column.dtype) for column in columns})
     for block in rows.blocks():
         count = len(block["frame"])
-        own = {"job": np.zeros(count, np.int32), "episode_index": np.full(count, index, np.int64)}
-        yield record_batch(columns, {**own, **block, "frame_index": block["frame"]})
+        identity = {"job": np.zeros(count, np.int32), "episode_index": np.full(count, index, np.int64)}
+        yield record_batch(columns, {**identity, **block, "frame_index": block["frame"]})
 
 
 # Contacts of a batch as HDF5 files beside robomimic's recordings: one per recording, with its names and frames.
@@ -340,8 +340,8 @@ def write_robomimic(folder: str, gathered: Gathered, pairs: NamedPairs) -> None:
         if not done.episode.demo or not is_hdf5:
             what = "is no demonstration of an HDF5 recording, and robomimic's files consist of them"
             raise InputError(what, done.episode.label, "use --to parquet or --to lerobot")
-    for job, held, below in gathered.jobs():
-        for motion, episodes in groupby(held, key=lambda done: done.episode.motion):
+    for job, of_job, below in gathered.jobs():
+        for motion, episodes in groupby(of_job, key=lambda done: done.episode.motion):
             path = os.path.join(folder, job, os.path.relpath(motion, below))
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with h5py.File(path, "w") as file:

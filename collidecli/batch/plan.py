@@ -80,7 +80,7 @@ class EpisodeTable:
         """A table of episodes, in their order."""
         arrow, schema, left, batches = require_pyarrow("batch"), _schema(), iter(episodes), []
         while block := list(islice(left, _BLOCK)):
-            columns = {name: [getattr(one, name) for one in block] for name in NAMES}
+            columns = {name: [getattr(episode, name) for episode in block] for name in NAMES}
             batches.append(arrow.RecordBatch.from_pydict(columns, schema=schema))
         return cls(arrow.Table.from_batches(batches, schema=schema))
 
@@ -88,14 +88,14 @@ class EpisodeTable:
     def joined(cls, tables: Sequence[EpisodeTable]) -> EpisodeTable:
         """The episodes of all tables, in their order."""
         empty = cls.of(()).table  # empty_table of pyarrow would import pandas
-        return cls(require_pyarrow("batch").concat_tables([empty, *(each.table for each in tables)]))
+        return cls(require_pyarrow("batch").concat_tables([empty, *(table.table for table in tables)]))
 
     def __len__(self) -> int:
         return self.table.num_rows
 
     def __getitem__(self, index: int) -> Episode:
-        (found,) = _episodes(self.table.slice(range(len(self))[index], 1))
-        return found
+        (episode,) = _episodes(self.table.slice(range(len(self))[index], 1))
+        return episode
 
     def __iter__(self) -> Iterator[Episode]:
         for first in range(0, len(self), _BLOCK):
@@ -123,7 +123,7 @@ class EpisodeTable:
     def same_recordings(self, other: EpisodeTable) -> bool:
         """Whether both have the same keys of the same recordings of the same jobs, in any order."""
         order = [(name, "ascending") for name in _IDENTITY]
-        ours, theirs = (each.table.select(_IDENTITY).sort_by(order) for each in (self, other))
+        ours, theirs = (episodes.table.select(_IDENTITY).sort_by(order) for episodes in (self, other))
         return ours.equals(theirs)
 
     def sha256(self) -> str:
@@ -148,7 +148,7 @@ def _schema() -> Any:
     """Of a table of episodes; columns of large strings may exceed 2 GiB."""
     arrow = require_pyarrow("batch")
     kinds = {"str": arrow.large_string(), "int": arrow.int64(), "float": arrow.float64()}
-    return arrow.schema([(each.name, kinds[str(each.type)]) for each in fields(Episode)])
+    return arrow.schema([(entry.name, kinds[str(entry.type)]) for entry in fields(Episode)])
 
 
 def _episodes(table: Any) -> Iterator[Episode]:
@@ -181,10 +181,10 @@ def read_jobs(path: str, request_of: Callable[[Sequence[str], Mapping[str, Any],
     Raises InputError for a file that is not TOML, an unknown key, a name that is given twice, a pattern that matches
     no file, or an option that `run` does not have.
     """
-    found = read_toml(path, "see docs/howto/batch.md for a job file")
-    entries = found.pop("job", None)
-    if found:
-        raise InputError(f"has the unknown key '{next(iter(found))}'", path, "each job is a table [[job]]")
+    content = read_toml(path, "see docs/howto/batch.md for a job file")
+    entries = content.pop("job", None)
+    if content:
+        raise InputError(f"has the unknown key '{next(iter(content))}'", path, "each job is a table [[job]]")
     if isinstance(entries, dict):
         raise InputError("job is a single table", path, "write [[job]] in place of [job]")
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
@@ -222,10 +222,10 @@ def _job(entry: dict[str, Any], number: int, path: str, request_of: Callable[...
         raise InputError("options is not a table", where, "write options = { gap = 0.01 }")
     remote: dict[str, tuple[str, int]] = {}
     for pattern in filter(is_url, patterns):
-        found = objects_of(pattern)
-        if not found:
+        objects = objects_of(pattern)
+        if not objects:
             raise InputError(f"'{pattern}' matches no object", where, "a folder is written as s3://bucket/folder/*.h5")
-        remote |= found
+        remote |= objects
     local = [pattern for pattern in patterns if not is_url(pattern)]
     files = [os.path.abspath(file.path) for file in input_files(local, RECORDING_ENDINGS, where, folder)]
     return Job(name, (*files, *sorted(remote)), request_of(scenes, options, where), remote)
@@ -416,9 +416,9 @@ def write_plan(plan: Plan, store: Store) -> None:
     """Writes a plan as Parquet, its requests as metadata. Raises OutputError; then no file is left."""
     shards, groups = plan.episodes.shards, list[tuple[int, int, str]]()
     for first in range(0, len(plan.episodes), _BLOCK):
-        held = shards[first : first + _BLOCK]
+        block = shards[first : first + _BLOCK]
         table = EpisodeTable(plan.episodes.table.slice(first, _BLOCK))
-        groups.append((int(held[0]), int(held[-1]), table.sha256()))
+        groups.append((int(block[0]), int(block[-1]), table.sha256()))
     header = {
         "version": VERSION,
         "shard_seconds": plan.shard_seconds,
@@ -445,22 +445,22 @@ def read_plan(store: Store, shard: int | None = None) -> Plan:
     try:
         with store.files.open(PLAN) as file, reading("plan", where), _undamaged(where, fix):
             # read_table would import pyarrow.dataset, and that pandas: a second of each process.
-            found = require_pyarrow("batch").parquet.ParquetFile(file)
-            header = json.loads((found.schema_arrow.metadata or {})[b"collide.batch"])
+            parquet = require_pyarrow("batch").parquet.ParquetFile(file)
+            header = json.loads((parquet.schema_arrow.metadata or {})[b"collide.batch"])
             if header.get("version") != VERSION:
                 raise InputError(
                     f"is a plan of version {header.get('version')}", where, f"this program knows {VERSION}"
                 )
             groups, tables = header["groups"], list[EpisodeTable]()
-            damaged = header["sha256"] != _sha256_of(header) or len(groups) != found.num_row_groups
+            damaged = header["sha256"] != _sha256_of(header) or len(groups) != parquet.num_row_groups
             for number, (first, last, digest) in enumerate([] if damaged else groups):
                 if shard is None or first <= shard <= last:
-                    tables.append(EpisodeTable(found.read_row_group(number)))
+                    tables.append(EpisodeTable(parquet.read_row_group(number)))
                     damaged |= tables[-1].sha256() != digest
             if damaged:
                 raise InputError("is damaged: it was changed after it was written", where, fix)
             requests = {name: _request(values) for name, values in header["requests"].items()}
-            seconds, total = float(header["shard_seconds"]), found.metadata.num_rows
+            seconds, total = float(header["shard_seconds"]), parquet.metadata.num_rows
     except FileNotFoundError:
         raise InputError("there is no plan", where, fix) from None
     return Plan(EpisodeTable.joined(tables), requests, seconds, total)
@@ -480,8 +480,8 @@ def _undamaged(where: str, fix: str) -> Iterator[None]:
 def _request(values: dict[str, Any]) -> RunRequest:
     """A request from the dictionary that `asdict` made of it, through JSON, which has lists in place of tuples."""
 
-    def tuples(held: dict[str, Any]) -> dict[str, Any]:
-        return {name: tuple(value) if isinstance(value, list) else value for name, value in held.items()}
+    def tuples(given: dict[str, Any]) -> dict[str, Any]:
+        return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
 
     groups: dict[str, Any] = {name: kind(**tuples(values[name])) for name, kind in OPTION_GROUPS.items()}
     return RunRequest(**tuples(values) | groups)

@@ -144,7 +144,7 @@ class Store:
 
     def failures(self) -> dict[str, Failure]:
         """Failures by key. Raises InputError for a file that no batch has written."""
-        found, kinds = dict[str, Failure](), get_type_hints(Failure)
+        failures, kinds = dict[str, Failure](), get_type_hints(Failure)
         for name in sorted(name for name in self.files.names("failed") if name.endswith(".json")):
             with suppress(FileNotFoundError):  # removed by another worker since it was listed
                 try:
@@ -155,8 +155,8 @@ class Store:
                     fix = "remove it; collide batch run computes the episode again"
                     what = f"is no report of a failed episode: {error}"
                     raise InputError(what, f"{self.location}/{name}", fix) from error
-                found[record["key"]] = Failure(**record)
-        return found
+                failures[record["key"]] = Failure(**record)
+        return failures
 
     def new_log(self, shard: int) -> str:
         """Name of a log for one process that works on a shard."""
@@ -179,13 +179,13 @@ def _events(log: bytes) -> Iterator[dict[str, Any]]:
     """The lines of a log that are events: objects whose known keys have values of their kinds."""
     lines = log.splitlines()
     try:
-        found = json.loads(b"[%s]" % b",".join(filter(None, lines)))
+        events = json.loads(b"[%s]" % b",".join(filter(None, lines)))
     except (ValueError, RecursionError):
-        found = []
+        events = []
         for line in lines:
             with suppress(ValueError, RecursionError):
-                found.append(json.loads(line))
-    for event in found:
+                events.append(json.loads(line))
+    for event in events:
         if isinstance(event, dict) and all(isinstance(value, EVENT.get(key, object)) for key, value in event.items()):
             yield event
 

@@ -113,7 +113,7 @@ def attempts(logs: LogFiles) -> dict[str, list[tuple[int, str, float]]]:
 
     A process whose exit code nobody has recorded was killed with the one that started it: SIGKILL.
     """
-    found: dict[str, list[tuple[int, str, float]]] = {}
+    tries: dict[str, list[tuple[int, str, float]]] = {}
     for name, events in logs:
         key, killed = "", {}
         for event in events:
@@ -124,8 +124,8 @@ def attempts(logs: LogFiles) -> dict[str, list[tuple[int, str, float]]]:
             elif event.get("event") in ("done", "failed", STOPPED, "end"):
                 key = ""
         if key:
-            found.setdefault(key, []).append((killed.get("exit_code", -9), name, killed.get("seconds", 0.0)))
-    return found
+            tries.setdefault(key, []).append((killed.get("exit_code", -9), name, killed.get("seconds", 0.0)))
+    return tries
 
 
 def dataset_hash(contents: Mapping[str, str]) -> str:
@@ -187,26 +187,28 @@ class History:
 
     def hosts(self) -> list[HostThroughput]:
         """The throughput of each host, the one with most episodes first."""
-        found = []
+        hosts = []
         for name, host in self._hosts.items():
             episodes = sum(self._planned[key] for key in host.keys)
             kind = host.machine.get("processor", ""), host.machine.get("instruction_set", "")
             speed = episodes / host.seconds if host.seconds else 0.0
-            found.append(HostThroughput(name, *kind, len(host.shards), episodes, host.seconds, speed, host.last))
-        return sorted(found, key=lambda one: (-one.episodes, one.host))
+            hosts.append(HostThroughput(name, *kind, len(host.shards), episodes, host.seconds, speed, host.last))
+        return sorted(hosts, key=lambda item: (-item.episodes, item.host))
 
     def warnings(self) -> list[RunWarning]:
         """The distinct warnings of the runs, those of most episodes first."""
-        found = self._warned.items()
+        warned = self._warned.items()
         warnings = (
-            RunWarning(text, sum(self._planned[key] for key in held), next(iter(held.values()))) for text, held in found
+            RunWarning(text, sum(self._planned[key] for key in of), next(iter(of.values()))) for text, of in warned
         )
-        return sorted(warnings, key=lambda one: (-one.episodes, one.message))
+        return sorted(warnings, key=lambda warning: (-warning.episodes, warning.message))
 
 
 def counts_of(file: Any) -> dict[str, int]:
     """Rows of each table of an open contact set by name, "contacts" of rigid ones, and "frames" in all episodes."""
-    rows = {name: len(file[f"{name}/{of.columns[0].name}"]) for name, of in TABLES_BY_NAME.items() if name in file}
+    rows = {
+        name: len(file[f"{name}/{group.columns[0].name}"]) for name, group in TABLES_BY_NAME.items() if name in file
+    }
     demos = EPISODE_GROUP in file
     frames = int(file[f"{EPISODE_GROUP}/frame_count"][:].sum()) if demos else len(file["time/time"])
     return {"contacts": rows.pop(RIGID_CONTACTS.name), **rows, "frames": frames}
@@ -220,10 +222,10 @@ def whole_results(
     A file is opened where its size is not one of `sizes`, of `History`; in an object store, which has no half of an
     upload, only where there are sizes.
     """
-    found, remote = store.results(), is_url(store.location)
-    suspects = (key for key, size in found.items() if size not in sizes.get(key, (size,) if remote else ()))
+    sizes_by_key, remote = store.results(), is_url(store.location)
+    suspects = (key for key, size in sizes_by_key.items() if size not in sizes.get(key, (size,) if remote else ()))
     damaged = [key for key in suspects if key in checked and store.is_damaged(key)]
-    return set(found).difference(damaged), damaged
+    return set(sizes_by_key).difference(damaged), damaged
 
 
 PROBE_FRAMES = 50
@@ -263,7 +265,7 @@ def work_shard(location: str, shard: int, log: str = "", timeout: float | None =
     written = ShardLog(store, log or store.new_log(shard), at_once=interrupted)
     try:
         with owned_process():
-            for episode in sorted(plan.shard(shard), key=lambda one: len(killed.get(one.key, ()))):
+            for episode in sorted(plan.shard(shard), key=lambda e: len(killed.get(e.key, ()))):
                 before = killed.get(episode.key, [])
                 if episode.key in results:
                     ending = "skipped"
@@ -361,7 +363,7 @@ def _quarantined(store: Store, episode: Episode, before: Sequence[tuple[int, str
     elif len(codes) < ATTEMPTS:
         return False
     else:
-        endings = [f"exit code {one}" if one >= 0 else signal.strsignal(-one) or f"signal {-one}" for one in codes]
+        endings = [f"exit code {n}" if n >= 0 else signal.strsignal(-n) or f"signal {-n}" for n in codes]
         names, code = ", ".join(dict.fromkeys(endings)), INTERNAL_ERROR
         message = f"the process that computed it ended {len(codes)} times ({names})"
         if codes[-1] == -signal.SIGKILL:
@@ -380,10 +382,10 @@ def planned(location: str, shard: int) -> Plan:
     """The part of the plan of a store with this shard; the last one is kept while the plan is unchanged."""
     store = Store(location)
     version = store.files.version(PLAN)
-    held = _plans.get(location)
-    if held is None or held[0] != version or not held[1].shard(shard):
-        held = _plans[location] = (version, read_plan(store, shard))
-    return held[1]
+    known = _plans.get(location)
+    if known is None or known[0] != version or not known[1].shard(shard):
+        known = _plans[location] = (version, read_plan(store, shard))
+    return known[1]
 
 
 def _failure(episode: Episode, message: str, exit_code: int) -> Failure:

@@ -103,11 +103,11 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
         check_chart(outputs["chart"], force, sources)
     started = time.perf_counter()
     with streams.progress("auditing", "loading", kernels=True) as progress:
-        found = audit(request, progress)
+        audited = audit(request, progress)
     seconds = time.perf_counter() - started
     if "mask" in outputs:
-        write_mask(outputs["mask"], found, force)
-    result = replace(found.result, written=outputs or None)
+        write_mask(outputs["mask"], audited, force)
+    result = replace(audited.result, written=outputs or None)
     record = result.as_dict()
     if "chart" in outputs:
         write_chart(outputs["chart"], {"audit": record}, "audit", force)
@@ -136,7 +136,7 @@ def _several(
 
     jobs = [Job(file.path, shown=file.name) for file in sets or recorded.several]
     items = computed(streams, jobs, compute, "auditing", "loading", kernels=not sets)
-    return listed(streams, "audit", items, lambda one: one["passed"])
+    return listed(streams, "audit", items, lambda result: result["passed"])
 
 
 def _request(ctx: click.Context, inputs: Sequence[str], values: dict[str, Any]) -> AuditRequest:

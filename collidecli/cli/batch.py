@@ -56,7 +56,7 @@ def job_request(scenes: Sequence[str], given: Mapping[str, Any], where: str) -> 
         if isinstance(value, dict) or isinstance(value, bool) != known[name].is_flag:
             fix = "write true or false" if known[name].is_flag else "write a number, a text or a list"
             raise InputError(f"{name} is {value!r}", f"{where}, options", fix)
-        texts = [str(one) for one in value] if isinstance(value, list) else [str(value)]
+        texts = [str(item) for item in value] if isinstance(value, list) else [str(value)]
         if known[name].is_flag:
             words += [f"--{name}"] if value else []
         else:
@@ -108,20 +108,20 @@ def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float | No
     from collidecli.batch.plan import SHARD_SECONDS, EpisodeTable, make_plan, read_jobs, read_plan, write_plan
     from collidecli.batch.store import Store
 
-    found = read_jobs(jobs, job_request)
-    store, held = Store(folder), None
+    planned_jobs = read_jobs(jobs, job_request)
+    store, earlier = Store(folder), None
     if store.has_plan():
         with suppress(InputError) if force else nullcontext():
-            held = read_plan(store)
-    inputs = _hashed(streams, found, jobs, held)
-    if held is not None and not force:
-        if not held.episodes.same_recordings(EpisodeTable.joined(list(inputs.values()))):
+            earlier = read_plan(store)
+    inputs = _hashed(streams, planned_jobs, jobs, earlier)
+    if earlier is not None and not force:
+        if not earlier.episodes.same_recordings(EpisodeTable.joined(list(inputs.values()))):
             fix = "give another folder, or replace it by collide batch plan --force"
             raise OutputError("has the plan of other recordings or options", folder, fix)
-        _check_shards(held, shard_seconds, folder)
-        return store, held
+        _check_shards(earlier, shard_seconds, folder)
+        return store, earlier
     seconds = shard_seconds or SHARD_SECONDS
-    write_plan(make_plan(found, inputs, _estimated(streams, found, jobs), seconds), store)
+    write_plan(make_plan(planned_jobs, inputs, _estimated(streams, planned_jobs, jobs), seconds), store)
     return store, read_plan(store)
 
 
@@ -132,22 +132,20 @@ def _check_shards(plan: Plan, shard_seconds: float | None, folder: str) -> None:
         raise InputError(what, "--shard-seconds", "leave it out, or replace the plan by collide batch plan --force")
 
 
-def _hashed(streams: Streams, jobs: Sequence[Job], path: str, held: Plan | None) -> dict[str, EpisodeTable]:
-    """The episodes of each job, with a progress bar of the recordings. held: a plan with hashes of some of them."""
+def _hashed(streams: Streams, jobs: Sequence[Job], path: str, old: Plan | None) -> dict[str, EpisodeTable]:
+    """The episodes of each job, with a progress bar of the recordings. old: a plan with hashes of some of them."""
     from collidecli.batch.plan import EpisodeTable, episodes_of, named
 
-    found, total, before = {}, sum(len(job.motions) for job in jobs), 0
-    hashes = (
-        {(one.motion, one.motion_state): one.motion_sha256 for one in held.episodes if one.motion_state} if held else {}
-    )
+    hashed, total, before = {}, sum(len(job.motions) for job in jobs), 0
+    hashes = {(e.motion, e.motion_state): e.motion_sha256 for e in old.episodes if e.motion_state} if old else {}
     with streams.progress("hashing", before="reading scenes", noun="recordings") as progress:
         for job in jobs:
             first = before
             counted = progress and (lambda done, first=first: progress(first + done, total))
             with named(job, path):
-                found[job.name] = EpisodeTable.of(episodes_of(job, counted, hashes))
+                hashed[job.name] = EpisodeTable.of(episodes_of(job, counted, hashes))
             before += len(job.motions)
-    return found
+    return hashed
 
 
 def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tuple[float, float]]:
@@ -155,11 +153,11 @@ def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tu
     from collidecli.batch.plan import named
     from collidecli.batch.work import probe
 
-    found = {}
+    costs = {}
     for job in jobs:
         with streams.progress(f"estimating job {printable(job.name)}", kernels=True), named(job, path):
-            found[job.name] = probe(job)
-    return found
+            costs[job.name] = probe(job)
+    return costs
 
 
 @verb.command("plan", cls=Verb, epilog="\b\ncollide batch plan jobs.toml -o nightly")
@@ -243,8 +241,8 @@ def _compute(streams: Streams, store: Store, plan: Plan, shards: range | None, v
     from collidecli.engine.scheduler import worker_count
     from collidecli.report.results import state_table
 
-    own = range(plan.shard_count) if shards is None else shards
-    keys = {episode.key for episode in plan.episodes if episode.shard in own}
+    chosen = range(plan.shard_count) if shards is None else shards
+    keys = {episode.key for episode in plan.episodes if episode.shard in chosen}
     if values["retry_failed"]:
         for key in keys.intersection(store.failures()):
             store.forget_failure(key)
@@ -253,7 +251,7 @@ def _compute(streams: Streams, store: Store, plan: Plan, shards: range | None, v
         streams.warn(f"{store.result_location(key)} is truncated or damaged; its episode is computed again")
         store.files.remove(store.result_name(key))
     known |= store.failures().keys()
-    left = Counter(one.shard for one in plan.episodes if one.shard in own and one.key not in known)
+    left = Counter(e.shard for e in plan.episodes if e.shard in chosen and e.key not in known)
     computed, workers = 0, worker_count(values["workers"], False)
     with streams.batch_progress(left) as progress:
 

@@ -34,4 +34,4 @@ def verb(ctx: click.Context, files: tuple[str, ...]) -> int:
         return 0 if result.good else 1
     jobs = [Job(file.path, shown=file.name) for file in several]
     items = computed(streams, jobs, lambda job, _: check(job.name), "checking")
-    return listed(streams, "check", items, lambda one: one["good"])
+    return listed(streams, "check", items, lambda item: item["good"])

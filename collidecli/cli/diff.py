@@ -114,15 +114,15 @@ def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[st
     for path, other in ((a, b), (b, a)):
         if not os.path.isdir(path):
             raise InputError(f"is no folder, and {other} is one", path, "compare two folders or two contact sets")
-    found = (listed_contact_sets(streams, [folder]) or () for folder in (a, b))
-    files_a, files_b = ({file.relative: file.path for file in files} for files in found)
+    listed_files = (listed_contact_sets(streams, [folder]) or () for folder in (a, b))
+    files_a, files_b = ({file.relative: file.path for file in files} for files in listed_files)
     seconds: dict[str, float] = {}
 
     def compute(job: Job, progress: Progress) -> Result:
         started = time.perf_counter()
-        found = diff(DiffRequest(files_a[job.name], files_b[job.name], **given), progress)
+        listed_files = diff(DiffRequest(files_a[job.name], files_b[job.name], **given), progress)
         seconds[job.name] = time.perf_counter() - started
-        return found
+        return listed_files
 
     jobs = [Job(name) for name in sorted(files_a.keys() & files_b.keys())]
     items = list(computed(streams, jobs, compute, "comparing"))
@@ -130,4 +130,4 @@ def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[st
     items += [ListedInput(input=name, state=ONLY_B) for name in files_b.keys() - files_a.keys()]
     items.sort(key=lambda item: item.input)
     pages.write(diff_list_verdict(ResultList(verb="diff", items=items).as_dict(), seconds))
-    return listed(streams, "diff", items, lambda one: one["equal"])
+    return listed(streams, "diff", items, lambda result: result["equal"])

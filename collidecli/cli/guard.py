@@ -66,13 +66,13 @@ def guarded(work: Callable[[], int]) -> int:
     pauses: list[int] = [signal.SIGTSTP] if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL else []
     signal.signal(signal.SIGCHLD, _nothing)  # with SIG_IGN the exit code of the child is lost
     # Blocked signals stay pending until `_wait` takes them, also those that arrive before it.
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, [*ends, *pauses, signal.SIGCHLD])
+    earlier_mask = signal.pthread_sigmask(signal.SIG_BLOCK, [*ends, *pauses, signal.SIGCHLD])
     child = os.fork()
     if child == 0:
         os.close(trace_read)
         os.close(life_write)
         _prepare_child(board, trace_write, life_read, ends)
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        signal.pthread_sigmask(signal.SIG_SETMASK, earlier_mask)
         code = work()
         for number in ends:
             signal.signal(number, signal.SIG_IGN)
@@ -83,7 +83,7 @@ def guarded(work: Callable[[], int]) -> int:
     status = _wait(child, ends, pauses)
     for number in ends:
         signal.signal(number, signal.SIG_IGN)  # the exit code is known
-    signal.pthread_sigmask(signal.SIG_SETMASK, held)
+    signal.pthread_sigmask(signal.SIG_SETMASK, earlier_mask)
     os.close(life_write)
     trace = b""
     with contextlib.suppress(BlockingIOError):

@@ -162,12 +162,12 @@ class Length(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
-            found = metres(value)
+            length = metres(value)
         except ValueError:
             self.fail(f"'{value}' is not a length: {self._fix}", param, ctx)
-        if self._least is not None and found < self._least:
+        if self._least is not None and length < self._least:
             self.fail(f"'{value}' is a length below {self._least:g}", param, ctx)
-        return found
+        return length
 
 
 class Threshold(Length):
@@ -195,7 +195,7 @@ class Pause(click.ParamType):
         text = str(value)
         if text.isdecimal():
             return int(text), None
-        ending, unit = next((each for each in SECONDS if text.endswith(each[0])), ("", 0.0))
+        ending, unit = next((known for known in SECONDS if text.endswith(known[0])), ("", 0.0))
         try:
             seconds = float(text.removesuffix(ending)) * unit if ending else math.nan
         except ValueError:
@@ -272,9 +272,9 @@ def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> Non
     shared = {
         name for verb in verbs.values() for name, option in _settable(verb).items() if isinstance(option, Setting)
     }
-    here = _settable(ctx.command)
+    settable = _settable(ctx.command)
     values: dict[str, str] = {}
-    own: dict[str, str] = {}
+    given: dict[str, str] = {}
     for key, value in table.items():
         if isinstance(value, dict):
             if key not in verbs:
@@ -283,12 +283,12 @@ def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> Non
             for name, entry in value.items():
                 text = _entry(path, f"[{key}] {name}", name, entry, options)
                 if verbs[key] is ctx.command:
-                    own[_plain(name)] = text
+                    given[_plain(name)] = text
         else:
             text = _entry(path, key, key, value, shared)
-            if isinstance(here.get(_plain(key)), Setting):
+            if isinstance(settable.get(_plain(key)), Setting):
                 values[_plain(key)] = text
-    ctx.default_map = {**values, **own}
+    ctx.default_map = {**values, **given}
     ctx.meta["collide.config"] = path
 
 
@@ -314,7 +314,7 @@ def _entry(path: str, shown: str, name: str, value: Any, options: Any) -> str:
 
 
 def _refuse(path: str, what: str, name: str, known: list[str]) -> None:
-    raise InputError(what, path, did_you_mean(name.replace("_", "-"), [each.replace("_", "-") for each in known]))
+    raise InputError(what, path, did_you_mean(name.replace("_", "-"), [word.replace("_", "-") for word in known]))
 
 
 def _plain(key: str) -> str:
@@ -345,8 +345,8 @@ def _settable(verb: click.Command) -> dict[str, click.Option]:
 def variables_of(verb: click.Command, words: str) -> list[str]:
     """Names of the variables that set a verb's options. words: a key of `verbs_of`."""
     options = [option for option in verb.params if isinstance(option, click.Option) and option.name]
-    own = [f"{PREFIX}{words.replace(' ', '_').upper()}_{str(option.name).upper()}" for option in options]
-    return own + [option.envvar for option in options if isinstance(option.envvar, str)]
+    names = [f"{PREFIX}{words.replace(' ', '_').upper()}_{str(option.name).upper()}" for option in options]
+    return names + [option.envvar for option in options if isinstance(option.envvar, str)]
 
 
 class _Repeatable(VerbOption):
@@ -365,10 +365,10 @@ class _RepeatableSetting(_Repeatable, Setting):
 
 class _Repeated(_Repeatable):
     def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[str, ...]:
-        found = super().type_cast_value(ctx, value)
-        if found and not all(found):
+        values = super().type_cast_value(ctx, value)
+        if values and not all(values):
             raise click.BadParameter("a value names nothing: it is empty", ctx, self)
-        return tuple(name for names in found or () for name in names)
+        return tuple(name for names in values or () for name in names)
 
 
 repeated_setting = partial(click.option, cls=_RepeatableSetting, multiple=True)
@@ -396,7 +396,7 @@ class Verb(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Joins the two values that a `PatternPair` had in earlier versions."""
-        pairs = {name for each in self.params if isinstance(each.type, PatternPair) for name in each.opts}
+        pairs = {name for param in self.params if isinstance(param.type, PatternPair) for name in param.opts}
         for at in reversed(range(len(args) - 2)):
             one, other = args[at + 1 : at + 3]
             if args[at] in pairs and not set(one) & {",", " "} and other[:1] != "-":
@@ -409,12 +409,12 @@ class Verb(click.Command):
         parse = parser.parse_args
 
         def parse_once(args: list[str]) -> Any:
-            found = parse(args)
-            times = Counter(parameter for parameter in found[2] if isinstance(parameter, click.Option))
+            parsed = parse(args)
+            times = Counter(parameter for parameter in parsed[2] if isinstance(parameter, click.Option))
             for parameter, number in times.items():
                 if number > 1 and not (parameter.multiple or parameter.is_flag):
                     raise click.UsageError(f"{parameter.opts[-1]} is given {number} times and takes one value.", ctx)
-            return found
+            return parsed
 
         parser.parse_args = parse_once
         return parser
@@ -564,10 +564,10 @@ def world_option(*names: str, section: str, **attributes: Any) -> Callable:
 
 def pattern_options(section: str) -> Callable:
     """A decorator that adds the patterns of the pairs of a contact set."""
-    of = "pairs with a shape, particle object or body whose path matches."
+    matching = "pairs with a shape, particle object or body whose path matches."
     return together(
-        repeated("--include", metavar="GLOB,...", section=section, help=f"Only {of}"),
-        repeated("--exclude", metavar="GLOB,...", section=section, help=f"No {of}"),
+        repeated("--include", metavar="GLOB,...", section=section, help=f"Only {matching}"),
+        repeated("--exclude", metavar="GLOB,...", section=section, help=f"No {matching}"),
     )
 
 

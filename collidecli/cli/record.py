@@ -48,8 +48,8 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
     output = output or f"{Path(scene).stem}.motion.h5"
     check_output(output, values["force"], (scene,), HDF5_ENDINGS, "a trajectory")
     with streams.progress("recording", "compiling the scene") as progress:
-        each = None if progress is None else lambda done: progress(done, frames)
+        on_frame = None if progress is None else lambda done: progress(done, frames)
         values |= {name: values[name] or () for name in ("asset_map", "package_path")}
-        result = record(scene, output, frames, progress=each, **values)
+        result = record(scene, output, frames, progress=on_frame, **values)
     streams.result(result, record_table)
     return 0

@@ -121,10 +121,10 @@ def _check_options(ctx: click.Context, values: Mapping[str, Any]) -> None:
             raise click.UsageError(f"{parameter.opts[0]} has no effect with --engine {values['engine']}.")
 
 
-def _table(found: Mapping[str, Any]) -> RenderableType:
+def _table(result: Mapping[str, Any]) -> RenderableType:
     from collidecli.report.runs import import_table, run_table  # not needed with --quiet and --json
 
-    return run_table(found) if found["schema"] == "collide.run/1" else import_table(found)
+    return run_table(result) if result["schema"] == "collide.run/1" else import_table(result)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,8 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
         if files is None:  # as of the pattern that a shell has expanded, so that diff finds equal names in two folders
             common = os.path.commonpath([os.path.dirname(os.path.abspath(scene)) for scene in scenes])
             files = [
-                replace(one, relative=os.path.relpath(one.path, common)) for one in input_files(scenes, (), "SCENE")
+                replace(found, relative=os.path.relpath(found.path, common))
+                for found in input_files(scenes, (), "SCENE")
             ]
         return RunInputs((), recordings[0] if recordings else None, files, True)
     if not recordings and len(scenes) > 1 and all(map(options.is_hdf5, scenes)):

@@ -54,11 +54,11 @@ def computed(
         label = f"{number} of {len(jobs)}"
         try:
             with streams.progress(f"{label}: {doing}", before and f"{label}: {before}", kernels=kernels) as progress:
-                found = compute(job, progress)
+                result = compute(job, progress)
         except Exception as error:
             yield _failed(streams, job, error)
         else:
-            yield ListedInput(input=job.name, state=DONE, output=job.output, result=found.as_dict(), name=job.shown)
+            yield ListedInput(input=job.name, state=DONE, output=job.output, result=result.as_dict(), name=job.shown)
 
 
 def _failed(streams: Streams, job: Job, error: Exception) -> ListedInput:
@@ -93,14 +93,14 @@ def listed(
     """
     from collidecli.report.diff import list_table
 
-    found = results.ResultList(verb=verb, items=list(items), more=more or {})
-    streams.result(found, list_table)
-    failed = [item for item in found.items if item.state == FAILED]
+    made = results.ResultList(verb=verb, items=list(items), more=more or {})
+    streams.result(made, list_table)
+    failed = [item for item in made.items if item.state == FAILED]
     if any((item.error or {}).get("exit_code") == INTERNAL_ERROR for item in failed):
         return INTERNAL_ERROR
-    if len(failed) == len(found.items):
+    if len(failed) == len(made.items):
         return 2
-    return 0 if all(item.state == SKIPPED or (item.result and is_good(item.result)) for item in found.items) else 1
+    return 0 if all(item.state == SKIPPED or (item.result and is_good(item.result)) for item in made.items) else 1
 
 
 def listed_files(
@@ -152,4 +152,4 @@ def _batch_files(streams: Streams, folder: str) -> list[InputFile]:
         of_key.setdefault(episode.key, []).append({name: getattr(episode, name) for name in ("job", "motion", "demo")})
     if not of_key:
         raise InputError("no episode of the batch has a contact set", folder, "collide batch status names the failures")
-    return [InputFile(store.result_location(key), f"{key}.h5", False, held) for key, held in of_key.items()]
+    return [InputFile(store.result_location(key), f"{key}.h5", False, size) for key, size in of_key.items()]

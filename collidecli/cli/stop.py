@@ -43,9 +43,9 @@ def stopping_in_time() -> Iterator[StopHandler]:
     stderr = stderr_copy()
     watch = threading.Thread(target=_watch, args=(read_end, ended, stderr), name="collide-stop", daemon=True)
     # A signal that is ignored at start, as by nohup, stays ignored.
-    held = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    held = {number: handler for number, handler in held.items() if handler not in (None, signal.SIG_IGN)}
-    for number in held:
+    earlier = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    earlier = {number: handler for number, handler in earlier.items() if handler not in (None, signal.SIG_IGN)}
+    for number in earlier:
         signal.signal(number, stop)
     hook, sys.unraisablehook = sys.unraisablehook, _without_stopped(sys.unraisablehook)
     held_fd = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
@@ -56,7 +56,7 @@ def stopping_in_time() -> Iterator[StopHandler]:
         ended.set()
         signal.set_wakeup_fd(held_fd)
         sys.unraisablehook = hook
-        for number, handler in held.items():
+        for number, handler in earlier.items():
             signal.signal(number, handler)
         os.close(write_end)
         watch.join()

@@ -64,13 +64,13 @@ class Streams:
         """Prints the warnings of a verb's result, and the result as JSON or as the table that `table` returns."""
         for warning in getattr(result, "warnings", None) or ():
             self.warn(warning)
-        found = result.as_dict()
+        values = result.as_dict()
         with unbroken_pipe():
             if self.json:
                 self._is_json_printed = True
-                print(json.dumps(found, allow_nan=False), flush=True)
+                print(json.dumps(values, allow_nan=False), flush=True)
             elif not self.quiet:
-                _print(table(printable_values(found)))
+                _print(table(printable_values(values)))
 
     def error(self, error: CollideError, code: int) -> int:
         """Prints an error on stderr and, with --json and without a result, as an object on stdout; returns `code`."""
@@ -229,7 +229,7 @@ def usage_message(error: click.ClickException) -> str:
     param = getattr(error, "param", None)
     given = re.search(r"'([^']*)' is not one of", text)
     if given is not None and isinstance(param, click.Option) and isinstance(param.type, click.Choice):
-        hint = did_you_mean(given[1], [str(each) for each in param.type.choices], "")
+        hint = did_you_mean(given[1], [str(choice) for choice in param.type.choices], "")
         text += f"\n  {hint}" if hint else ""
     if param is not None and (source := source_of(param, ctx)):
         text += f"\n  the value is from {source}"
@@ -243,9 +243,9 @@ def source_of(param: click.Parameter, ctx: click.Context) -> str:
         return str(ctx.meta["collide.config"])
     if source != click.core.ParameterSource.ENVIRONMENT:
         return ""
-    own = f"{ctx.auto_envvar_prefix}_{str(param.name).upper()}"
+    own_variable = f"{ctx.auto_envvar_prefix}_{str(param.name).upper()}"
     named = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
-    return next((name for name in (*named, own) if name in os.environ), "an environment variable")
+    return next((name for name in (*named, own_variable) if name in os.environ), "an environment variable")
 
 
 # Outputs of a verdict for CI, and checks of output paths.
@@ -281,12 +281,12 @@ def check_outputs(
     """
     from collidecli.commands.results import check_output
 
-    inputs, found = tuple(inputs), {name: path for name, path in outputs.items() if path is not None}
-    for path in found.values():
+    inputs, given = tuple(inputs), {name: path for name, path in outputs.items() if path is not None}
+    for path in given.values():
         check_output(path, force, inputs)
-    if len(set(found.values())) < len(found):
+    if len(set(given.values())) < len(given):
         raise click.UsageError(f"{names} have one path")
-    return found
+    return given
 
 
 # Charts of a verb's result.
@@ -297,7 +297,7 @@ def check_chart(path: str, force: bool, inputs: Iterable[str | None]) -> None:
     from collidecli.commands.results import check_ending, check_output
     from collidecli.report.charts import require_matplotlib
 
-    check_ending(path, tuple(f".{each}" for each in CHART_FORMATS), "a chart")
+    check_ending(path, tuple(f".{chart_format}" for chart_format in CHART_FORMATS), "a chart")
     check_output(path, force, inputs)
     require_matplotlib()
 

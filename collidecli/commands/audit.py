@@ -40,20 +40,20 @@ def measure_overlaps(source: AuditSource, pairs: list[dict[str, Any]], volume: b
     model = source.loaded.model
     named = zip(model.shapes.template.tolist(), model.shapes.path, strict=True)
     row = {key: number for number, key in enumerate(named)}
-    for one in pairs:
-        template = int(model.world_template[one["world"]])
-        names = one["shape0"], one["shape1"]
+    for pair in pairs:
+        template = int(model.world_template[pair["world"]])
+        names = pair["shape0"], pair["shape1"]
         shape0, shape1 = (row[(template, name) if (template, name) in row else (-1, name)] for name in names)
         with reading("motion"):
-            bodies = source.motion.read(range(one["frame"], one["frame"] + 1))[0]
-        poses = model.placed_shapes(bodies, one["world"])
+            bodies = source.motion.read(range(pair["frame"], pair["frame"] + 1))[0]
+        poses = model.placed_shapes(bodies, pair["world"])
         if volume:
-            found = overlap_volume(model, poses, shape0, shape1)
-            one["overlap_volume"] = None if found.reason else found.volume
-            one["overlap_volume_error"] = None if found.reason else found.error
-            one["overlap_note"] = found.reason
+            overlap = overlap_volume(model, poses, shape0, shape1)
+            pair["overlap_volume"] = None if overlap.reason else overlap.volume
+            pair["overlap_volume_error"] = None if overlap.reason else overlap.error
+            pair["overlap_note"] = overlap.reason
         if point:
-            one["deepest_point"], one["deepest_point_error"] = deepest_point(model, poses, shape0, shape1)
+            pair["deepest_point"], pair["deepest_point_error"] = deepest_point(model, poses, shape0, shape1)
 
 
 Baseline = dict[str, Any] | None
@@ -202,28 +202,28 @@ def _audited(source: AuditSource, baseline: Baseline, request: AuditRequest, pro
     of_pairs = PairLimits(limits, source.shapes, source.name)
     shape = len(source.frames), source.world_count
     recorded, is_start = _recorded(source)
-    found, count = MotionDepths(is_start.ravel()), len(source.shapes.path)
+    depths, count = MotionDepths(is_start.ravel()), len(source.shapes.path)
     for done, cell, shape0, shape1, distance in source.rows():
         key = shape0.astype(np.int64) * count + shape1
         key, cell, depth = depths_of(key, cell, distance)
         pair = key // count, key % count
-        found.add(key, cell, depth, of_pairs.limit(*pair), of_pairs.classes(*pair))
+        depths.add(key, cell, depth, of_pairs.limit(*pair), of_pairs.classes(*pair))
         if progress is not None:
             progress(done, shape[0])
-    pairs = _pairs(source, request, of_pairs, found, baseline)
+    pairs = _pairs(source, request, of_pairs, depths, baseline)
     measure_overlaps(source, pairs[: request.first], request.overlap_volume, request.deepest_point)
-    tunnels = _tunnels(source, of_pairs, found.usable)
-    usable = found.usable.reshape(shape) & recorded
-    deepest = np.where(found.deepest[:, None] < 0, -1, np.stack(np.divmod(found.deepest, count), axis=1))
-    by_class = {name: found.by_class.get(name, np.zeros(len(found.depth), np.float32)) for name in (SELF, GROUND)}
-    arrays = [each.reshape(shape) for each in (found.depth, by_class[SELF], by_class[GROUND])]
+    tunnels = _tunnels(source, of_pairs, depths.usable)
+    usable = depths.usable.reshape(shape) & recorded
+    deepest = np.where(depths.deepest[:, None] < 0, -1, np.stack(np.divmod(depths.deepest, count), axis=1))
+    by_class = {name: depths.by_class.get(name, np.zeros(len(depths.depth), np.float32)) for name in (SELF, GROUND)}
+    arrays = [of_class.reshape(shape) for of_class in (depths.depth, by_class[SELF], by_class[GROUND])]
     names = ("depth", "self_depth", "ground_depth")
     series = _series(source, {**dict(zip(names, arrays, strict=True)), "unusable": recorded & ~usable})
     known = [name for name in CHECKS if name != SELF or (source.shapes.robot >= 0).any()]
     checks = [_check(name, limits, pairs, baseline is not None) for name in known]
     if tunnels is not None:
         checks.append(_check_tunnels(tunnels, baseline))
-    reasons = [one["reason"] for one in checks if one["reason"]]
+    reasons = [check["reason"] for check in checks if check["reason"]]
     time = source.frames.time
     result = AuditResult(
         input=source.name,
@@ -266,16 +266,16 @@ def _recorded(source: AuditSource) -> tuple[np.ndarray, np.ndarray]:
     if episodes is None:
         is_start[:1] = True
     else:
-        held = np.flatnonzero(episodes.frame_count > 0)
-        is_start[episodes.first_frame[held], episodes.world[held]] = True
+        recorded = np.flatnonzero(episodes.frame_count > 0)
+        is_start[episodes.first_frame[recorded], episodes.world[recorded]] = True
     return recorded_cells(episodes, frames, worlds), is_start
 
 
 def _pairs(
-    source: AuditSource, request: AuditRequest, of_pairs: PairLimits, found: MotionDepths, baseline: Baseline
+    source: AuditSource, request: AuditRequest, of_pairs: PairLimits, depths: MotionDepths, baseline: Baseline
 ) -> list[dict[str, Any]]:
     """Check and limit of a pair of names are those of its deepest pair of shapes."""
-    pairs, names, count = found.pairs, source.shapes.names, len(source.shapes.path)
+    pairs, names, count = depths.pairs, source.shapes.names, len(source.shapes.path)
     name0, name1 = names.pair(pairs.key // count, pairs.key % count)
     pairs = pairs.merged(name0 * count + name1)
     pairs = pairs.take(np.lexsort((pairs.key, -pairs.depth)))
@@ -286,7 +286,7 @@ def _pairs(
     rows = []
     for n in range(len(pairs)):
         frame, world = divmod(int(pairs.cell[n]), source.world_count)
-        one: dict[str, Any] = {
+        pair: dict[str, Any] = {
             "shape0": names.text[shape0[n]], "shape1": names.text[shape1[n]],
             "check": SELF if classes[SELF][n] else GROUND if classes[GROUND][n] else DEPTH,
             "allowed": bool(allowed[n]), "limit": None if np.isinf(limit[n]) else float(limit[n]),
@@ -295,88 +295,88 @@ def _pairs(
             "start_depth": float(pairs.start[n]),
         }  # fmt: skip
         if source.frames.episodes is not None:
-            one["episode"] = source.frames.episodes.name_at(world, frame)
-        over_start = max_start is not None and np.float32(one["start_depth"]) > np.float32(max_start)
-        one["exceeds"] = [one["check"]] * (one["cells_over"] > 0) + [START] * bool(over_start and not allowed[n])
+            pair["episode"] = source.frames.episodes.name_at(world, frame)
+        over_start = max_start is not None and np.float32(pair["start_depth"]) > np.float32(max_start)
+        pair["exceeds"] = [pair["check"]] * (pair["cells_over"] > 0) + [START] * bool(over_start and not allowed[n])
         if before is not None:
-            depth, start = before.get((one["shape0"], one["shape1"]), (0.0, 0.0))
-            one["baseline_depth"] = depth
-            one["worse"] = one["depth"] > depth + tolerance or one["start_depth"] > start + tolerance
-        rows.append(one)
+            depth, start = before.get((pair["shape0"], pair["shape1"]), (0.0, 0.0))
+            pair["baseline_depth"] = depth
+            pair["worse"] = pair["depth"] > depth + tolerance or pair["start_depth"] > start + tolerance
+        rows.append(pair)
     return rows
 
 
 def _tunnels(source: AuditSource, of_pairs: PairLimits, usable: np.ndarray) -> list[dict[str, Any]] | None:
     """Pairs that tunnel; None without a sweep. The frames before and after such a step become unusable."""
-    found = source.tunnels()
-    if found is None:
+    tunnels = source.tunnels()
+    if tunnels is None:
         return None
-    allowed = of_pairs.allowed(found.shape0, found.shape1)
-    bad = found.cell[~allowed]
+    allowed = of_pairs.allowed(tunnels.shape0, tunnels.shape1)
+    bad = tunnels.cell[~allowed]
     both = np.concatenate([bad, bad + source.world_count])
     usable[both[both < len(usable)]] = False
-    if found.undecided:
-        source.notes.append(f"{plural(found.undecided, 'touch', 'touches')} between frames could not be decided")
-    return audit_sources.tunnel_steps(found, source.shapes.names, source.frames, source.world_count, allowed)
+    if tunnels.undecided:
+        source.notes.append(f"{plural(tunnels.undecided, 'touch', 'touches')} between frames could not be decided")
+    return audit_sources.tunnel_steps(tunnels, source.shapes.names, source.frames, source.world_count, allowed)
 
 
 def _check_tunnels(tunnels: list[dict[str, Any]], baseline: Baseline) -> dict[str, Any]:
     """The check of tunnelling: every pair that is not allowed; with a baseline those with more steps than there."""
     before = {} if baseline is None else _steps_by_name(baseline)
-    for one in tunnels:
-        one["exceeds"] = not one["allowed"] and one["steps"] > before.get((one["shape0"], one["shape1"]), 0)
-    failing = [one for one in tunnels if one["exceeds"]]
+    for row in tunnels:
+        row["exceeds"] = not row["allowed"] and row["steps"] > before.get((row["shape0"], row["shape1"]), 0)
+    failing = [row for row in tunnels if row["exceeds"]]
     reason = ""
     if failing:
         first = failing[0]
         pair = f"{first['shape0']} and {first['shape1']}, after frame {first['frame']}"
         touch = "touches" if len(failing) == 1 else "touch"
         reason = f"{plural(len(failing), 'pair')} {touch} only between two frames: {pair}"
-    deepest = max((one["depth"] for one in tunnels), default=0.0)
-    found = {"name": TUNNEL, "limit": None, "pairs": len(tunnels), "failing": len(failing)}
-    return found | {"deepest": deepest, "reason": reason}
+    deepest = max((row["depth"] for row in tunnels), default=0.0)
+    check = {"name": TUNNEL, "limit": None, "pairs": len(tunnels), "failing": len(failing)}
+    return check | {"deepest": deepest, "reason": reason}
 
 
 def _depths_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
     """Depth and start depth of each pair of a baseline; of equal names the greatest."""
-    found: dict[tuple[str, str], tuple[float, float]] = {}
-    for one in baseline["pairs"]:
-        names = one["shape0"], one["shape1"]
-        before = found.get(names, (0.0, 0.0))
-        found[names] = max(before[0], float(one["depth"])), max(before[1], float(one["start_depth"]))
-    return found
+    depths: dict[tuple[str, str], tuple[float, float]] = {}
+    for pair in baseline["pairs"]:
+        names = pair["shape0"], pair["shape1"]
+        before = depths.get(names, (0.0, 0.0))
+        depths[names] = max(before[0], float(pair["depth"])), max(before[1], float(pair["start_depth"]))
+    return depths
 
 
 def _steps_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], int]:
-    return {(one["shape0"], one["shape1"]): int(one["steps"]) for one in baseline.get("tunnels") or ()}
+    return {(tunnel["shape0"], tunnel["shape1"]): int(tunnel["steps"]) for tunnel in baseline.get("tunnels") or ()}
 
 
 def _read_baseline(path: str) -> dict[str, Any]:
     fix = "give the output of an earlier collide audit --json"
-    found = read_result(path, SCHEMA, {}, fix)
+    baseline = read_result(path, SCHEMA, {}, fix)
     try:
-        _depths_by_name(found)
-        _steps_by_name(found)
+        _depths_by_name(baseline)
+        _steps_by_name(baseline)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InputError("has a list of pairs that is damaged", path, fix) from None
-    return found
+    return baseline
 
 
 def _limits(limits: AuditLimits) -> dict[str, Any]:
-    found = asdict(limits)
-    found["pairs"] = [{"between": list(pattern), "max_depth": limit} for pattern, limit in limits.pairs]
-    return found | {name: [list(one) if isinstance(one, tuple) else one for one in found[name]] for name in ("allow",)}
+    values = asdict(limits)
+    values["pairs"] = [{"between": list(pattern), "max_depth": limit} for pattern, limit in limits.pairs]
+    return values | {name: [list(v) if isinstance(v, tuple) else v for v in values[name]] for name in ("allow",)}
 
 
 def _check(name: str, limits: AuditLimits, pairs: list[dict[str, Any]], is_compared: bool) -> dict[str, Any]:
     """One check: its pairs, the deepest, those that exceed a limit, and the reason to fail, or ""."""
     value = "start_depth" if name == START else "depth"
-    own = [one for one in pairs if one[value] > 0.0 and (name in (START, one["check"]))]
-    own.sort(key=lambda one: -one[value])
-    failing = [one for one in own if name in one["exceeds"]]
+    checked = [row for row in pairs if row[value] > 0.0 and (name in (START, row["check"]))]
+    checked.sort(key=lambda row: -row[value])
+    failing = [row for row in checked if name in row["exceeds"]]
     if is_compared:
         without_limits = not limits.has_any and name != START
-        failing = [one for one in (own if without_limits else failing) if one["worse"] and not one["allowed"]]
+        failing = [row for row in (checked if without_limits else failing) if row["worse"] and not row["allowed"]]
     limit = {DEPTH: limits.max_depth, SELF: limits.self, GROUND: limits.max_ground, START: limits.max_start}[name]
     reason = ""
     if failing:
@@ -387,9 +387,9 @@ def _check(name: str, limits: AuditLimits, pairs: list[dict[str, Any]], is_compa
     return {
         "name": name,
         "limit": limit if limit is not None or name == START else limits.max_depth,
-        "pairs": len(own),
+        "pairs": len(checked),
         "failing": len(failing),
-        "deepest": own[0][value] if own else 0.0,
+        "deepest": checked[0][value] if checked else 0.0,
         "reason": reason,
     }
 
@@ -416,12 +416,12 @@ def _compared(
     request: AuditRequest, baseline: dict[str, Any], source: AuditSource, pairs: list[dict[str, Any]]
 ) -> dict[str, Any]:
     is_same = baseline.get("trajectory_sha256") == source.trajectory_sha256
-    here = {(one["shape0"], one["shape1"]) for one in pairs}
+    named_pairs = {(pair["shape0"], pair["shape1"]) for pair in pairs}
     return {
         "file": request.against,
         "tolerance": request.tolerance,
-        "worse": sum(one["worse"] for one in pairs),
-        "gone": len(_depths_by_name(baseline).keys() - here),
+        "worse": sum(pair["worse"] for pair in pairs),
+        "gone": len(_depths_by_name(baseline).keys() - named_pairs),
         "note": "" if is_same else "the baseline is of another recording",
     }
 

@@ -44,7 +44,7 @@ def deepest_point(model: Model, poses: np.ndarray, shape0: int, shape1: int) -> 
     for the least distance of triangles measures (docs/adr/0098); the other shape is itself. A round surface is
     replaced by triangles with corners on it, which it is nowhere farther from than the error. Planes have no points.
     """
-    found = 0.0, 0.0
+    deepest = 0.0, 0.0
     for surface, solid in ((shape0, shape1), (shape1, shape0)):
         if model.shapes.type[surface] == ShapeType.PLANE:
             continue
@@ -53,9 +53,9 @@ def deepest_point(model: Model, poses: np.ndarray, shape0: int, shape1: int) -> 
         placed = np.zeros((len(vertex), 7))
         placed[:, :3], placed[:, 6] = vertex, 1.0
         depth = _depth(model, solid, compose_poses(to_solid, placed)[:, :3], face)
-        if depth > found[0]:
-            found = depth, error
-    return found
+        if depth > deepest[0]:
+            deepest = depth, error
+    return deepest
 
 
 def _depth(model: Model, row: int, vertex: np.ndarray, face: np.ndarray) -> float:
@@ -80,7 +80,7 @@ def _depth(model: Model, row: int, vertex: np.ndarray, face: np.ndarray) -> floa
 
 def _back(center: np.ndarray | tuple[float, float, float]) -> tuple[float, ...]:
     """The pose that moves a shape's centre, about which its vertices are given, to the origin."""
-    x, y, z = (-float(each) for each in center)
+    x, y, z = (-float(coordinate) for coordinate in center)
     return x, y, z, 0.0, 0.0, 0.0, 1.0
 
 
@@ -143,28 +143,28 @@ def read_limits(path: str) -> AuditLimits:
     """The limits of a TOML file. Raises InputError for a file that cannot be read, an unknown key or a wrong value."""
     table = read_toml(path, "see --limits")
     known = [*LENGTHS, *_PATTERNS, "allow", "pair"]
-    found: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
     for key, value in table.items():
         name = key.replace("-", "_")
         if name not in known:
-            fix = did_you_mean(name.replace("_", "-"), [each.replace("_", "-") for each in known])
+            fix = did_you_mean(name.replace("_", "-"), [known_name.replace("_", "-") for known_name in known])
             raise InputError(f"'{key}' is no limit", path, fix)
         if name in LENGTHS:
-            found[name] = _length(value, path, key)
+            limits[name] = _length(value, path, key)
         elif name in _PATTERNS:
-            found[name] = tuple(_texts([value] if isinstance(value, str) else value, path, key))
+            limits[name] = tuple(_texts([value] if isinstance(value, str) else value, path, key))
         elif name == "allow":
-            found["allow"] = tuple(_pattern(one, path, key) for one in _list(value, path, key))
+            limits["allow"] = tuple(_pattern(item, path, key) for item in _list(value, path, key))
         else:
-            found["pairs"] = tuple(_pair(one, path) for one in _list(value, path, key))
-    return AuditLimits(**found).checked()
+            limits["pairs"] = tuple(_pair(item, path) for item in _list(value, path, key))
+    return AuditLimits(**limits).checked()
 
 
 def _length(value: object, path: str, key: str) -> float:
-    found = checked_metres(value, f"{path}: {key}")
-    if found < 0.0:
+    metres = checked_metres(value, f"{path}: {key}")
+    if metres < 0.0:
         raise InputError(f"'{key}' is {value!r}, below 0", path, 'give a depth of at least 0, such as "2mm"')
-    return found
+    return metres
 
 
 def _list(value: object, path: str, key: str) -> list[Any]:
@@ -174,17 +174,17 @@ def _list(value: object, path: str, key: str) -> list[Any]:
 
 
 def _texts(value: object, path: str, key: str) -> list[str]:
-    found = _list(value, path, key)
-    if not all(isinstance(one, str) for one in found):
+    texts = _list(value, path, key)
+    if not all(isinstance(text, str) for text in texts):
         raise InputError(f"'{key}' is {value!r}, not a list of patterns", path, f'write {key} = ["floor*"]')
-    return found
+    return texts
 
 
 def _pattern(value: object, path: str, key: str) -> Pattern:
-    found = _texts(value, path, key)
-    if len(found) != 2:
+    patterns = _texts(value, path, key)
+    if len(patterns) != 2:
         raise InputError(f"'{key}' has {value!r}, not two patterns", path, 'write ["hand*", "cup*"]')
-    return found[0], found[1]
+    return patterns[0], patterns[1]
 
 
 def _pair(value: object, path: str) -> tuple[Pattern, float]:
@@ -232,8 +232,8 @@ class PairLimits:
             raise InputError(what, "--max-ground", "name the ground with --ground-shapes")
         if limits.self is not None and not (shapes.robot >= 0).any():
             raise InputError(f"joints connect no bodies of {where}", "--self", "name the bodies with --self-bodies")
-        self._pairs = [(items.sides(one, "--limits: [[pair]]"), limit) for one, limit in limits.pairs]
-        self._allow = [items.sides(one, "--allow") for one in limits.allow]
+        self._pairs = [(items.sides(pattern, "--limits: [[pair]]"), limit) for pattern, limit in limits.pairs]
+        self._allow = [items.sides(pattern, "--allow") for pattern in limits.allow]
 
     def classes(self, item0: np.ndarray, item1: np.ndarray) -> dict[str, np.ndarray]:
         """bool[n]: pairs of two bodies of one robot ("self"), pairs with the ground ("ground")."""
@@ -251,15 +251,15 @@ class PairLimits:
     def limit(self, item0: np.ndarray, item1: np.ndarray) -> np.ndarray:
         """float64[n]: limit of each pair [m]; infinite for none."""
         limits, classes = self._limits, self.classes(item0, item1)
-        found = np.full(len(item0), np.inf if limits.max_depth is None else limits.max_depth)
+        limit_of_pair = np.full(len(item0), np.inf if limits.max_depth is None else limits.max_depth)
         if limits.max_ground is not None:
-            found[classes["ground"]] = limits.max_ground
+            limit_of_pair[classes["ground"]] = limits.max_ground
         if limits.self is not None:
-            found[classes["self"]] = limits.self
+            limit_of_pair[classes["self"]] = limits.self
         for sides, limit in self._pairs:
-            found[sides.of_pairs(item0, item1)] = limit
-        found[self.allowed(item0, item1)] = np.inf
-        return found
+            limit_of_pair[sides.of_pairs(item0, item1)] = limit
+        limit_of_pair[self.allowed(item0, item1)] = np.inf
+        return limit_of_pair
 
 
 # Tunnelling of a motion: pairs that are apart in two consecutive frames and touch between them, of a sweep.
@@ -283,27 +283,27 @@ class Tunnels:
 
 
 def tunnel_steps(
-    found: Tunnels, names: Names, frames: Frames, worlds: int, allowed: np.ndarray
+    tunnels: Tunnels, names: Names, frames: Frames, worlds: int, allowed: np.ndarray
 ) -> list[dict[str, Any]]:
     """Each pair that tunnels, with most steps first: their number, the first one, and the greatest depth [m].
 
-    found: cells of selected frames. allowed: bool[n], without a limit.
+    tunnels: cells of selected frames. allowed: bool[n], without a limit.
     """
     rows: dict[tuple[int, int], dict[str, Any]] = {}
-    pairs = (rows.tolist() for rows in names.pair(found.shape0, found.shape1))
+    pairs = (rows.tolist() for rows in names.pair(tunnels.shape0, tunnels.shape1))
     for n, pair in enumerate(zip(*pairs, strict=True)):
-        frame, world = divmod(int(found.cell[n]), worlds)
+        frame, world = divmod(int(tunnels.cell[n]), worlds)
         if pair not in rows:
             after = frames.time[min(frame + 1, len(frames) - 1)]
             rows[pair] = {
                 "shape0": names.text[pair[0]], "shape1": names.text[pair[1]], "allowed": bool(allowed[n]), "steps": 0,
                 "frame": int(frames.number[frame]), "world": world,
-                "time": float(frames.time[frame] + found.enter[n] * (after - frames.time[frame])), "depth": 0.0,
+                "time": float(frames.time[frame] + tunnels.enter[n] * (after - frames.time[frame])), "depth": 0.0,
             }  # fmt: skip
-        one = rows[pair]
-        one["steps"] += 1
-        one["depth"] = max(one["depth"], float(found.depth[n]))
-    return sorted(rows.values(), key=lambda one: (-one["steps"], one["shape0"], one["shape1"]))
+        row = rows[pair]
+        row["steps"] += 1
+        row["depth"] = max(row["depth"], float(tunnels.depth[n]))
+    return sorted(rows.values(), key=lambda row: (-row["steps"], row["shape0"], row["shape1"]))
 
 
 STEPS_LEFT_OUT = "tunnelling is not checked: the frames are not consecutive"

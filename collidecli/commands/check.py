@@ -61,10 +61,10 @@ def check(path: PathLike) -> CheckResult:
                 fix = "make a trajectory of it with collide traj convert"
             raise InputError(what, os.fspath(path), fix)
         rules = checks[kind](path)
-        found, notes = (
+        faults, notes = (
             [Finding(rule.where, rule.what) for rule in rules if rule.is_note == wanted] for wanted in (False, True)
         )
-        return CheckResult(os.fspath(path), kind, not found, found, notes or None)
+        return CheckResult(os.fspath(path), kind, not faults, faults, notes or None)
 
 
 def refuse_profile(kind: str, path: PathLike) -> None:

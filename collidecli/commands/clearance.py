@@ -69,23 +69,23 @@ class Items:
     def only(self, items: np.ndarray) -> Items:
         """Some items, ascending, and their pairs."""
         item, pair = self.of_pair
-        held = np.isin(item, items)
-        rows = np.unique(pair[held])
-        first, second = (tuple(each[k] for k in items.tolist()) for each in (self.first, self.second))
-        of_pair = np.searchsorted(items, item[held]), np.searchsorted(rows, pair[held])
+        is_kept = np.isin(item, items)
+        rows = np.unique(pair[is_kept])
+        first, second = (tuple(names[k] for k in items.tolist()) for names in (self.first, self.second))
+        of_pair = np.searchsorted(items, item[is_kept]), np.searchsorted(rows, pair[is_kept])
         return Items(self.pair[rows], self.margin[rows], self.in_template[rows], first, second, of_pair, len(items))
 
     @cached_property
     def own(self) -> np.ndarray | None:
         """int64[T, I]: the pair of each item in each template, -1 for none; None if an item has several in one."""
         item, pair = self.of_pair
-        found = np.full((self.in_template.shape[1], len(self)), -1)
-        for template, own in enumerate(found):
-            held = self.in_template[pair, template]
-            own[item[held]] = pair[held]
-            if held.sum() > (own >= 0).sum():
+        pairs = np.full((self.in_template.shape[1], len(self)), -1)
+        for template, own in enumerate(pairs):
+            in_use = self.in_template[pair, template]
+            own[item[in_use]] = pair[in_use]
+            if in_use.sum() > (own >= 0).sum():
                 return None
-        return found
+        return pairs
 
     def least(self, values: np.ndarray) -> np.ndarray:
         """float64[I]: the least of the values [K] of each item's pairs."""
@@ -130,7 +130,7 @@ def selected_items(model: Model, by: str, between: Sequence[str]) -> Items:
         what = "no pair of shapes may touch" + (" of which one is in each selection" if between else "")
         raise InputError(what, "--between" if between else "the scene", "collide inspect lists the shapes and filters")
     keys = pair[:, 0].astype(np.int64) << 32 | pair[:, 1]
-    held = [np.isin(keys, one[:, 0].astype(np.int64) << 32 | one[:, 1]) for one in of_template]
+    named_in = [np.isin(keys, one[:, 0].astype(np.int64) << 32 | one[:, 1]) for one in of_template]
     names = Names.of(model.shapes.path, model.shapes.template)
     one, other = names.pair(*pair.T.astype(np.int64))
     named, at, item = np.unique(one * len(names.row) + other, return_index=True, return_inverse=True)
@@ -148,7 +148,9 @@ def selected_items(model: Model, by: str, between: Sequence[str]) -> Items:
         every = np.unique(np.stack([item.reshape(-1, 2).T.reshape(-1), sides], axis=1), axis=0)
         first, second = tuple(owners.paths[k] for k in rows.tolist()), ("",) * len(rows)
         of_pair = every[:, 0], every[:, 1]
-    return Items(pair, pair_lengths(model, pair, "margin"), np.stack(held, axis=1), first, second, of_pair, len(named))
+    return Items(
+        pair, pair_lengths(model, pair, "margin"), np.stack(named_in, axis=1), first, second, of_pair, len(named)
+    )
 
 
 def shape_poses(model: Model, body_poses: np.ndarray) -> np.ndarray:
@@ -158,16 +160,16 @@ def shape_poses(model: Model, body_poses: np.ndarray) -> np.ndarray:
         body_poses = np.broadcast_to(
             model.moved_with_worlds(body_poses, compose_as_kernels), (len(body_poses), worlds, *body_poses.shape[2:])
         )
-    found = np.empty((len(body_poses), worlds, len(shapes), 7))
+    poses = np.empty((len(body_poses), worlds, len(shapes), 7))
     is_static = shapes.body == STATIC_BODY
     moving = np.flatnonzero(~is_static)
-    found[:, :, moving] = compose_as_kernels(body_poses[:, :, shapes.body[moving]], shapes.pose[moving])
+    poses[:, :, moving] = compose_as_kernels(body_poses[:, :, shapes.body[moving]], shapes.pose[moving])
     resting = np.broadcast_to(shapes.pose[is_static], (worlds, int(is_static.sum()), 7))
     if model.world_shift is not None:
         moved = compose_as_kernels(model.world_shift[:, None], shapes.pose[is_static])
         resting = np.where((shapes.template[is_static] == GLOBAL_TEMPLATE)[:, None], resting, moved)
-    found[:, :, is_static] = resting
-    return found
+    poses[:, :, is_static] = resting
+    return poses
 
 
 def distance_bounds(model: Model, pair: np.ndarray, margin: np.ndarray, poses: np.ndarray) -> np.ndarray:
@@ -214,14 +216,14 @@ class Clearance:
         and that of the item that is last among the nearest. Items are pairs of names.
         """
         self._so_far = np.full(len(self._items), np.inf)
-        for found, count in self._in_order(lambda: partial(self._least, self._so_far, number)):
-            self._so_far = np.minimum(self._so_far, found)
+        for least, count in self._in_order(lambda: partial(self._least, self._so_far, number)):
+            self._so_far = np.minimum(self._so_far, least)
             self.measured += count
         return np.lexsort((np.arange(len(self._so_far)), self._so_far))[:number]
 
     def _in_order(self, compute_now: Callable[[], Callable[[int, np.ndarray], Any]]) -> Iterator[Any]:
         """Results of blocks of frames, computed on threads, in order. compute_now: the function of the next block."""
-        held: deque[Future] = deque()
+        waiting: deque[Future] = deque()
         frames = len(self._motion.time)
         size = max(1, QUERIES_AT_ONCE // max(1, self._model.world_count * len(self._items.pair)))
         with ThreadPoolExecutor(self._workers, "collide") as pool:
@@ -229,13 +231,13 @@ class Clearance:
                 for first in range(0, frames, size):
                     with reading("motion"):
                         poses = self._motion.read(range(first, min(first + size, frames)))
-                    held.append(pool.submit(compute_now(), first, poses))
-                    if len(held) > self._workers:
-                        yield held.popleft().result()
-                while held:
-                    yield held.popleft().result()
+                    waiting.append(pool.submit(compute_now(), first, poses))
+                    if len(waiting) > self._workers:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
             finally:
-                for future in held:
+                for future in waiting:
                     future.cancel()
 
     def _is_there(self, first: int, frames: int) -> np.ndarray:
@@ -244,26 +246,28 @@ class Clearance:
 
     def _block(self, first: int, body_poses: np.ndarray) -> ClearanceBlock:
         poses = shape_poses(self._model, body_poses)
-        there = self._is_there(first, len(poses))
-        found = _Measured(self._distances, self._items, poses)
+        has_cell = self._is_there(first, len(poses))
+        measured = _Measured(self._distances, self._items, poses)
         if self._own is not None:
-            found.measure(there)
+            measured.measure(has_cell)
         else:
-            bound = np.where(there, distance_bounds(self._model, self._items.pair, self._items.margin, poses), np.inf)
+            bound = np.where(
+                has_cell, distance_bounds(self._model, self._items.pair, self._items.margin, poses), np.inf
+            )
             nearest = self._least_of_items(bound)
             chosen = np.zeros(bound.shape, bool)
             frame, world, item = np.nonzero(nearest >= 0)
             chosen[frame, world, nearest[frame, world, item]] = True
-            found.measure(chosen)
-            least = np.take_along_axis(found.distance, np.maximum(nearest, 0), axis=2)
+            measured.measure(chosen)
+            least = np.take_along_axis(measured.distance, np.maximum(nearest, 0), axis=2)
             least[nearest < 0] = -np.inf
             item, pair = self._items.of_pair
             limit = np.full(bound.shape, -np.inf)
             for k in range(len(self._items)):
                 of_item = pair[item == k]
                 limit[..., of_item] = np.maximum(limit[..., of_item], least[..., k : k + 1])
-            found.measure(there & (bound < limit) & ~found.done)
-        return found.block(first, self._least_of_items(np.where(found.done, found.distance, np.inf)))
+            measured.measure(has_cell & (bound < limit) & ~measured.done)
+        return measured.block(first, self._least_of_items(np.where(measured.done, measured.distance, np.inf)))
 
     def _least_of_items(self, values: np.ndarray) -> np.ndarray:
         """int64[F, W, I]: the pair of each item with the least of the values [F, W, K], the first of equal ones; -1
@@ -273,13 +277,13 @@ class Clearance:
             least = np.take_along_axis(values, np.maximum(self._own, 0)[None], axis=2)
             return np.where(np.isinf(least), -1, self._own)
         item, pair = self._items.of_pair
-        found = np.empty((*values.shape[:2], len(self._items)), np.int64)
+        nearest = np.empty((*values.shape[:2], len(self._items)), np.int64)
         for k in range(len(self._items)):
             of_item = pair[item == k]
             picked = of_item[values[..., of_item].argmin(axis=2)]
             least = np.take_along_axis(values, picked[..., None], axis=2)[..., 0]
-            found[..., k] = np.where(np.isinf(least), -1, picked)
-        return found
+            nearest[..., k] = np.where(np.isinf(least), -1, picked)
+        return nearest
 
     def _least(self, least: np.ndarray, number: int, first: int, body_poses: np.ndarray) -> tuple[np.ndarray, int]:
         """float64[I], the least distances up to the end of a block, exact for the `number` nearest items so far; and
@@ -289,16 +293,16 @@ class Clearance:
         poses = shape_poses(self._model, body_poses)
         bound = distance_bounds(self._model, self._items.pair, self._items.margin, poses)
         bound[~self._is_there(first, len(poses))] = np.inf
-        found = _Measured(self._distances, self._items, poses)
+        block = _Measured(self._distances, self._items, poses)
         cells = bound.reshape(-1, bound.shape[2])
         pairs = np.flatnonzero(cells.min(axis=0) <= _limit(least, number)[item])
         chosen = np.zeros(cells.shape, bool)
         chosen[cells[:, pairs].argmin(axis=0), pairs] = True
-        found.measure(chosen.reshape(bound.shape) & np.isfinite(bound))
-        least = np.minimum(least, self._items.least(np.where(found.done, found.distance, np.inf).min(axis=(0, 1))))
-        found.measure((bound <= _limit(least, number)[item]) & ~found.done & np.isfinite(bound))
-        last = self._items.least(np.where(found.done, found.distance, np.inf).min(axis=(0, 1)))
-        return np.minimum(least, last), found.count
+        block.measure(chosen.reshape(bound.shape) & np.isfinite(bound))
+        least = np.minimum(least, self._items.least(np.where(block.done, block.distance, np.inf).min(axis=(0, 1))))
+        block.measure((bound <= _limit(least, number)[item]) & ~block.done & np.isfinite(bound))
+        last = self._items.least(np.where(block.done, block.distance, np.inf).min(axis=(0, 1)))
+        return np.minimum(least, last), block.count
 
 
 def _limit(least: np.ndarray, number: int) -> np.ndarray:
@@ -327,21 +331,21 @@ class _Measured:
         if not len(pair):
             return
         rows = self._items.pair[pair]
-        found = self._distances.measure(rows, self._poses[frame[:, None], world[:, None], rows])
-        self.distance[frame, world, pair] = found.distance - self._items.margin[pair]
+        measured = self._distances.measure(rows, self._poses[frame[:, None], world[:, None], rows])
+        self.distance[frame, world, pair] = measured.distance - self._items.margin[pair]
         self.done |= chosen
         self._row[frame, world, pair] = self.count + np.arange(len(pair))
-        self._vectors.append(np.column_stack([found.error, found.normal, found.point0, found.point1]))
+        self._vectors.append(np.column_stack([measured.error, measured.normal, measured.point0, measured.point1]))
         self.count += len(pair)
 
     def block(self, first: int, nearest: np.ndarray) -> ClearanceBlock:
         """The results of the pairs nearest[F, W, I], -1 for none."""
-        held = nearest >= 0
+        has_pair = nearest >= 0
         index = np.maximum(nearest, 0)
-        distance = np.where(held, np.take_along_axis(self.distance, index, axis=2), np.nan)
+        distance = np.where(has_pair, np.take_along_axis(self.distance, index, axis=2), np.nan)
         vectors = np.full((*nearest.shape, 10), np.nan)
         if self._vectors:
-            vectors[held] = np.concatenate(self._vectors)[np.take_along_axis(self._row, index, axis=2)[held]]
+            vectors[has_pair] = np.concatenate(self._vectors)[np.take_along_axis(self._row, index, axis=2)[has_pair]]
         error, normal, point0, point1 = np.split(vectors, (1, 4, 7), axis=3)
         return ClearanceBlock(
             first, distance, error[..., 0], normal, point0, point1, nearest.astype(np.int32), self.count
@@ -503,11 +507,11 @@ class _Tally:
         values = np.where(np.isnan(block.distance), np.inf, block.distance)
         flat = values.reshape(-1, values.shape[2])
         cell = flat.argmin(axis=0)
-        found = flat[cell, np.arange(flat.shape[1])]
-        for item in np.flatnonzero(found < self.least).tolist():
+        least = flat[cell, np.arange(flat.shape[1])]
+        for item in np.flatnonzero(least < self.least).tolist():
             frame, world = divmod(int(cell[item]), values.shape[1])
             self._at[item] = self._place(block, frame, world, item)
-        self.least = np.minimum(self.least, found)
+        self.least = np.minimum(self.least, least)
         if self._bins is not None:
             for frame, row in enumerate(values.min(axis=1)):
                 bin_number = self._bins.of[block.first + frame]
@@ -610,8 +614,8 @@ def _config(request: ClearanceRequest) -> dict[str, object]:
     importing = {**asdict(replace(request.scene_options, strict_meshes=False)), **asdict(request.recording)}
     given = {name: value for name, value in importing.items() if value}
     contact = {"margin": request.contact.margin, "static_pairs": request.contact.static_pairs}
-    own = {"by": request.kind, "between": list(request.between), "top": request.top}
-    return {**given, **contact, **own, "frames": request.frames, "worlds": request.worlds}
+    selection = {"by": request.kind, "between": list(request.between), "top": request.top}
+    return {**given, **contact, **selection, "frames": request.frames, "worlds": request.worlds}
 
 
 def table_columns(measured: MeasuredMotion, kind: str) -> tuple[TableColumn, ...]:

@@ -138,19 +138,19 @@ class Collision:
 
             episodes = episodes_in(self.motion, world_count)
             tracker = ContactTracker(model, self.contact.sticky_contacts, episodes)
-        held: deque[PoseBatch] = deque()
+        pending: deque[PoseBatch] = deque()
         with scheduler.Workers(self.pipeline, self.workers, self.memory_limit) as pool:
             batches = pose_batches(self.motion, model, self.chunk_cells, timing, self.contact.sweep)
             if tracker is not None:
-                batches = _append_batches(batches, held)
+                batches = _append_batches(batches, pending)
             results = pool.collide(batches, len(self.motion.time) * world_count)
             for block, report in within_episodes(results, self.motion, world_count):
                 timing.add_chunk(report)
                 if tracker is not None:
                     with timing.stage("reduction"):
-                        while block.first_cell >= held[0].first_cell + held[0].cell_count:
-                            held.popleft()
-                        block = tracker.follow(block, held[0].first_frame, held[0].body_pose)
+                        while block.first_cell >= pending[0].first_cell + pending[0].cell_count:
+                            pending.popleft()
+                        block = tracker.follow(block, pending[0].first_frame, pending[0].body_pose)
                 yield block
 
 
@@ -163,17 +163,17 @@ def within_episodes(
     """
     episodes = episodes_in(motion, world_count)
     for block, report in results:
-        held = block if episodes is None else episodes.without_others(block, world_count)
-        if held is not block:
-            counts = touches_of(held)
-            report = replace(report, contact_count=held.contact_count, touching_count=len(counts.cell))
-        yield held, report
+        kept = block if episodes is None else episodes.without_others(block, world_count)
+        if kept is not block:
+            counts = touches_of(kept)
+            report = replace(report, contact_count=kept.contact_count, touching_count=len(counts.cell))
+        yield kept, report
 
 
-def _append_batches(batches: Iterator[PoseBatch], held: deque[PoseBatch]) -> Iterator[PoseBatch]:
-    """Yields the batches and appends them to `held`, for the blocks that are computed from them later."""
+def _append_batches(batches: Iterator[PoseBatch], pending: deque[PoseBatch]) -> Iterator[PoseBatch]:
+    """Yields the batches and appends them to `pending`, for the blocks that are computed from them later."""
     for batch in batches:
-        held.append(batch)
+        pending.append(batch)
         yield batch
 
 
@@ -272,7 +272,7 @@ def pose_batches(
     cell_count = len(motion.time) * world_count
     frame_bytes = motion.world_count * (POSE_BYTES * len(model.bodies.path) + POSITION_BYTES * len(model.particles))
     least = READ_BYTES // max(1, frame_bytes)
-    held, poses, positions = range(0), np.zeros(0), None
+    loaded, poses, positions = range(0), np.zeros(0), None
     resting = model.particles.position[None, None] if len(model.particles) else None
     in_first = scheduler.first_batch_cells(cells, cell_count, world_count << MAX_SHIFT)
     for first in (0, *range(in_first, cell_count, cells)):
@@ -281,18 +281,18 @@ def pose_batches(
         has_step = _has_step(motion, frames, world_count) if with_next else None
         if with_next:
             frames = range(frames.start, min(frames.stop + 1, len(motion.time)))
-        if not (held.start <= frames.start and frames.stop <= held.stop):
+        if not (loaded.start <= frames.start and frames.stop <= loaded.stop):
             before = motion.kinematics_seconds
-            held = range(frames.start, max(frames.stop, min(frames.start + least, len(motion.time))))
+            loaded = range(frames.start, max(frames.stop, min(frames.start + least, len(motion.time))))
             with timing.stage("read"), reading("motion"):
-                poses = motion.read(held)
+                poses = motion.read(loaded)
                 if resting is not None:
-                    recorded = recorded_particles(motion, held)
+                    recorded = recorded_particles(motion, loaded)
                     positions = model.with_attached_particles(poses, resting if recorded is None else recorded)
             timing.move("read", "kinematics", motion.kinematics_seconds - before)
-        here = slice(frames.start - held.start, frames.stop - held.start)
+        of_loaded = slice(frames.start - loaded.start, frames.stop - loaded.start)
         yield PoseBatch(
-            first, count, frames.start, poses[here], None if positions is None else positions[here], has_step
+            first, count, frames.start, poses[of_loaded], None if positions is None else positions[of_loaded], has_step
         )
 
 

@@ -48,7 +48,7 @@ def table_variables(rows: SelectedContacts, of_rows: str) -> tuple[dict[str, Any
     of_rows: the dimension of the rows.
     """
     definition, float_type = rows.group, rows.contacts.float_type
-    lists = [held.column for held in definition.lists]
+    lists = [entries.column for entries in definition.lists]
     empty = {
         column.name: np.zeros((0, column.width) if column.width > 1 else 0, column.dtype_for(float_type))
         for column in (*rows.columns, *lists)
@@ -60,9 +60,9 @@ def table_variables(rows: SelectedContacts, of_rows: str) -> tuple[dict[str, Any
         for name, parts in columns.items():
             parts.append(block.columns[name])
         for name, parts in values.items():
-            held = block.groups[definition.name].lists[name]
-            lengths[name].append(held[0])
-            parts.append(held[1])
+            entries = block.groups[definition.name].lists[name]
+            lengths[name].append(entries[0])
+            parts.append(entries[1])
     joined = {name: np.concatenate(parts) for name, parts in (columns | values).items()}
     variables = {column.name: variable(column, joined, of_rows) for column in rows.columns}
     coordinates: dict[str, Any] = {}
@@ -125,10 +125,12 @@ Axes = Sequence[Mapping[str, np.ndarray]]
 def dense_rows(axes: Axes, arrays: Mapping[str, np.ndarray], kept: np.ndarray) -> NamedColumns:
     """A row for each entry of arrays that is kept, a vector as name_x, name_y, name_z. kept: bool[...]."""
     index = np.nonzero(kept)
-    columns = {name: values[rows] for held, rows in zip(axes, index, strict=True) for name, values in held.items()}
+    columns = {
+        name: values[rows] for of_axis, rows in zip(axes, index, strict=True) for name, values in of_axis.items()
+    }
     for name, values in arrays.items():
-        found = values[index]
-        columns |= {name: found} if found.ndim == 1 else {f"{name}_{axis}": found[:, k] for k, axis in enumerate(AXES)}
+        dense = values[index]
+        columns |= {name: dense} if dense.ndim == 1 else {f"{name}_{axis}": dense[:, k] for k, axis in enumerate(AXES)}
     return NamedColumns(columns)
 
 
@@ -142,7 +144,9 @@ def dense_intervals(axes: Axes, touches: np.ndarray) -> NamedColumns:
     begin, end = (np.stack(np.nonzero(np.moveaxis(step, 0, -1) == sign)) for sign in (1, -1))
     order = np.argsort(begin[-1], kind="stable")
     begin, last = begin[:, order], end[-1, order] - 1
-    columns = {name: values[row] for held, row in zip(axes[1:], begin, strict=False) for name, values in held.items()}
+    columns = {
+        name: values[row] for of_axis, row in zip(axes[1:], begin, strict=False) for name, values in of_axis.items()
+    }
     for name, values in axes[0].items():
         columns |= {f"begin_{name}": values[begin[-1]], f"last_{name}": values[last]}
     return NamedColumns(columns)
@@ -194,12 +198,12 @@ class ContactSet(reader.ContactSet):
         Columns: shape0, shape1 (paths, as in `to_pandas`), row0, row1 (rows of `shapes`), contacts, cells (number of
         cells with contacts), least_distance [m], negative is penetration.
         """
-        found, count = PairTotals.none(), len(self.shapes)
+        totals, count = PairTotals.none(), len(self.shapes)
         for block in self.blocks(names=("shape0", "shape1", "distance")):
             check_shape_rows(self, block)
-            found = found.joined(PairTotals.of(touches_of(block), count))
-        order = np.lexsort((found.key, -found.contacts))
-        row0, row1 = np.divmod(found.key[order], max(1, count))
+            totals = totals.joined(PairTotals.of(touches_of(block), count))
+        order = np.lexsort((totals.key, -totals.contacts))
+        row0, row1 = np.divmod(totals.key[order], max(1, count))
         paths = np.array(self.shapes.path, object)
         return NamedColumns(
             {
@@ -207,9 +211,9 @@ class ContactSet(reader.ContactSet):
                 "shape1": paths[row1],
                 "row0": row0.astype(np.int32),
                 "row1": row1.astype(np.int32),
-                "contacts": found.contacts[order],
-                "cells": found.touches[order],
-                "least_distance": found.least[order].astype(np.float32),
+                "contacts": totals.contacts[order],
+                "cells": totals.touches[order],
+                "least_distance": totals.least[order].astype(np.float32),
             }
         )
 
@@ -251,8 +255,8 @@ class ContactSet(reader.ContactSet):
         stream = EventStream(self, options)
         for note in stream.notes:
             warnings.warn(note, stacklevel=3)
-        found = Intervals.chained(*stream.batches())
-        first = leading(found, stream.frames, "begin")
+        intervals = Intervals.chained(*stream.batches())
+        first = leading(intervals, stream.frames, "begin")
         return NamedColumns(stream.columns(first))
 
     @python_call
@@ -306,15 +310,15 @@ class ContactSet(reader.ContactSet):
         xarray = extra_module("xarray", "tables", "to_xarray")
         rows, of_rows = self._selected(group, frames, include, exclude), "row" if group else "contact"
         variables, coordinates = table_variables(rows, of_rows)
-        held = frames_and_worlds(rows)
+        columns = frames_and_worlds(rows)
         shapes = self.shapes
         for name in ("type", "body", "margin", "gap"):
             variables[f"shape_{name}"] = ("shape", np.array(getattr(shapes, name)))
-        coordinates |= {name: (of_rows, held[name]) for name in ("frame", "world")}
-        coordinates["time"] = (of_rows, self.time[held["frame"]], {"units": "s"})
+        coordinates |= {name: (of_rows, columns[name]) for name in ("frame", "world")}
+        coordinates["time"] = (of_rows, self.time[columns["frame"]], {"units": "s"})
         if self.episodes is not None:
             names = np.array([*self.episodes.name, ""], object)
-            coordinates["episode"] = (of_rows, names[self.episodes.row(held["world"], held["frame"])])
+            coordinates["episode"] = (of_rows, names[self.episodes.row(columns["world"], columns["frame"])])
         coordinates |= {"axis": list(AXES), "shape_path": ("shape", np.array(shapes.path, object))}
         about = {"scene": self.scene, "content_sha256": self.content_sha256, "up_axis": self.up_axis}
         return xarray.Dataset(variables, coordinates, about)

@@ -122,11 +122,11 @@ class Tally:
 
     def count_held(self) -> None:
         """Counts the blocks that were added and not counted yet."""
-        held, self._held, self._held_rows = self._held, [], 0
-        if len(held) > 1:
-            columns = {name: np.concatenate([one.columns[name] for one in held]) for name in held[0].columns}
-            held = [ContactBlock(held[0].first_cell, np.concatenate([one.cell_counts for one in held]), columns)]
-        for block in held:
+        blocks, self._held, self._held_rows = self._held, [], 0
+        if len(blocks) > 1:
+            columns = {name: np.concatenate([b.columns[name] for b in blocks]) for name in blocks[0].columns}
+            blocks = [ContactBlock(blocks[0].first_cell, np.concatenate([b.cell_counts for b in blocks]), columns)]
+        for block in blocks:
             self._count(block)
 
     def _count(self, block: ContactBlock) -> None:
@@ -229,17 +229,17 @@ class GroupTally:
             columns = block.groups[name].columns
             touches = columns["status"] == TOUCHES
             counted = (touches, columns["tunnel"] == 1, ~touches)
-            self._swept[name] += np.array([np.count_nonzero(each) for each in counted])
-        for name, held in block.groups.items():
+            self._swept[name] += np.array([np.count_nonzero(steps) for steps in counted])
+        for name, rows in block.groups.items():
             counts = self._counts.setdefault(name, [0, 0])
-            counts[0] += held.row_count
-            counts[1] += int(np.count_nonzero(held.cell_counts))
-            depths = next((held.columns[name] for name in DEPTHS if name in held.columns), None)
+            counts[0] += rows.row_count
+            counts[1] += int(np.count_nonzero(rows.cell_counts))
+            depths = next((rows.columns[name] for name in DEPTHS if name in rows.columns), None)
             if depths is None or not len(depths):
                 continue
             row = int(np.argmin(depths))
             if name not in self._deepest or depths[row] < self._deepest[name][0]:
-                cell = block.first_cell + int(np.searchsorted(np.cumsum(held.cell_counts), row, side="right"))
+                cell = block.first_cell + int(np.searchsorted(np.cumsum(rows.cell_counts), row, side="right"))
                 shapes = tuple(int(column[row]) for column in shapes_of(block.groups, name))
                 self._deepest[name] = float(depths[row]), shapes, cell
 

@@ -56,24 +56,24 @@ def compare(
     except InputError as error:
         raise InputError(error.what, f"{a.path}, {b.path}: {error.where}", "--match-frames index, or time") from error
     worlds = min(a.world_count, b.world_count)
-    found = TableDifferences(
+    table = TableDifferences(
         RIGID_CONTACTS.name, _tallies(names), tolerances, worlds, request.first, request.ignore_shallow
     )
     has_gap = request.ignore_shallow >= 0.0 or any(tolerances.of("distance"))
     matched: tuple[str, ...] = ("shape0", "shape1") if request.pairs_only else (*MATCH_COLUMNS, *names)
     needed = tuple(dict.fromkeys((*matched, "distance") if has_gap else matched))
-    sides = [Side(each, index, model, needed, has_gap, request.pairs_only) for index, each in enumerate((a, b))]
+    sides = [Side(contacts, index, model, needed, has_gap, request.pairs_only) for index, contacts in enumerate((a, b))]
     count = len(model.shapes.names)
     for block in diff_blocks.side_by_side(sides[0], sides[1], frames, request.block_rows):
         if block.a is None or block.b is None:
-            found.add_same(block.same)
+            table.add_same(block.same)
         else:
-            found.add(block.a, block.b, match_contacts(block.a, block.b, count), block.first)
+            table.add(block.a, block.b, match_contacts(block.a, block.b, count), block.first)
         if progress is not None and worlds:
             progress(block.first // worlds, len(frames.a))
     groups = diff_blocks.compare_groups(sides, frames, request, tolerances)
-    compared = Comparison(request, tolerances, model, frames, found, groups)
-    if found.first_cell >= 0:
+    compared = Comparison(request, tolerances, model, frames, table, groups)
+    if table.first_cell >= 0:
         compared.notes += _shift_notes(compared, sides, worlds)
     return compared
 
@@ -108,13 +108,13 @@ def limits(texts: Sequence[str], option: str) -> dict[str, float]:
     InputError for a value that is not a number of at least 0, and for a field that is unknown or has no tolerance.
     """
     named = [(c.name, c.unit, c.dtype) for c in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)]
-    named += [one for group in GROUPS for one in diff_blocks.group_fields(group)]
+    named += [column for group in GROUPS for column in diff_blocks.group_fields(group)]
     units = dict.fromkeys(_SHAPE_FIELDS, "") | {name: unit for name, unit, dtype in named if dtype.kind == "f"}
     units |= {"time": "s", "normal": "rad", "margin": "m", "gap": "m"}
     if option == "--rtol":
         del units["normal"]
     lengths = [name for name, unit in units.items() if unit == "m" and option == "--atol"]
-    found: dict[str, float] = {}
+    limit_of: dict[str, float] = {}
     for text in sorted(texts, key=lambda text: "=" in text):  # a named field precedes
         name, equals, value = text.rpartition("=")
         if equals and name not in units:
@@ -132,8 +132,8 @@ def limits(texts: Sequence[str], option: str) -> dict[str, float]:
         if not (math.isfinite(number) and number >= 0.0):
             fix = "write a number of at least 0, or FIELD=NUMBER"
             raise InputError(f"'{text}' is no tolerance", option, fix + (", or a length as 1mm" if lengths else ""))
-        found |= dict.fromkeys(names, number)
-    return found
+        limit_of |= dict.fromkeys(names, number)
+    return limit_of
 
 
 def _shift_notes(compared: Comparison, sides: Sequence[Side], worlds: int) -> list[str]:
@@ -144,13 +144,13 @@ def _shift_notes(compared: Comparison, sides: Sequence[Side], worlds: int) -> li
     match, world = divmod(compared.contacts.first_cell, worlds)
     candidates = [(match + 1, world)] if match + 1 < len(compared.frames.a) else []
     candidates += [(match, other) for other in range(min(worlds, MAX_WORLDS_TRIED)) if other != world]
-    here = [_cell(compared, sides, side, match, world) for side in (0, 1)]
+    cells = [_cell(compared, sides, side, match, world) for side in (0, 1)]
     for there_match, there_world in candidates:
-        there = [_cell(compared, sides, side, there_match, there_world) for side in (0, 1)]
+        shifted = [_cell(compared, sides, side, there_match, there_world) for side in (0, 1)]
         for side, other, names in ((0, 1, "AB"), (1, 0, "BA")):
-            if not len(here[side]) or not _cells_match(here[side], there[other], compared):
+            if not len(cells[side]) or not _cells_match(cells[side], shifted[other], compared):
                 continue
-            if _cells_match(there[0], there[1], compared):
+            if _cells_match(shifted[0], shifted[1], compared):
                 break
             frames = (compared.frames.a, compared.frames.b)
             kind = "frames" if there_world == world else "worlds"
@@ -166,9 +166,9 @@ def _cell(compared: Comparison, sides: Sequence[Side], side: int, match: int, wo
     return sides[side].read(cell, cell + 1)
 
 
-def _cells_match(one: Contacts, other: Contacts, compared: Comparison) -> bool:
+def _cells_match(contacts: Contacts, other: Contacts, compared: Comparison) -> bool:
     trial = TableDifferences("", _tallies([f.name for f in compared.contacts.fields]), compared.tolerances, 1)
-    trial.add(one, other, match_contacts(one, other, len(compared.model.shapes.names)), 0)
+    trial.add(contacts, other, match_contacts(contacts, other, len(compared.model.shapes.names)), 0)
     return trial.first_cell < 0
 
 
@@ -224,14 +224,14 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     tables = {"frames": _frames(compared, a, b), "contacts": _contacts(compared, cells)}
     groups = _groups(compared, cells)
     reasons = _reasons(compared, a, b, tables, groups)
-    found = compared.contacts
+    rigid = compared.contacts
     request, notes = compared.request, [*compared.model.notes, *compared.notes]
-    if found.crowded:
-        notes.append(f"{found.crowded} pairs have too many contacts in a cell to match by position: matched in order")
+    if rigid.crowded:
+        notes.append(f"{rigid.crowded} pairs have too many contacts in a cell to match by position: matched in order")
     by_hash = bool(a.content_sha256) and a.content_sha256 == b.content_sha256
     tallied = [
         (*table.counts.values(), *table.at_limit.values(), *(tally.differing for tally in table.fields))
-        for table in (found, *compared.groups)
+        for table in (rigid, *compared.groups)
     ]
     if by_hash and (reasons or any(map(any, tallied))):
         notes.append("the content hashes are equal: one of the files was changed after it was written (collide check)")
@@ -251,16 +251,16 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
         model={
             "differences": len(compared.model.differences),
             "listed": [
-                {**vars(one), "world": one.world if one.world >= 0 else None}
-                for one in compared.model.differences[: request.first]
+                {**vars(difference), "world": difference.world if difference.world >= 0 else None}
+                for difference in compared.model.differences[: request.first]
             ],
         },
         **tables,
-        worlds={"a": a.world_count, "b": b.world_count, "compared": worlds, **_worlds(found)},
-        first=cells(found.first_cell) if found.first_cell >= 0 else None,
-        pairs=_pairs(found, cells, request.first),
-        fields=[_field(tally, compared, cells) for tally in found.fields],
-        differences=_differences(found, cells),
+        worlds={"a": a.world_count, "b": b.world_count, "compared": worlds, **_worlds(rigid)},
+        first=cells(rigid.first_cell) if rigid.first_cell >= 0 else None,
+        pairs=_pairs(rigid, cells, request.first),
+        fields=[_field(tally, compared, cells) for tally in rigid.fields],
+        differences=_differences(rigid, cells),
         groups=groups,
         notes=notes,
     )
@@ -270,30 +270,30 @@ def _groups(compared: Comparison, cells: _Cells) -> list[dict[str, Any]]:
     objects, names = compared.model.particles.names, ("name", "unit", "differing", "changed", "largest")
     return [
         {
-            "name": one.name,
-            **_row_counts(one),
-            "at_limit": dict(one.at_limit),
-            "ignored_shallow": one.ignored_shallow,
-            "first": cells(one.first_cell) if one.first_cell >= 0 else None,
+            "name": table.name,
+            **_row_counts(table),
+            "at_limit": dict(table.at_limit),
+            "ignored_shallow": table.ignored_shallow,
+            "first": cells(table.first_cell) if table.first_cell >= 0 else None,
             "objects": [
-                {"paths": [objects[row] for row in rows], **counts} for rows, counts in sorted(one.by_object.items())
+                {"paths": [objects[row] for row in rows], **counts} for rows, counts in sorted(table.by_object.items())
             ],
-            "fields": [{name: getattr(tally, name) for name in names} for tally in one.fields if tally.differing],
-            "allowed": _allowed(compared.request, one),
+            "fields": [{name: getattr(tally, name) for name in names} for tally in table.fields if tally.differing],
+            "allowed": _allowed(compared.request, table),
         }
-        for one in compared.groups
+        for table in compared.groups
     ]
 
 
-def _row_counts(found: TableDifferences) -> dict[str, int]:
-    return {"a": found.rows_a, "b": found.rows_b, "matched": found.matched, **found.counts}
+def _row_counts(table: TableDifferences) -> dict[str, int]:
+    return {"a": table.rows_a, "b": table.rows_b, "matched": table.matched, **table.counts}
 
 
-def _allowed(request: DiffRequest, found: TableDifferences) -> dict[str, int]:
+def _allowed(request: DiffRequest, table: TableDifferences) -> dict[str, int]:
     return {
-        differences.MISSING: max(request.max_missing, share_of(request.allow_fraction, found.rows_a)),
-        differences.EXTRA: max(request.max_extra, share_of(request.allow_fraction, found.rows_b)),
-        differences.CHANGED: share_of(request.allow_fraction, found.matched),
+        differences.MISSING: max(request.max_missing, share_of(request.allow_fraction, table.rows_a)),
+        differences.EXTRA: max(request.max_extra, share_of(request.allow_fraction, table.rows_b)),
+        differences.CHANGED: share_of(request.allow_fraction, table.matched),
     }
 
 
@@ -347,10 +347,10 @@ def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any
         frame = int(rows[0])
         return {"frame": frame, "step": int(contacts.step[frame]), "time": float(contacts.time[frame])}
 
-    found = compared.contacts
+    table = compared.contacts
     cells_a, cells_b = (
-        recorded_cells(each.episodes, each.frame_count, each.world_count)[rows, :worlds]
-        for each, rows in ((a, frames.a), (b, frames.b))
+        recorded_cells(side.episodes, side.frame_count, side.world_count)[rows, :worlds]
+        for side, rows in ((a, frames.a), (b, frames.b))
     )
     return {
         "by": frames.by,
@@ -363,31 +363,31 @@ def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any
         "first_only_b": alone(b, frames.only_b),
         "times_changed": len(changed),
         "largest_time_change": float(apart[changed].max(initial=0.0)),
-        "differing": found.frames_differing,
+        "differing": table.frames_differing,
     }
 
 
-def _worlds(found: TableDifferences) -> dict[str, Any]:
-    differing = np.flatnonzero(found.world_differs)
+def _worlds(table: TableDifferences) -> dict[str, Any]:
+    differing = np.flatnonzero(table.world_differs)
     return {"differing": len(differing), "listed": differing[:MAX_WORLDS_LISTED].tolist()}
 
 
 def _contacts(compared: Comparison, cells: _Cells) -> dict[str, Any]:
-    found, request = compared.contacts, compared.request
+    table, request = compared.contacts, compared.request
     return {
         "what": "pairs" if request.pairs_only else "contacts",
-        **_row_counts(found),
-        "missing_pairs": found.pair_cells[differences.MISSING],
-        "extra_pairs": found.pair_cells[differences.EXTRA],
-        "ignored_shallow": found.ignored_shallow,
+        **_row_counts(table),
+        "missing_pairs": table.pair_cells[differences.MISSING],
+        "extra_pairs": table.pair_cells[differences.EXTRA],
+        "ignored_shallow": table.ignored_shallow,
         "at_limit": {
-            **found.at_limit,
+            **table.at_limit,
             "pairs": [
-                {**cells.pair(pair), "contacts": n} for pair, n in list(found.at_limit_pairs.items())[: request.first]
+                {**cells.pair(pair), "contacts": n} for pair, n in list(table.at_limit_pairs.items())[: request.first]
             ],
         },
-        "within_tolerance": max((f.differing - f.changed for f in found.fields), default=0),
-        "allowed": _allowed(request, found),
+        "within_tolerance": max((f.differing - f.changed for f in table.fields), default=0),
+        "allowed": _allowed(request, table),
     }
 
 
@@ -397,10 +397,10 @@ def share_of(fraction: float, number: int) -> int:
 
 
 def _reasons(
-    compared: Comparison, a: ContactSet, b: ContactSet, found: dict[str, Any], groups: Sequence[dict[str, Any]]
+    compared: Comparison, a: ContactSet, b: ContactSet, result: dict[str, Any], groups: Sequence[dict[str, Any]]
 ) -> list[str]:
-    """found: the entries `frames` and `contacts` of the result."""
-    frames = found["frames"]
+    """result: the entries `frames` and `contacts` of the result."""
+    frames = result["frames"]
     reasons = []
     if compared.model.differences:
         reasons.append(f"{plural(len(compared.model.differences), 'difference')} of the model")
@@ -415,7 +415,7 @@ def _reasons(
     if a.world_count != b.world_count:
         reasons.append(f"{plural(a.world_count, 'world')} in A and {count(b.world_count)} in B")
     noun = "touching pair" if compared.request.pairs_only else "contact"
-    reasons += _beyond(found["contacts"], noun, "")
+    reasons += _beyond(result["contacts"], noun, "")
     for group in groups:
         reasons += _beyond(group, "row", f" of {group_words(group['name'])}")
     for one, other, name in ((a, b, "A"), (b, a, "B")):
@@ -423,18 +423,18 @@ def _reasons(
     return reasons
 
 
-def _beyond(found: dict[str, Any], noun: str, of: str) -> list[str]:
+def _beyond(table: dict[str, Any], noun: str, of: str) -> list[str]:
     """The kinds of differences of a table of which there are more than allowed."""
     reasons = []
     for kind in differences.KINDS:
-        if found[kind] > (allowed := found["allowed"][kind]):
-            words = f"{plural(found[kind], noun)}{of} {kind}"
+        if table[kind] > (allowed := table["allowed"][kind]):
+            words = f"{plural(table[kind], noun)}{of} {kind}"
             reasons.append(f"{words}, and {count(allowed)} allowed" if allowed else words)
     return reasons
 
 
-def _pairs(found: TableDifferences, cells: _Cells, first: int) -> dict[str, Any]:
-    tallies = sorted(found.pairs.items(), key=lambda item: (item[1].first_cell, item[0]))
+def _pairs(table: TableDifferences, cells: _Cells, first: int) -> dict[str, Any]:
+    tallies = sorted(table.pairs.items(), key=lambda item: (item[1].first_cell, item[0]))
     return {
         "differing": len(tallies),
         "listed": [
@@ -465,15 +465,15 @@ def _field(tally: FieldTally, compared: Comparison, cells: _Cells) -> dict[str, 
     }
 
 
-def _differences(found: TableDifferences, cells: _Cells) -> list[dict[str, Any]]:
+def _differences(table: TableDifferences, cells: _Cells) -> list[dict[str, Any]]:
     return [
         {
-            "kind": one.kind,
-            **cells(one.cell),
-            **cells.pair(one.pair),
-            "features": list(one.features),
-            "distance": one.distance,
-            "fields": {name: {"a": a, "b": b} for name, (a, b) in one.values.items()},
+            "kind": difference.kind,
+            **cells(difference.cell),
+            **cells.pair(difference.pair),
+            "features": list(difference.features),
+            "distance": difference.distance,
+            "fields": {name: {"a": a, "b": b} for name, (a, b) in difference.values.items()},
         }
-        for one in found.differences
+        for difference in table.differences
     ]

@@ -99,15 +99,15 @@ def compare_models(a: ContactSet, b: ContactSet, tolerances: Tolerances, request
     aligned = alignment.align_shapes(_shape_columns(a), _shape_columns(b), renames)
     particles = alignment.align_particles(a.particle_objects, b.particle_objects, renames)
     names = [*aligned.names, *particles.names]
-    of = EITHER.format("shape, particle object" if len(particles.names) else "shape")
+    kind_of_item = EITHER.format("shape, particle object" if len(particles.names) else "shape")
     body = np.full(len(names), -1)
     for contacts, numbers, first_body in ((b, aligned.number_b, len(a.body_path)), (a, aligned.number_a, 0)):
         moving = contacts.shapes.body >= 0
         body[numbers[moving]] = first_body + contacts.shapes.body[moving]
-    kept = NamedItems(names, body, (*a.body_path, *b.body_path), of).kept(request.include, request.exclude)
-    found = [*aligned.differences, *particles.differences, *_forced(a, b, aligned), *_rules(a, b)]
+    kept = NamedItems(names, body, (*a.body_path, *b.body_path), kind_of_item).kept(request.include, request.exclude)
+    candidates = [*aligned.differences, *particles.differences, *_forced(a, b, aligned), *_rules(a, b)]
     is_kept = {name: kept is None or bool(kept[n].all()) for n, name in enumerate(names)}
-    differences = [one for one in found if _beyond(one, tolerances) and is_kept.get(one.path, True)]
+    differences = [d for d in candidates if _beyond(d, tolerances) and is_kept.get(d.path, True)]
     return ModelComparison(aligned, particles, differences, kept, _notes(a, b, aligned))
 
 
@@ -124,13 +124,13 @@ def _shape_columns(contacts: ContactSet) -> alignment.ShapeRecords:
     )
 
 
-def _beyond(one: ShapeDifference, tolerances: Tolerances) -> bool:
+def _beyond(difference: ShapeDifference, tolerances: Tolerances) -> bool:
     """Whether a difference exceeds the tolerance of its field; always, if the values are not numbers."""
-    was, now = (np.atleast_1d(np.asarray(value)) for value in (one.a, one.b))
-    if one.kind != "changed" or not was.dtype.kind == now.dtype.kind == "f" or was.shape != now.shape:
+    was, now = (np.atleast_1d(np.asarray(value)) for value in (difference.a, difference.b))
+    if difference.kind != "changed" or not was.dtype.kind == now.dtype.kind == "f" or was.shape != now.shape:
         return True
-    atol, rtol = tolerances.of(one.what)
-    apart, size = deviations(one.what, was[None], now[None])
+    atol, rtol = tolerances.of(difference.what)
+    apart, size = deviations(difference.what, was[None], now[None])
     return not apart[0] <= atol + rtol * size[0]
 
 
@@ -138,25 +138,25 @@ def _forced(a: ContactSet, b: ContactSet, aligned: alignment.ShapeAlignment) -> 
     """Differences of forced pairs. Pairs of equal names in several worlds are compared together."""
     tables: list[dict[tuple[int, int], list[tuple[float, ...]]]] = []
     for contacts, numbers in ((a, aligned.number_a), (b, aligned.number_b)):
-        forced, own = contacts.forced, contacts.forced_materials
+        forced, materials = contacts.forced, contacts.forced_materials
         rows = np.concatenate([forced.shape0, forced.shape1])
         if ((rows < 0) | (rows >= len(contacts.shapes))).any():
             raise InputError("is no row of /model/shape", f"{contacts.path}: /model/forced_pair", "make it again")
         columns = [forced.margin, forced.gap]
-        if a.material_rule == b.material_rule == "mujoco" and len(own):
-            columns += [own.condim, *own.friction.T, *own.solref.T, *own.solimp.T]
+        if a.material_rule == b.material_rule == "mujoco" and len(materials):
+            columns += [materials.condim, *materials.friction.T, *materials.solref.T, *materials.solimp.T]
         table: dict[tuple[int, int], list[tuple[float, ...]]] = {}
         for row in range(len(forced)):
             one, other = sorted(int(numbers[shapes[row]]) for shapes in (forced.shape0, forced.shape1))
             table.setdefault((one, other), []).append(tuple(float(c[row]) for c in columns))
         tables.append(table)
-    found = []
+    changes = []
     for pair in sorted(tables[0].keys() | tables[1].keys()):
         was, now = (sorted(table.get(pair, []), key=repr) for table in tables)
         if repr(was) != repr(now):
             path = " and ".join(aligned.names[number] for number in pair)
-            found.append(ShapeDifference("changed", path, "forced pair", _plain_pair(was), _plain_pair(now)))
-    return found
+            changes.append(ShapeDifference("changed", path, "forced pair", _plain_pair(was), _plain_pair(now)))
+    return changes
 
 
 def _plain_pair(rows: list[tuple[float, ...]]) -> str:
@@ -254,8 +254,8 @@ class Side:
         columns = dict(block.columns)
         if self.has_gap:
             columns[GAP] = self._gap(columns["shape0"], columns["shape1"])
-        found = alignment.contacts_of(block.cell_counts, columns, self.numbers, self.model.kept)
-        return pairs_alone(found) if self.pairs_only else found
+        contacts = alignment.contacts_of(block.cell_counts, columns, self.numbers, self.model.kept)
+        return pairs_alone(contacts) if self.pairs_only else contacts
 
 
 @dataclass(frozen=True)
@@ -330,7 +330,7 @@ def _matched_block(
     values = list(pool.map(lambda one: one[0].contacts.column(one[1], one[2]), wanted))
     of_a = dict(zip(names, values, strict=False))
     of_b = {name: of_a[name] for name in names if name in same}
-    of_b |= {name: held for (side, name, _), held in zip(wanted, values, strict=True) if side is b}
+    of_b |= {name: values_b for (side, name, _), values_b in zip(wanted, values, strict=True) if side is b}
     one = a.named(ContactBlock(cell_a, np.diff(start_a), of_a))
     return MatchedBlock(first, one, b.named(ContactBlock(cell_b, np.diff(start_b), of_b)))
 
@@ -359,7 +359,7 @@ UNMATCHED = ("feature",)
 def group_fields(group: ContactGroup) -> list[tuple[str, str, np.dtype]]:
     """(name, unit, type) of the compared columns of a group: those that do not identify a row."""
     keys = set(group.keys) - set(UNMATCHED) | set(group.references) | set(group.shapes)
-    columns = [column for column in group.columns if column.name not in keys] + [held.column for held in group.lists]
+    columns = [column for column in group.columns if column.name not in keys] + [own.column for own in group.lists]
     return [(one.name, "rad" if one.name == "normal" else one.unit, one.dtype) for one in columns]
 
 
@@ -370,19 +370,19 @@ def compare_groups(
     a, b = (side.contacts for side in sides)
     shared = [group for group in GROUPS if group.name in a.groups and group.name in b.groups]
     worlds = min(a.world_count, b.world_count)
-    found = {}
+    compared = {}
     for group in shared:
         fields = [field for field in group_fields(group) if not request.fields or field[0] in request.fields]
         tallies = [FieldTally(name, unit, dtype.kind != "f") for name, unit, dtype in fields if not request.pairs_only]
-        found[group.name] = TableDifferences(
+        compared[group.name] = TableDifferences(
             group.name, tallies, tolerances, worlds, shallow=request.ignore_shallow, by_pair=False
         )
     tables = [(a.groups[group.name], b.groups[group.name]) for group in shared]
     for first, cell_a, cell_b, cells in matched_blocks(a, b, frames, tables, request.block_rows):
-        rows_a, rows_b = (_keyed(*each, cells, shared) for each in zip(sides, (cell_a, cell_b), strict=True))
-        for name, differences in found.items():
+        rows_a, rows_b = (_keyed(*side_rows, cells, shared) for side_rows in zip(sides, (cell_a, cell_b), strict=True))
+        for name, differences in compared.items():
             differences.add(rows_a[name], rows_b[name], alignment.match_rows(rows_a[name], rows_b[name], 0), first)
-    return list(found.values())
+    return list(compared.values())
 
 
 def _keyed(side: Side, first: int, count: int, shared: Sequence[ContactGroup]) -> dict[str, Contacts]:
@@ -394,13 +394,13 @@ def _keyed(side: Side, first: int, count: int, shared: Sequence[ContactGroup]) -
 
 
 def _rows(side: Side, group: ContactGroup, groups: dict[str, GroupRows]) -> Contacts:
-    held, kept, particles = groups[group.name], side.model.kept, side.model.particles
-    owners = objects_of(side.contacts, group.name, held)
+    group_rows, kept, particles = groups[group.name], side.model.kept, side.model.particles
+    owners = objects_of(side.contacts, group.name, group_rows)
     objects = [particles.objects[side.index][owner] for owner in owners]
     limit = recorded_number(side.contacts.config, group.limit)
-    cell = np.repeat(np.arange(len(held.cell_counts)), held.cell_counts)
+    cell = np.repeat(np.arange(len(group_rows.cell_counts)), group_rows.cell_counts)
     shapes = [side.numbers[shape] for shape in shapes_of(groups, group.name)]
-    columns = dict(held.columns)
+    columns = dict(group_rows.columns)
     if group.objects:
         columns["indices"] = particles.numbers[side.index][columns["indices"]]
     if len(shapes) == 2:
@@ -412,11 +412,11 @@ def _rows(side: Side, group: ContactGroup, groups: dict[str, GroupRows]) -> Cont
         if name not in (*group.shapes, *group.references, *UNMATCHED):
             keys += list(columns[name].reshape(len(cell), -1).T)
     none = np.zeros(len(cell), np.int64)
-    found = Contacts(cell, none, none, columns, held.lists, keys, objects)
+    contacts = Contacts(cell, none, none, columns, group_rows.lists, keys, objects)
     if kept is not None:
         first_object = len(kept) - len(particles.names)
-        found = alignment.kept_rows(found, kept, [*shapes, *(first_object + owner for owner in objects)])
-    if side.pairs_only and len(found):
-        rows = np.unique(np.stack([found.cell, *(found.keys or ())]), axis=1, return_index=True)[1]
-        found = found.at(np.sort(rows))
-    return found
+        contacts = alignment.kept_rows(contacts, kept, [*shapes, *(first_object + owner for owner in objects)])
+    if side.pairs_only and len(contacts):
+        rows = np.unique(np.stack([contacts.cell, *(contacts.keys or ())]), axis=1, return_index=True)[1]
+        contacts = contacts.at(np.sort(rows))
+    return contacts

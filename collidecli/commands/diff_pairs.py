@@ -81,18 +81,18 @@ def diff_pairs(request: PairDiffRequest, progress: Progress = None) -> PairDiffR
         reading("contact set", request.b),
         ContactSet.open(request.b) as b,
     ):
-        for one in (a, b):
-            check_has_contacts(one)
+        for contacts in (a, b):
+            check_has_contacts(contacts)
         model = compare_models(a, b, Tolerances({"gap": np.inf}), request)
         frames = align_frames(a.step, a.time, b.step, b.time, request.match_frames)
-        sides = [Side(each, index, model, NAMES) for index, each in enumerate((a, b))]
+        sides = [Side(contacts, index, model, NAMES) for index, contacts in enumerate((a, b))]
         compared = _compared(sides, frames, request, progress)
         allowed, reasons = _verdict(request, compared, model, frames)
         differing, pairs = compared.pairs(a, frames, model.shapes.names, request.first)
         return PairDiffResult(
             a=file_of(a),
             b=file_of(b),
-            engines={name: _engine(each) for name, each in (("a", a), ("b", b))},
+            engines={name: _engine(contacts) for name, contacts in (("a", a), ("b", b))},
             equal=not reasons,
             reasons=reasons,
             options={name: getattr(request, name) for name in ("band", "max_angle", "include", "exclude", "renames")},
@@ -157,7 +157,7 @@ class _Compared:
     def about(self, chosen: Any) -> dict[str, Any]:
         """Counts and measures of chosen pairs of cells."""
         both, has = self.both[chosen], self.rows[:, chosen] > 0
-        kinds = {kind: int(each[chosen].sum()) for kind, each in self.kinds.items()}
+        kinds = {kind: int(mask[chosen].sum()) for kind, mask in self.kinds.items()}
         means = self.rows[:, chosen][:, both].mean(axis=1).tolist() if both.any() else (None, None)
         return {
             "counts": {"a": int(has[0].sum()), "b": int(has[1].sum()), "both": int(both.sum()), **kinds},
@@ -172,17 +172,17 @@ class _Compared:
         shapes = len(names)
         pair, differs = self.key % max(1, shapes**2), np.logical_or.reduce(list(self.kinds.values()))
         every, cells = np.unique(pair[differs], return_counts=True)  # a pair of a cell is of one kind at most
-        found = []
-        for one in every[np.argsort(-cells, kind="stable")][:most].tolist():
-            chosen = np.flatnonzero(pair == one)
+        rows = []
+        for pair_key in every[np.argsort(-cells, kind="stable")][:most].tolist():
+            chosen = np.flatnonzero(pair == pair_key)
             match, world = divmod(int(self.key[chosen[differs[chosen]][0]]) // shapes**2, self.worlds)
             frame = int(frames.a[match])
             cell = {"frame_a": frame, "frame_b": int(frames.b[match]), "step": int(a.step[frame])}
             cell |= {"time": float(a.time[frame]), "world": world}
             about = self.about(chosen)
-            sides = {"shape0": names[one // shapes], "shape1": names[one % shapes]}
-            found.append({**sides, **about.pop("counts"), **about, "first": cell})
-        return len(every), found
+            sides = {"shape0": names[pair_key // shapes], "shape1": names[pair_key % shapes]}
+            rows.append({**sides, **about.pop("counts"), **about, "first": cell})
+        return len(every), rows
 
 
 def _compared(sides: Sequence[Side], frames: FrameAlignment, request: PairDiffRequest, progress: Progress) -> _Compared:
@@ -194,9 +194,9 @@ def _compared(sides: Sequence[Side], frames: FrameAlignment, request: PairDiffRe
     tables = [(sets[0].rigid, sets[1].rigid)]
     for first, *begins, cells in matched_blocks(sets[0], sets[1], frames, tables, 2 * request.block_rows):
         for name, part, side, begin in zip("ab", parts, sides, begins, strict=True):
-            held = side.read(begin, begin + cells)
-            part.append(_pairs_of(held, first, shapes))
-            for kind, broken in zip(normals[name], unusable_normals(held.columns["normal"]), strict=True):
+            block = side.read(begin, begin + cells)
+            part.append(_pairs_of(block, first, shapes))
+            for kind, broken in zip(normals[name], unusable_normals(block.columns["normal"]), strict=True):
                 normals[name][kind] += int(broken.sum())
         if progress is not None:
             progress(first // worlds, len(frames.a))
@@ -206,14 +206,14 @@ def _compared(sides: Sequence[Side], frames: FrameAlignment, request: PairDiffRe
     key = every[~unheld[every % max(1, shapes**2)]]
     rows, least = np.zeros((2, len(key)), np.int64), np.full((2, len(key)), np.inf)
     normal, centre = np.full((2, 2, len(key), 3), np.nan)
-    found = _Compared(key, rows, least, normal, centre, worlds, len(every) - len(key), normals)
-    for side, (own, *columns) in enumerate(joined):
-        kept = np.isin(own, key)
-        at = np.searchsorted(key, own[kept])
-        for values, column in zip((found.rows, found.least, found.normal, found.centre), columns, strict=True):
+    result = _Compared(key, rows, least, normal, centre, worlds, len(every) - len(key), normals)
+    for side, (own_key, *columns) in enumerate(joined):
+        kept = np.isin(own_key, key)
+        at = np.searchsorted(key, own_key[kept])
+        for values, column in zip((result.rows, result.least, result.normal, result.centre), columns, strict=True):
             values[side, at] = column[kept]
-    found.compare(request.band, request.max_angle)
-    return found
+    result.compare(request.band, request.max_angle)
+    return result
 
 
 def _pairs_of(contacts: Contacts | None, first_cell: int, shapes: int) -> tuple[np.ndarray, ...]:
@@ -221,7 +221,7 @@ def _pairs_of(contacts: Contacts | None, first_cell: int, shapes: int) -> tuple[
     if contacts is None or not len(contacts):
         none = np.zeros(0, np.int64)
         return none, none, np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3))
-    values = {name: each.astype(np.float64) for name, each in contacts.columns.items()}
+    values = {name: column.astype(np.float64) for name, column in contacts.columns.items()}
     key = ((contacts.cell + first_cell) * shapes + contacts.first) * shapes + contacts.second
     order = np.lexsort((values["distance"], key))
     keys, start, rows = np.unique(key[order], return_index=True, return_counts=True)
@@ -231,11 +231,11 @@ def _pairs_of(contacts: Contacts | None, first_cell: int, shapes: int) -> tuple[
 
 def _not_asked(side: Side, shapes: int) -> np.ndarray:
     """bool[shapes, shapes]: pairs that the engine of a set does not hold, by common numbers."""
-    found, numbers, engine = np.zeros((shapes, shapes), bool), side.numbers, side.contacts.engine
+    unasked, numbers, engine = np.zeros((shapes, shapes), bool), side.numbers, side.contacts.engine
     if engine is not None:
-        found[numbers[np.array(engine.treated) == "skipped"]] = True
-        found[numbers[engine.not_asked0], numbers[engine.not_asked1]] = True
-    return found | found.T
+        unasked[numbers[np.array(engine.treated) == "skipped"]] = True
+        unasked[numbers[engine.not_asked0], numbers[engine.not_asked1]] = True
+    return unasked | unasked.T
 
 
 def _verdict(
@@ -243,18 +243,18 @@ def _verdict(
 ) -> tuple[dict[str, int], list[str]]:
     """The numbers of pairs that may differ, and the reasons why the sets do."""
     only = [(len(model.differences), "difference", "of the model")]
-    only += [(len(each), "frame", f"only in {name}") for each, name in ((frames.only_a, "A"), (frames.only_b, "B"))]
-    reasons = [f"{plural(number, noun)} {of}" for number, noun, of in only if number]
+    only += [(len(rows), "frame", f"only in {name}") for rows, name in ((frames.only_a, "A"), (frames.only_b, "B"))]
+    reasons = [f"{plural(number, noun)} {place}" for number, noun, place in only if number]
     limits = {MISSING: request.max_missing, EXTRA: request.max_extra, CHANGED: 0}
     totals = (*(compared.least < -request.band).sum(axis=1).tolist(), int(compared.both.sum()))
     shares = (share_of(request.allow_fraction, total) for total in totals)
     allowed = {kind: max(limits[kind], share) for kind, share in zip(KINDS, shares, strict=True)}
     for kind, most in allowed.items():
-        if (found := int(compared.kinds[kind].sum())) > most:
-            words = f"{plural(found, 'pair')} {kind}"
+        if (number_of_kind := int(compared.kinds[kind].sum())) > most:
+            words = f"{plural(number_of_kind, 'pair')} {kind}"
             reasons.append(f"{words}, and {count(most)} allowed" if most else words)
-    for name, held in compared.normals.items():
-        if held["unusable"]:
-            zero = f"{count(held['zero'])} of them zero"
-            reasons.append(f"{plural(held['unusable'], 'unusable normal')} in {name.upper()}, {zero}")
+    for name, normals in compared.normals.items():
+        if normals["unusable"]:
+            zero = f"{count(normals['zero'])} of them zero"
+            reasons.append(f"{plural(normals['unusable'], 'unusable normal')} in {name.upper()}, {zero}")
     return allowed, reasons

@@ -70,8 +70,8 @@ class Problem:
     def distances(self, cell: np.ndarray, pair: np.ndarray, device: str = "") -> PairDistanceRows:
         """Exact distances of pairs in cells, int[n] each, without margins: distance, point0, point1 and normal."""
         shapes, pose = self.arrays["pair"], self.arrays["pose"]
-        cell, found = np.asarray(cell), shapes[np.asarray(pair)]
-        return PairDistances(self.model, find_device(device), shapes).measure(found, pose[cell[:, None], found])
+        cell, pairs = np.asarray(cell), shapes[np.asarray(pair)]
+        return PairDistances(self.model, find_device(device), shapes).measure(pairs, pose[cell[:, None], pairs])
 
     def write_contacts(self, path: str | os.PathLike[str], engine: str, force: bool = False, **rows: Any) -> None:
         """Writes contacts of an engine as a contact set.
@@ -91,9 +91,9 @@ class Problem:
 
     def cell_of(self, number: np.ndarray) -> np.ndarray:
         """int64[n]: the cells of numbers frame * world count + world; -1 outside of every episode."""
-        found = np.full(self.frames * self.model.world_count, -1)
-        found[self.numbers] = np.arange(len(self.numbers))
-        return found[number]
+        cells = np.full(self.frames * self.model.world_count, -1)
+        cells[self.numbers] = np.arange(len(self.numbers))
+        return cells[number]
 
     def margins(self, shapes: np.ndarray) -> np.ndarray:
         """float64[n]: sums of the margins of pairs of shapes [n, 2] [m]."""
@@ -102,9 +102,9 @@ class Problem:
     def body_poses(self, cell: np.ndarray, shape: np.ndarray) -> np.ndarray:
         """float64[n, 7]: world poses of the bodies of shapes [n]; the world's frame of a static shape."""
         local = self.model.shapes.pose[shape]
-        found = compose_poses(self.arrays["pose"][cell, shape], inverse_poses(local))
-        found[self.model.shapes.body[shape] == STATIC_BODY] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
-        return found
+        poses = compose_poses(self.arrays["pose"][cell, shape], inverse_poses(local))
+        poses[self.model.shapes.body[shape] == STATIC_BODY] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+        return poses
 
     @property
     def numbers(self) -> np.ndarray:
@@ -202,33 +202,33 @@ def check_engines(request: EnginesRequest, with_files: bool = True) -> dict[str,
 
     with_files: rows and contact sets may be given.
     """
-    found: dict[str, tuple[str, str, list[str]]] = {}
+    known: dict[str, tuple[str, str, list[str]]] = {}
     if not request.engines:
         raise InputError("no engine is given", "--engines", "give names, as mujoco,coal, or NAME=adapter.py")
-    python = dict(_named(each, "--engine-python", True) for each in request.engine_python if "=" in each)
-    of_all = next((each for each in request.engine_python if "=" not in each), "")
+    python = dict(_named(text, "--engine-python", True) for text in request.engine_python if "=" in text)
+    of_all = next((text for text in request.engine_python if "=" not in text), "")
     options: dict[str, list[str]] = {}
-    for each in request.engine_option:
-        key, value = _named(each, "--engine-option", True)
+    for text in request.engine_option:
+        key, value = _named(text, "--engine-option", True)
         name, dot, key = key.rpartition(".")
         if not dot:
-            raise InputError(f"'{each}' is not NAME.KEY=VALUE", "--engine-option", f"write {request.engines[0]}.{each}")
+            raise InputError(f"'{text}' is not NAME.KEY=VALUE", "--engine-option", f"write {request.engines[0]}.{text}")
         options.setdefault(name, []).append(f"{key}={value}")
-    for each in request.engines:
-        name, source = _named(each, "--engines", False)
-        if name in found:
+    for text in request.engines:
+        name, source = _named(text, "--engines", False)
+        if name in known:
             raise InputError(f"'{name}' is given twice", "--engines", f"name one of them: other={source}")
         is_file = with_files and source.endswith((".npz", *HDF5_ENDINGS))
         if not is_file:
             engines.adapter_of(source)
         elif not os.path.isfile(source):
             raise InputError("there is no such file of rows", source, "give rows, or a contact set of an engine")
-        found[name] = source, python.pop(name, of_all), [] if is_file else options.pop(name, [])
+        known[name] = source, python.pop(name, of_all), [] if is_file else options.pop(name, [])
     for option, left in (("--engine-python", python), ("--engine-option", options)):
         if left:
             what = f"no engine to run has the name '{next(iter(left))}'"
-            raise InputError(what, option, f"one of: {', '.join(found)}")
-    return found
+            raise InputError(what, option, f"one of: {', '.join(known)}")
+    return known
 
 
 def _named(text: str, option: str, both: bool) -> tuple[str, str]:
@@ -270,12 +270,12 @@ def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
     pair, margin = problem.pair_of(shapes), problem.margins(shapes)
     if log.distance is None:  # points in frames of bodies, on surfaces of the log's own margins
         sides = [np.where(swapped, 1 - k, k) for k in (0, 1)]
-        local, own = np.stack(log.points, axis=1), np.stack(log.margins, axis=1)
+        local, margins = np.stack(log.points, axis=1), np.stack(log.margins, axis=1)
         authored = ContactMixing.of_model(model).of_pairs(*shapes.T)
-        each = np.arange(len(cell))
+        row = np.arange(len(cell))
         points = [
-            moved_points(problem.body_poses(cell, shapes[:, k]), local[each, sides[k]])
-            + ((1.0 - 2.0 * k) * (own[each, sides[k]] - authored[f"margin{k}"]))[:, None] * normal
+            moved_points(problem.body_poses(cell, shapes[:, k]), local[row, sides[k]])
+            + ((1.0 - 2.0 * k) * (margins[row, sides[k]] - authored[f"margin{k}"]))[:, None] * normal
             for k in (0, 1)
         ]
         distance, rule = ((points[1] - points[0]) * normal).sum(axis=1), "both"
@@ -341,7 +341,7 @@ def rows_of_set(problem: Problem, path: str) -> EngineRows:
             "selection of frames": not np.array_equal(contacts.time, motion.time),
             "number of worlds": contacts.world_count != model.world_count,
         }
-        for what in (what for what, one in differs.items() if one):
+        for what in (what for what, is_other in differs.items() if is_other):
             raise InputError(f"the {what} of the contact set differs", path, SAME_RUN)
         block = contacts.cells(0, contacts.cell_count, FROM_SET)
         check_shape_rows(contacts, block)
@@ -459,7 +459,7 @@ def import_contacts(request: ImportRequest, progress: Progress = None) -> Import
 
 def about_engine(problem: Problem, rows: EngineRows) -> dict[str, Any]:
     """What results say of an engine: version, interpreter, treatment of shapes, and times [s], None if unknown."""
-    setup, cells = (None if np.isnan(each) else float(each) for each in rows.seconds)
+    setup, cells = (None if np.isnan(seconds) else float(seconds) for seconds in rows.seconds)
     return {
         **{name: getattr(rows, name) for name in ENGINE_FIELDS},
         "shapes": {state: int(number) for state, number in sorted(Counter(rows.treated.tolist()).items())},
@@ -510,8 +510,8 @@ def contact_block(problem: Problem, rows: EngineRows) -> ContactBlock:
         **{f"offset{k}": offsets[k] for k in (0, 1)},
     }
     kind, count = problem.motion.float_type, len(number)
-    values |= {one.name: one.filled(count) for one in RIGID_COLUMNS if one.name not in values}
-    columns = {one.name: values[one.name].astype(one.dtype_for(kind)) for one in RIGID_COLUMNS}
+    values |= {c.name: c.filled(count) for c in RIGID_COLUMNS if c.name not in values}
+    columns = {c.name: values[c.name].astype(c.dtype_for(kind)) for c in RIGID_COLUMNS}
     keys = [number, columns["shape0"], columns["shape1"], *(columns[name].T for name in ROW_ORDER)]
     order = np.lexsort(np.vstack([np.atleast_2d(key).astype(np.float64) for key in keys])[::-1])
     counts = np.bincount(number, minlength=problem.frames * problem.model.world_count)

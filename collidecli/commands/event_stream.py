@@ -114,12 +114,12 @@ class PairSelection:
         counts = objects.particle_count if options.by == PARTICLES else 0
         owner = np.repeat(len(contacts.shapes) + np.arange(len(objects)), counts)
         row = np.concatenate([np.arange(len(items.path)), owner])
-        one = [items.matching(options.include, "--include")] if options.include else []
-        one += [items_on_bodies(contacts, options.bodies, "--body")] if options.bodies else []
+        masks = [items.matching(options.include, "--include")] if options.include else []
+        masks += [items_on_bodies(contacts, options.bodies, "--body")] if options.bodies else []
         out = [items.matching(options.exclude, "--exclude")] if options.exclude else []
         bodies = options.exclude_bodies
         out += [items_on_bodies(contacts, bodies, "--exclude-body")] if bodies else []
-        self.one = [mask[row] for mask in one]
+        self.one = [mask[row] for mask in masks]
         self.both = ~np.logical_or.reduce(out)[row] if out else None
         self.sides = None
         if options.between:
@@ -165,10 +165,10 @@ def touching_blocks(
     """
     names = [] if each_particle else [tables.RIGID_CONTACTS.name, tables.HYDRO_PATCHES.name]
     names += [tables.SOFT_CONTACTS.name, tables.SELF_CONTACTS.name] if with_particles else []
-    held = {name: contacts.tables[name] for name in names if name in contacts.tables}
-    starts = [table.cell_start for table in held.values()]
+    selected = {name: contacts.tables[name] for name in names if name in contacts.tables}
+    starts = [table.cell_start for table in selected.values()]
     for begin, end in spans(starts, max_rows, first, last) if starts else ():
-        groups = {name: table.rows(begin, end, _READ[name]) for name, table in held.items()}
+        groups = {name: table.rows(begin, end, _READ[name]) for name, table in selected.items()}
         check_group_rows(contacts, groups, begin, end)
         parts = []
         for name, rows in groups.items():
@@ -204,48 +204,48 @@ def _items(
 _UNITS = {"begin_time": "s", "end_time": "s", "seconds": "s", "least_distance": "m", "deepest_time": "s"}
 
 
-def interval_seconds(found: Intervals, frames: Frames) -> np.ndarray:
+def interval_seconds(intervals: Intervals, frames: Frames) -> np.ndarray:
     """Duration of each interval [s]: up to the first frame without touch, or the last frame of its episode."""
-    return frames.time[_following(found)] - frames.time[found.first]
+    return frames.time[_following(intervals)] - frames.time[intervals.first]
 
 
-def is_known(found: Intervals) -> tuple[np.ndarray, np.ndarray]:
+def is_known(intervals: Intervals) -> tuple[np.ndarray, np.ndarray]:
     """bool[n]: whether the begin, and the end, of each interval is recorded: not at a border of its episode."""
-    return found.first > found.begin, found.last + 1 < found.end
+    return intervals.first > intervals.begin, intervals.last + 1 < intervals.end
 
 
-def _following(found: Intervals) -> np.ndarray:
+def _following(intervals: Intervals) -> np.ndarray:
     """int64[n]: the frame after each interval; the last one if the interval lasts to the end of its episode."""
-    return np.minimum(found.last + 1, found.end - 1)
+    return np.minimum(intervals.last + 1, intervals.end - 1)
 
 
-def interval_rows(found: Intervals, frames: Frames, keys: PairKeys, by: str) -> dict[str, np.ndarray]:
+def interval_rows(intervals: Intervals, frames: Frames, keys: PairKeys, by: str) -> dict[str, np.ndarray]:
     """Columns by name, with a row per interval; see docs/howto/list-touches.md. Paths are rows of `keys.paths`.
 
     by: what the pairs are of, one of EVENT_THINGS.
     episode: only if there are episodes: row of the episode, plus one. end_time is NaN if the end is unknown.
     """
-    begun, ended = is_known(found)
-    following, world = _following(found), keys.world(found.key)
-    episode = {} if frames.episodes is None else {"episode": frames.episodes.row(world, found.first) + 1}
+    begun, ended = is_known(intervals)
+    following, world = _following(intervals), keys.world(intervals.key)
+    episode = {} if frames.episodes is None else {"episode": frames.episodes.row(world, intervals.first) + 1}
     return {
         "world": world,
         **episode,
-        **dict(zip(EVENT_COLUMNS[by], keys.items(found.key), strict=True)),
-        "begin_frame": frames.number[found.first],
-        "last_frame": frames.number[found.last],
-        "begin_time": frames.time[found.first],
+        **dict(zip(EVENT_COLUMNS[by], keys.items(intervals.key), strict=True)),
+        "begin_frame": frames.number[intervals.first],
+        "last_frame": frames.number[intervals.last],
+        "begin_time": frames.time[intervals.first],
         "end_time": np.where(ended, frames.time[following], np.nan),
         "begin_known": begun,
         "end_known": ended,
-        "seconds": interval_seconds(found, frames),
-        "touching_frames": found.touching,
-        "pauses": found.pauses,
-        "contacts": found.contacts,
-        "most_contacts": found.most,
-        "least_distance": found.distance,
-        "deepest_frame": frames.number[found.deepest],
-        "deepest_time": frames.time[found.deepest],
+        "seconds": interval_seconds(intervals, frames),
+        "touching_frames": intervals.touching,
+        "pauses": intervals.pauses,
+        "contacts": intervals.contacts,
+        "most_contacts": intervals.most,
+        "least_distance": intervals.distance,
+        "deepest_frame": frames.number[intervals.deepest],
+        "deepest_time": frames.time[intervals.deepest],
     }
 
 
@@ -283,15 +283,15 @@ class EventStream:
         self._tracker = IntervalTracker(self.frames, options.merge_gap)
         self.contact_count = self.touching_count = 0
 
-    def rows(self, found: Intervals) -> dict[str, np.ndarray]:
+    def rows(self, intervals: Intervals) -> dict[str, np.ndarray]:
         """See `interval_rows`."""
-        return interval_rows(found, self.frames, self.keys, self.by)
+        return interval_rows(intervals, self.frames, self.keys, self.by)
 
-    def columns(self, found: Intervals) -> dict[str, np.ndarray]:
+    def columns(self, intervals: Intervals) -> dict[str, np.ndarray]:
         """The rows, with paths and names of episodes as objects of type str in place of their numbers."""
         return {
             column.name: values if column.words is None else np.array(column.words, object)[values]
-            for column, values in zip(self.table(), self.rows(found).values(), strict=True)
+            for column, values in zip(self.table(), self.rows(intervals).values(), strict=True)
         }
 
     def table(self) -> tuple[TableColumn, ...]:
@@ -305,8 +305,8 @@ class EventStream:
 
     def batches(self, progress: Progress = None) -> Iterator[Intervals]:
         """Intervals in the order in which they end; to be called once. Raises InputError for a damaged file."""
-        for following, found in self.frame_touches(progress):
-            yield self._tracker.add(found, following)
+        for following, touches_of_frame in self.frame_touches(progress):
+            yield self._tracker.add(touches_of_frame, following)
         yield self._tracker.finish()
 
     def frame_touches(self, progress: Progress = None) -> Iterator[tuple[int, Intervals]]:
@@ -353,9 +353,9 @@ class EventStream:
         self.touching_count += len(rows)
         cell = cell[rows]
         key = self.keys.key(world[cell], shape0[rows], shape1[rows])
-        found = touches(key, index[cell], distance[rows])
-        begin, end = self.frames.borders(self.keys.world(found.key), found.first)
-        return replace(found, begin=begin, end=end)
+        intervals = touches(key, index[cell], distance[rows])
+        begin, end = self.frames.borders(self.keys.world(intervals.key), intervals.first)
+        return replace(intervals, begin=begin, end=end)
 
 
 def pair_keys(contacts: ContactSet, by: str, by_name: bool = True) -> PairKeys:
@@ -414,15 +414,15 @@ class SweptTouches:
         """
         order = np.unique(np.concatenate([self.begin, self.end, first, last]), return_inverse=True)[1]
         n, m, count = len(self.key), len(key), int(order.max(initial=0)) + 1
-        own = np.unique(np.concatenate([self.key, key]), return_inverse=True)[1]
-        pair = own[n:]
-        begins, ends = (own[:n] * count + order[at : at + n] for at in (0, n))
+        numbered = np.unique(np.concatenate([self.key, key]), return_inverse=True)[1]
+        pair = numbered[n:]
+        begins, ends = (numbered[:n] * count + order[at : at + n] for at in (0, n))
         since = np.searchsorted(ends, pair * count + order[2 * n : 2 * n + m], side="left")
         until = np.searchsorted(begins, pair * count + order[2 * n + m :], side="right") - 1
-        held = since <= until
-        found = {name: np.full(m, np.nan) for name in TIMES}
-        found["enter_time"][held], found["leave_time"][held] = self.begin[since[held]], self.end[until[held]]
-        return found
+        swept = since <= until
+        times = {name: np.full(m, np.nan) for name in TIMES}
+        times["enter_time"][swept], times["leave_time"][swept] = self.begin[since[swept]], self.end[until[swept]]
+        return times
 
     def missed_rows(self, stream: EventStream) -> dict[str, np.ndarray]:
         """Rows of `interval_rows`, TIMES and MISSED for the touches in no frame, by begin."""
@@ -446,7 +446,7 @@ class SweptTouches:
 
 def swept_columns(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
     """Columns of a table of intervals, with TIMES and MISSED."""
-    kept = [replace(one, nan_is_none=True) if one.name == "deepest_time" else one for one in columns]
+    kept = [replace(column, nan_is_none=True) if column.name == "deepest_time" else column for column in columns]
     times = (TableColumn(name, np.dtype(np.float64), "s", nan_is_none=True) for name in TIMES)
     return (*kept, *times, TableColumn(MISSED, np.dtype(bool)))
 
@@ -490,22 +490,22 @@ def swept_touches(stream: EventStream) -> SweptTouches:
     return SweptTouches(key[start], frame[start], begin[start], end, tunnel, least, undecided)
 
 
-def swept_events(found: SweptTouches, stream: EventStream, first: int) -> dict[str, Any]:
+def swept_events(swept: SweptTouches, stream: EventStream, first: int) -> dict[str, Any]:
     """Counts of the touches between frames, and the first ones by begin."""
-    shown = np.lexsort((found.key, found.begin))[:first]
-    items = (rows[shown].tolist() for rows in stream.keys.items(found.key))
+    shown = np.lexsort((swept.key, swept.begin))[:first]
+    items = (rows[shown].tolist() for rows in stream.keys.items(swept.key))
     names = ([stream.keys.paths[row] for row in rows] for rows in items)
     listed = {
-        "world": stream.keys.world(found.key[shown]).tolist(),
+        "world": stream.keys.world(swept.key[shown]).tolist(),
         **dict(zip(EVENT_COLUMNS[stream.by], names, strict=True)),
-        "frame": found.frame[shown].tolist(),
-        "begin_time": found.begin[shown].tolist(),
-        "end_time": found.end[shown].tolist(),
-        "missed": found.missed[shown].tolist(),
-        "least_distance": found.least[shown].tolist(),
+        "frame": swept.frame[shown].tolist(),
+        "begin_time": swept.begin[shown].tolist(),
+        "end_time": swept.end[shown].tolist(),
+        "missed": swept.missed[shown].tolist(),
+        "least_distance": swept.least[shown].tolist(),
     }
     rows = [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
-    counts = {"count": len(found.key), "missed": int(found.missed.sum()), "undecided": found.undecided}
+    counts = {"count": len(swept.key), "missed": int(swept.missed.sum()), "undecided": swept.undecided}
     return {**counts, "listed": rows}
 
 

@@ -81,31 +81,31 @@ class Totals:
         self.count = self.begins = self.ends = 0
         self.longest = self.listed = Intervals.none()
 
-    def add(self, found: Intervals) -> None:
+    def add(self, intervals: Intervals) -> None:
         """Adds intervals, in the order of the stream."""
         frames, keys = self._stream.frames, self._stream.keys
-        begun, ended = event_stream.is_known(found)
-        self.count += len(found)
+        begun, ended = event_stream.is_known(intervals)
+        self.count += len(intervals)
         self.begins += int(begun.sum())
         self.ends += int(ended.sum())
-        self.listed = leading(Intervals.chained(self.listed, found), frames, self._order, self._first)
-        self.longest = leading(Intervals.chained(self.longest, found), frames, "duration", 1)
-        pairs = keys.world(found.key), keys.items(found.key)
-        seconds = event_stream.interval_seconds(found, frames)
+        self.listed = leading(Intervals.chained(self.listed, intervals), frames, self._order, self._first)
+        self.longest = leading(Intervals.chained(self.longest, intervals), frames, "duration", 1)
+        pairs = keys.world(intervals.key), keys.items(intervals.key)
+        seconds = event_stream.interval_seconds(intervals, frames)
         unknown = (~(begun & ended)).astype(np.int64)
-        self.graph.add(*pairs, found.touching, found.contacts, seconds, found.distance, unknown)
+        self.graph.add(*pairs, intervals.touching, intervals.contacts, seconds, intervals.distance, unknown)
 
 
-def leading(found: Intervals, frames: Frames, order: str, first: int | None = None) -> Intervals:
+def leading(intervals: Intervals, frames: Frames, order: str, first: int | None = None) -> Intervals:
     """The first intervals in an order of EVENT_ORDERS; equal ones are ordered by begin, then by world and pair."""
     by = {
-        "begin": found.first,
-        "end": found.last,
-        "duration": -event_stream.interval_seconds(found, frames) if order == "duration" else found.first,
-        "depth": found.distance,
-        "contacts": -found.contacts,
+        "begin": intervals.first,
+        "end": intervals.last,
+        "duration": -event_stream.interval_seconds(intervals, frames) if order == "duration" else intervals.first,
+        "depth": intervals.distance,
+        "contacts": -intervals.contacts,
     }[order]
-    return found.take(np.lexsort((found.key, found.first, by))[:first])
+    return intervals.take(np.lexsort((intervals.key, intervals.first, by))[:first])
 
 
 def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | None = None) -> EventsResult:
@@ -126,12 +126,12 @@ def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | N
                 for append in tables:
                     append({FILE: np.zeros(len(rows[WORLD]), np.int64), **rows})
 
-            for found in stream.batches(progress):
-                totals.add(found)
-                rows = stream.rows(found) if tables or keep else {}
+            for intervals in stream.batches(progress):
+                totals.add(intervals)
+                rows = stream.rows(intervals) if tables or keep else {}
                 if tables and swept is not None:
-                    rows |= swept.times(found.key, rows["begin_time"], stream.frames.time[found.last])
-                    rows[event_stream.MISSED] = np.zeros(len(found), bool)
+                    rows |= swept.times(intervals.key, rows["begin_time"], stream.frames.time[intervals.last])
+                    rows[event_stream.MISSED] = np.zeros(len(intervals), bool)
                 append_rows(rows)
                 if keep is not None:
                     keep(rows, stream)
@@ -153,8 +153,8 @@ def written_tables(csv: str, parquet: str, force: bool, columns: Sequence[TableC
     with ExitStack() as opened:
         outputs = [opened.enter_context(AtomicOutput(path, force)) for path, _ in requested]
         with ExitStack() as written:
-            each = zip(outputs, requested, strict=True)
-            yield [written.enter_context(table(output, columns)) for output, (_, table) in each]
+            tables = zip(outputs, requested, strict=True)
+            yield [written.enter_context(table(output, columns)) for output, (_, table) in tables]
         for output in outputs:
             output.commit()
 
@@ -205,9 +205,9 @@ def _episode_totals(stream: EventStream) -> dict[str, Any] | None:
     episodes = stream.frames.episodes
     if episodes is None:
         return None
-    held = episodes.of_worlds(stream.worlds)
-    seconds = float(held.seconds(stream.frames.time).sum())
-    return {"count": len(held), "frames": int(held.frame_count.sum()), "seconds": seconds}
+    of_selection = episodes.of_worlds(stream.worlds)
+    seconds = float(of_selection.seconds(stream.frames.time).sum())
+    return {"count": len(of_selection), "frames": int(of_selection.frame_count.sum()), "seconds": seconds}
 
 
 def _options(request: EventsRequest) -> dict[str, Any]:
@@ -267,23 +267,25 @@ class IntervalTable:
     def __init__(self, files: Sequence[str], options: EventOptions) -> None:
         self._file_row = {file: row for row, file in enumerate(files)}
         self._word_row: dict[str, dict[str, int]] = {}
-        found: dict[str, TableColumn] = {}
+        by_name: dict[str, TableColumn] = {}
         for file in files:
             # The error of a file that cannot be used is reported where its intervals are computed.
             with suppress(Exception), reading("contact set", file), ContactSet.open(file) as contacts:
                 stream = EventStream(contacts, options)
                 for column in stream.table():
-                    found.setdefault(column.name, column)
+                    by_name.setdefault(column.name, column)
                     rows = self._word_row.setdefault(column.name, {})
                     for word in column.words or ():
                         rows.setdefault(word, len(rows))
-        names = [FILE, WORLD, EPISODE] if EPISODE in found else [FILE, WORLD]
-        if found:
-            found[FILE] = TableColumn(FILE, np.dtype(np.int64), words=tuple(files))
+        names = [FILE, WORLD, EPISODE] if EPISODE in by_name else [FILE, WORLD]
+        if by_name:
+            by_name[FILE] = TableColumn(FILE, np.dtype(np.int64), words=tuple(files))
             self._word_row[FILE] = self._file_row
         self.columns = tuple(
-            replace(found[name], words=tuple(self._word_row[name])) if found[name].words is not None else found[name]
-            for name in (dict.fromkeys([*names, *found]) if found else ())
+            replace(by_name[name], words=tuple(self._word_row[name]))
+            if by_name[name].words is not None
+            else by_name[name]
+            for name in (dict.fromkeys([*names, *by_name]) if by_name else ())
         )
 
     def events(self, request: EventsRequest, tables: Sequence[Append], progress: Progress = None) -> EventsResult:

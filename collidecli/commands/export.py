@@ -298,9 +298,9 @@ def _sources(request: ExportRequest, contacts: ContactSet) -> Sources:
 
 def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
     if not request.scene and Path(selected.contacts.scene).suffix.lower() in scenes.USD_ENDINGS:
-        found = _sources(request, selected.contacts)  # the scene of the run, near the contact set
-        found.close()
-        request = replace(request, scene="".join(found.scene_files[:1]))
+        sources = _sources(request, selected.contacts)  # the scene of the run, near the contact set
+        sources.close()
+        request = replace(request, scene="".join(sources.scene_files[:1]))
     layers = layers_under(selected.contacts, request.scene, output)
     from collidecli.exporters.usd_layer import time_codes, write_usd
 
@@ -371,22 +371,22 @@ def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -
     def coordinates(frame: int) -> tuple[np.ndarray, np.ndarray | None]:
         at = int(frame_of[frame])
         with reading("motion"):
-            found = motion.read_coordinates(range(at, at + 1)) if isinstance(motion, RecordsCoordinates) else None
+            values = motion.read_coordinates(range(at, at + 1)) if isinstance(motion, RecordsCoordinates) else None
         if isinstance(motion, RestingMotion):
-            found = np.tile(imported.mj_model.qpos0, (1, motion.world_count, 1)), None
-        if found is None:
+            values = np.tile(imported.mj_model.qpos0, (1, motion.world_count, 1)), None
+        if values is None:
             what = "the recording has body poses; velocities of joints need their positions"
             fix = "give a recording of joints (collide record --joint)"
             columns = "the columns distance_grad0 and distance_grad1 of collide run"
             raise InputError(what, scene.name, f"{fix}, or use {columns}")
-        return found
+        return values
 
     def at(frames: np.ndarray, worlds: np.ndarray) -> np.ndarray:
-        held = {frame: coordinates(frame) for frame in dict.fromkeys(frames.tolist())}
+        of_frame = {frame: coordinates(frame) for frame in dict.fromkeys(frames.tolist())}
         recorded = worlds if motion.world_count > 1 else np.zeros_like(worlds)
         cells = list(zip(frames.tolist(), recorded.tolist(), strict=True))
-        qpos = np.stack([held[frame][0][0, world] for frame, world in cells])
-        mocap = [poses[0, world] for frame, world in cells if (poses := held[frame][1]) is not None]
+        qpos = np.stack([of_frame[frame][0][0, world] for frame, world in cells])
+        mocap = [poses[0, world] for frame, world in cells if (poses := of_frame[frame][1]) is not None]
         return axes.at(qpos, np.stack(mocap) if mocap else None)
 
     coordinates(0)  # refuses a recording of body poses before the output is created
@@ -410,7 +410,7 @@ def _table(request: ExportRequest, selected: SelectedContacts):
             for block in rows.blocks():
                 append(block)
 
-    lists = (f"{held.column.name}: a list for each row; --to npz has it" for held in selected.group.lists)
+    lists = (f"{entries.column.name}: a list for each row; --to npz has it" for entries in selected.group.lists)
     return write, (*lists, *unknown_columns(selected))
 
 

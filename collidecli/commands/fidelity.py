@@ -67,8 +67,8 @@ class Exact:
         """int64[n]: index of each key; -1 for none."""
         if not len(self.key):
             return np.full(len(key), -1)
-        found = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
-        return np.where(self.key[found] == key, found, -1)
+        row = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
+        return np.where(self.key[row] == key, row, -1)
 
 
 def measure_exact(problem: Problem, engines: Iterable[EngineRows], band: float) -> Exact:
@@ -90,13 +90,13 @@ def measure_exact(problem: Problem, engines: Iterable[EngineRows], band: float) 
     # The cell of the frame before and after in the same world; -1 for none.
     before, after = number[frame * worlds + world], number[(frame + 2) * worlds + world]
     key = np.unique(np.concatenate(keys))
-    beside = np.concatenate([_moved(key, each, count) for each in (before, after)])
+    beside = np.concatenate([_moved(key, cells, count) for cells in (before, after)])
     key = np.unique(np.concatenate([key, beside[beside >= 0]]))
     cell, row = np.divmod(key, count)
-    found = problem.distances(cell, row, problem.request.engine.device)
-    exact = Exact(problem, band, key, cell, row, found, key, key, key)
-    outside = [_outside(exact, point, found.distance < 0.0) for point in (found.point0, found.point1)]
-    beside = {name: exact.index(_moved(key, each, count)) for name, each in (("before", before), ("after", after))}
+    measured = problem.distances(cell, row, problem.request.engine.device)
+    exact = Exact(problem, band, key, cell, row, measured, key, key, key)
+    outside = [_outside(exact, point, measured.distance < 0.0) for point in (measured.point0, measured.point1)]
+    beside = {name: exact.index(_moved(key, cells, count)) for name, cells in (("before", before), ("after", after))}
     return replace(exact, outside=np.maximum(*outside), **beside)
 
 
@@ -197,7 +197,7 @@ def _of_other_cells(
 
     distance: float64[N], NaN is none. wrong, missed: bool[N].
     """
-    found, true = [], exact.rows.distance
+    same_cells, true = [], exact.rows.distance
     for near, other in ((exact.before, exact.after), (exact.after, exact.before)):
         beside = np.where(near >= 0, true[near], np.nan)
         same = wrong & (np.abs(distance - beside) <= AGREE * np.abs(true - beside))
@@ -206,8 +206,8 @@ def _of_other_cells(
         differ = np.isfinite(distance) & (np.abs(true - beside) > exact.band)
         if np.count_nonzero(same & differ) > SHIFTED * np.count_nonzero(differ):
             return np.zeros_like(same), same
-        found.append(same)
-    return found[0], np.zeros_like(wrong)
+        same_cells.append(same)
+    return same_cells[0], np.zeros_like(wrong)
 
 
 def _is_systematic(fault: np.ndarray, wrong: np.ndarray) -> bool:
@@ -232,7 +232,7 @@ def _normals(exact: Exact, normal: np.ndarray, chosen: np.ndarray) -> tuple[np.n
     unit = normal / np.linalg.norm(normal, axis=1)[:, None]
     cosine, sine = (unit * true.normal).sum(axis=1), np.linalg.norm(np.cross(unit, true.normal), axis=1)
     angle = np.where(chosen, np.arctan2(sine, cosine), np.nan)
-    excess, other = (separations(exact, each) + true.distance for each in (unit, -unit))
+    excess, other = (separations(exact, direction) + true.distance for direction in (unit, -unit))
     flipped = (angle > 0.5 * np.pi) & ~(other >= excess - exact.band)
     return np.where(chosen, excess, np.nan), angle, flipped
 
@@ -241,20 +241,20 @@ def _outside(exact: Exact, point: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """float64[N]: how far a point is outside of one of both shapes, which overlap; NaN where no shape has an inside."""
     problem, cell = exact.problem, exact.cell
     model, poses, device = problem.model, problem.arrays["pose"], find_device(problem.request.engine.device)
-    found = np.where(chosen & np.isfinite(point).all(axis=1), 0.0, np.nan)
+    outside = np.where(chosen & np.isfinite(point).all(axis=1), 0.0, np.nan)
     for shape in exact.shapes.T:
-        for each in np.unique(shape[np.isfinite(found)]).tolist():
-            mine = np.flatnonzero((shape == each) & np.isfinite(found))
-            kind = model.shapes.type[each]
-            is_open = kind == ShapeType.MESH and not model.meshes[model.shapes.mesh[each]].is_closed
+        for shape_row in np.unique(shape[np.isfinite(outside)]).tolist():
+            mine = np.flatnonzero((shape == shape_row) & np.isfinite(outside))
+            kind = model.shapes.type[shape_row]
+            is_open = kind == ShapeType.MESH and not model.meshes[model.shapes.mesh[shape_row]].is_closed
             if kind == ShapeType.HEIGHTFIELD or is_open:
-                found[mine] = np.nan
+                outside[mine] = np.nan
                 continue
             world = np.zeros((len(mine), 7))
             world[:, :3], world[:, 6] = point[mine], 1.0
-            local = compose_poses(inverse_poses(poses[cell[mine], each]), world)[:, :3]
-            found[mine] = np.maximum(found[mine], point_distances(model, each, local, device))
-    return found
+            local = compose_poses(inverse_poses(poses[cell[mine], shape_row]), world)[:, :3]
+            outside[mine] = np.maximum(outside[mine], point_distances(model, shape_row, local, device))
+    return outside
 
 
 # The verb `fidelity`.
@@ -328,45 +328,45 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
     start = time.perf_counter()
     sources = engine_sets.check_engines(request)
     problem = engine_sets.load_problem(request, progress)
-    found: dict[str, EngineRows] = {}
+    rows_of: dict[str, EngineRows] = {}
     with tempfile.TemporaryDirectory(prefix="collide-") as folder:
         path = os.path.join(folder, "problem.npz")
         engine_sets.write_problem(problem, path, False)
         for name, (source, python, options) in sources.items():
             if source.endswith(".npz"):
-                found[name] = read_rows(source, problem.shape)
+                rows_of[name] = read_rows(source, problem.shape)
             elif source.endswith(HDF5_ENDINGS):
-                found[name] = engine_sets.rows_of_set(problem, source)
+                rows_of[name] = engine_sets.rows_of_set(problem, source)
             else:
-                found[name] = run_adapter(source, python, path, problem.shape, options)
-    exact = measure_exact(problem, found.values(), request.band)
-    answers = {name: compared(exact, rows) for name, rows in found.items()}
-    own = separations(exact, exact.rows.normal) + exact.rows.distance
-    idle = [f"{name}: no pair that overlaps is asked" for name, each in answers.items() if not each.touches.any()]
+                rows_of[name] = run_adapter(source, python, path, problem.shape, options)
+    exact = measure_exact(problem, rows_of.values(), request.band)
+    answers = {name: compared(exact, rows) for name, rows in rows_of.items()}
+    own_separation = separations(exact, exact.rows.normal) + exact.rows.distance
+    idle = [f"{name}: no pair that overlaps is asked" for name, answer in answers.items() if not answer.touches.any()]
     limits = {name: getattr(request, name) for name in LIMITS}
     given = {"depth_error": request.max_depth_error, "excess": request.max_normal_excess}
     tolerance = {name: TOLERANCE if limit is None else limit for name, limit in given.items()}
-    rows = [one for name, each in answers.items() for one in _table(exact, name, each, tolerance)]
-    for one in rows:
-        one["exceeds"] = exceeded(one, limits)
-    worst = [one for name, each in answers.items() for one in _worst(exact, name, each, request.first)]
-    repros = [make_repro(problem.arrays, found[one["engine"]], one, n) for n, one in enumerate(worst, 1)]
+    rows = [row for name, answer in answers.items() for row in _table(exact, name, answer, tolerance)]
+    for row in rows:
+        row["exceeds"] = exceeded(row, limits)
+    worst = [row for name, answer in answers.items() for row in _worst(exact, name, answer, request.first)]
+    repros = [make_repro(problem.arrays, rows_of[row["engine"]], row, n) for n, row in enumerate(worst, 1)]
     if request.view:
-        write_worst_view(exact, found, worst, request)
-    for one, repro in zip(worst, repros, strict=True):
-        del one["cell"], one["row"]
-        one["repro"], one["no_repro"] = repro.name, repro.reason
+        write_worst_view(exact, rows_of, worst, request)
+    for row, repro in zip(worst, repros, strict=True):
+        del row["cell"], row["row"]
+        row["repro"], row["no_repro"] = repro.name, repro.reason
     return FidelityResult(
-        **engine_sets.about(problem, [*(text for each in found.values() for text in each.warnings), *idle]),
+        **engine_sets.about(problem, [*(text for answer in rows_of.values() for text in answer.warnings), *idle]),
         band=request.band,
         limits=limits,
         tolerance=tolerance,
         rows=rows,
-        passed=not any(one["exceeds"] for one in rows),
-        own_excess=_largest(np.abs(own[exact.rows.distance < 0.0])),
-        engines=[_engine(problem, name, rows, answers[name]) for name, rows in found.items()],
+        passed=not any(row["exceeds"] for row in rows),
+        own_excess=_largest(np.abs(own_separation[exact.rows.distance < 0.0])),
+        engines=[_engine(problem, name, rows, answers[name]) for name, rows in rows_of.items()],
         worst=worst,
-        depths={name: _depths(exact, each, tolerance["depth_error"]) for name, each in answers.items()},
+        depths={name: _depths(exact, answer, tolerance["depth_error"]) for name, answer in answers.items()},
         repros=repros,
         view=request.view or None,
         wall_seconds=time.perf_counter() - start,
@@ -395,18 +395,18 @@ def write_worst_view(
     """
     problem, pair = exact.problem, exact.pair
     count = len(problem.arrays["pair"])
-    is_worst = np.isin(exact.key, [one["cell"] * count + one["row"] for one in worst])
+    is_worst = np.isin(exact.key, [row["cell"] * count + row["row"] for row in worst])
     is_near = is_worst | (exact.rows.distance <= problem.arrays["pair_gap"][pair])
-    mine = np.flatnonzero(np.isin(pair, [one["row"] for one in worst]) & is_near)
+    mine = np.flatnonzero(np.isin(pair, [row["row"] for row in worst]) & is_near)
     exact_rows = {name: getattr(exact.rows, name)[mine] for name in ROW_FIELDS}
     exact_rows |= {"cell": exact.cell[mine], "pair": pair[mine]}
     parts = []
     for name, rows in engines.items():
-        asked = [one["row"] for one in worst if one["engine"] == name]
-        usable = np.isfinite(np.column_stack([getattr(rows, each) for each in ROW_FIELDS])).all(axis=1)
+        asked = [row["row"] for row in worst if row["engine"] == name]
+        usable = np.isfinite(np.column_stack([getattr(rows, field) for field in ROW_FIELDS])).all(axis=1)
         chosen = np.isin(rows.pair, asked) & usable
-        parts.append({each: getattr(rows, each)[chosen] for each in (*ROW_FIELDS, "cell", "pair")})
-    their_rows = {name: np.concatenate([each[name] for each in parts]) for name in exact_rows}
+        parts.append({field: getattr(rows, field)[chosen] for field in (*ROW_FIELDS, "cell", "pair")})
+    their_rows = {name: np.concatenate([field[name] for field in parts]) for name in exact_rows}
     like = next(iter(engines.values()))
     plain = {"point_rule": "both", "shapes": None, "asked": np.ones(count, bool), "seconds": np.full(2, np.nan)}
     with tempfile.TemporaryDirectory(prefix="collide-") as folder, ExitStack() as stack:
@@ -415,7 +415,7 @@ def write_worst_view(
             path = os.path.join(folder, f"{name}.h5")
             engine_sets.write_rows(problem, replace(like, engine=name, **plain, **rows), path, False)
             sets.append(stack.enter_context(ContactSet.open(path)))
-        worlds = sorted({one["world"] for one in worst}) or [0]
+        worlds = sorted({row["world"] for row in worst}) or [0]
         up_axis, title = sets[0].up_axis, f"{problem.scene.name}: worst answers"
         page = view_page(ProblemFrames(problem, *sets), touches_of(sets), title, up_axis, worlds)
     write_output(request.view, page.encode(), request.force)
@@ -433,7 +433,7 @@ def check_repro_folder(folder: str | None, force: bool) -> None:
 def write_repros(folder: str, repros: Sequence[Repro], force: bool) -> None:
     """Writes the MJCF and the script of each repro. Raises OutputError."""
     with output_folders([os.path.join(folder, "")]):
-        for name, text in (file for one in repros for file in one.files):
+        for name, text in (file for repro in repros for file in repro.files):
             write_output(os.path.join(folder, name), text.encode(), force)
 
 
@@ -458,32 +458,32 @@ def _type_names(types: np.ndarray) -> list[str]:
 
 def _table(exact: Exact, name: str, answers: Answers, tolerance: Mapping[str, float]) -> list[dict[str, Any]]:
     """The counts and errors of an engine by pairs of types, in the order of the types."""
-    kinds, found, reported = _pair_types(exact), [], answers.rows > 0
+    kinds, table, reported = _pair_types(exact), [], answers.rows > 0
     wrong = answers.touches & (answers.unusable > 0)
-    for each in ("missed", "phantom", *FAULTS):
-        wrong |= getattr(answers, each)
-    for each, limit in tolerance.items():
-        wrong |= getattr(answers, each) > limit
+    for fault in ("missed", "phantom", *FAULTS):
+        wrong |= getattr(answers, fault)
+    for fault, limit in tolerance.items():
+        wrong |= getattr(answers, fault) > limit
     limits = {**tolerance, "point_error": TOLERANCE}
     for types in np.unique(kinds[(exact.rows.distance < 0.0) | reported], axis=0):
         mine = (kinds == types).all(axis=1)
         has = mine & answers.touches & reported
-        found.append(
+        table.append(
             {
                 "engine": name,
                 "types": _type_names(types),
                 "wrong": int((mine & wrong).sum()),
                 "asked": int((mine & answers.touches).sum()),
                 "not_asked": int((mine & ~answers.asked & (exact.rows.distance < 0.0)).sum()),
-                **{each: int((mine & getattr(answers, each)).sum()) for each in ("missed", "phantom", *FAULTS)},
+                **{fault: int((mine & getattr(answers, fault)).sum()) for fault in ("missed", "phantom", *FAULTS)},
                 "unusable_rows": int(answers.unusable[mine].sum()),
                 "zero_normals": int(answers.zero[mine].sum()),
-                **{each: spread(getattr(answers, each)[mine], limit) for each, limit in limits.items()},
+                **{fault: spread(getattr(answers, fault)[mine], limit) for fault, limit in limits.items()},
                 "angle": spread(np.degrees(answers.angle[mine]), ANGLE_TOLERANCE),
                 "contacts_per_pair": float(answers.rows[has].mean()) if has.any() else None,
             }
         )
-    return found
+    return table
 
 
 def exceeded(row: Mapping[str, Any], limits: Mapping[str, Any]) -> list[str]:
@@ -492,14 +492,14 @@ def exceeded(row: Mapping[str, Any], limits: Mapping[str, Any]) -> list[str]:
     A wrong sign or an answer of another cell exceeds every limit of the depth error; an opposite or unusable normal
     every limit of the normal excess.
     """
-    found = [f"max_{each}" for each in ("missed", "phantom") if _over(row[each], limits[f"max_{each}"])]
+    names = [f"max_{kind}" for kind in ("missed", "phantom") if _over(row[kind], limits[f"max_{kind}"])]
     for name, value, faults in (
         ("max_depth_error", row["depth_error"], row["wrong_sign"] + row["stale"] + row["shifted"]),
         ("max_normal_excess", row["excess"], row["flipped"] + row["unusable_rows"]),
     ):
         if limits[name] is not None and (faults or _over(value["worst"] if value else None, limits[name])):
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def _over(value: float | None, limit: float | None) -> bool:
@@ -516,9 +516,9 @@ def _depths(exact: Exact, answers: Answers, tolerance: float) -> list[list[Any]]
     with np.errstate(divide="ignore"):
         bins = np.round(BINS_PER_DECADE * np.log10(depth)).clip(-9 * BINS_PER_DECADE)
     over = (answers.missed | answers.phantom)[chosen] | (np.abs(depth[:, 0] - depth[:, 1]) > tolerance)
-    found, number = np.unique(np.column_stack([bins, over]), axis=0, return_counts=True)
-    value = np.where(found[:, :2] > -9 * BINS_PER_DECADE, 10.0 ** (found[:, :2] / BINS_PER_DECADE), 0.0)
-    rows = zip(value.tolist(), number.tolist(), found[:, 2], strict=True)
+    bins_over, number = np.unique(np.column_stack([bins, over]), axis=0, return_counts=True)
+    value = np.where(bins_over[:, :2] > -9 * BINS_PER_DECADE, 10.0 ** (bins_over[:, :2] / BINS_PER_DECADE), 0.0)
+    rows = zip(value.tolist(), number.tolist(), bins_over[:, 2], strict=True)
     return [[*pair, count, bool(is_over)] for pair, count, is_over in rows]
 
 
@@ -538,17 +538,17 @@ def _worst(exact: Exact, name: str, answers: Answers, most: int) -> list[Any]:
     }
     error = np.stack(list(size.values()))
     along = [separations(exact, each) for each in (answers.normal, true.normal)]
-    types, seen, found = _pair_types(exact), set(), []
+    types, seen, worst_rows = _pair_types(exact), set(), []
     for index in np.argsort(-error.max(axis=0), kind="stable").tolist():
         kind = error[:, index].argmax()
-        if error[kind, index] <= exact.band or len(found) == most:
+        if error[kind, index] <= exact.band or len(worst_rows) == most:
             break
         if (kind, *types[index]) in seen:
             continue
         seen.add((kind, *types[index]))
         cell = int(exact.cell[index])
         shape0, shape1 = (problem.model.shapes.path[shape] for shape in shapes[index].tolist())
-        found.append(
+        worst_rows.append(
             {
                 "engine": name,
                 "types": _type_names(types[index]),
@@ -568,4 +568,4 @@ def _worst(exact: Exact, name: str, answers: Answers, most: int) -> list[Any]:
                 "reported_separation": float(along[0][index]),
             }
         )
-    return found
+    return worst_rows

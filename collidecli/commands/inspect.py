@@ -116,8 +116,8 @@ def inspect_scene(
     left_out = {name for imported in scene.imports for name in imported.left_out}
     paths = model.shapes.path
     every = int((model.shapes.template < 0).sum())
-    own = np.bincount(model.shapes.template[model.shapes.template >= 0])
-    kept = (held for imported in scene.imports for held in imported.kept.values())
+    own_shapes = np.bincount(model.shapes.template[model.shapes.template >= 0])
+    kept = (attributes for imported in scene.imports for attributes in imported.kept.values())
     return SceneResult(
         file=path,
         sha256=scene.sha256,
@@ -132,10 +132,10 @@ def inspect_scene(
         shapes=[_shape(model, row) for row in range(len(model.shapes))],
         bodies=_bodies(model),
         allowed_pair_count=None if allowed is None else len(allowed),
-        pair_count=every * (every - 1) // 2 + int((own * (own - 1) // 2 + own * every).sum()),
+        pair_count=every * (every - 1) // 2 + int((own_shapes * (own_shapes - 1) // 2 + own_shapes * every).sum()),
         excluded_pairs=_excluded_pairs(model, len(templates)) if counted else {},
         forced_pair_count=len(model.pair_filter.forced),
-        kept_attributes=dict(Counter(name for held in kept for name in held)),
+        kept_attributes=dict(Counter(name for attributes in kept for name in attributes)),
         warnings=scene.warnings,
         pairs=[[paths[a], paths[b]] for a, b in allowed] if pairs and allowed is not None else None,
         why=explain_pair(scene, *why, left_out) if why is not None else None,
@@ -169,8 +169,8 @@ def explain_pair(scene: LoadedScene, path_a: str, path_b: str, left_out: Contain
         names = {"shape0": model.shapes.path[first], "shape1": model.shapes.path[second]}
         row = np.sort([[first, second]])
         lengths = {name: float(pair_lengths(model, row, name)[0]) for name in ("gap", "margin")}
-        one = {**names, "may_touch": verdict.may_touch, "rule": verdict.rule, **lengths}
-        pairs += [] if one in pairs else [one]
+        verdict_row = {**names, "may_touch": verdict.may_touch, "rule": verdict.rule, **lengths}
+        pairs += [] if verdict_row in pairs else [verdict_row]
     deciding = next((pair for pair in pairs if pair["may_touch"]), pairs[0])
     decided = {name: deciding[name] for name in ("may_touch", "rule")}
     return {"shape0": path_a, "shape1": path_b, **decided, "pairs": pairs}
@@ -184,11 +184,11 @@ def _rows(scene: LoadedScene, path: str, left_out: Container[str]) -> list[int]:
     model = scene.model
     shapes, bodies = model.shapes, model.bodies.path
     known = dict.fromkeys((*shapes.path, *bodies))
-    ends = [each for each in known if each.endswith(f"/{path}")]
+    ends = [known_path for known_path in known if known_path.endswith(f"/{path}")]
     if path not in known and len(ends) > 1:
         raise InputError(f"'{path}' is the end of {len(ends)} paths", "--why", f"give one of {some_names(ends)}")
     path = ends[0] if ends and path not in known else path
-    rows = [row for row, held in enumerate(shapes.path) if held == path]
+    rows = [row for row, shape_path in enumerate(shapes.path) if shape_path == path]
     if not rows and path in bodies:
         rows = [row for row, body in enumerate(scene.shape_bodies) if body == path]
         if not rows:
@@ -231,12 +231,12 @@ def _excluded_pairs(model: Model, templates: int) -> dict[str, int]:
         counts.update(excluded_counts(model, template))
     for _ in range(templates - 1):
         counts.subtract(excluded_counts(model, GLOBAL_TEMPLATE))
-    found: Counter[str] = Counter()
+    excluded: Counter[str] = Counter()
     for rule, number in counts.items():
         for named, plain in _NAMED:
             rule = re.sub(named, plain, rule)
-        found[rule] += number
-    return dict(+found)
+        excluded[rule] += number
+    return dict(+excluded)
 
 
 def _motion(scene: LoadedScene) -> dict[str, Any]:
@@ -283,15 +283,15 @@ def _shape(model: Model, row: int) -> dict[str, Any]:
 def _filter_words(model: Model, row: int) -> list[str]:
     if not model.pair_filter.classes:
         return []
-    held: FilterClass = model.pair_filter.classes[model.pair_filter.shape_class[row]]
-    words = [held.disabled] if held.disabled else []
-    if held.group != 1:
-        words.append(f"group {held.group}")
-    if held.mask_either is not None:
-        words.append(f"contype {held.mask_either[0]:#x} conaffinity {held.mask_either[1]:#x}")
-    if held.mask_both is not None:
-        words.append(f"group {held.mask_both[0]:#x} mask {held.mask_both[1]:#x}")
-    return words + [name for _, name in sorted(held.usd_groups)]
+    filter_class: FilterClass = model.pair_filter.classes[model.pair_filter.shape_class[row]]
+    words = [filter_class.disabled] if filter_class.disabled else []
+    if filter_class.group != 1:
+        words.append(f"group {filter_class.group}")
+    if filter_class.mask_either is not None:
+        words.append(f"contype {filter_class.mask_either[0]:#x} conaffinity {filter_class.mask_either[1]:#x}")
+    if filter_class.mask_both is not None:
+        words.append(f"group {filter_class.mask_both[0]:#x} mask {filter_class.mask_both[1]:#x}")
+    return words + [name for _, name in sorted(filter_class.usd_groups)]
 
 
 def _bodies(model: Model) -> list[dict[str, Any]]:
@@ -348,12 +348,12 @@ def is_layer_alone(path: str) -> bool:
 def inspect_recording(path: str) -> RecordingResult:
     """Contents of a recording without its poses. Raises InputError for an unknown kind or malformed content."""
     with closing(open_recording(path)) as recording:
-        found = recording.describe()
+        about = recording.describe()
     return RecordingResult(
         path,
         recording.NAME,
         recording.LABEL,
-        **{**vars(found), "quaternion_order": found.quaternion_order or None, "details": dict(found.details)},
+        **{**vars(about), "quaternion_order": about.quaternion_order or None, "details": dict(about.details)},
     )
 
 
@@ -535,7 +535,7 @@ SHAPE_COLUMNS = ("path", "type", "body", "template", "margin", "gap")
 
 
 def _rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    values = [each.tolist() if isinstance(each, np.ndarray) else each for each in columns.values()]
+    values = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
     return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
 
 
@@ -546,12 +546,12 @@ def read_timing(path: str) -> dict[str, Any]:
         group = file.get("timing")
         if not isinstance(group, h5py.Group):
             return {}
-        found: dict[str, Any] = {name: _plain(value) for name, value in sorted(group.attrs.items())}
+        timing: dict[str, Any] = {name: _plain(value) for name, value in sorted(group.attrs.items())}
         columns = [item for item in map(group.get, ("stage", "seconds", "calls")) if isinstance(item, h5py.Dataset)]
         if len(columns) == 3:
             rows = zip(*(column[()] for column in columns), strict=False)
-            found["stages"] = [{"stage": text_of(s), "seconds": float(t), "calls": int(n)} for s, t, n in rows]
-        return found
+            timing["stages"] = [{"stage": text_of(s), "seconds": float(t), "calls": int(n)} for s, t, n in rows]
+        return timing
 
 
 def _plain(value: Any) -> Any:

@@ -131,9 +131,9 @@ class ContactLabels:
             what = f"{absent} of {self.present.size} triples of world, sensor and partner are not in the world's scene"
             self.notes.append(f"{what}: they have no label ('present' is false in arrays, a table has no row)")
         self._check_covered(rule.leave)
-        found = [one.take(self._is_selected(one)) for _, one in stream.frame_touches(progress)]
+        selected = [touches.take(self._is_selected(touches)) for _, touches in stream.frame_touches(progress)]
         self.contact_count = stream.contact_count
-        self._found = _by_key(found)
+        self._found = _by_key(selected)
         self.runs = _runs(self._found, self.keys, rule)
         self._slip = _by_key(self._slips(rule.leave)) if options.slip else None
 
@@ -188,16 +188,16 @@ class ContactLabels:
         """`present`. A body without a shape in any template is present everywhere, and touches nothing."""
         templates = self.contacts.world_template
         row_template = row_templates(self.contacts, len(self.keys.number))
-        there = np.zeros((int(templates.max(initial=0)) + 1, len(self.keys.paths)), bool)
-        there[row_template, self.keys.number] = True
-        there |= ~there.any(axis=0)
-        there[:, self.keys.number[row_template < 0]] = True
-        held = there[templates[self.worlds]]
-        return held[:, self._sensor, None] & held[:, None, self._partner]
+        in_template = np.zeros((int(templates.max(initial=0)) + 1, len(self.keys.paths)), bool)
+        in_template[row_template, self.keys.number] = True
+        in_template |= ~in_template.any(axis=0)
+        in_template[:, self.keys.number[row_template < 0]] = True
+        in_world = in_template[templates[self.worlds]]
+        return in_world[:, self._sensor, None] & in_world[:, None, self._partner]
 
-    def _is_selected(self, found: Intervals) -> np.ndarray:
+    def _is_selected(self, intervals: Intervals) -> np.ndarray:
         """int64[n]: rows of pairs of a sensor and a partner, which are two items."""
-        one, other = self.keys.items(found.key)
+        one, other = self.keys.items(intervals.key)
         sensor, partner = (np.zeros(len(self.keys.paths), bool) for _ in range(2))
         sensor[self._sensor] = partner[self._partner] = True
         either = (sensor[one] & partner[other]) | (sensor[other] & partner[one])
@@ -214,8 +214,8 @@ class ContactLabels:
             near = np.flatnonzero((block.distance <= np.float32(leave)) & np.isfinite(block.columns[SLIP]))
             near = rows_of_block(block, near)
             near.columns["distance"] = -near.columns[SLIP]
-            found = self._stream.touches_of(near)
-            yield found.take(self._is_selected(found))
+            touches = self._stream.touches_of(near)
+            yield touches.take(self._is_selected(touches))
 
     @cached_property
     def recorded(self) -> np.ndarray:
@@ -269,24 +269,24 @@ class _Dense:
         row = np.tile(np.arange(len(key)), 2)
         sensor, partner = np.concatenate([one, other]), np.concatenate([other, one])
         place = np.stack([frame[row], world_of[keys.world(key)][row], sensor_of[sensor], partner_of[partner]])
-        held = np.flatnonzero((place >= 0).all(axis=0))
-        held = held[np.argsort(place[0, held], kind="stable")]
-        self._values, self._place = values[row[held]], place[:, held]
+        labelled = np.flatnonzero((place >= 0).all(axis=0))
+        labelled = labelled[np.argsort(place[0, labelled], kind="stable")]
+        self._values, self._place = values[row[labelled]], place[:, labelled]
 
     def frames(self, first: int, count: int) -> np.ndarray:
         """[count, W, S, P]: the values of frames from `first`."""
-        found = np.broadcast_to(self._empty, (count, *self._row_shape)).copy()
+        dense = np.broadcast_to(self._empty, (count, *self._row_shape)).copy()
         low, high = np.searchsorted(self._place[0], [first, first + count])
         frame, world, sensor, partner = self._place[:, low:high]
-        found[frame - first, world, sensor, partner] = self._values[low:high]
-        return found
+        dense[frame - first, world, sensor, partner] = self._values[low:high]
+        return dense
 
 
 def _inverse(rows: np.ndarray, count: int) -> np.ndarray:
     """int64[count]: position of each number in `rows`, or -1."""
-    found = np.full(count, -1, np.int64)
-    found[rows] = np.arange(len(rows))
-    return found
+    inverse = np.full(count, -1, np.int64)
+    inverse[rows] = np.arange(len(rows))
+    return inverse
 
 
 def _by_key(parts: Iterator[Intervals] | list[Intervals]) -> Intervals:
@@ -294,13 +294,13 @@ def _by_key(parts: Iterator[Intervals] | list[Intervals]) -> Intervals:
     return both.take(np.argsort(both.key, kind="stable"))
 
 
-def _runs(found: Intervals, keys: PairKeys, rule: LabelRule) -> Runs:
+def _runs(intervals: Intervals, keys: PairKeys, rule: LabelRule) -> Runs:
     """The runs of touches. Contacts of particle objects with each other touch at any distance, as in `events`."""
     is_rigid = np.array([kind in RIGID for kind in keys.kinds], bool)
-    one, other = keys.items(found.key)
-    always = np.zeros(0, bool) if not len(found) else ~(is_rigid[one] | is_rigid[other])
-    distance = np.where(always, np.float32(-np.inf), found.distance)
-    return labelled_runs(found.key, found.first, distance, rule, found.end)
+    one, other = keys.items(intervals.key)
+    always = np.zeros(0, bool) if not len(intervals) else ~(is_rigid[one] | is_rigid[other])
+    distance = np.where(always, np.float32(-np.inf), intervals.distance)
+    return labelled_runs(intervals.key, intervals.first, distance, rule, intervals.end)
 
 
 # Labels of named pairs of one world, as columns of a data set.
@@ -342,8 +342,8 @@ class NamedPairs:
             if not present[column]:
                 continue
             self._missing.discard(pair)
-            own = contacts.forced.gap[pair_sides.of_pairs(contacts.forced.shape0, contacts.forced.shape1)]
-            limit[column] = np.nanmin([join(gap[first].min(), gap[second].min()), *own])
+            gaps = contacts.forced.gap[pair_sides.of_pairs(contacts.forced.shape0, contacts.forced.shape1)]
+            limit[column] = np.nanmin([join(gap[first].min(), gap[second].min()), *gaps])
             if max(0.0, self._rule.leave) > limit[column]:
                 what = f"contacts of {pair} are reported only up to {limit[column]:.6g} m, their gap"
                 raise InputError(what, f"--leave {self._rule.leave:g}", "run with a larger gap, or give at most that")
@@ -516,7 +516,7 @@ class LabelTable:
         missing: Missing = set()
         with reading("contact set", path), ContactSet.open(path) as contacts:
             tally = _Tally(ContactLabels(contacts, self._request.options, progress, missing))
-            names = {name: [one[name] for one in episodes] for name in episodes[0]}
+            names = {name: [episode[name] for episode in episodes] for name in episodes[0]}
             words = _words(tally.labels) | {FILE: (path,)} | names
             for block in _parquet_rows(tally):
                 zero = np.zeros(len(block["frame"]), np.int64)
@@ -698,12 +698,12 @@ def _series(labels: ContactLabels, listed: list[dict[str, Any]]) -> dict[str, An
     key, frame = labels.runs.cells()
     low, high = labels.keys.items(key)
     labelled = []
-    for one in listed:
-        at = labels.sensors.index(one["sensor"]), labels.partners.index(one["partner"])
+    for row in listed:
+        at = labels.sensors.index(row["sensor"]), labels.partners.index(row["partner"])
         cells = np.add.reduceat(labels.cells(*at), bins.start)
         rows = sorted((labels._sensor[at[0]], labels._partner[at[1]]))
-        held = bins.of[frame[(low == rows[0]) & (high == rows[1])]]
-        labelled.append((np.bincount(held, minlength=len(cells)) / np.maximum(cells, 1)).tolist())
+        labelled_bins = bins.of[frame[(low == rows[0]) & (high == rows[1])]]
+        labelled.append((np.bincount(labelled_bins, minlength=len(cells)) / np.maximum(cells, 1)).tolist())
     return {**bins.axis(labels.frames.time, labels.frames.number), "labelled": labelled}
 
 
@@ -736,11 +736,11 @@ def _listed(tally: _Tally, first: int) -> list[dict[str, Any]]:
     """The pairs with most labels. share: part of recorded cells that have the pair. slip: mean of those with one."""
     labels, (sensor, partner) = tally.labels, np.nonzero(tally.cells)
     order: Sequence[int] = np.lexsort((partner, sensor, -tally.cells[sensor, partner])).tolist()
-    found = []
+    rows = []
     for row in order[:first]:
         at = sensor[row], partner[row]
         slipping = int(tally.slipping[at])
-        found.append(
+        rows.append(
             {
                 "sensor": labels.sensors[at[0]],
                 "partner": labels.partners[at[1]],
@@ -752,4 +752,4 @@ def _listed(tally: _Tally, first: int) -> list[dict[str, Any]]:
                 ),
             }
         )
-    return found
+    return rows

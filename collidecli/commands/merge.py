@@ -40,42 +40,42 @@ def merged_episodes(
     Otherwise they have disjoint frames, and an episode consists of its frames in all of them.
     Raises InputError for sets of which only some have episodes, and for episodes that differ or have a gap.
     """
-    held = [one.episodes for one in sets]
-    lacking = next((one for one in sets if one.episodes is None), None)
-    having = next((one for one in sets if one.episodes is not None), None)
+    tables = [contacts.episodes for contacts in sets]
+    lacking = next((contacts for contacts in sets if contacts.episodes is None), None)
+    having = next((contacts for contacts in sets if contacts.episodes is not None), None)
     if having is None:
         return None
     if lacking is not None:
         what = f"has no table of demonstrations, and {having.path} has one"
         raise InputError(what, lacking.path, "merge sets of recordings that consist of demonstrations by themselves")
-    found = [one for one in held if one is not None]
-    return episodes_of_worlds(found, first_world) if worlds else _of_frames(sets, found, frame_of)
+    known = [contacts for contacts in tables if contacts is not None]
+    return episodes_of_worlds(known, first_world) if worlds else _of_frames(sets, known, frame_of)
 
 
-def episodes_of_worlds(held: Sequence[Episodes], first_world: Sequence[int]) -> Episodes:
+def episodes_of_worlds(tables: Sequence[Episodes], first_world: Sequence[int]) -> Episodes:
     """The episodes of sets of disjoint worlds; where a name is not unique, each ends with `#` and the merged world."""
-    world = np.concatenate([one.world + first for one, first in zip(held, first_world, strict=True)])
-    names = [name for one in held for name in one.name]
+    world = np.concatenate([episodes.world + first for episodes, first in zip(tables, first_world, strict=True)])
+    names = [name for episodes in tables for name in episodes.name]
     if len(set(names)) < len(names):
         names = [f"{name}#{number}" for name, number in zip(names, world.tolist(), strict=True)]
     first_frame, frame_count = (
-        np.concatenate([getattr(one, column) for one in held]) for column in ("first_frame", "frame_count")
+        np.concatenate([getattr(episodes, column) for episodes in tables]) for column in ("first_frame", "frame_count")
     )
     return Episodes(tuple(names), world.astype(np.int32), first_frame, frame_count)
 
 
-def _of_frames(sets: Sequence[ContactSet], held: Sequence[Episodes], frame_of: Sequence[np.ndarray]) -> Episodes:
-    first = held[0]
-    for one, contacts in zip(held[1:], sets[1:], strict=True):
-        if one.name != first.name or not np.array_equal(one.world, first.world):
+def _of_frames(sets: Sequence[ContactSet], tables: Sequence[Episodes], frame_of: Sequence[np.ndarray]) -> Episodes:
+    first = tables[0]
+    for episodes, contacts in zip(tables[1:], sets[1:], strict=True):
+        if episodes.name != first.name or not np.array_equal(episodes.world, first.world):
             raise InputError(f"differs from {sets[0].path} in the models: /episode", contacts.path, SAME_EPISODES)
     begin, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
     for row, name in enumerate(first.name):
-        both = zip(held, frame_of, strict=True)
-        parts = [frames[int(one.first_frame[row]) : int(one.end_frame[row])] for one, frames in both]
+        both = zip(tables, frame_of, strict=True)
+        parts = [frames[int(episodes.first_frame[row]) : int(episodes.end_frame[row])] for episodes, frames in both]
         frames = np.sort(np.concatenate(parts))
         if len(frames) and frames[-1] - frames[0] + 1 != len(frames):
-            files = ", ".join(one.path for one in sets)
+            files = ", ".join(episodes.path for episodes in sets)
             raise InputError(f"the frames of demonstration '{name}' have a gap", files, SAME_EPISODES)
         begin[row], count[row] = (frames[0] if len(frames) else 0), len(frames)
     return Episodes(first.name, first.world, begin, count)
@@ -97,25 +97,25 @@ def merged_timing(sets: Sequence[ContactSet]) -> dict[str, Any]:
     """
     try:
         with structure():
-            return _merged_timing([one.file.get("timing") for one in sets])
+            return _merged_timing([contacts.file.get("timing") for contacts in sets])
     except (TypeError, ValueError, LookupError, AttributeError, *DAMAGE) as error:
-        files = ", ".join(one.path for one in sets)
+        files = ", ".join(contacts.path for contacts in sets)
         raise InputError(f"/timing is not as a run writes it: {error}", files, "make the contact sets again") from error
 
 
-def _merged_timing(held: Sequence[Any]) -> dict[str, Any]:
-    groups: list[Any] = [one for one in held if isinstance(one, h5py.Group)]
-    found: dict[str, Any] = {"merged_runs": len(held)}
-    found |= _stages([group for group in groups if all(name in group for name in STAGES)])
+def _merged_timing(timings: Sequence[Any]) -> dict[str, Any]:
+    groups: list[Any] = [timing for timing in timings if isinstance(timing, h5py.Group)]
+    merged: dict[str, Any] = {"merged_runs": len(timings)}
+    merged |= _stages([group for group in groups if all(name in group for name in STAGES)])
     names = sorted({str(name) for group in groups for name in group.attrs} - {"false_positive_ratio", "merged_runs"})
     for name in names:
-        found[name] = _merged(name, [group.attrs[name] for group in groups if name in group.attrs])
-    candidates, touching = found.get("candidate_count", 0), found.get("touching_pair_count", 0)
-    found["false_positive_ratio"] = 1.0 - touching / candidates if candidates else 0.0
+        merged[name] = _merged(name, [group.attrs[name] for group in groups if name in group.attrs])
+    candidates, touching = merged.get("candidate_count", 0), merged.get("touching_pair_count", 0)
+    merged["false_positive_ratio"] = 1.0 - touching / candidates if candidates else 0.0
     chunks = [group["chunk"] for group in groups if "chunk" in group]
     shared = sorted(set.intersection(*(set(map(str, chunk)) for chunk in chunks))) if chunks else []
-    found["chunk"] = {name: np.concatenate([chunk[name][()] for chunk in chunks]) for name in shared}
-    return found
+    merged["chunk"] = {name: np.concatenate([chunk[name][()] for chunk in chunks]) for name in shared}
+    return merged
 
 
 def _stages(groups: Sequence[Any]) -> dict[str, Any]:
@@ -171,20 +171,20 @@ def plan_frames(sets: Sequence[ContactSet]) -> MergePlan:
     Raises InputError for contact ids, which start anew in every set; for contacts between frames; for steps that do not
     increase, a step in two sets, or times that decrease.
     """
-    for one in sets:
-        if CONTACT_ID.name in one.optional_columns:
+    for part in sets:
+        if CONTACT_ID.name in part.optional_columns:
             what = "it has contact ids, which start anew in every set"
-            raise InputError(what, f"{one.path}: /rigid_contacts/{CONTACT_ID.name}", "run the whole motion at once")
+            raise InputError(what, f"{part.path}: /rigid_contacts/{CONTACT_ID.name}", "run the whole motion at once")
         for name in OF_STEPS:
-            if name in one.groups:
+            if name in part.groups:
                 what = "it has contacts between frames, and none between its frames and those of another set"
-                raise InputError(what, f"{one.path}: /{name}", "run the whole motion at once")
-        falls = np.flatnonzero(one.step[1:] <= one.step[:-1])
+                raise InputError(what, f"{part.path}: /{name}", "run the whole motion at once")
+        falls = np.flatnonzero(part.step[1:] <= part.step[:-1])
         if len(falls):
-            what = f"step {one.step[falls[0] + 1]} follows step {one.step[falls[0]]}: steps must increase"
-            raise InputError(what, f"{one.path}: /time/step", "record increasing steps")
-    steps = np.concatenate([one.step for one in sets])
-    owner = np.repeat(np.arange(len(sets)), [one.frame_count for one in sets])
+            what = f"step {part.step[falls[0] + 1]} follows step {part.step[falls[0]]}: steps must increase"
+            raise InputError(what, f"{part.path}: /time/step", "record increasing steps")
+    steps = np.concatenate([part.step for part in sets])
+    owner = np.repeat(np.arange(len(sets)), [part.frame_count for part in sets])
     order = np.argsort(steps, kind="stable")
     same = np.flatnonzero(steps[order[1:]] == steps[order[:-1]])
     if len(same):
@@ -192,12 +192,12 @@ def plan_frames(sets: Sequence[ContactSet]) -> MergePlan:
         what = f"step {steps[order[same[0]]]} is in {first} too"
         what += f", and so are {count(len(same) - 1)} more" if len(same) > 1 else ""
         raise InputError(what, second, "give disjoint frames, or --worlds if these are other worlds")
-    time = np.concatenate([one.time for one in sets])[order]
+    time = np.concatenate([part.time for part in sets])[order]
     back = np.flatnonzero(np.diff(time) < 0.0)
     if len(back):
         before, after = (sets[int(owner[order[back[0] + k]])].path for k in (0, 1))
-        one, next_one = steps[order[back[0] : back[0] + 2]]
-        what = f"step {next_one} is earlier than step {one} of {before}: times must increase with steps"
+        part, next_one = steps[order[back[0] : back[0] + 2]]
+        what = f"step {next_one} is earlier than step {part} of {before}: times must increase with steps"
         raise InputError(what, after, "give sets of one recording")
     merged = np.empty(len(order), np.intp)
     merged[order] = np.arange(len(order))
@@ -210,33 +210,33 @@ def plan_worlds(sets: Sequence[ContactSet]) -> MergePlan:
 
     Raises InputError for different frames, and for sets of one recording with common worlds.
     """
-    for k, one in enumerate(sets):
+    for k, contacts in enumerate(sets):
         for name in ("step", "time"):
-            if not np.array_equal(getattr(one, name), getattr(sets[0], name)):
+            if not np.array_equal(getattr(contacts, name), getattr(sets[0], name)):
                 fix = "give sets of the same frames, or leave --worlds out if these are other frames"
-                raise InputError(f"the frames differ from those of {sets[0].path} in /time/{name}", one.path, fix)
-        twin = next((other for other in sets[:k] if _share_worlds(one, other)), None)
+                raise InputError(f"the frames differ from those of {sets[0].path} in /time/{name}", contacts.path, fix)
+        twin = next((other for other in sets[:k] if _share_worlds(contacts, other)), None)
         if twin is not None:
             what = f"it has worlds of {twin.path}: both are of one motion"
-            raise InputError(what, one.path, "give sets of disjoint worlds")
-    counts = [one.world_count for one in sets]
+            raise InputError(what, contacts.path, "give sets of disjoint worlds")
+    counts = [contacts.world_count for contacts in sets]
     every = np.arange(sets[0].frame_count)
     first = tuple(int(world) for world in np.cumsum([0, *counts[:-1]]))
     return MergePlan((every,) * len(sets), first, sum(counts), sets[0].step, sets[0].time)
 
 
-def _share_worlds(one: ContactSet, other: ContactSet) -> bool:
+def _share_worlds(contacts: ContactSet, other: ContactSet) -> bool:
     """Whether both are of one recording without disjoint demonstrations."""
-    if one.trajectory_sha256 != other.trajectory_sha256:
+    if contacts.trajectory_sha256 != other.trajectory_sha256:
         return False
-    demos = [set(demos_of(each)) for each in (one, other)]
+    demos = [set(demos_of(part)) for part in (contacts, other)]
     return not (demos[0] and demos[1]) or bool(demos[0] & demos[1])
 
 
 def demos_of(contacts: ContactSet) -> tuple[str, ...]:
     """Names of the demonstrations in a set; () is all of its recording."""
-    found = contacts.config.get("demos")
-    return tuple(map(str, found)) if isinstance(found, list) else ()
+    demos = contacts.config.get("demos")
+    return tuple(map(str, demos)) if isinstance(demos, list) else ()
 
 
 def merged_blocks(
@@ -247,9 +247,9 @@ def merged_blocks(
     The frames of a block are consecutive in each set, as `frame_of` is ascending.
     """
     rows = np.zeros(plan.frame_count, np.int64)
-    for one, frames in zip(sets, plan.frame_of, strict=True):
-        tables = (one, *one.groups.values())
-        rows[frames] += np.stack([_rows_by_frame(one, table.cell_start) for table in tables]).sum(axis=0)
+    for contacts, frames in zip(sets, plan.frame_of, strict=True):
+        tables = (contacts, *contacts.groups.values())
+        rows[frames] += np.stack([_rows_by_frame(contacts, table.cell_start) for table in tables]).sum(axis=0)
     ends = np.cumsum(rows)
     most_frames = max(1, CELL_WINDOW // max(1, plan.world_count))
     first = 0
@@ -261,26 +261,28 @@ def merged_blocks(
         first = last
 
 
-def _rows_by_frame(one: ContactSet, cell_start: Callable[[slice], np.ndarray]) -> np.ndarray:
-    worlds, starts = one.world_count, []
+def _rows_by_frame(contacts: ContactSet, cell_start: Callable[[slice], np.ndarray]) -> np.ndarray:
+    worlds, starts = contacts.world_count, []
     step = max(1, CELL_WINDOW // max(1, worlds))
-    for first in range(0, one.frame_count, step):
-        last = min(first + step, one.frame_count)
+    for first in range(0, contacts.frame_count, step):
+        last = min(first + step, contacts.frame_count)
         starts.append(cell_start(slice(first * worlds, last * worlds))[::worlds])
-    ends = cell_start(slice(one.cell_count, one.cell_count + 1))
+    ends = cell_start(slice(contacts.cell_count, contacts.cell_count + 1))
     return np.diff(np.concatenate([*starts, ends]))
 
 
 def _joined(sets: Sequence[ContactSet], plan: MergePlan, first: int, last: int, names: tuple[str, ...]) -> ContactBlock:
     counts = np.zeros((last - first, plan.world_count), np.int64)
     parts, cells, groups, numbers = [], [], [], []
-    for one, frames, world in zip(sets, plan.frame_of, plan.first_world, strict=True):
+    for contacts, frames, world in zip(sets, plan.frame_of, plan.first_world, strict=True):
         low, high = np.searchsorted(frames, (first, last))
         if low == high:
             continue
-        worlds = slice(world, world + one.world_count)
-        block = one.cells(int(low) * one.world_count, int(high) * one.world_count, names, with_groups=True)
-        counts[frames[low:high] - first, worlds] = block.cell_counts.reshape(-1, one.world_count)
+        worlds = slice(world, world + contacts.world_count)
+        block = contacts.cells(
+            int(low) * contacts.world_count, int(high) * contacts.world_count, names, with_groups=True
+        )
+        counts[frames[low:high] - first, worlds] = block.cell_counts.reshape(-1, contacts.world_count)
         merged = (frames[low:high, None] - first) * plan.world_count + np.arange(plan.world_count)[worlds]
         cells.append(np.repeat(merged.reshape(-1), block.cell_counts))
         parts.append(block.columns)
@@ -353,25 +355,27 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
                 sets.append(stack.enter_context(ContactSet.open(path)))
                 writer.check_groups(sets[-1])
         if not request.worlds:
-            sets.sort(key=lambda one: one.step[0] if one.frame_count else 0)
-        for one in sets[1:]:
-            if not request.worlds and one.world_count != sets[0].world_count:
-                what = f"has {one.world_count} worlds, and {sets[0].path} has {sets[0].world_count}"
-                raise InputError(what, one.path, "give sets of the same worlds, or --worlds if these are other worlds")
-            _check_alike(one, sets[0], request.worlds)
+            sets.sort(key=lambda contacts: contacts.step[0] if contacts.frame_count else 0)
+        for contacts in sets[1:]:
+            if not request.worlds and contacts.world_count != sets[0].world_count:
+                what = f"has {contacts.world_count} worlds, and {sets[0].path} has {sets[0].world_count}"
+                raise InputError(
+                    what, contacts.path, "give sets of the same worlds, or --worlds if these are other worlds"
+                )
+            _check_alike(contacts, sets[0], request.worlds)
         plan = plan_worlds(sets) if request.worlds else plan_frames(sets)
         header = _header(sets, plan, request.worlds, _major(sets, request.format))
         blocks = _blocks(sets, plan, tuple(column.name for column in sets[0].columns), progress)
         sha = writer.write_merged(request.output, header, blocks, request.compression, request.force)
         return MergeResult(
-            files=[one.path for one in sets],
+            files=[contacts.path for contacts in sets],
             output=request.output,
             parted_by="worlds" if request.worlds else "frames",
             frames=plan.frame_count,
             worlds=plan.world_count,
-            contacts=sum(one.contact_count for one in sets),
-            group_rows={name: sum(one.group_rows[name] for one in sets) for name in sets[0].groups},
-            recordings=len({one.trajectory_sha256 for one in sets}),
+            contacts=sum(contacts.contact_count for contacts in sets),
+            group_rows={name: sum(contacts.group_rows[name] for contacts in sets) for name in sets[0].groups},
+            recordings=len({contacts.trajectory_sha256 for contacts in sets}),
             content_sha256=sha,
         )
 
@@ -385,47 +389,47 @@ def _blocks(
             progress((block.first_cell + len(block.cell_counts)) // plan.world_count, plan.frame_count)
 
 
-def _check_alike(one: ContactSet, first: ContactSet, worlds: bool) -> None:
+def _check_alike(other: ContactSet, first: ContactSet, worlds: bool) -> None:
     """Raises InputError for a different scene, model, version, option or column, naming the first difference."""
-    if tables_version(one.version) != tables_version(first.version):
-        versions = " and ".join(".".join(map(str, each.version)) for each in (one, first))
-        _refuse(one, first, f"format versions {versions}")
-    if one.scene_sha256 != first.scene_sha256:
-        _refuse(one, first, "scene_sha256: the scenes are different files")
+    if tables_version(other.version) != tables_version(first.version):
+        versions = " and ".join(".".join(map(str, part.version)) for part in (other, first))
+        _refuse(other, first, f"format versions {versions}")
+    if other.scene_sha256 != first.scene_sha256:
+        _refuse(other, first, "scene_sha256: the scenes are different files")
     allowed = DIFFER_BY_WORLDS if worlds else DIFFER_BY_FRAMES
-    for name in sorted((one.config.keys() | first.config.keys()) - set(allowed)):
-        ours, theirs = (recorded_option(each.config, name) for each in (one, first))
+    for name in sorted((other.config.keys() | first.config.keys()) - set(allowed)):
+        ours, theirs = (recorded_option(part.config, name) for part in (other, first))
         if ours != theirs:
-            _refuse(one, first, f"the option {name}: {json.dumps(ours)} and {json.dumps(theirs)}")
-    tables = [writer.model_tables(each) for each in (one, first)]
+            _refuse(other, first, f"the option {name}: {json.dumps(ours)} and {json.dumps(theirs)}")
+    tables = [writer.model_tables(part) for part in (other, first)]
     for path in sorted(tables[0].keys() | tables[1].keys()):
         if worlds and path == WORLD_TEMPLATE:
             continue
         if path not in tables[0] or path not in tables[1] or not tables[0][path].equals(tables[1][path]):
-            _refuse(one, first, f"the models: {path}")
-    if writer.model_attributes(one) != writer.model_attributes(first):
-        _refuse(one, first, "the rules, attributes of /model")
-    if one.optional_columns != first.optional_columns:
-        columns = sorted(set(one.optional_columns) ^ set(first.optional_columns))
-        _refuse(one, first, f"columns: {', '.join(columns)}")
-    if one.groups.keys() != first.groups.keys():
-        names = ", ".join(f"/{name}" for name in sorted(one.groups.keys() ^ first.groups.keys()))
-        _refuse(one, first, f"groups: {names}")
-    if one.float_type != first.float_type:
-        _refuse(one, first, f"points: {one.float_type} and {first.float_type}")
+            _refuse(other, first, f"the models: {path}")
+    if writer.model_attributes(other) != writer.model_attributes(first):
+        _refuse(other, first, "the rules, attributes of /model")
+    if other.optional_columns != first.optional_columns:
+        columns = sorted(set(other.optional_columns) ^ set(first.optional_columns))
+        _refuse(other, first, f"columns: {', '.join(columns)}")
+    if other.groups.keys() != first.groups.keys():
+        names = ", ".join(f"/{name}" for name in sorted(other.groups.keys() ^ first.groups.keys()))
+        _refuse(other, first, f"groups: {names}")
+    if other.float_type != first.float_type:
+        _refuse(other, first, f"points: {other.float_type} and {first.float_type}")
 
 
 def _major(sets: Sequence[ContactSet], asked: int | None) -> int:
     """Major version of the merged set. Raises InputError for sets of several without one that is asked for."""
-    found = sorted({one.version[0] for one in sets})
-    if asked is None and len(found) > 1:
-        what = f"the sets have format versions {' and '.join(map(str, found))}"
+    versions = sorted({contacts.version[0] for contacts in sets})
+    if asked is None and len(versions) > 1:
+        what = f"the sets have format versions {' and '.join(map(str, versions))}"
         raise InputError(what, sets[0].path, "choose that of the output with --format")
-    return asked or found[0]
+    return asked or versions[0]
 
 
-def _refuse(one: ContactSet, first: ContactSet, what: str) -> None:
-    raise InputError(f"differs from {first.path} in {what}", one.path, SAME_RUN)
+def _refuse(contacts: ContactSet, first: ContactSet, what: str) -> None:
+    raise InputError(f"differs from {first.path} in {what}", contacts.path, SAME_RUN)
 
 
 def merge_episodes(sets: Sequence[ContactSet], plan: MergePlan, episodes: Episodes, output: str) -> None:
@@ -433,8 +437,8 @@ def merge_episodes(sets: Sequence[ContactSet], plan: MergePlan, episodes: Episod
 
     Raises InputError for sets that cannot be merged, OutputError; then no output is left.
     """
-    for one in sets[1:]:
-        _check_alike(one, sets[0], worlds=True)
+    for contacts in sets[1:]:
+        _check_alike(contacts, sets[0], worlds=True)
     header = _header(sets, plan, True, _major(sets, None), episodes)
     names = tuple(column.name for column in sets[0].columns)
     writer.write_merged(output, header, merged_blocks(sets, plan, names), "gzip", force=False)
@@ -449,12 +453,12 @@ def _header(
         episodes = merged_episodes(sets, plan.frame_of, plan.first_world, worlds)
     tables = writer.model_tables(first)
     if worlds:
-        templates = np.concatenate([one.world_template for one in sets])
+        templates = np.concatenate([contacts.world_template for contacts in sets])
         if len(set(templates.tolist())) > 1:
             what = "the worlds are of several scenes, whose templates have other numbers in one run"
             raise InputError(what, first.path, "run the scenes together")
         tables[WORLD_TEMPLATE] = replace(tables[WORLD_TEMPLATE], values=templates.astype(np.int32))
-    held = [
+    attributes_of_tables = [
         *tables.values(),
         StoredTable("/time/step", np.dtype("<i8"), plan.step.astype(np.int64), ""),
         StoredTable("/time/time", np.dtype("<f8"), plan.time.astype(np.float64), "s"),
@@ -469,12 +473,12 @@ def _header(
     version = first.version if first.version[0] == major else version_of(major, first.groups)
     definitions = [table.definition for table in first.tables.values()]
     of_model, timing = writer.model_attributes(first), merged_timing(sets)
-    return Header(version, attributes, held, of_model, definitions, first.float_type, timing)
+    return Header(version, attributes, attributes_of_tables, of_model, definitions, first.float_type, timing)
 
 
 def _recording(sets: Sequence[ContactSet]) -> str:
     """Hash of the recording; of several recordings, the hash of their hashes in order."""
-    hashes = list(dict.fromkeys(one.trajectory_sha256 for one in sets))
+    hashes = list(dict.fromkeys(contacts.trajectory_sha256 for contacts in sets))
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 
@@ -482,11 +486,11 @@ def _config(sets: Sequence[ContactSet], worlds: bool) -> dict[str, Any]:
     """The common options, and the options in which the runs may differ with the values of all runs."""
     config = dict(sets[0].config)
     for name in DIFFER_BY_WORLDS if worlds else DIFFER_BY_FRAMES:
-        given = [one.config.get(name) for one in sets]
+        given = [contacts.config.get(name) for contacts in sets]
         if name == "worlds":
-            config[name] = sum(one.world_count for one in sets)
+            config[name] = sum(contacts.world_count for contacts in sets)
         elif name == "frames" and any(given):
             config[name] = ", ".join(dict.fromkeys(map(str, given)))
         elif any(given):
-            config[name] = [demo for one in sets for demo in demos_of(one)]
+            config[name] = [demo for contacts in sets for demo in demos_of(contacts)]
     return config

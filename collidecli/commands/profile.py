@@ -39,7 +39,7 @@ OPTION = "--devices"
 
 def find_devices(names: str) -> list[wp.Device]:
     """The devices of a comma-separated list of names. Raises InputError for one that is absent, empty or repeated."""
-    found: list[wp.Device] = []
+    devices: list[wp.Device] = []
     for name in names.split(","):
         if not name.strip():
             raise InputError(f"'{names}' has an empty name", OPTION, "give names of devices, such as cpu,cuda")
@@ -47,10 +47,10 @@ def find_devices(names: str) -> list[wp.Device]:
             device = pipeline.find_device(name.strip())
         except InputError as error:
             raise InputError(error.what, OPTION, error.fix) from error
-        if device in found:
+        if device in devices:
             raise InputError(f"'{names}' names the device {device.alias} twice", OPTION, "name each device once")
-        found.append(device)
-    return found
+        devices.append(device)
+    return devices
 
 
 def compare_devices(times: Sequence[tuple[str, np.ndarray]]) -> str:
@@ -58,7 +58,7 @@ def compare_devices(times: Sequence[tuple[str, np.ndarray]]) -> str:
 
     times: alias of each device, and the times of each pass of its fastest broad phase [s].
     """
-    (fastest, least), (second, more) = sorted(times, key=lambda each: float(np.median(each[1])))[:2]
+    (fastest, least), (second, more) = sorted(times, key=lambda timed: float(np.median(timed[1])))[:2]
     if np.quantile(more, 0.25) <= np.quantile(least, 0.75):
         return f"no device is clearly the fastest: the times of {fastest} and {second} overlap"
     ratio = float(np.median(more) / np.median(least))
@@ -125,7 +125,7 @@ class Measured:
         """The times of an entry of `phases` in the result, and its name. figures: of the times of all repeats."""
         if self.skipped:
             return {"name": self.name, "skipped": self.skipped}
-        stages = {stage: figures(np.array([each.seconds[stage] for each in self.passes])) for stage in pipeline.STAGES}
+        stages = {stage: figures(np.array([run.seconds[stage] for run in self.passes])) for stage in pipeline.STAGES}
         seconds = {"compute_seconds": figures(self.compute_seconds()), "wall_seconds": figures(self.wall_seconds())}
         return {"name": self.name, "skipped": None, **seconds, "stages": stages}
 
@@ -266,14 +266,14 @@ def profile_engines(request: ProfileRequest) -> list[dict[str, Any]]:
         for _ in range(request.repeats):
             for name, (source, python, options) in sources.items():
                 runs[name].append(run_adapter(source, python, path, problem.shape, options))
-    found = []
+    engines = []
     for name, rows in runs.items():
         about = {key: value for key, value in about_engine(problem, rows[0]).items() if key in ABOUT}
-        setup, cells = np.array([each.seconds for each in rows]).T
+        setup, cells = np.array([timed.seconds for timed in rows]).T
         about |= {"contacts": len(rows[0].cell), "python_loop": rows[0].python_loop or None}
         seconds = {"setup_seconds": _spread(setup), "cell_seconds": _spread(cells / max(1, problem.shape[0]))}
-        found.append({"name": name, **about, **seconds})
-    return found
+        engines.append({"name": name, **about, **seconds})
+    return engines
 
 
 def _own_engine(run: DeviceProfile, cells: int) -> dict[str, Any]:
@@ -340,11 +340,11 @@ def _profile_device(
     _, choice = build(pipeline="unified", broad_phase="auto")
     measured = [Measured(name, skip_reason(name, scene, len(motion.time))) for name in PHASES]
     pipelines = {}
-    for one in measured:
-        if not one.skipped:
+    for phase in measured:
+        if not phase.skipped:
             begin = time.perf_counter()
-            pipelines[one.name] = build(**PHASES[one.name])[0]
-            one.setup_seconds = time.perf_counter() - begin
+            pipelines[phase.name] = build(**PHASES[phase.name])[0]
+            phase.setup_seconds = time.perf_counter() - begin
     threads = worker_count(request.engine.threads, has_own_memory(device))
     first = next(iter(pipelines.values()))
     cells = batch_size(first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells)
@@ -425,18 +425,18 @@ def _measure(
     limit = request.engine.memory_limit or default_memory_limit()
     share = engine_memory(limit, next(iter(pipelines.values())).device_model.device) // len(running)
     with ExitStack() as stack:
-        pools = {name: stack.enter_context(Workers(each, threads, share)) for name, each in pipelines.items()}
+        pools = {name: stack.enter_context(Workers(built, threads, share)) for name, built in pipelines.items()}
         while repeat <= request.repeats or not _is_decided(running, request.repeats, extra_since):
             if repeat == request.repeats + 1:
                 extra_since = time.perf_counter()
-            for one in running if repeat % 2 else running[::-1]:
+            for phase in running if repeat % 2 else running[::-1]:
                 digest = ContactDigest(motion.float_type) if repeat == 0 else None
-                model = pipelines[one.name].device_model.model
-                report = _one_pass(pools[one.name], motion, model, cells, digest)
+                model = pipelines[phase.name].device_model.model
+                report = _one_pass(pools[phase.name], motion, model, cells, digest)
                 if digest is not None:
-                    one.contacts_sha256 = digest.value()
+                    phase.contacts_sha256 = digest.value()
                 else:
-                    one.passes.append(report)
+                    phase.passes.append(report)
                 done += frames
                 if progress:
                     progress(done, frames * len(running) * (max(repeat, request.repeats) + 1))

@@ -175,9 +175,9 @@ class Contacts:
             writer.append(ContactBlock(0, np.diff(self.cell_start), {**columns, **self.columns}, dict(self.groups)))
             writer.end_contacts()
             writer.finish()
-        found = open_contacts(path)
-        vars(found)["folder"] = folder  # removed with the set
-        return found
+        contacts = open_contacts(path)
+        vars(contacts)["folder"] = folder  # removed with the set
+        return contacts
 
     def _repr_html_(self) -> str:
         counts = {tables.group_words(name): rows.row_count for name, rows in self.groups.items()}
@@ -298,7 +298,10 @@ def contacts_in_memory(
     for note in timing.missed_surfaces(model.shapes.path):
         warnings.warn(note, RuntimeWarning, stacklevel=4)
     shapes = model.shapes
-    content = (json.dumps(shapes.path).encode(), *(each.tobytes() for each in (shapes.type, shapes.size, shapes.pose)))
+    content = (
+        json.dumps(shapes.path).encode(),
+        *(array.tobytes() for array in (shapes.type, shapes.size, shapes.pose)),
+    )
     writer = partial(
         contact_writer,
         model=collision.pipeline.device_model.model,
@@ -361,13 +364,13 @@ def motion_of(model: Model, body_q: np.ndarray | Motion | None, particle_q: np.n
 
 def merged_contacts(blocks: Iterable[ContactBlock], frame_count: int, world_count: int) -> Contacts:
     """Contacts of all cells from blocks in the order of cells; the blocks are consumed."""
-    held = list(blocks)
-    groups = tables.consecutive_groups([block.groups for block in held])
-    counts = np.concatenate([block.cell_counts for block in held])
+    kept = list(blocks)
+    groups = tables.consecutive_groups([block.groups for block in kept])
+    counts = np.concatenate([block.cell_counts for block in kept])
     columns = {}
-    for name in list(held[0].columns):
+    for name in list(kept[0].columns):
         # Columns are removed from the blocks one by one, so that at most one column is in memory twice.
-        columns[name] = np.concatenate([block.columns.pop(name) for block in held])
+        columns[name] = np.concatenate([block.columns.pop(name) for block in kept])
     required = {column.name: columns.pop(column.name) for column in RIGID_COLUMNS}
     starts = np.concatenate([[0], np.cumsum(counts)])
     return Contacts(frame_count, world_count, starts, **required, columns=columns, groups=groups)

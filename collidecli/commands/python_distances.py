@@ -175,20 +175,20 @@ def _gradients(measured: MeasuredMotion, block: ClearanceBlock) -> dict[str, np.
     poses = measured.motion.read(range(block.first, block.first + len(block.pair)))
     pair, placed = measured.items.pair[block.pair[at]], shape_poses(model, poses)
     moved = [placed[frame, world, rows] for rows in pair.T]
-    found: dict[str, np.ndarray] = {"gradient_exact": np.zeros(block.pair.shape, bool)}
+    gradients: dict[str, np.ndarray] = {"gradient_exact": np.zeros(block.pair.shape, bool)}
     gradient = origin = np.zeros((0, 6))
     for side, point in enumerate((block.point0, block.point1)):
         origin = body_poses(model, poses, frame, world, model.shapes.body[pair[:, side]].astype(np.int64))[:, :3]
         gradient = distance_gradient(side, block.normal[at], point[at], origin)
-        found[f"gradient{side}"] = np.full((*block.pair.shape, 6), np.nan)
-        found[f"gradient{side}"][at] = gradient
+        gradients[f"gradient{side}"] = np.full((*block.pair.shape, 6), np.nan)
+        gradients[f"gradient{side}"][at] = gradient
     size = bounding_radius(model.shapes.type, model.shapes.size)[pair].min(axis=1).astype(np.float64)
 
     def of_moved(shape1: np.ndarray) -> np.ndarray:
         return measured.distances.measure(pair, np.stack([moved[0], shape1], axis=1)).distance
 
-    found["gradient_exact"][at] = is_differentiable(of_moved, gradient, origin, moved[1], block.point1[at], size)
-    return found
+    gradients["gradient_exact"][at] = is_differentiable(of_moved, gradient, origin, moved[1], block.point1[at], size)
+    return gradients
 
 
 class Shape:
@@ -277,7 +277,7 @@ def distance(
     single = all(pose is None or np.ndim(pose) == 1 for pose in (pose_a, pose_b))
     poses = [_poses(pose, name) for pose, name in ((pose_a, "pose_a"), (pose_b, "pose_b"))]
     count = max(map(len, poses))
-    if any(len(each) not in (1, count) for each in poses):
+    if any(len(value) not in (1, count) for value in poses):
         raise InputError(f"there are {len(poses[0])} and {len(poses[1])} poses", "distance", "give as many of both")
     builder = ModelBuilder()
     for shape in (a, b):
@@ -288,10 +288,10 @@ def distance(
         placed[:, k] = compose_as_kernels(compose_poses(poses[k], shape.pose), model.shapes.pose[k])
     rows = np.tile(np.array([0, 1], np.int32), (count, 1))
     distances = PairDistances(model, find_device(device), rows[:1])
-    found = distances.measure(rows, placed)
-    values: list[Any] = [found.distance, found.normal, found.point0, found.point1, found.error]
+    measured = distances.measure(rows, placed)
+    values: list[Any] = [measured.distance, measured.normal, measured.point0, measured.point1, measured.error]
     if gradient:
-        sides = [(k, found.normal, values[2 + k], poses[k][:, :3]) for k in (0, 1)]
+        sides = [(k, measured.normal, values[2 + k], poses[k][:, :3]) for k in (0, 1)]
         values += [distance_gradient(*side) for side in sides]
 
         def of_moved(moved: np.ndarray) -> np.ndarray:
@@ -299,7 +299,7 @@ def distance(
 
         size = np.full(count, bounding_radius(model.shapes.type, model.shapes.size).min(), np.float64)
         values.append(is_differentiable(of_moved, values[-1], poses[1][:, :3], placed[:, 1], values[3], size))
-    return Distances(*(each[0] if each.ndim > 1 else each[0].item() for each in values) if single else values)
+    return Distances(*(value[0] if value.ndim > 1 else value[0].item() for value in values) if single else values)
 
 
 @python_call
@@ -330,8 +330,8 @@ def signed_distance(points: np.ndarray, shape: Shape, *, device: str = "") -> An
     in_world = np.zeros((given.reshape(-1, 3).shape[0], 7))
     in_world[:, :3], in_world[:, 6] = given.reshape(-1, 3), 1.0
     local = compose_poses(inverse_poses(compose_poses(shape.pose, offset)), in_world)[:, :3]
-    found = point_distances(model, 0, local, find_device(device))
-    return float(found[0]) if given.ndim == 1 else found
+    distances = point_distances(model, 0, local, find_device(device))
+    return float(distances[0]) if given.ndim == 1 else distances
 
 
 def _check_shapes(where: str, *shapes: object) -> None:
@@ -347,7 +347,7 @@ def _poses(pose: np.ndarray | None, name: str) -> np.ndarray:
     given = float_array(name, pose, "distance")
     if given.ndim not in (1, 2) or given.shape[-1] != 7 or not len(given):
         raise InputError(f"{name} has shape {given.shape}", "distance", "give poses [7] or [n, 7]")
-    return np.array([checked_pose(each, f"distance: {name}") for each in given.reshape(-1, 7).tolist()])
+    return np.array([checked_pose(row, f"distance: {name}") for row in given.reshape(-1, 7).tolist()])
 
 
 # Python's `sweep`: contacts between the frames of a motion, in memory.
@@ -502,15 +502,15 @@ def sweep(
     store = FieldCache(cache_dir, cache_limit)
     stages = sweep_stages(device_model, contact, tolerance, motion.float_type, store)
     load_stages(stages, device_model.device)
-    found = consecutive_groups(
+    tables = consecutive_groups(
         [
             {stage.group.name: rows_within(stage, device_model, batch, MEMORY_LIMIT) for stage in stages}
             for batch in pose_batches(motion, applied, CELLS_AT_ONCE, TimingReport(), with_next=True)
         ]
     )
-    particles = _result(ParticleSweep, found[SOFT_SWEEP.name], model, motion) if SOFT_SWEEP.name in found else None
-    elements = _result(SelfSweep, found[SELF_SWEEP.name], model, motion) if SELF_SWEEP.name in found else None
-    rows = _result(Sweep, found[SWEEP.name], model, motion)
+    particles = _result(ParticleSweep, tables[SOFT_SWEEP.name], model, motion) if SOFT_SWEEP.name in tables else None
+    elements = _result(SelfSweep, tables[SELF_SWEEP.name], model, motion) if SELF_SWEEP.name in tables else None
+    rows = _result(Sweep, tables[SWEEP.name], model, motion)
     return replace(rows, shape_path=tuple(model.shapes.path), particles=particles, elements=elements)
 
 

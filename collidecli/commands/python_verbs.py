@@ -117,12 +117,12 @@ class RecordingFile:
     def __init__(self, path: PathLike) -> None:
         self.path = os.fspath(path)
         with closing(kinds.open_recording(self.path)) as recording:
-            found = recording.describe()
+            description = recording.describe()
             self.kind, self.label = recording.NAME, recording.LABEL
-        self.frames, self.worlds = found.frames, found.worlds
-        self.bodies = tuple(found.bodies)
-        self.start, self.end = found.start, found.end
-        self.needs = tuple(found.needs)
+        self.frames, self.worlds = description.frames, description.worlds
+        self.bodies = tuple(description.bodies)
+        self.start, self.end = description.start, description.end
+        self.needs = tuple(description.needs)
 
     def __repr__(self) -> str:
         return f"<RecordingFile {self.path} kind={self.kind} frames={self.frames} worlds={self.worlds}>"
@@ -239,9 +239,9 @@ def audit(
     """
     lengths = {"max_depth": max_depth, "self": self, "max_ground": max_ground, "max_start": max_start}
     depths: dict[str, Any] = {k: None if value is None else checked_metres(value, k) for k, value in lengths.items()}
-    for one in allow:
-        if isinstance(one, str) or len(one) != 2 or not all(isinstance(pattern, str) for pattern in one):
-            raise InputError(f"{one!r} is no pair of patterns", "allow", 'give pairs, such as [("hand*", "cup*")]')
+    for pair in allow:
+        if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(pattern, str) for pattern in pair):
+            raise InputError(f"{pair!r} is no pair of patterns", "allow", 'give pairs, such as [("hand*", "cup*")]')
     given = AuditLimits(
         **depths,
         allow=tuple((first, second) for first, second in allow),
@@ -268,12 +268,12 @@ def audit(
         for name in options.keys() - OF_SCENES:
             raise unknown_argument(name, "audit", OF_SCENES | signature(audit).parameters.keys())
         run = scene_request(scene, recording, options)
-        audited = EngineRequest(**{one.name: getattr(run, one.name) for one in fields(EngineRequest)})
+        audited = EngineRequest(**{pair.name: getattr(run, pair.name) for pair in fields(EngineRequest)})
         request = AuditRequest("", audited, "", given, baseline, apart, *measured)
-    found = run_audit(request)
-    for note in found.result.warnings:
+    outcome = run_audit(request)
+    for note in outcome.result.warnings:
         warnings.warn(note, stacklevel=3)
-    return found
+    return outcome
 
 
 def _worlds(worlds: Sequence[int]) -> Sequence[int]:

@@ -56,11 +56,11 @@ def group_series(selected: SelectedContacts) -> dict[str, Any] | None:
 
 def _counts(rows: SelectedContacts) -> np.ndarray:
     """int64[F]: rows of each frame."""
-    found = np.zeros(rows.frame_count, np.int64)
+    counts = np.zeros(rows.frame_count, np.int64)
     for block in rows.blocks(()):
         cell = block.first_cell + np.arange(len(block.cell_counts))
-        np.add.at(found, cell // rows.world_count, block.cell_counts)
-    return found
+        np.add.at(counts, cell // rows.world_count, block.cell_counts)
+    return counts
 
 
 def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:
@@ -105,32 +105,32 @@ def read_verb_result(name: str, path: str) -> dict[str, Any] | None:
     if not path:
         return None
     schema, layout, is_whole, fix = VERB_RESULTS[name]
-    found = read_result(path, schema, layout)
-    if not is_whole(found):
+    result = read_result(path, schema, layout)
+    if not is_whole(result):
         raise InputError("lacks values, or has damaged ones", path, fix)
-    return found
+    return result
 
 
-def _is_audit(found: Mapping[str, Any]) -> bool:
-    checks = [*(one["name"] for one in found["checks"]), *(one["check"] for one in found["pairs"])]
-    lengths = {len(values) for values in found["series"].values() if isinstance(values, list)}
-    has_baseline = fits(found["pairs"], BASELINE_PAIRS) or found["baseline"] is None
+def _is_audit(result: Mapping[str, Any]) -> bool:
+    checks = [*(entry["name"] for entry in result["checks"]), *(entry["check"] for entry in result["pairs"])]
+    lengths = {len(values) for values in result["series"].values() if isinstance(values, list)}
+    has_baseline = fits(result["pairs"], BASELINE_PAIRS) or result["baseline"] is None
     return len(lengths) == 1 and has_baseline and {*checks} <= {*CHECKS, TUNNEL}
 
 
-def _is_labels(found: Mapping[str, Any]) -> bool:
-    series = found["series"]
+def _is_labels(result: Mapping[str, Any]) -> bool:
+    series = result["series"]
     bins = {len(series["frame"]), len(series["time"]), *map(len, series["labelled"])}
-    return len(bins) == 1 and len(series["labelled"]) == len(found["listed"])
+    return len(bins) == 1 and len(series["labelled"]) == len(result["listed"])
 
 
-def _is_clearance(found: Mapping[str, Any]) -> bool:
-    series, listed = found["series"], found["listed"]
+def _is_clearance(result: Mapping[str, Any]) -> bool:
+    series, listed = result["series"], result["listed"]
     bins = {len(series["frame"]), len(series["time"]), *map(len, series["least"])}
     texts = {value for row in series["least"] for value in row if isinstance(value, str)}
-    names_bodies = all(isinstance(one.get("body"), str) == (found["by"] == "body") for one in listed)
+    names_bodies = all(isinstance(entry.get("body"), str) == (result["by"] == "body") for entry in listed)
     is_even = len(bins) == 1 and len(series["least"]) == len(listed) and texts <= {"inf"}
-    return is_even and names_bodies and found["by"] in CLEARANCE_THINGS
+    return is_even and names_bodies and result["by"] in CLEARANCE_THINGS
 
 
 VERB_RESULTS: dict[str, tuple[str, Any, Callable[[Mapping[str, Any]], bool], str]] = {
@@ -141,10 +141,10 @@ VERB_RESULTS: dict[str, tuple[str, Any, Callable[[Mapping[str, Any]], bool], str
 """Schema, keys and checks of the results that a report shows, by the name of their option, and how to repair them."""
 
 
-def other_motion(path: str, found: Mapping[str, Any], source: Mapping[str, Any]) -> list[str]:
+def other_motion(path: str, result: Mapping[str, Any], source: Mapping[str, Any]) -> list[str]:
     """A warning about a result of another scene or recording than that of the report."""
     for name, what in (("scene_sha256", "scene"), ("trajectory_sha256", "recording")):
-        if found[name] != source[name]:
+        if result[name] != source[name]:
             return [f"{path} is of another {what} than this one"]
     return []
 
@@ -268,7 +268,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         passes = Passes(_selected(contacts, request), progress, 4 if request.subsets else 2)
         selected, sums, demonstrations = passes.selected, _first_pass(passes), _demonstrations(contacts)
         pairs = sums.pairs
-        found: dict[str, Any] = {
+        page: dict[str, Any] = {
             **contact_set_source(contacts),
             "worlds": selected.world_count,
             "demonstrations": demonstrations,
@@ -280,18 +280,18 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
             "between_frames": _between_frames(contacts, request),
             "subsets": subsets(passes, pairs, sums.world_least, demonstrations) if request.subsets else None,
         }
-        found["notes"] = [*_notes(found["series"], found["pairs"]), *_early_ends(selected)]
+        page["notes"] = [*_notes(page["series"], page["pairs"]), *_early_ends(selected)]
     timing, warnings = _timing(request.file)
     if inexact := timing.get("inexact_pair_count", 0):
         warnings.insert(0, f"{inexact} depths are upper bounds: the search for them hit its limit")
     if missed := timing.get("missed_surface_count", 0):
         warnings.insert(0, f"{missed} hydroelastic overlaps have no surface: it was thinner than the finest voxels")
-    if profile is not None and profile["scene_sha256"] != found["scene_sha256"]:
+    if profile is not None and profile["scene_sha256"] != page["scene_sha256"]:
         warnings.insert(0, f"{request.profile} profiles another scene than this one")
-    for name, held in shown.items():
-        warnings += [] if held is None else other_motion(getattr(request, name), held, found)
+    for name, result in shown.items():
+        warnings += [] if result is None else other_motion(getattr(request, name), result, page)
     return ReportResult(
-        **found,
+        **page,
         selection=_selection(request),
         contacts=int(pairs.contacts.sum()),
         contact_pair_cells=int(pairs.touches.sum()),
@@ -322,14 +322,14 @@ def _between_frames(contacts: ContactSet, request: ReportRequest) -> dict[str, A
 
 def _timing(path: str) -> tuple[dict[str, Any], list[str]]:
     """Valid entries of /timing, and a warning about the invalid ones."""
-    held = read_timing(path)
-    found: dict[str, Any] = {name: held[name] for name in TEXTS if isinstance(held.get(name), str)}
-    found |= {name: held[name] for name in NUMBERS if _is_amount(held.get(name))}
-    stages = held.get("stages", [])
-    found["stages"] = [one for one in stages if _is_amount(one["seconds"])]
-    unclear = [name for name in (*TEXTS, *NUMBERS) if name in held and name not in found]
-    unclear += [f"stage {one['stage']}" for one in stages if not _is_amount(one["seconds"])]
-    return found, [f"ignored entries of the timing that are no amounts: {', '.join(unclear)}"] if unclear else []
+    recorded = read_timing(path)
+    timing: dict[str, Any] = {name: recorded[name] for name in TEXTS if isinstance(recorded.get(name), str)}
+    timing |= {name: recorded[name] for name in NUMBERS if _is_amount(recorded.get(name))}
+    stages = recorded.get("stages", [])
+    timing["stages"] = [stage for stage in stages if _is_amount(stage["seconds"])]
+    unclear = [name for name in (*TEXTS, *NUMBERS) if name in recorded and name not in timing]
+    unclear += [f"stage {stage['stage']}" for stage in stages if not _is_amount(stage["seconds"])]
+    return timing, [f"ignored entries of the timing that are no amounts: {', '.join(unclear)}"] if unclear else []
 
 
 def _is_amount(value: Any) -> bool:
@@ -345,9 +345,9 @@ def _selected(contacts: ContactSet, request: ReportRequest) -> SelectedContacts:
     kept = kept_items(contacts, request.include, request.exclude)
     if request.bodies:
         check_body_rows(contacts)
-        found = items_on_bodies(contacts, request.bodies, "--body")
-        kept = np.ones((len(found), 2), bool) if kept is None else kept
-        kept[:, 0] &= found
+        on_bodies = items_on_bodies(contacts, request.bodies, "--body")
+        kept = np.ones((len(on_bodies), 2), bool) if kept is None else kept
+        kept[:, 0] &= on_bodies
     return SelectedContacts(contacts, range(contacts.frame_count), chosen_worlds(request.worlds, contacts), kept)
 
 
@@ -407,15 +407,15 @@ def _pairs(passes: Passes, pairs: summary.PairTotals) -> dict[str, Any]:
     contacts, names = selected.contacts, shape_names(selected.contacts)
     chosen = np.sort(np.lexsort((pairs.key, -pairs.contacts))[:MAX_PAIRS])
     bins = summary.TimeBins(contacts.frame_count, MAX_BINS)
-    held = summary.PairMap(pairs.key[chosen], bins.of, selected.world_count, len(contacts.shapes))
+    map_of_pairs = summary.PairMap(pairs.key[chosen], bins.of, selected.world_count, len(contacts.shapes))
     if len(chosen):
         for block in passes.blocks():
-            held.add(summary.touches_of(block).named(names))
+            map_of_pairs.add(summary.touches_of(block).named(names))
     listed = []
     for row in np.lexsort((pairs.key[chosen], pairs.first[chosen])).tolist():
         pair = int(chosen[row])
         first, last = (int(cells[pair]) // selected.world_count for cells in (pairs.first, pairs.last))
-        least = held.least[row]
+        least = map_of_pairs.least[row]
         listed.append(
             {
                 **closest_cell(selected, pairs, pair),
@@ -423,7 +423,7 @@ def _pairs(passes: Passes, pairs: summary.PairTotals) -> dict[str, Any]:
                 "touches": int(pairs.touches[pair]),
                 "first_frame": first,
                 "last_frame": last,
-                "contacts_per_frame": (held.contacts[row] / bins.lengths).tolist(),
+                "contacts_per_frame": (map_of_pairs.contacts[row] / bins.lengths).tolist(),
                 "depth": np.where(np.isfinite(least), np.maximum(0.0, -least), -1.0).tolist(),
             }
         )
@@ -456,9 +456,9 @@ def _early_ends(selected: SelectedContacts) -> list[str]:
     episodes, frames = selected.contacts.episodes, selected.contacts.frame_count
     if episodes is None:
         return []
-    held = episodes.of_worlds(selected.worlds)
-    early = int((held.end_frame < frames).sum())
-    what = f"{early} of {len(held)} demonstrations end before frame {frames - 1}"
+    of_worlds = episodes.of_worlds(selected.worlds)
+    early = int((of_worlds.end_frame < frames).sum())
+    what = f"{early} of {len(of_worlds)} demonstrations end before frame {frames - 1}"
     return [f"{what}; they have no contacts after their end"] if early else []
 
 

@@ -31,7 +31,7 @@ def group_sums(selected: SelectedContacts, parts: Sequence[Part], bin_of: np.nda
     finite.
     """
     lengths = np.bincount(bin_of)
-    found: list[dict[str, Any]] = [{} for _ in parts]
+    sums_by_part: list[dict[str, Any]] = [{} for _ in parts]
     for name in COUNTED if parts else ():
         if name not in selected.contacts.groups:
             continue
@@ -39,18 +39,18 @@ def group_sums(selected: SelectedContacts, parts: Sequence[Part], bin_of: np.nda
         sums = np.zeros((len(parts), 2, len(lengths)))
         for frame, world, shapes, force in _group_blocks(rows):
             for number, (of_world, mask) in enumerate(parts):
-                held = np.ones(len(frame), bool) if of_world < 0 else world == of_world
+                is_chosen = np.ones(len(frame), bool) if of_world < 0 else world == of_world
                 if mask is not None:
-                    held &= np.any([mask[shape] for shape in shapes], axis=0) if shapes else False
-                at = bin_of[frame[held]]
+                    is_chosen &= np.any([mask[shape] for shape in shapes], axis=0) if shapes else False
+                at = bin_of[frame[is_chosen]]
                 np.add.at(sums[number, 0], at, 1.0)
-                np.add.at(sums[number, 1], at, force[held])
-        for held, (counts, forces) in zip(found, sums, strict=True):
+                np.add.at(sums[number, 1], at, force[is_chosen])
+        for is_chosen, (counts, forces) in zip(sums_by_part, sums, strict=True):
             if counts.any():
-                held[name] = {"rows": int(counts.sum()), "per_frame": (counts / lengths).tolist()}
+                is_chosen[name] = {"rows": int(counts.sum()), "per_frame": (counts / lengths).tolist()}
                 if name == "hydro_patches":
-                    held[name][FORCE] = (forces / lengths).tolist()
-    return found
+                    is_chosen[name][FORCE] = (forces / lengths).tolist()
+    return sums_by_part
 
 
 def worlds_and_shapes_with_rows(selected: SelectedContacts) -> tuple[np.ndarray, np.ndarray]:
@@ -151,28 +151,28 @@ def subsets(passes: Passes, pairs: PairTotals, world_least: np.ndarray, demonstr
         count = len(bins.start)
         return _Subset(kind, name, row, world, shapes, np.zeros(count, np.int64), np.full(count, np.inf))
 
-    found = []
+    parts = []
     for place in worlds:
         world = int(selected.worlds[place])
-        found.append(empty("world", demonstrations[world] if demonstrations else f"world {world}", world, place, None))
+        parts.append(empty("world", demonstrations[world] if demonstrations else f"world {world}", world, place, None))
     for owner in bodies:
         kind, mine = owners.kinds[owner], owner_of == owner
         row = contacts.shapes.body[mine].max() if kind == "body" else np.argmax(mine)
-        found.append(empty(kind, owners.paths[owner], int(row), -1, mine))
+        parts.append(empty(kind, owners.paths[owner], int(row), -1, mine))
     shape_count, names = len(contacts.shapes), shape_names(contacts)
-    for touches in map(touches_of, passes.blocks() if found else ()):
-        for one in found:
-            mine = one.rows(touches, selected.world_count).named(names)
+    for touches in map(touches_of, passes.blocks() if parts else ()):
+        for subset in parts:
+            mine = subset.rows(touches, selected.world_count).named(names)
             at = bins.of[mine.cell // selected.world_count]
-            np.add.at(one.contacts, at, mine.contact_count)
-            np.minimum.at(one.least, at, mine.distance)
-            one.pairs = one.pairs.joined(PairTotals.of(mine, shape_count))
-    listed = _listed(passes, found, bins.of)
-    groups = group_sums(selected, [(one.world, one.shapes) for one in found], bins.of)
+            np.add.at(subset.contacts, at, mine.contact_count)
+            np.minimum.at(subset.least, at, mine.distance)
+            subset.pairs = subset.pairs.joined(PairTotals.of(mine, shape_count))
+    listed = _listed(passes, parts, bins.of)
+    groups = group_sums(selected, [(subset.world, subset.shapes) for subset in parts], bins.of)
     return {
         **bins.axis(contacts.time),
         "left_out": {"worlds": more_worlds, "bodies": more_bodies},
-        "listed": [{**one, "groups": held} for one, held in zip(listed, groups, strict=True)],
+        "listed": [{**subset, "groups": of_groups} for subset, of_groups in zip(listed, groups, strict=True)],
     }
 
 
@@ -209,32 +209,32 @@ def _present(least: np.ndarray, has_rows: np.ndarray) -> np.ndarray:
 def _listed(passes: Passes, found: list[_Subset], bin_of: np.ndarray) -> list[dict[str, Any]]:
     selected = passes.selected
     shape_count, names = len(selected.contacts.shapes), shape_names(selected.contacts)
-    deepest = [np.sort(np.lexsort((one.pairs.key, one.pairs.least))[:MAX_PAIRS]) for one in found]
+    deepest = [np.sort(np.lexsort((subset.pairs.key, subset.pairs.least))[:MAX_PAIRS]) for subset in found]
     maps = [
-        PairMap(one.pairs.key[rows], bin_of, selected.world_count, shape_count)
-        for one, rows in zip(found, deepest, strict=True)
+        PairMap(subset.pairs.key[rows], bin_of, selected.world_count, shape_count)
+        for subset, rows in zip(found, deepest, strict=True)
     ]
     for touches in map(touches_of, passes.blocks() if found else ()):
-        for one, held in zip(found, maps, strict=True):
-            held.add(one.rows(touches, selected.world_count).named(names))
+        for subset, pairs in zip(found, maps, strict=True):
+            pairs.add(subset.rows(touches, selected.world_count).named(names))
     lengths = np.bincount(bin_of)
     listed = []
-    for one, rows, held in zip(found, deepest, maps, strict=True):
-        order = np.lexsort((one.pairs.key[rows], one.pairs.least[rows])).tolist()
+    for subset, rows, pairs in zip(found, deepest, maps, strict=True):
+        order = np.lexsort((subset.pairs.key[rows], subset.pairs.least[rows])).tolist()
         listed.append(
             {
-                "kind": one.kind,
-                "name": one.name,
-                "row": one.row,
-                "contacts": int(one.contacts.sum()),
-                "pair_count": len(one.pairs.key),
-                "contacts_per_frame": (one.contacts / lengths).tolist(),
-                "depth": np.maximum(0.0, -one.least).tolist(),
+                "kind": subset.kind,
+                "name": subset.name,
+                "row": subset.row,
+                "contacts": int(subset.contacts.sum()),
+                "pair_count": len(subset.pairs.key),
+                "contacts_per_frame": (subset.contacts / lengths).tolist(),
+                "depth": np.maximum(0.0, -subset.least).tolist(),
                 "pairs": [
                     {
-                        **closest_cell(selected, one.pairs, int(rows[n])),
-                        "contacts": int(one.pairs.contacts[rows[n]]),
-                        "depth": np.where(np.isfinite(held.least[n]), np.maximum(0.0, -held.least[n]), -1.0).tolist(),
+                        **closest_cell(selected, subset.pairs, int(rows[n])),
+                        "contacts": int(subset.pairs.contacts[rows[n]]),
+                        "depth": np.where(np.isfinite(pairs.least[n]), np.maximum(0.0, -pairs.least[n]), -1.0).tolist(),
                     }
                     for n in order
                 ],

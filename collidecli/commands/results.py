@@ -41,8 +41,8 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `--json` prints, in the types of JSON; tables and pages are made from it."""
-        found = {"schema": self.SCHEMA, **plain(self)}
-        return {name: value for name, value in found.items() if value is not None or name not in self.OPTIONAL}
+        values = {"schema": self.SCHEMA, **plain(self)}
+        return {name: value for name, value in values.items() if value is not None or name not in self.OPTIONAL}
 
 
 def plain(value: Any) -> Any:
@@ -54,10 +54,10 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if is_dataclass(value):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+        return {member.name: plain(getattr(value, member.name)) for member in fields(value)}
     if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
-    return [plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def html_table(rows: Mapping[str, object]) -> str:
@@ -232,11 +232,11 @@ def input_files(words: Sequence[str], endings: Sequence[str], where: str = "", f
         folder: the words are relative to it; paths then begin with it.
     Raises InputError for a file that does not exist, a pattern without a match, a folder without such files.
     """
-    found: dict[str, InputFile] = {}
+    files: dict[str, InputFile] = {}
     for word in words:
-        for one in _files_of(word, endings, where, folder):
-            found.setdefault(os.path.abspath(one.path), one)
-    return [found[path] for path in sorted(found)]
+        for file in _files_of(word, endings, where, folder):
+            files.setdefault(os.path.abspath(file.path), file)
+    return [files[path] for path in sorted(files)]
 
 
 def _files_of(word: str, endings: Sequence[str], where: str, folder: str) -> list[InputFile]:
@@ -290,11 +290,11 @@ def sorted_by_kind(
 
     kept, left_out = [], []
     for file in files:
-        found = ""
+        file_format = ""
         if file.of_folder and os.path.splitext(file.path)[1].lower() in HDF5_ENDINGS:
             with reading("file", file.path):
-                found = format_of_path(file.path)
-        is_other = found.startswith("collide-") and found not in formats
+                file_format = format_of_path(file.path)
+        is_other = file_format.startswith("collide-") and file_format not in formats
         (left_out if is_other else kept).append(file)
     if not kept and left_out:
         raise InputError(f"none of the files of the folder are {what}", os.path.dirname(left_out[0].path))
@@ -313,7 +313,7 @@ def relative_outputs(files: Sequence[InputFile], ending: str) -> list[str]:
         names = [os.path.splitext(os.path.relpath(path, common))[0] for path in paths]
     for name, number in Counter(names).items():
         if number > 1:
-            first, second = [file.path for file, one in zip(files, names, strict=True) if one == name][:2]
+            first, second = [file.path for file, file_name in zip(files, names, strict=True) if file_name == name][:2]
             what = f"has the output {name}{ending}, and so has {first}"
             raise InputError(what, second, "call collide once for each of them, with two folders")
     return [name + ending for name in names]

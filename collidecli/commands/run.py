@@ -93,10 +93,10 @@ class RunColumns:
             return block
         poses = self._poses(block)
         needed = self._of_motion | ({GRADIENT} if self._exact else set())
-        found = motion_columns(self._model, block, poses, needed)
+        values = motion_columns(self._model, block, poses, needed)
         if self._exact is not None:
-            found[EXACT] = self._exact.column(block, poses, found[GRADIENT])
-        ordered = {column.name: found[column.name] for column in self.columns if column.name in found}
+            values[EXACT] = self._exact.column(block, poses, values[GRADIENT])
+        ordered = {column.name: values[column.name] for column in self.columns if column.name in values}
         return replace(block, columns={**block.columns, **ordered})
 
     def _poses(self, block: ContactBlock) -> FramePoses:
@@ -317,18 +317,18 @@ def _run(
         timing.spans.append(Span("run", threading.current_thread().name, start, elapsed))
         write_trace(request.trace, {"collide run": [timing]}, request.force)
     episodes, worlds = episodes_in(motion, model.world_count), model.world_count
-    found = {**vars(tally.counts(worlds, episodes)), **dict(zip(OF_STEPS, group_tally.sweeps, strict=True))}
-    found |= {"groups": group_tally.counts(names, worlds, episodes) or None, "content_sha256": content}
-    return _result(request, scene, collision, timing, found)
+    counts = {**vars(tally.counts(worlds, episodes)), **dict(zip(OF_STEPS, group_tally.sweeps, strict=True))}
+    counts |= {"groups": group_tally.counts(names, worlds, episodes) or None, "content_sha256": content}
+    return _result(request, scene, collision, timing, counts)
 
 
 def _result(
-    request: RunRequest, scene: LoadedScene, collision: Collision, timing: TimingReport, found: dict[str, Any]
+    request: RunRequest, scene: LoadedScene, collision: Collision, timing: TimingReport, counts: dict[str, Any]
 ) -> RunResult:
     model, applied, motion = scene.model, collision.pipeline.device_model.model, collision.motion
     device = collision.pipeline.device_model.device
     return RunResult(
-        **found,
+        **counts,
         scene=scene.name,
         scene_sha256=scene.sha256,
         trajectory=request.trajectory,
@@ -466,19 +466,19 @@ class ExactGradients:
 
         gradient: float32[n, 6], `distance_grad1`.
         """
-        found = np.zeros(block.contact_count, np.uint8)
+        exact = np.zeros(block.contact_count, np.uint8)
         rows = least_rows(block)
         if len(rows):
-            found[rows] = self._is_exact(block, poses, rows, gradient[rows].astype(np.float64))
-        return found
+            exact[rows] = self._is_exact(block, poses, rows, gradient[rows].astype(np.float64))
+        return exact
 
     def _is_exact(self, block: ContactBlock, poses: FramePoses, rows: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         model, pair = self.model, np.stack([block.shape0[rows], block.shape1[rows]], axis=1)
         frame, world = np.divmod(block.cell[rows], model.world_count)
         body = model.shapes.body[pair].astype(np.int64)
-        held = [body_poses(model, poses.body_pose, frame - poses.first_frame, world, body[:, k]) for k in (0, 1)]
+        body_pose = [body_poses(model, poses.body_pose, frame - poses.first_frame, world, body[:, k]) for k in (0, 1)]
         local = model.shapes.pose[pair]
-        placed = [self._placed(held[k], local[:, k], body[:, k], world, pair[:, k]) for k in (0, 1)]
+        placed = [self._placed(body_pose[k], local[:, k], body[:, k], world, pair[:, k]) for k in (0, 1)]
         radius = bounding_radius(model.shapes.type, model.shapes.size)[pair]  # of a plane inf
         measure = self._measure(pair).measure
 
@@ -486,13 +486,13 @@ class ExactGradients:
             return measure(pair, np.stack([placed[0], moved], axis=1)).distance
 
         point, size = block.point1[rows].astype(np.float64), radius.min(axis=1).astype(np.float64)
-        return is_differentiable(distance, gradient, held[1][:, :3], placed[1], point, size)
+        return is_differentiable(distance, gradient, body_pose[1][:, :3], placed[1], point, size)
 
     def _placed(
-        self, held: np.ndarray, local: np.ndarray, body: np.ndarray, world: np.ndarray, shape: np.ndarray
+        self, body_pose: np.ndarray, local: np.ndarray, body: np.ndarray, world: np.ndarray, shape: np.ndarray
     ) -> np.ndarray:
-        """float64[n, 7]: world poses of shapes of bodies at `held`; a static shape moves with its world."""
-        placed = compose_poses(held, local)
+        """float64[n, 7]: world poses of shapes of bodies at `body_pose`; a static shape moves with its world."""
+        placed = compose_poses(body_pose, local)
         shift = self.model.world_shift
         if shift is not None:
             moves = (body < 0) & (self.model.shapes.template[shape] >= 0)

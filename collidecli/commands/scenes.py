@@ -81,13 +81,13 @@ class PoseArray(TimedMotion):
 
 def checked_particles(particle_q: np.ndarray, model: Model) -> np.ndarray:
     """float64[frames, worlds or 1, particles, 3]. Raises InputError for another shape and a position not finite."""
-    found = float_array("particle_q", particle_q, "particle_q")
+    positions = float_array("particle_q", particle_q, "particle_q")
     count = len(model.particles)
-    if found.ndim != 4 or found.shape[2:] != (count, 3) or found.shape[1] not in (1, model.world_count):
+    if positions.ndim != 4 or positions.shape[2:] != (count, 3) or positions.shape[1] not in (1, model.world_count):
         wanted = f"(frames, {' or '.join(map(str, sorted({1, model.world_count})))}, {count}, 3)"
-        raise InputError(f"has shape {found.shape}", "particle_q", f"give {wanted}: a position for each particle")
-    check_positions(found, range(len(found)), "particle_q")
-    return found
+        raise InputError(f"has shape {positions.shape}", "particle_q", f"give {wanted}: a position for each particle")
+    check_positions(positions, range(len(positions)), "particle_q")
+    return positions
 
 
 def parse_frames(text: str, frame_count: int) -> range:
@@ -104,9 +104,9 @@ def parse_frames(text: str, frame_count: int) -> range:
         what = f"'{text}' is not a slice of frames"
         raise InputError(what, "--frames", "write A:B:S, such as 0:100 or ::10") from error
     if not len(picked):
-        held = f"there are frames 0 to {frame_count - 1}" if frame_count else "there are none"
+        range_text = f"there are frames 0 to {frame_count - 1}" if frame_count else "there are none"
         what = f"'{text}' selects none of {frame_count} frames"
-        raise InputError(what, "--frames", f"{held}; write A:B:S with A < B")
+        raise InputError(what, "--frames", f"{range_text}; write A:B:S with A < B")
     if picked.step < 0:
         raise InputError(f"'{text}' is descending", "--frames", "write A:B:S with a step S above zero")
     return picked
@@ -152,8 +152,8 @@ class SlicedMotion:
         picked = self._frames[frames.start : frames.stop]
         if self._frames.step == 1:
             return recorded_particles(self._motion, picked)
-        found = [recorded_particles(self._motion, range(frame, frame + 1)) for frame in picked]
-        recorded = [each for each in found if each is not None]
+        positions = [recorded_particles(self._motion, range(frame, frame + 1)) for frame in picked]
+        recorded = [known for known in positions if known is not None]
         return np.concatenate(recorded) if recorded else None
 
     @property
@@ -191,12 +191,12 @@ class MergedMotion:
     def read_particles(self, frames: range) -> np.ndarray | None:
         if not len(self._model.particles):
             return None
-        found = [None if motion is None else recorded_particles(motion, frames) for motion in self._motions]
-        if all(each is None for each in found):
+        positions = [None if motion is None else recorded_particles(motion, frames) for motion in self._motions]
+        if all(known is None for known in positions):
             return None
         rest = self._model.particles.position
         rest = np.broadcast_to(rest, (len(frames), 1, *rest.shape))
-        return np.concatenate([rest if each is None else each for each in found], axis=1)
+        return np.concatenate([rest if known is None else known for known in positions], axis=1)
 
     @property
     def has_joint_tree(self) -> bool:
@@ -394,7 +394,7 @@ class LoadedScene:
         """Index in `imports` of the scene of each template."""
         of_world = self.world_import or (0,) * self.model.world_count
         known = dict(zip(reversed(self.model.world_template.tolist()), reversed(of_world), strict=True))
-        return [known.get(each, 0) for each in template.tolist()]
+        return [known.get(number, 0) for number in template.tolist()]
 
     @contextmanager
     def named(self) -> Iterator[None]:
@@ -423,13 +423,13 @@ class LoadedScene:
 
             refuse_options(options, "without a recording", self.name)
         with reading("motion", self.name):
-            own = [scene.motion(self.model) for scene in self.imports]
-        moving = [motion for motion in own if motion is not None]
+            motions = [scene.motion(self.model) for scene in self.imports]
+        moving = [motion for motion in motions if motion is not None]
         if not moving:
             return RestingMotion(self.model.bodies.pose[None])
-        if len(own) == 1:
+        if len(motions) == 1:
             return moving[0]
-        return merged_motion(own, self.model, self.name)
+        return merged_motion(motions, self.model, self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -645,19 +645,19 @@ def recorded_options(contacts: ContactSet, kind: type[Options]) -> Options:
 
     Raises InputError for a value of another type.
     """
-    found: dict[str, Any] = {}
-    for each in fields(kind):
-        value = contacts.config.get(each.name, each.default)
+    values: dict[str, Any] = {}
+    for option in fields(kind):
+        value = contacts.config.get(option.name, option.default)
         value = tuple(value) if isinstance(value, list) else value
-        texts = value if isinstance(each.default, tuple) else (value,)
+        texts = value if isinstance(option.default, tuple) else (value,)
         fits = isinstance(texts, tuple) and all(isinstance(text, str) for text in texts)
-        if isinstance(each.default, bool):
+        if isinstance(option.default, bool):
             fits = isinstance(value, bool)
-        if not (fits or (each.default is None and (value is None or isinstance(value, float)))):
-            what = f"the option {each.name} is {value!r}"
+        if not (fits or (option.default is None and (value is None or isinstance(value, float)))):
+            what = f"the option {option.name} is {value!r}"
             raise InputError(what, f"{contacts.path}: config", "make the contact set again")
-        found[each.name] = "" if each.name == "motion_layer" else value
-    return kind(**found)
+        values[option.name] = "" if option.name == "motion_layer" else value
+    return kind(**values)
 
 
 def add_scene(builder: ModelBuilder, path: PathLike, options: SceneOptions) -> SceneImport:

@@ -59,37 +59,37 @@ def group_lines(contacts: ContactSet, cells: bool, number: Number) -> Iterator[s
                 total[1] += 1
         yield from ("", name)
         for paths in sorted(totals):
-            rows, held = totals[paths]
-            yield f"  {_shapes(paths)}{_count(rows, 'row')} in {_count(held, 'cell')}"
+            rows, cell_count = totals[paths]
+            yield f"  {_shapes(paths)}{_count(rows, 'row')} in {_count(cell_count, 'cell')}"
         if cells:
             yield from _by_cell(contacts, _group_cell_lines(contacts, name, number), f"{name}, ")
 
 
 def _group_cell_lines(contacts: ContactSet, name: str, number: Number) -> Iterator[tuple[int, str]]:
     definition = contacts.groups[name].definition
-    for held, parts in _group_blocks(contacts, name):
+    for group_rows, parts in _group_blocks(contacts, name):
         for part in parts:
             rows = _count(len(part.rows), "row")
-            yield part.cell, f"  {_shapes(part.paths)}{rows}{_means(definition, held, part, number)}"
+            yield part.cell, f"  {_shapes(part.paths)}{rows}{_means(definition, group_rows, part, number)}"
 
 
 def _by_cell(contacts: ContactSet, lines: Iterable[tuple[int, str]], name: str = "") -> Iterator[str]:
     """Lines of cells in order, those of each sorted, under a heading. name: of the table."""
-    for cell, held in groupby(lines, itemgetter(0)):
+    for cell, of_cell in groupby(lines, itemgetter(0)):
         frame, world = divmod(cell, contacts.world_count)
         yield ""
         yield f"{name}frame {frame}, world {world}, t = {contacts.time[frame]:.9g} s"
-        yield from sorted(line for _, line in held)
+        yield from sorted(line for _, line in of_cell)
 
 
-def _means(definition: ContactGroup, held: GroupRows, part: _Rows, number: Number) -> str:
-    found = []
+def _means(definition: ContactGroup, group_rows: GroupRows, part: _Rows, number: Number) -> str:
+    texts = []
     for column in definition.columns:
         if column.dtype.kind == "f":
-            values = held.columns[column.name][part.rows].astype(np.float64).reshape(len(part.rows), -1)
+            values = group_rows.columns[column.name][part.rows].astype(np.float64).reshape(len(part.rows), -1)
             sign = -1.0 if part.turned and column.name in definition.flipped else 1.0
-            found.append(f"  {column.name} {number(sign * values.mean(axis=0))}")
-    return "".join(found)
+            texts.append(f"  {column.name} {number(sign * values.mean(axis=0))}")
+    return "".join(texts)
 
 
 def _group_blocks(contacts: ContactSet, name: str) -> Iterator[tuple[GroupRows, Iterator[_Rows]]]:
@@ -104,9 +104,9 @@ def _group_blocks(contacts: ContactSet, name: str) -> Iterator[tuple[GroupRows, 
 
 
 def _parts(contacts: ContactSet, groups: dict[str, GroupRows], name: str, first: int) -> Iterator[_Rows]:
-    held, shapes = groups[name], shapes_of(groups, name)
-    objects = objects_of(contacts, name, held)
-    cell = first + np.repeat(np.arange(len(held.cell_counts)), held.cell_counts)
+    group_rows, shapes = groups[name], shapes_of(groups, name)
+    objects = objects_of(contacts, name, group_rows)
+    cell = first + np.repeat(np.arange(len(group_rows.cell_counts)), group_rows.cell_counts)
     if not len(cell):
         return
     order = np.lexsort((*objects[::-1], *shapes[::-1], cell))
@@ -165,8 +165,8 @@ class _Pair:
         """Adds the rows of a cell. middle, squares, digest: of them, as here."""
         total = self.contacts + contacts
         apart = [new - old for new, old in zip(middle, self.middle, strict=True)]
-        self.squares += squares + sum(each * each for each in apart) * self.contacts * contacts / total
-        self.middle = tuple(old + each * contacts / total for old, each in zip(self.middle, apart, strict=True))
+        self.squares += squares + sum(x * x for x in apart) * self.contacts * contacts / total
+        self.middle = tuple(old + x * contacts / total for old, x in zip(self.middle, apart, strict=True))
         self.digest = (self.digest + digest) % 2**64
         self.contacts += contacts
         self.touches += 1
@@ -195,9 +195,9 @@ def contact_text(path: str, decimals: int = 6, cells: bool = True) -> Iterator[s
         pairs: dict[tuple[str, str], _Pair] = {}
         for block in contacts.blocks(names=COLUMNS):
             touches = touches_of(block)
-            found = list(_rows(touches, contacts))
-            sums = _sums(block, touches, np.array([1.0 if a <= b else -1.0 for a, b, *_ in found]))
-            for (a, b, number, count, distance), rows in zip(found, zip(*sums, strict=True), strict=True):
+            pair_rows = list(_rows(touches, contacts))
+            sums = _sums(block, touches, np.array([1.0 if a <= b else -1.0 for a, b, *_ in pair_rows]))
+            for (a, b, number, count, distance), rows in zip(pair_rows, zip(*sums, strict=True), strict=True):
                 pair = pairs.setdefault((a, b) if a <= b else (b, a), _Pair())
                 pair.add(number // contacts.world_count, number, count, distance, *rows)
         yield from ("", "pairs")
@@ -215,25 +215,25 @@ def textconv(path: str, decimals: int = 6, cells: bool = True) -> TextconvResult
 def _datasets(path: str) -> Iterator[str]:
     with open_h5(path) as file:
         yield f"{printable_line(format_of(file)) or 'HDF5'}"
-        found: list[h5py.Dataset] = []
+        datasets: list[h5py.Dataset] = []
         with structure():
-            file.visititems(lambda _, item: found.append(item) if isinstance(item, h5py.Dataset) else None)
-        for dataset in sorted(found, key=lambda one: str(one.name)):
+            file.visititems(lambda _, item: datasets.append(item) if isinstance(item, h5py.Dataset) else None)
+        for dataset in sorted(datasets, key=lambda one: str(one.name)):
             name = printable_line(str(dataset.name))
             yield f"  {name}  {dataset.dtype.str} {dataset.shape}  sha256 {_digest(dataset)}"
 
 
 def _digest(dataset: h5py.Dataset) -> str:
     """SHA-256 of the values as bytes, in blocks of rows; strings are joined by zero bytes."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     if not dataset.shape:
         return hashlib.sha256(repr(dataset[()]).encode()).hexdigest()
     step = max(1, BLOCK_ROWS // max(1, int(np.prod(dataset.shape[1:]))))
     for first in range(0, len(dataset), step):
         with structure() if dataset.dtype.kind == "O" else nullcontext():
             rows = np.asarray(dataset[first : first + step])
-        found.update(b"\0".join(map(bytes, rows.ravel())) if rows.dtype.kind == "O" else rows.tobytes())
-    return found.hexdigest()
+        digest.update(b"\0".join(map(bytes, rows.ravel())) if rows.dtype.kind == "O" else rows.tobytes())
+    return digest.hexdigest()
 
 
 def _head(contacts: ContactSet) -> Iterator[str]:
@@ -260,9 +260,9 @@ def _head(contacts: ContactSet) -> Iterator[str]:
     for row in range(len(shapes)):
         body = int(shapes.body[row])
         on = f"on {printable_line(contacts.body_path[body])}" if 0 <= body < len(contacts.body_path) else "static"
-        of = f"  template {shapes.template[row]}" if int(shapes.template[row]) > 0 else ""
+        ending = f"  template {shapes.template[row]}" if int(shapes.template[row]) > 0 else ""
         sizes = f"margin {shapes.margin[row]:.6g}  gap {shapes.gap[row]:.6g}"
-        lines.append(f"  {printable_line(shapes.path[row])}  {printable_line(shapes.type[row])}  {on}  {sizes}{of}")
+        lines.append(f"  {printable_line(shapes.path[row])}  {printable_line(shapes.type[row])}  {on}  {sizes}{ending}")
     yield from sorted(lines)
     objects = contacts.particle_objects
     if len(objects):

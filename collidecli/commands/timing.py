@@ -85,12 +85,12 @@ class TimingReport:
     @contextmanager
     def span(self, name: str) -> Iterator[Span]:
         """A span of the `with` block, which has its duration afterwards."""
-        found = Span(name, threading.current_thread().name, time.perf_counter())
-        self.spans.append(found)
+        span = Span(name, threading.current_thread().name, time.perf_counter())
+        self.spans.append(span)
         try:
-            yield found
+            yield span
         finally:
-            found.seconds = time.perf_counter() - found.start
+            span.seconds = time.perf_counter() - span.start
 
     def move(self, source: str, target: str, seconds: float) -> None:
         """Moves `seconds` from stage `source` to stage `target`, which ran within it."""
@@ -112,7 +112,7 @@ class TimingReport:
 
         Returns the seconds since `start`, with those in which chunks waited for kernels.
         """
-        waited = covered_seconds([each for chunk in self.chunks for each in chunk.compiling])
+        waited = covered_seconds([span for chunk in self.chunks for span in chunk.compiling])
         self.seconds["compile"] += waited - self._waited
         self._waited = waited
         elapsed = time.perf_counter() - start
@@ -210,13 +210,13 @@ def versions() -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _versions(loaded_modules: int) -> dict[str, str]:
     """loaded_modules: their number; a package that is loaded states its own version."""
-    found = {"python": platform.python_version()}
+    version_of = {"python": platform.python_version()}
     for package, module in PACKAGES.items():
         try:
-            found[package] = getattr(sys.modules.get(module), "__version__", None) or _installed_version(package)
+            version_of[package] = getattr(sys.modules.get(module), "__version__", None) or _installed_version(package)
         except PackageNotFoundError:
-            found[package] = ""
-    return found
+            version_of[package] = ""
+    return version_of
 
 
 def _installed_version(package: str) -> str:
@@ -280,7 +280,7 @@ def _linear_algebra(loaded_modules: int) -> str:
             paths = sorted({line.split(None, 5)[5].strip() for line in file if "openblas" in line.lower()})
     except OSError:
         return ""
-    found: list[str] = []
+    libraries: list[str] = []
     for path in paths:
         try:
             library = ctypes.CDLL(path)
@@ -289,8 +289,8 @@ def _linear_algebra(loaded_modules: int) -> str:
         core = next((getattr(library, name) for name in _CORE_NAMES if hasattr(library, name)), None)
         if core is not None:
             core.restype = ctypes.c_char_p
-            found.append(f"OpenBLAS {(core() or b'').decode('ascii', 'replace')}")
-    return ", ".join(dict.fromkeys(found))
+            libraries.append(f"OpenBLAS {(core() or b'').decode('ascii', 'replace')}")
+    return ", ".join(dict.fromkeys(libraries))
 
 
 # Trace of runs in the Chrome trace event format (JSON), which Perfetto and chrome://tracing open.
@@ -312,19 +312,19 @@ def trace(reports: Mapping[str, Sequence[TimingReport]]) -> dict[str, Any]:
         (process, *event) for process, of_process in reports.items() for report in of_process for event in _of(report)
     ]
     zero = min((start for _, _, _, start, _, _ in events), default=0.0)
-    threads = sorted({(process, thread) for process, thread, *_ in events}, key=lambda one: one[1] != "MainThread")
-    numbers = {one: number for number, one in enumerate(threads, start=1)}
+    threads = sorted({(process, thread) for process, thread, *_ in events}, key=lambda known: known[1] != "MainThread")
+    numbers = {place_of_thread: number for number, place_of_thread in enumerate(threads, start=1)}
     processes = {process: number for number, process in enumerate(reports, start=1)}
-    found: list[dict[str, Any]] = [
+    entries: list[dict[str, Any]] = [
         {"ph": "M", "name": "process_name", "pid": number, "tid": 0, "args": {"name": process}}
         for process, number in processes.items()
     ]
     for (process, thread), number in numbers.items():
         place = {"ph": "M", "pid": processes[process], "tid": number}
-        found.append({**place, "name": "thread_name", "args": {"name": thread}})
-        found.append({**place, "name": "thread_sort_index", "args": {"sort_index": number}})
+        entries.append({**place, "name": "thread_name", "args": {"name": thread}})
+        entries.append({**place, "name": "thread_sort_index", "args": {"sort_index": number}})
     for process, thread, name, start, seconds, args in sorted(events, key=lambda event: (event[3], -event[4])):
-        found.append(
+        entries.append(
             {
                 "ph": "X",
                 "name": name,
@@ -336,7 +336,7 @@ def trace(reports: Mapping[str, Sequence[TimingReport]]) -> dict[str, Any]:
                 "args": args,
             }
         )
-    return {"traceEvents": found, "displayTimeUnit": "ms"}
+    return {"traceEvents": entries, "displayTimeUnit": "ms"}
 
 
 def _of(report: TimingReport) -> Iterator[tuple[str, str, float, float, dict[str, int]]]:
@@ -354,16 +354,16 @@ def _of_chunk(chunk: ChunkReport) -> Iterable[tuple[str, str, float, float, dict
     The narrow phase is in two parts, before and after it waited for kernels.
     """
     counts = {"cells": chunk.cell_count, "candidates": chunk.candidate_count, "contacts": chunk.contact_count}
-    found, start = [], chunk.start
+    spans, start = [], chunk.start
     for stage in STAGES:
         name, seconds = stage.replace("_", " "), chunk.seconds[stage]
         if stage == "narrow_phase":
             for begin, end in chunk.compiling:
                 before = min(max(begin - start, 0.0), seconds)
-                found.append((chunk.thread, name, start, before, {}))
+                spans.append((chunk.thread, name, start, before, {}))
                 seconds, start = seconds - before, end
         if seconds:
-            found.append((chunk.thread, name, start, seconds, {}))
+            spans.append((chunk.thread, name, start, seconds, {}))
             start += seconds
     yield chunk.thread, "chunk", chunk.start, start - chunk.start, counts
-    yield from found
+    yield from spans

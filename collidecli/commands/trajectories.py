@@ -200,13 +200,13 @@ def _initial_states(
 ) -> list[mujoco.MjData]:
     data = [mujoco.MjData(mj_model) for _ in range(worlds)]
     key = None if keyframe is None else _keyframe(mj_model, keyframe, path)
-    for world, each in enumerate(data):
+    for world, state in enumerate(data):
         if key is not None:
-            mujoco.mj_resetDataKeyframe(mj_model, each, key)
+            mujoco.mj_resetDataKeyframe(mj_model, state, key)
         # A separate random stream: noise does not change the random control of a seed.
         amount = np.random.default_rng([seed + world, 1]).uniform(-noise, noise, mj_model.nv)
         if noise > 0.0:
-            mujoco.mj_integratePos(mj_model, each.qpos, amount, 1.0)
+            mujoco.mj_integratePos(mj_model, state.qpos, amount, 1.0)
     return data
 
 
@@ -273,13 +273,13 @@ class _Recorder:
             self._flush(writer)
 
     def _flush(self, writer: TrajectoryWriter) -> None:
-        held, self._buffered = self._buffered, 0
-        time, step = self._time[:held], self._step[:held]
-        qpos, mocap = self._qpos[:held], self._mocap[:held]
+        buffered, self._buffered = self._buffered, 0
+        time, step = self._time[:buffered], self._step[:buffered]
+        qpos, mocap = self._qpos[:buffered], self._mocap[:buffered]
         if self._joint:
             writer.append(time, step, joint_q=qpos, mocap_q=mocap if mocap.shape[2] else None)
             return
-        cells = held * qpos.shape[1]
+        cells = buffered * qpos.shape[1]
         flat = self._kinematics.poses(qpos.reshape(cells, qpos.shape[2]), mocap.reshape(cells, *mocap.shape[2:]))
         writer.append(time, step, body_q=flat.reshape(*qpos.shape[:2], *flat.shape[1:])[:, :, self._moving])
 
@@ -291,8 +291,8 @@ def _keyframe(mj_model: mujoco.MjModel, keyframe: str | int, path: str) -> int:
         return names.index(keyframe)
     number = int(keyframe) if isinstance(keyframe, int) or keyframe.isdecimal() else -1
     if not 0 <= number < mj_model.nkey:
-        held = ", ".join(f"{k} '{name}'" for k, name in enumerate(names)) or "none"
-        raise InputError(f"there is no keyframe '{keyframe}'", path, f"the scene's keyframes: {held}")
+        keyframes = ", ".join(f"{k} '{name}'" for k, name in enumerate(names)) or "none"
+        raise InputError(f"there is no keyframe '{keyframe}'", path, f"the scene's keyframes: {keyframes}")
     return number
 
 
@@ -357,9 +357,9 @@ def convert(
                 with reading("motion"):
                     poses = motion.read(taken)
                     positions = recorded_particles(motion, taken) if particles else None
-                held = None if positions is None else bodies.positions(positions)
+                block_positions = None if positions is None else bodies.positions(positions)
                 columns = bodies.columns(poses)
-                writer.append(motion.time[rows], motion.step[rows], body_q=columns, particle_q=held)
+                writer.append(motion.time[rows], motion.step[rows], body_q=columns, particle_q=block_positions)
                 if progress is not None:
                     progress(taken.stop, frames)
         warnings = (*scene.warnings, *motion.warnings)
@@ -386,13 +386,13 @@ class _Bodies:
         model = self._model = scene.model
         still, local = _welded(scene), local_names(model)
         first_path = dict(zip(local[::-1], model.bodies.path[::-1], strict=True))
-        held = {name: first_path[name] for name in dict.fromkeys(local) if first_path[name] not in still}
-        self.names = tuple(held.values())
+        moving = {name: first_path[name] for name in dict.fromkeys(local) if first_path[name] not in still}
+        self.names = tuple(moving.values())
         if not self.names and not len(model.particles):
             raise InputError("the scene has no body that can move", scene.name, "run it without a trajectory")
         differ = model.world_shift is not None or len(set(model.world_template.tolist())) > 1
         self.world_count = model.world_count if differ else recorded_worlds
-        rows = {t: _rows(model, local, tuple(held), t) for t in set(model.world_template.tolist())}
+        rows = {t: _rows(model, local, tuple(moving), t) for t in set(model.world_template.tolist())}
         self._rows = [rows[template] for template in model.world_template[: self.world_count].tolist()]
         self._alike = len(rows) == 1 and bool((self._rows[0] >= 0).all())
 
@@ -413,8 +413,8 @@ class _Bodies:
         out = np.zeros((*poses.shape[:2], len(self.names), 7))
         out[..., 6] = 1.0
         for world, rows in enumerate(self._rows):
-            held = rows >= 0
-            out[:, world, held] = poses[:, world, rows[held]]
+            is_there = rows >= 0
+            out[:, world, is_there] = poses[:, world, rows[is_there]]
         return out
 
 
@@ -428,8 +428,8 @@ def _rows(model: Model, local: tuple[str, ...], names: tuple[str, ...], template
 def _welded(scene: LoadedScene) -> set[str]:
     still: set[str] = set()
     moving: set[str] = set()
-    for held in scene.imports:
-        kinematics = held.kinematics
+    for imported in scene.imports:
+        kinematics = imported.kinematics
         if kinematics is not None:
             for name, welded in zip(kinematics.body_path, kinematics.welded, strict=True):
                 (still if welded else moving).add(name)

@@ -102,17 +102,17 @@ def _without(contacts: ContactSet, missing: str = "", folders: Sequence[Path] = 
 
 
 def _folders(*files: str) -> list[Path]:
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for folder in (*(Path(file).parent for file in files), Path()):
-        found.setdefault(os.path.realpath(folder), folder)
-    return list(found.values())
+        folders.setdefault(os.path.realpath(folder), folder)
+    return list(folders.values())
 
 
 def _named(name: str, folders: Iterable[Path]) -> tuple[str, ...]:
     """The scene files of a contact set, in the first folder with all of them; their names are joined by spaces."""
     for folder in folders:
         for names in ([name], name.split(" ")):
-            files = [folder / one for one in names if one]
+            files = [folder / file_name for file_name in names if file_name]
             if files and all(file.is_file() for file in files):
                 return tuple(str(file) for file in files)
     return ()
@@ -125,8 +125,8 @@ def _recording(contacts: ContactSet, folders: Iterable[Path]) -> str:
     left, seen = MAX_BYTES, {os.path.realpath(contacts.path)}
     for folder in folders:
         # Small files first, as it takes seconds to read a large recording.
-        found = [file for file in folder.iterdir() if file.suffix.lower() in MOTION_ENDINGS and file.is_file()]
-        for size, file in sorted((file.stat().st_size, file) for file in found):
+        files = [file for file in folder.iterdir() if file.suffix.lower() in MOTION_ENDINGS and file.is_file()]
+        for size, file in sorted((file.stat().st_size, file) for file in files):
             if os.path.realpath(file) in seen or size > left or not os.access(file, os.R_OK):
                 continue
             seen.add(os.path.realpath(file))
@@ -172,8 +172,8 @@ def _motion(
     may_ignore = scene.recording is not None and "ignore_particles" in scene.recording.OPTIONS
     ignored = may_ignore and (options.ignore_particles or not len(scene.model.particles))
     motion = scene.motion(replace(options, ignore_particles=ignored))
-    found = motion.sha256 if motion_file else ""
-    if found == contacts.trajectory_sha256:
+    sha256 = motion.sha256 if motion_file else ""
+    if sha256 == contacts.trajectory_sha256:
         return motion, list(motion.warnings)
     what = f"this is not the recording of {contacts.path}: the hashes differ"
     if not contacts.trajectory_sha256:
@@ -337,13 +337,13 @@ def touches_of(sets: Sequence[ContactSet], frames: str = "", progress: Progress 
 
 def write_view(view: View, request: ViewRequest, progress: Progress = None) -> ViewResult:
     """Writes the view of one or more worlds. Raises InputError, OutputError."""
-    held, output, notes = numbered(view.frames.world_count, "world"), request.output, []
+    worlds_text, output, notes = numbered(view.frames.world_count, "world"), request.output, []
     for world in request.worlds:
         if not world < view.frames.world_count:
-            raise InputError(f"world {world} does not exist", "--world", f"the contact set has {held}")
+            raise InputError(f"world {world} does not exist", "--world", f"the contact set has {worlds_text}")
     worlds = request.worlds or first_worlds(view.frames)
     if not request.worlds and len(worlds) < view.frames.world_count:
-        notes.append(f"the view has {numbered(len(worlds), 'world')} of {held}: choose others with --world")
+        notes.append(f"the view has {numbered(len(worlds), 'world')} of {worlds_text}: choose others with --world")
     if not request.export:
         try:
             os.makedirs(os.path.dirname(output), 0o700, exist_ok=True)

@@ -60,15 +60,15 @@ def packed_problem(
         "shape_gap": shapes.gap,
         "shape_body": shapes.body,
         "shape_geometry": np.where(shapes.heightfield >= 0, shapes.heightfield, geometry).astype(np.int32),
-        "vertex": _joined([each.vertex for each in geometries], np.float64, (3,)),
-        "vertex_start": _starts([len(each.vertex) for each in geometries]),
+        "vertex": _joined([item.vertex for item in geometries], np.float64, (3,)),
+        "vertex_start": _starts([len(item.vertex) for item in geometries]),
         "face": _joined(triangles, np.int32, (3,)),
-        "face_start": _starts([len(each) for each in triangles]),
+        "face_start": _starts([len(item) for item in triangles]),
         "geometry_closed": np.array(closed, bool),
-        "height": _joined([each.heights.ravel() for each in fields], np.float64, ()),
-        "height_start": _starts([each.data.size for each in fields]),
-        "height_grid": np.array([each.data.shape for each in fields], np.int32).reshape(-1, 2),
-        "height_bottom": np.array([each.bottom for each in fields], np.float64),
+        "height": _joined([item.heights.ravel() for item in fields], np.float64, ()),
+        "height_start": _starts([item.data.size for item in fields]),
+        "height_grid": np.array([item.data.shape for item in fields], np.int32).reshape(-1, 2),
+        "height_bottom": np.array([item.bottom for item in fields], np.float64),
         "pair": pair.astype(np.int32),
         "pair_gap": gap,
         "pair_margin": margin,
@@ -168,52 +168,52 @@ def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
     wanted |= {name: extent for name, extent in optional.items() if name in headers}
     kinds = {"cell": "iu", "pair": "iu", "distance": "f", "normal": "f", "point": "f", "seconds": "f"}
     kinds |= {"pair_asked": "b", "stateful": "b", "reports_gap": "b", "point1": "f"}
-    found = {}
+    arrays = {}
     for name, extent in wanted.items():
         values = read_npz(path, name)
         if values.shape != extent or values.dtype.kind not in kinds.get(name, "U"):
             what = f"is {values.dtype}[{', '.join(map(str, values.shape))}]"
             raise InputError(what, f"{path}: {name}", f"write shape {list(extent)}: docs/reference/engine-problem.md")
-        found[name] = values
-    about: dict[str, Any] = {name: str(found.pop(name)) for name in texts}
+        arrays[name] = values
+    about: dict[str, Any] = {name: str(arrays.pop(name)) for name in texts}
     if about.pop("format") != ROWS:
         raise InputError(f"the format is not {ROWS}", path, "give the rows that an adapter wrote")
     if fault := json_mapping(about["options"]):
         raise InputError(fault, f"{path}: options", "write a JSON object")
     for name, limit in (("cell", cells), ("pair", pairs)):
-        if np.any((found[name] < 0) | (found[name] >= limit)):
+        if np.any((arrays[name] < 0) | (arrays[name] >= limit)):
             raise InputError(f"an index is not from 0 to {limit - 1}", f"{path}: {name}", "write rows of this problem")
-    if not found["pair_asked"][found["pair"]].all():
+    if not arrays["pair_asked"][arrays["pair"]].all():
         raise InputError("has rows of a pair that is not asked", f"{path}: pair_asked", "leave out such rows")
-    if np.any((found["seconds"] < 0.0) | np.isinf(found["seconds"])):
+    if np.any((arrays["seconds"] < 0.0) | np.isinf(arrays["seconds"])):
         raise InputError("has no durations", f"{path}: seconds", "write two times of at least 0; NaN is unknown")
-    unknown = set(found["shape_treated"].tolist()) - set(TREATMENTS)
+    unknown = set(arrays["shape_treated"].tolist()) - set(TREATMENTS)
     if unknown or about["point_rule"] not in POINT_RULES:
         what = f"unknown: {', '.join(sorted(unknown)) or about['point_rule']}"
         raise InputError(what, path, f"shape_treated: {', '.join(TREATMENTS)}; point_rule: {', '.join(POINT_RULES)}")
-    if (about["point_rule"] == "both") != ("point1" in found):
+    if (about["point_rule"] == "both") != ("point1" in arrays):
         raise InputError("point1 is there, or the point_rule is both, without the other", path, "write both or neither")
-    order = np.lexsort((found["distance"], found["pair"], found["cell"]))
-    distance, normal, point = (found[name][order].astype(np.float64) for name in ("distance", "normal", "point"))
+    order = np.lexsort((arrays["distance"], arrays["pair"], arrays["cell"]))
+    distance, normal, point = (arrays[name][order].astype(np.float64) for name in ("distance", "normal", "point"))
     points = witness_points(about["point_rule"], point, normal, distance)
-    if "point1" in found:
-        points = point, found["point1"][order].astype(np.float64)
+    if "point1" in arrays:
+        points = point, arrays["point1"][order].astype(np.float64)
     return EngineRows(
         **about,
         distance=distance,
         normal=normal,
         point0=points[0],
         point1=points[1],
-        float_type=found["distance"].dtype.name,
-        cell=found["cell"][order].astype(np.int64),
-        pair=found["pair"][order].astype(np.int64),
-        stateful=bool(found["stateful"]),
-        python_loop=str(found.get("python_loop", "")),
-        reports_gap=bool(found["reports_gap"]) if "reports_gap" in found else None,
-        treated=found["shape_treated"],
-        reason=found["shape_reason"],
-        asked=found["pair_asked"],
-        seconds=found["seconds"].astype(np.float64),
+        float_type=arrays["distance"].dtype.name,
+        cell=arrays["cell"][order].astype(np.int64),
+        pair=arrays["pair"][order].astype(np.int64),
+        stateful=bool(arrays["stateful"]),
+        python_loop=str(arrays.get("python_loop", "")),
+        reports_gap=bool(arrays["reports_gap"]) if "reports_gap" in arrays else None,
+        treated=arrays["shape_treated"],
+        reason=arrays["shape_reason"],
+        asked=arrays["pair_asked"],
+        seconds=arrays["seconds"].astype(np.float64),
     )
 
 
@@ -274,13 +274,13 @@ def run_adapter(
             raise InputError(f"cannot be started: {error.strerror}", f"--engine-python, {python}", fix) from error
         if done.returncode or not os.path.exists(rows):
             raise _failure(engine, command[0], done)
-        found = read_rows(rows, shape)
-    used = json.loads(found.options)
+        answer_rows = read_rows(rows, shape)
+    used = json.loads(answer_rows.options)
     unused = [text for text in options if text.partition("=")[0] not in used]
     if unused:
         what = f"the adapter did not use '{unused[0]}'"
         raise InputError(what, f"--engine-option, engine {engine}", f"its options are in {adapter_of(engine)}")
-    return found
+    return answer_rows
 
 
 def _failure(engine: str, python: str, done: subprocess.CompletedProcess[str]) -> InputError:

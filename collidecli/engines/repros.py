@@ -56,15 +56,15 @@ def make_repro(arrays: Mapping[str, np.ndarray], rows: EngineRows, answer: Mappi
         of_shape |= {"points": [], "faces": []}
         if kinds[k] in ("convex_mesh", "mesh"):
             geometry = arrays["shape_geometry"][shape]
-            for key, of in (("points", "vertex"), ("faces", "face")):
-                of_shape[key] = arrays[of][slice(*arrays[f"{of}_start"][geometry:][:2])]
+            for key, array_name in (("points", "vertex"), ("faces", "face")):
+                of_shape[key] = arrays[array_name][slice(*arrays[f"{array_name}_start"][geometry:][:2])]
             if len(of_shape["points"]) > MOST_VERTICES:
                 return Repro(name, "", "", f"a mesh has more than {MOST_VERTICES} vertices")
         words = {"pos": "xyz", "quat": "wxyz", "vertices": "points", "triangles": "faces"}
-        texts = {key: " ".join(map(repr, np.ravel(of_shape[of]).tolist())) for key, of in words.items()}
+        texts = {key: " ".join(map(repr, np.ravel(of_shape[array_name]).tolist())) for key, array_name in words.items()}
         size = dict(zip("xyz", arrays["shape_size"][shape].tolist(), strict=True))
         texts |= {"k": k, **size, **{2 * axis: 2.0 * value for axis, value in size.items()}}
-        texts |= {key: np.asarray(each).tolist() for key, each in of_shape.items()}
+        texts |= {key: np.asarray(numbers).tolist() for key, numbers in of_shape.items()}
         values |= {f"{key}_{k}": text for key, text in texts.items()}
     mjcf = values["mjcf"] = _filled("mjcf", kinds, values)
     lacking = dict.fromkeys(kind for kind in kinds if kind not in _templates()["mjcf"])
@@ -86,15 +86,15 @@ def _templates() -> dict[str, dict[str, Any]]:
 
 def _filled(engine: str, kinds: list[str], values: dict[str, Any]) -> str:
     """The text of an engine for two types of shapes; "" if it lacks one."""
-    found = _templates().get(engine, {})
-    lacks_one = not values["mjcf"] if engine == "mujoco" else any(kind not in found for kind in kinds)
-    if "script" not in found or lacks_one:
+    template = _templates().get(engine, {})
+    lacks_one = not values["mjcf"] if engine == "mujoco" else any(kind not in template for kind in kinds)
+    if "script" not in template or lacks_one:
         return ""
     for k, kind in enumerate(kinds):
         local = {key.removesuffix(f"_{k}"): value for key, value in values.items() if key.endswith(f"_{k}")}
-        for name, of in (("shape", found), ("asset", found.get("asset", {}))):
-            values = values | {f"{name}_{k}": Template(of.get(kind, "")).substitute(local)}
-    return Template(found["script"]).substitute(found | values).lstrip("\n")
+        for name, texts in (("shape", template), ("asset", template.get("asset", {}))):
+            values = values | {f"{name}_{k}": Template(texts.get(kind, "")).substitute(local)}
+    return Template(template["script"]).substitute(template | values).lstrip("\n")
 
 
 def _script(rows: EngineRows, answer: Mapping[str, Any], kinds: list[str], body: str) -> str:

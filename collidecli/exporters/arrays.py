@@ -225,7 +225,7 @@ class ContactRows:
             yield rows | self._stored_values(block.columns)
 
     def _stored_values(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        found = {}
+        arrays = {}
         for column in self._stored:
             if column.name in self._selected.shape_columns:
                 continue
@@ -235,8 +235,8 @@ class ContactRows:
             if column.name == "kind" and len(values) and values.max() >= len(self._kinds):
                 where = f"{self._selected.contacts.path}: /{self._selected.group.name}/kind"
                 raise InputError(f"{values.max()} is no kind of a contact", where)
-            found |= dict(zip(flat_names(column), values.T, strict=True))
-        return found
+            arrays |= dict(zip(flat_names(column), values.T, strict=True))
+        return arrays
 
 
 def _body(shape: str) -> str:

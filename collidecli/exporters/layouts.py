@@ -94,9 +94,9 @@ def _objects(selected: SelectedContacts) -> list[Array]:
     ]
 
 
-def _list(selected: SelectedContacts, held: ListColumn) -> tuple[Array, Array]:
+def _list(selected: SelectedContacts, entries: ListColumn) -> tuple[Array, Array]:
     """The values of a list column, and the first of each row."""
-    name, group, width = held.column.name, selected.group.name, held.column.width
+    name, group, width = entries.column.name, selected.group.name, entries.column.width
 
     def values() -> Iterator[np.ndarray]:
         return (block.groups[group].lists[name][1] for block in selected.blocks((name,)))
@@ -105,8 +105,8 @@ def _list(selected: SelectedContacts, held: ListColumn) -> tuple[Array, Array]:
         return block.groups[group].lists[name][0]
 
     shape = (selected.value_count(name), *(() if width == 1 else (width,)))
-    first = starts(held.start, selected.contact_count, (name,), selected, lengths)
-    return Array(name, held.column.dtype_for(selected.contacts.float_type), shape, values), first
+    first = starts(entries.start, selected.contact_count, (name,), selected, lengths)
+    return Array(name, entries.column.dtype_for(selected.contacts.float_type), shape, values), first
 
 
 # DART's collision result: manifolds of pairs of objects, the normal from object 2 to object 1, depth positive.
@@ -267,10 +267,10 @@ class _Entries:
     def values(self) -> Iterator[np.ndarray]:
         for block in self._selected.blocks((*PAIR, *POINTS, "normal")):
             ends = np.cumsum(block.cell_counts)
-            held = np.flatnonzero(block.cell_counts)
+            cells_in_use = np.flatnonzero(block.cell_counts)
             step = max(1, STRIP // (1 + len(self._joints.names)))
-            for first in range(0, len(held), step):
-                cells = held[first : first + step]
+            for first in range(0, len(cells_in_use), step):
+                cells = cells_in_use[first : first + step]
                 rows = slice(int(ends[cells[0]] - block.cell_counts[cells[0]]), int(ends[cells[-1]]))
                 yield self._of_cells(block, rows, cells)
 
@@ -283,18 +283,18 @@ class _Entries:
         return np.array([len(columns) for columns in self._columns(block.columns)], np.int64)
 
     def _union(self, shape0: int, shape1: int) -> np.ndarray:
-        found = self._of_pair.get((shape0, shape1))
-        if found is None:
+        dofs = self._of_pair.get((shape0, shape1))
+        if dofs is None:
             affects = self._joints.affects
-            found = self._of_pair[shape0, shape1] = np.flatnonzero(affects[shape0] | affects[shape1])
-        return found
+            dofs = self._of_pair[shape0, shape1] = np.flatnonzero(affects[shape0] | affects[shape1])
+        return dofs
 
     def _of_cells(self, block: ContactBlock, rows: slice, cells: np.ndarray) -> np.ndarray:
         selected, columns = self._selected, {name: values[rows] for name, values in block.columns.items()}
         frame, world = np.divmod(block.first_cell + cells, selected.world_count)
         axes = self._joints.at(np.asarray(selected.frames)[frame], selected.worlds[world])
         of_contact = self._columns(columns)
-        contact = np.repeat(np.arange(len(of_contact)), [len(each) for each in of_contact])
+        contact = np.repeat(np.arange(len(of_contact)), [len(entries) for entries in of_contact])
         column = np.concatenate(of_contact)
         cell = np.repeat(np.arange(len(cells)), block.cell_counts[cells])[contact]
         turn, velocity = axes[cell, 0, column], axes[cell, 1, column]
@@ -426,7 +426,7 @@ def newton_layout(selected: SelectedContacts) -> Layout:
     left_out = []
     margins = (contacts.shapes.margin, np.nan_to_num(contacts.forced.margin))
     offsets = ("rigid_contact_offset0", "rigid_contact_offset1")
-    if any((each != 0.0).any() for each in margins):
+    if any((margin != 0.0).any() for margin in margins):
         left_out.append(f"{', '.join(offsets)}: margins in body frames, which require the bodies' poses")
     else:
         zeros = (lambda c: np.zeros((len(c["shape0"]), 3), np.float32),)
@@ -627,17 +627,17 @@ class LeRobotWriter:
 def statistics_of(values: np.ndarray) -> dict[str, np.ndarray]:
     """LeRobot's statistics of a feature, [width] each: of the rows of `values`, [n] or [n, width], n > 0."""
     rows = values.reshape(len(values), -1).astype(np.float64)
-    found = {name: getattr(rows, name)(axis=0) for name in ("min", "max", "mean", "std")}
+    figures = {name: getattr(rows, name)(axis=0) for name in ("min", "max", "mean", "std")}
     quantiles = np.quantile(rows, list(QUANTILES.values()), axis=0)
-    return {**found, **dict(zip(QUANTILES, quantiles, strict=True)), "count": np.array([len(rows)])}
+    return {**figures, **dict(zip(QUANTILES, quantiles, strict=True)), "count": np.array([len(rows)])}
 
 
-def joined_statistics(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def joined_statistics(first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Statistics of the rows of both; quantiles are weighted means, as of LeRobot's `aggregate_stats`."""
-    total = one["count"] + other["count"]
-    share = other["count"] / total
-    found = {name: one[name] + (other[name] - one[name]) * share for name in ("mean", *QUANTILES)}
-    variance = one["std"] ** 2 * (1.0 - share) + other["std"] ** 2 * share
-    variance += (other["mean"] - one["mean"]) ** 2 * share * (1.0 - share)
-    ends = {"min": np.minimum(one["min"], other["min"]), "max": np.maximum(one["max"], other["max"])}
-    return {**found, **ends, "std": np.sqrt(variance), "count": total}
+    total = first["count"] + second["count"]
+    share = second["count"] / total
+    means = {name: first[name] + (second[name] - first[name]) * share for name in ("mean", *QUANTILES)}
+    variance = first["std"] ** 2 * (1.0 - share) + second["std"] ** 2 * share
+    variance += (second["mean"] - first["mean"]) ** 2 * share * (1.0 - share)
+    ends = {"min": np.minimum(first["min"], second["min"]), "max": np.maximum(first["max"], second["max"])}
+    return {**means, **ends, "std": np.sqrt(variance), "count": total}

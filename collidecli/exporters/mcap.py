@@ -96,11 +96,11 @@ class Messages:
 
     def _marker(self, header: Any, name: str, kind: int, width: float, points: np.ndarray, colours: np.ndarray) -> Any:
         """A marker of a list, which replaces that of the frame before; without points it deletes it."""
-        of = self._of
-        unmoved = of(
-            "geometry_msgs/msg/Pose", self._zero("Point", 3), of("geometry_msgs/msg/Quaternion", 0.0, 0.0, 0.0, 1.0)
+        new = self._of
+        unmoved = new(
+            "geometry_msgs/msg/Pose", self._zero("Point", 3), new("geometry_msgs/msg/Quaternion", 0.0, 0.0, 0.0, 1.0)
         )
-        return of(
+        return new(
             "visualization_msgs/msg/Marker",
             header,
             name,
@@ -108,18 +108,18 @@ class Messages:
             kind,
             0 if len(points) else 2,
             unmoved,
-            of("geometry_msgs/msg/Vector3", width, width, width),
-            of("std_msgs/msg/ColorRGBA", *DEEP, 1.0),
-            of("builtin_interfaces/msg/Duration", 0, 0),
+            new("geometry_msgs/msg/Vector3", width, width, width),
+            new("std_msgs/msg/ColorRGBA", *DEEP, 1.0),
+            new("builtin_interfaces/msg/Duration", 0, 0),
             False,
             self._each("geometry_msgs/msg/Point", points.tolist()),
             self._each("std_msgs/msg/ColorRGBA", colours.tolist()),
             "",
-            of("sensor_msgs/msg/CompressedImage", header, "", np.zeros(0, np.uint8)),
+            new("sensor_msgs/msg/CompressedImage", header, "", np.zeros(0, np.uint8)),
             [],
             "",
             "",
-            of("visualization_msgs/msg/MeshFile", "", np.zeros(0, np.uint8)),
+            new("visualization_msgs/msg/MeshFile", "", np.zeros(0, np.uint8)),
             False,
         )
 
@@ -132,11 +132,11 @@ class Messages:
         rows = np.flatnonzero(columns["distance"] <= 0.0)
         pair = np.stack([columns["shape0"][rows], columns["shape1"][rows]], axis=1)
         first = np.flatnonzero(np.any(pair != np.roll(pair, 1, axis=0), axis=1) | (np.arange(len(rows)) == 0))
-        points, found = midpoint(columns), []
+        points, states = midpoint(columns), []
         none = self._of("geometry_msgs/msg/Wrench", self._zero("Vector3", 3), self._zero("Vector3", 3))
-        for held in np.split(rows, first[1:]) if len(rows) else ():
-            one, other = (path[columns[name][held[0]]] for name in ("shape0", "shape1"))
-            vectors = (self._each("geometry_msgs/msg/Vector3", v[held].tolist()) for v in (points, columns["normal"]))
-            depths = -columns["distance"][held].astype(np.float64)
-            found.append(self._of(STATE, "", one, other, [], none, *vectors, depths))
-        return self._of(STATES, header, found)
+        for mine in np.split(rows, first[1:]) if len(rows) else ():
+            one, other = (path[columns[name][mine[0]]] for name in ("shape0", "shape1"))
+            vectors = (self._each("geometry_msgs/msg/Vector3", v[mine].tolist()) for v in (points, columns["normal"]))
+            depths = -columns["distance"][mine].astype(np.float64)
+            states.append(self._of(STATE, "", one, other, [], none, *vectors, depths))
+        return self._of(STATES, header, states)

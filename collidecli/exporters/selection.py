@@ -44,8 +44,8 @@ class SelectedContacts:
         """kind: only rows of this kind. Raises InputError for a table that the set does not have."""
         self.contacts, self.frames, self.worlds, self.kept = contacts, frames, worlds, kept
         if table not in contacts.tables:
-            held = f"it has {', '.join(contacts.groups)}" if contacts.groups else "it has none"
-            raise InputError(f"there is no group '{table}'", contacts.path, held)
+            groups_text = f"it has {', '.join(contacts.groups)}" if contacts.groups else "it has none"
+            raise InputError(f"there is no group '{table}'", contacts.path, groups_text)
         self.group, self._kind, rows = contacts.tables[table].definition, kind, np.asarray(frames, np.intp)
         self.frame_count, self.world_count, self.cell_count = len(frames), len(worlds), len(frames) * len(worlds)
         self.time, self.step = contacts.time[rows], contacts.step[rows]
@@ -54,8 +54,8 @@ class SelectedContacts:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the rows that this version knows."""
-        own = {column.name for column in self.group.columns}
-        shapes = [column for column in RIGID_COLUMNS if column.name in self.shape_columns and column.name not in own]
+        names = {column.name for column in self.group.columns}
+        shapes = [column for column in RIGID_COLUMNS if column.name in self.shape_columns and column.name not in names]
         return (*shapes, *self.group.columns)
 
     @cached_property
@@ -66,8 +66,8 @@ class SelectedContacts:
     @cached_property
     def episodes(self) -> Episodes | None:
         """The episodes of the selected worlds, in the selected frames; None without episodes."""
-        found = self.contacts.episodes
-        return None if found is None else found.of_worlds(self.worlds).sliced(self.frames)
+        episodes = self.contacts.episodes
+        return None if episodes is None else episodes.of_worlds(self.worlds).sliced(self.frames)
 
     @property
     def _items(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class SelectedContacts:
             weight = piece.contact_count + len(piece.cell_counts)
             if pending and size + weight > max_rows:
                 yield _joined(first, pending)
-                first += sum(len(one.cell_counts) for one in pending)
+                first += sum(len(block_before.cell_counts) for block_before in pending)
                 pending, size = [], 0
             pending.append(piece if self.kept is None else self._filtered(piece))
             size += weight
@@ -121,14 +121,16 @@ class SelectedContacts:
 
     def _read(self, names: tuple[str, ...]) -> dict[str, list[str]]:
         """Columns and lists to read of each group, for the columns and lists `names` of the rows."""
-        own = [column.name for column in self.group.columns] + [held.column.name for held in self.group.lists]
-        wanted = [name for name in own if name in names]
+        of_group = [column.name for column in self.group.columns] + [
+            entries.column.name for entries in self.group.lists
+        ]
+        wanted = [name for name in of_group if name in names]
         wanted += ["kind"] if self._kind is not None and "kind" not in wanted else []
         if not any(name in names for name in self.shape_columns):
             return {name: [] for name in self._needed} | {self.group.name: wanted}
         wanted += [name for name in (*self.group.shapes, *self.group.references) if name not in wanted]
-        found = {name: list(table.definition.shapes) for name, table in self._needed.items()}
-        return found | {self.group.name: wanted}
+        names_of_tables = {name: list(table.definition.shapes) for name, table in self._needed.items()}
+        return names_of_tables | {self.group.name: wanted}
 
     def _spans(self) -> Iterator[tuple[int, int]]:
         """(first cell in the set, count) of contiguous cells of the file."""
@@ -172,9 +174,9 @@ def rows_of_block(block: ContactBlock, rows: np.ndarray) -> ContactBlock:
     counts = np.bincount(cell, minlength=len(block.cell_counts)).astype(np.int64)
     columns = {name: values[rows] for name, values in block.columns.items()}
     lists = {}
-    for group, each in block.groups.items():
-        held = {n: (lengths[rows], values[entries_of(lengths, rows)]) for n, (lengths, values) in each.lists.items()}
-        lists[group] = GroupRows(counts, {}, held)
+    for group, own in block.groups.items():
+        entries = {n: (lengths[rows], values[entries_of(lengths, rows)]) for n, (lengths, values) in own.lists.items()}
+        lists[group] = GroupRows(counts, {}, entries)
     return ContactBlock(block.first_cell, counts, columns, lists)
 
 
@@ -190,8 +192,8 @@ def chosen_worlds(worlds: Sequence[int], contacts: ContactSet) -> np.ndarray:
     """intp[W], distinct worlds, ascending; all if `worlds` is empty. Raises InputError for a world out of range."""
     for world in worlds:
         if not 0 <= world < contacts.world_count:
-            held = numbered(contacts.world_count, "world")
-            raise InputError(f"world {world} is not there", contacts.path, f"it has {held}")
+            worlds_text = numbered(contacts.world_count, "world")
+            raise InputError(f"world {world} is not there", contacts.path, f"it has {worlds_text}")
     return np.unique(np.asarray(worlds, np.intp)) if len(worlds) else np.arange(contacts.world_count)
 
 
@@ -208,7 +210,7 @@ def cells_of(selected: SelectedContacts, names: Sequence[str]) -> Iterator[tuple
     for block in selected.blocks(names):
         start = np.concatenate([[0], np.cumsum(block.cell_counts)])
         groups = block.groups.get(selected.group.name)
-        lists = {name: held for name, held in groups.lists.items() if name in names} if groups is not None else {}
+        lists = {name: entries for name, entries in groups.lists.items() if name in names} if groups is not None else {}
         first = {name: np.concatenate([[0], np.cumsum(lengths)]) for name, (lengths, _) in lists.items()}
         for k in range(len(block.cell_counts)):
             frame, world = divmod(block.first_cell + k, selected.world_count)

@@ -85,9 +85,9 @@ _SHAPES = {"shape0": "IntArray", "shape1": "IntArray"}
 class _Primvars:
     """Primvars of a prim. kinds: types of values, by names of columns. each: their interpolation."""
 
-    def __init__(self, prim: Any, each: str, kinds: Mapping[str, str]) -> None:
+    def __init__(self, prim: Any, on: str, kinds: Mapping[str, str]) -> None:
         made, self._kinds = UsdGeom.PrimvarsAPI(prim.GetPrim()), kinds
-        self._made = [made.CreatePrimvar(name, getattr(Sdf.ValueTypeNames, kinds[name]), each) for name in kinds]
+        self._made = [made.CreatePrimvar(name, getattr(Sdf.ValueTypeNames, kinds[name]), on) for name in kinds]
 
     def set(self, columns: Mapping[str, np.ndarray], code: float) -> None:
         for primvar, (name, kind) in zip(self._made, self._kinds.items(), strict=True):
@@ -109,7 +109,7 @@ def surface_bytes(selected: SelectedContacts) -> int:
     for name in _groups(selected):
         rows = rows_of(selected, name)
         total += rows.contact_count * FACE_BYTES
-        total += sum(rows.value_count(held.column.name) * VERTEX_BYTES for held in rows.group.lists)
+        total += sum(rows.value_count(entries.column.name) * VERTEX_BYTES for entries in rows.group.lists)
     return total
 
 
@@ -253,9 +253,9 @@ def write_usd(
     del drawn, stage  # an open stage would compose the sublayers
     layer.subLayerPaths = list(scene.sublayers)
     with TemporaryFolder("layer") as folder:
-        held = os.path.join(folder, "layer.usda" if output.path.suffix.lower() == ".usda" else "layer.usdc")
-        layer.Export(held)
-        output.copy(held)
+        layer_path = os.path.join(folder, "layer.usda" if output.path.suffix.lower() == ".usda" else "layer.usdc")
+        layer.Export(layer_path)
+        output.copy(layer_path)
 
 
 def time_codes(selected: SelectedContacts, rate: float) -> np.ndarray:

@@ -143,10 +143,10 @@ def decomposed(mesh: TriangleMesh, part_limit: int | None, vertex_limit: int | N
     vertex, face = mesh.vertex[used] / size, np.searchsorted(used, mesh.face)
 
     def decompose() -> RawParts:
-        found = _by_coacd(vertex, face, part_limit, vertex_limit, where)
-        hulls = _hulls(found, size, mesh.center, where)
+        raw_parts = _by_coacd(vertex, face, part_limit, vertex_limit, where)
+        hulls = _hulls(raw_parts, size, mesh.center, where)
         deviation = _deviations(mesh, hulls, size) if hulls else (0.0, 0.0)
-        return RawParts(found, np.array(deviation) / size)
+        return RawParts(raw_parts, np.array(deviation) / size)
 
     raw, notes = parts_of(vertex, face, settings, decompose)
     parts = _hulls(raw.vertices, size, mesh.center, where)
@@ -169,14 +169,14 @@ def _by_coacd(
 ) -> tuple[np.ndarray, ...]:
     coacd = library("coacd", "coacd", WHAT, where)
     coacd.set_log_level("off")
-    found = coacd.run_coacd(
+    parts = coacd.run_coacd(
         coacd.Mesh(vertex, face),
         max_convex_hull=-1 if part_limit is None else part_limit,
         max_ch_vertex=DEFAULT_VERTICES if vertex_limit is None else vertex_limit,
         decimate=vertex_limit is not None,
         seed=SEED,
     )
-    return tuple(np.array(part, np.float64) for part, _ in found)
+    return tuple(np.array(part, np.float64) for part, _ in parts)
 
 
 def _hulls(vertices: tuple[np.ndarray, ...], size: float, center: np.ndarray, where: str) -> list[ConvexHull]:
@@ -235,7 +235,7 @@ def simplified(mesh: TriangleMesh, fraction: float, where: str) -> tuple[Triangl
     if not len(face):
         raise InputError("simplification leaves no triangle of the mesh", where, "keep more of it, or its hull")
     result = triangle_mesh(vertex * size + mesh.center, np.asarray(face, np.int64), where, is_solid=mesh.is_solid)
-    original, reduced = (each.vertex[each.face] + each.center for each in (mesh, result))
+    original, reduced = (surface.vertex[surface.face] + surface.center for surface in (mesh, result))
     forward = surface_distance(_samples(original), reduced).max()
     backward = surface_distance(_samples(reduced), original).max()
     return result, float(max(forward, backward))
@@ -292,7 +292,7 @@ def _by_trimesh(file: Path, where: str) -> tuple[np.ndarray, np.ndarray]:
     except Exception as error:  # trimesh passes on all exceptions of its readers
         raise InputError(f"the mesh cannot be read ({_reason(error)})", where, "export it again") from None
     vertices = [np.asarray(part.vertices, np.float64).reshape(-1, 3) for part in parts]
-    first = np.cumsum([0, *(len(each) for each in vertices)])
+    first = np.cumsum([0, *(len(vertex) for vertex in vertices)])
     faces = [np.asarray(part.faces, np.int64).reshape(-1, 3) + start for part, start in zip(parts, first, strict=False)]
     return np.concatenate([np.zeros((0, 3)), *vertices]), np.concatenate([np.zeros((0, 3), np.int64), *faces])
 

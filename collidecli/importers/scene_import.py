@@ -27,8 +27,8 @@ class AssetMap:
     """
 
     def __init__(self, entries: Sequence[str], location: str) -> None:
-        found = [_entry(text, location) for text in entries]
-        self._entries = sorted(found, key=lambda entry: -len(entry[0]))
+        assets = [_entry(text, location) for text in entries]
+        self._entries = sorted(assets, key=lambda entry: -len(entry[0]))
         self._used: set[str] = set()
 
     def __bool__(self) -> bool:
@@ -174,12 +174,12 @@ def disabled_pairs(
     """
     named = [*rules.silent, *(link for pair in (*sorted(rules.enabled), *rules.disabled) for link in pair)]
     unknown = [link for link in dict.fromkeys(named) if link not in shapes_of_link]
-    found: dict[tuple[int, int], str] = {}
+    disabled: dict[tuple[int, int], str] = {}
 
     def disable(first: str, second: str, rule: str) -> None:
         for a, b in product(shapes_of_link.get(first, ()), shapes_of_link.get(second, ())):
             if a != b:
-                found.setdefault((min(a, b), max(a, b)), rule)
+                disabled.setdefault((min(a, b), max(a, b)), rule)
 
     for (first, second), reason in rules.disabled.items():
         disable(first, second, f"<disable_collisions> of '{first}' and '{second}'" + (f": {reason}" if reason else ""))
@@ -190,7 +190,7 @@ def disabled_pairs(
                 disable(link, other, f"<disable_default_collisions> of '{link}'")
     hints = {link: did_you_mean(link, shapes_of_link, "") for link in unknown}
     shown = [f"'{link}'" + (f"; {hint}" if hint else "") for link, hint in hints.items()]
-    return found, [f"{rules.path}: the scene has no link {text}" for text in shown]
+    return disabled, [f"{rules.path}: the scene has no link {text}" for text in shown]
 
 
 def shapes_of_prims(body_of: Mapping[str, int], shape_of: Mapping[str, int]) -> dict[str, list[int]]:

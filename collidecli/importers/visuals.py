@@ -53,30 +53,30 @@ def with_visuals(
     notes: list[str] = []
     single = len(imports) == 1 and model.world_shift is None
     try:
-        found = list(_visuals(imports[0], model, options, notes)) if single else []
+        visuals = list(_visuals(imports[0], model, options, notes)) if single else []
     except (ValueError, LookupError, ElementTree.ParseError) as error:  # a run does not read what is only drawn
-        found = []
+        visuals = []
         notes.append(f"visual meshes are not drawn: {error}")
-    faces = sum(len(each.mesh.face) for each in found if each.mesh is not None)
+    faces = sum(len(visual.mesh.face) for visual in visuals if visual.mesh is not None)
     if faces > MAX_FACES:
         notes.append(f"visual meshes are not drawn: they have {count(faces)} triangles, more than {count(MAX_FACES)}")
-        found = []
-    colours = np.rint(255.0 * np.array([each.colour for each in found]).reshape(-1, 3)).astype(np.uint8)
-    if not found:
+        visuals = []
+    colours = np.rint(255.0 * np.array([visual.colour for visual in visuals]).reshape(-1, 3)).astype(np.uint8)
+    if not visuals:
         return model, colours, tuple(notes)
-    meshes = {id(each.mesh): each.mesh for each in found if each.mesh is not None}
+    meshes = {id(visual.mesh): visual.mesh for visual in visuals if visual.mesh is not None}
     number = {key: len(model.meshes) + k for k, key in enumerate(meshes)}
-    body, shapes = np.array([each.body for each in found], np.int32), model.shapes
+    body, shapes = np.array([visual.body for visual in visuals], np.int32), model.shapes
     template = np.where(body < 0, int(model.world_template[0]), model.bodies.template[body] if len(model.bodies) else 0)
     extended = replace(
         shapes,
-        path=(*shapes.path, *(each.name for each in found)),
-        type=np.append(shapes.type, [each.kind for each in found]),
+        path=(*shapes.path, *(visual.name for visual in visuals)),
+        type=np.append(shapes.type, [visual.kind for visual in visuals]),
         body=np.append(shapes.body, body),
         template=np.append(shapes.template, template),
-        pose=np.concatenate([shapes.pose, [each.pose for each in found]]),
-        size=np.concatenate([shapes.size, [each.size for each in found]]),
-        mesh=np.append(shapes.mesh, [number.get(id(each.mesh), -1) for each in found]),
+        pose=np.concatenate([shapes.pose, [visual.pose for visual in visuals]]),
+        size=np.concatenate([shapes.size, [visual.size for visual in visuals]]),
+        mesh=np.append(shapes.mesh, [number.get(id(visual.mesh), -1) for visual in visuals]),
     )
     return replace(model, shapes=extended, meshes=(*model.meshes, *meshes.values())), colours, tuple(notes)
 
@@ -110,9 +110,9 @@ def _of_mjcf(imported: Any) -> Iterator[Visual]:
         size, mesh = tuple(model.geom_size[geom]), None
         if kind == ShapeType.CONVEX_MESH:
             if data not in meshes:
-                held = model.mesh(data)
-                vertex = model.mesh_vert[held.vertadr[0] : held.vertadr[0] + held.vertnum[0]]
-                face = model.mesh_face[held.faceadr[0] : held.faceadr[0] + held.facenum[0]]
+                mesh_of_geom = model.mesh(data)
+                vertex = model.mesh_vert[mesh_of_geom.vertadr[0] : mesh_of_geom.vertadr[0] + mesh_of_geom.vertnum[0]]
+                face = model.mesh_face[mesh_of_geom.faceadr[0] : mesh_of_geom.faceadr[0] + mesh_of_geom.facenum[0]]
                 meshes[data] = _mesh(vertex, face)
             kind, size, mesh = ShapeType.MESH, (0.0, 0.0, 0.0), meshes[data]
         yield Visual(name, body, kind, pose, size, mesh, colour[:3].tolist())
@@ -133,14 +133,16 @@ def _of_urdf(imported: Any, text: bytes, model: Model, options: SceneOptions, no
         try:
             import trimesh
 
-            held: Any = trimesh.load(path or os.path.join(folder, file), force="mesh")
-            return _mesh(held.vertices, held.faces), [each / 255.0 for each in held.visual.main_color[:3].tolist()]
+            read_mesh: Any = trimesh.load(path or os.path.join(folder, file), force="mesh")
+            return _mesh(read_mesh.vertices, read_mesh.faces), [
+                item / 255.0 for item in read_mesh.visual.main_color[:3].tolist()
+            ]
         except Exception as error:  # trimesh raises what its readers raise
             unread.setdefault(file, " ".join(str(error).split()) or type(error).__name__)
             return None
 
     root = ElementTree.fromstring(text)
-    colours = {each.get("name", ""): each.find("color") for each in root.iter("material") if len(each)}
+    colours = {item.get("name", ""): item.find("color") for item in root.iter("material") if len(item)}
     for link in root.iter("link"):
         for number, visual in enumerate(link.iter("visual")):
             origin, geometry, material = (visual.find(name) for name in ("origin", "geometry", "material"))
@@ -150,18 +152,18 @@ def _of_urdf(imported: Any, text: bytes, model: Model, options: SceneOptions, no
             element = geometry[0] if geometry is not None and len(geometry) else None
             if element is None or link.get("name") not in row:
                 continue
-            own = None if material is None else material.find("color")
-            own = colours.get(material.get("name", "")) if own is None and material is not None else own
-            colour = GREY if own is None else _numbers(own.get("rgba", "0.7 0.7 0.7 1"), 4)[:3]
+            painting = None if material is None else material.find("color")
+            painting = colours.get(material.get("name", "")) if painting is None and material is not None else painting
+            colour = GREY if painting is None else _numbers(painting.get("rgba", "0.7 0.7 0.7 1"), 4)[:3]
             place = f"{link.get('name')}/visual#{number}", row[str(link.get("name"))]
             radius, length = (float(element.get(name, 0.0)) for name in ("radius", "length"))
-            if element.tag == "mesh" and (found := read(element.get("filename", ""))) is not None:
-                mesh, painted = found
+            if element.tag == "mesh" and (meshed := read(element.get("filename", ""))) is not None:
+                mesh, painted = meshed
                 scale = _numbers(element.get("scale", "1 1 1"))
                 mesh = mesh if scale == [1.0, 1.0, 1.0] else _mesh(mesh.vertex * scale, mesh.face)
-                yield Visual(*place, ShapeType.MESH, pose, mesh=mesh, colour=painted if own is None else colour)
+                yield Visual(*place, ShapeType.MESH, pose, mesh=mesh, colour=painted if painting is None else colour)
             elif element.tag == "box":
-                size = [0.5 * each for each in _numbers(element.get("size", "0 0 0"))]
+                size = [0.5 * item for item in _numbers(element.get("size", "0 0 0"))]
                 yield Visual(*place, ShapeType.BOX, pose, size, colour=colour)
             elif element.tag in ("sphere", "cylinder"):
                 kind = ShapeType.SPHERE if element.tag == "sphere" else ShapeType.CYLINDER
@@ -172,10 +174,10 @@ def _of_urdf(imported: Any, text: bytes, model: Model, options: SceneOptions, no
 
 
 def _numbers(text: str, count: int = 3) -> list[float]:
-    found = [float(word) for word in text.split()]
-    if len(found) != count or not np.isfinite(found).all():
+    numbers = [float(word) for word in text.split()]
+    if len(numbers) != count or not np.isfinite(numbers).all():
         raise ValueError(f"'{text}' is not {count} numbers")
-    return found
+    return numbers
 
 
 def _of_usd(imported: Any, model: Model) -> Iterator[Visual]:
@@ -193,8 +195,8 @@ def _of_usd(imported: Any, model: Model) -> Iterator[Visual]:
             continue
         while body and str(body.GetPath()) not in row:
             body = body.GetParent()
-        held = UsdGeom.Mesh(prim)
-        if not body or held.ComputeVisibility(time) == "invisible" or held.ComputePurpose() not in DRAWN_PURPOSES:
+        drawn = UsdGeom.Mesh(prim)
+        if not body or drawn.ComputeVisibility(time) == "invisible" or drawn.ComputePurpose() not in DRAWN_PURPOSES:
             continue
         try:
             content = meshes.read(prim, path)
@@ -205,6 +207,6 @@ def _of_usd(imported: Any, model: Model) -> Iterator[Visual]:
         world = content.point @ matrix[:3, :3] + matrix[3, :3]
         number = row[str(body.GetPath())]
         local = moved_points(inverse_poses(model.bodies.pose[number]), world)
-        painted = held.GetDisplayColorAttr().Get(time)
+        painted = drawn.GetDisplayColorAttr().Get(time)
         colour = np.clip(tuple(painted[0]) if painted else GREY, 0.0, 1.0).tolist()
         yield Visual(path, number, ShapeType.MESH, UNMOVED, mesh=_mesh(local, triangle), colour=colour)

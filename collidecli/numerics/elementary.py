@@ -106,14 +106,14 @@ def acos(cosine: np.ndarray) -> np.ndarray:
 
 def _blockwise(function: Callable[..., tuple[np.ndarray, ...]], outputs: int, *arguments: np.ndarray | float):
     """`function` applied to arrays of one shape, block by block."""
-    flat = [np.asarray(each, np.float64).reshape(-1) for each in arguments]
+    flat = [np.asarray(array, np.float64).reshape(-1) for array in arguments]
     shape = np.shape(arguments[0])
-    found = np.empty((outputs, len(flat[0])))
+    values = np.empty((outputs, len(flat[0])))
     with np.errstate(all="ignore"):
         for start in range(0, len(flat[0]), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            found[:, rows] = function(*(each[rows] for each in flat))
-    return [each.reshape(shape) for each in found]
+            values[:, rows] = function(*(array[rows] for array in flat))
+    return [array.reshape(shape) for array in values]
 
 
 def _sincos(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -160,23 +160,23 @@ def _exactly_reduced(angle: float) -> tuple[int, float, float]:
     if not math.isfinite(angle):
         return 0, math.nan, 0.0
     numerator, denominator = angle.as_integer_ratio()  # beyond MODERATE the denominator is a small power of two
-    half_pi, one = _half_pi(), 1 << _FRACTION_BITS
+    half_pi, unit = _half_pi(), 1 << _FRACTION_BITS
     scaled = (numerator << _FRACTION_BITS) // denominator
     number = (2 * scaled + half_pi) // (2 * half_pi)
     rest = scaled - number * half_pi
-    high = rest / one  # rounds to nearest
+    high = rest / unit  # rounds to nearest
     top, bottom = high.as_integer_ratio()
-    return number & 3, high, (rest - (top << _FRACTION_BITS) // bottom) / one
+    return number & 3, high, (rest - (top << _FRACTION_BITS) // bottom) / unit
 
 
 @cache
 def _half_pi() -> int:
     """π/2 with `_FRACTION_BITS` behind the point, by Machin's formula: π/4 = 4 atan(1/5) - atan(1/239)."""
     guard = 32
-    one = 1 << (_FRACTION_BITS + guard)
+    unit = 1 << (_FRACTION_BITS + guard)
 
     def atan_of_inverse(n: int) -> int:
-        term, total, k = one // n, 0, 1
+        term, total, k = unit // n, 0, 1
         while term:
             total += term // k if k % 4 == 1 else -(term // k)
             term //= n * n
@@ -218,8 +218,8 @@ def _atan2(y: np.ndarray, x: np.ndarray, correction: np.ndarray | float = 0.0) -
     base_low = np.where(steep, _HALF_PI_LO, np.where(backward, _PI_LO, 0.0))
     sign = np.where(steep == backward, 1.0, -1.0)
     total, rest = _two_sum(base, sign * high)
-    found = np.where(base == 0.0, high + (low + correction), total + (rest + (base_low + sign * low) + correction))
-    return (np.where(np.isnan(x) | np.isnan(y), np.nan, np.copysign(found, y)),)
+    angle = np.where(base == 0.0, high + (low + correction), total + (rest + (base_low + sign * low) + correction))
+    return (np.where(np.isnan(x) | np.isnan(y), np.nan, np.copysign(angle, y)),)
 
 
 def _atan_of_quotient(b: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -227,10 +227,10 @@ def _atan_of_quotient(b: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndar
 
     atan(b/a) - atan(c) is the arc tangent of (b - c a) / (a + c b), for c of 0, 1/2 and 1.
     """
-    half, one = b >= _STEEP_HALF * a, b >= _STEEP_ONE * a
-    c = np.where(one, 1.0, np.where(half, 0.5, 0.0))
-    base = np.where(one, 0.5 * _HALF_PI_HI, np.where(half, _ATAN_HALF[0], 0.0))
-    base_low = np.where(one, 0.5 * _HALF_PI_LO, np.where(half, _ATAN_HALF[1], 0.0))
+    half, is_over_one = b >= _STEEP_HALF * a, b >= _STEEP_ONE * a
+    c = np.where(is_over_one, 1.0, np.where(half, 0.5, 0.0))
+    base = np.where(is_over_one, 0.5 * _HALF_PI_HI, np.where(half, _ATAN_HALF[0], 0.0))
+    base_low = np.where(is_over_one, 0.5 * _HALF_PI_LO, np.where(half, _ATAN_HALF[1], 0.0))
     top, top_low = _two_sum(b, -(c * a))
     bottom, bottom_low = _two_sum(a, c * b)
     t = top / bottom

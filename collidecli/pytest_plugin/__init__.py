@@ -63,11 +63,11 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         return
     from collidecli.escaping import github_command
 
-    here = os.environ.get("GITHUB_WORKSPACE") or os.getcwd()
+    folder = os.environ.get("GITHUB_WORKSPACE") or os.getcwd()
     for report in terminalreporter.stats.get("failed", ()):
         if text := getattr(report, "contacts_failure", ""):
             file, line, test = report.location
-            path = os.path.relpath(terminalreporter.config.rootpath / file, here)
+            path = os.path.relpath(terminalreporter.config.rootpath / file, folder)
             terminalreporter.write_line(github_command("error", test, text, path, (line or 0) + 1))
 
 

@@ -40,16 +40,16 @@ def tolerance_options(given: Mapping[str, Any]) -> dict[str, Any]:
     "normal=0.1deg", a list of those, or a mapping of fields to values, with "" for every other field. Raises
     InputError for another name.
     """
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for key, value in given.items():
         name = "renames" if key == "rename" else key
         if name not in TOLERANCES:
             known = ["rename" if known == "renames" else known for known in TOLERANCES]
             raise InputError(f"'{key}' is no tolerance", MARKER, did_you_mean(key, known))
-        found[name] = _checked(key, value) if name in _VALUES else _texts(value)
+        options[name] = _checked(key, value) if name in _VALUES else _texts(value)
     for name in ("atol", "rtol"):
-        limits(found.get(name, ()), TOLERANCES[name])
-    return found
+        limits(options.get(name, ()), TOLERANCES[name])
+    return options
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -72,10 +72,10 @@ def _checked(name: str, value: Any) -> Any:
 
 def _texts(value: Any) -> list[str]:
     if isinstance(value, Mapping):
-        return [f"{name}={one}" if name else str(one) for name, one in value.items()]
+        return [f"{name}={item}" if name else str(item) for name, item in value.items()]
     if isinstance(value, (str, int, float)):
         return [str(value)]
-    return [str(one) for one in value]
+    return [str(item) for item in value]
 
 
 def diff_command(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> str:
@@ -86,7 +86,7 @@ def diff_command(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> 
         if value is True:
             words.append(option)
         elif value is not False:
-            words += [word for one in ([value] if name in _VALUES else value) for word in (option, str(one))]
+            words += [word for item in ([value] if name in _VALUES else value) for word in (option, str(item))]
     return shlex.join(words)
 
 
@@ -167,9 +167,9 @@ class ContactsRegression:
 
     def _test_name(self) -> str:
         """The test's name; with the option --with-test-class-names of pytest-regressions, after its class's name."""
-        name, of = self._request.node.name, self._request.cls
+        name, cls = self._request.node.name, self._request.cls
         wanted = self._request.config.getoption("with_test_class_names", False)
-        return f"{of.__name__}_{name}" if wanted and of is not None else name
+        return f"{cls.__name__}_{name}" if wanted and cls is not None else name
 
     def _baseline(self, name: str) -> Path:
         return self._here.with_suffix("") / f"{name}.h5"
@@ -185,12 +185,12 @@ class ContactsRegression:
             return
         force = self._asked("--force-regen")
         try:
-            found = diff(DiffRequest(str(baseline), str(obtained), **allowed))
+            compared = diff(DiffRequest(str(baseline), str(obtained), **allowed))
         except CollideError as error:
             if not (force or self._asked("--regen-all")) or str(baseline) not in error.where:
                 raise pytest.fail.Exception(str(error), pytrace=False) from None
-            found = None
-        if found is not None and found.equal:
+            compared = None
+        if compared is not None and compared.equal:
             return
         if force or self._asked("--regen-all"):
             self._written(obtained, baseline, force=True)
@@ -198,21 +198,21 @@ class ContactsRegression:
                 words = f"Contacts differ and --force-regen set, regenerating file at:\n- {baseline}"
                 pytest.fail(words, pytrace=False)
             return
-        assert found is not None
-        words = self._words(found.as_dict(), baseline, obtained, allowed)
-        raise ContactsDiffer(words, f"{DIFFERENT}: {', '.join(found.reasons)}")
+        assert compared is not None
+        words = self._words(compared.as_dict(), baseline, obtained, allowed)
+        raise ContactsDiffer(words, f"{DIFFERENT}: {', '.join(compared.reasons)}")
 
     def _allowed(self) -> dict[str, Any]:
         """Fields of DiffRequest from the markers; the closest marker takes precedence for each name."""
         __tracebackhide__ = True
-        found: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         for marker in self._request.node.iter_markers(MARKER):
             if marker.args:
                 words = f"{MARKER} takes keyword arguments, such as atol=1e-6, and not {marker.args[0]!r}"
                 pytest.fail(words, pytrace=False)
-            found = {**marker.kwargs, **found}
+            options = {**marker.kwargs, **options}
         try:
-            return tolerance_options(found)
+            return tolerance_options(options)
         except CollideError as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
 

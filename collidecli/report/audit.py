@@ -41,12 +41,12 @@ MAX_LINES = 20
 def audit_words(result: ResultDict) -> str:
     """Whether a motion passes, as one line."""
     if result["passed"]:
-        has_limits = any(one["limit"] is not None for one in result["checks"]) or result["limits"]["pairs"]
+        has_limits = any(check["limit"] is not None for check in result["checks"]) or result["limits"]["pairs"]
         words = "within the limits" if has_limits else "no limit is given"
         if result["baseline"] is not None:
             words = "nothing is worse than in the baseline"
         return f"passed: {words}, {pairs_text(result)}"
-    failing = sum(one["failing"] for one in result["checks"])
+    failing = sum(check["failing"] for check in result["checks"])
     return f"failed: {plural(failing, 'finding')}, {pairs_text(result)}"
 
 
@@ -77,26 +77,26 @@ def check_limit(check: ResultDict) -> str:
 def failing_lines(result: ResultDict, check: str) -> list[str]:
     """A line for each pair that fails a check."""
     is_start, compared = check == "start", result["baseline"] is not None
-    found = []
-    for one in result["pairs"]:
-        if (compared and not one["worse"]) or not (check in one["exceeds"] or (compared and check == one["check"])):
+    lines = []
+    for row in result["pairs"]:
+        if (compared and not row["worse"]) or not (check in row["exceeds"] or (compared and check == row["check"])):
             continue
-        depth = one["start_depth"] if is_start else one["depth"]
-        where = "in a first frame" if is_start else f"in frame {one['frame']}, world {one['world']}"
-        over = "" if is_start or not one["cells_over"] else f", above its limit in {plural(one['cells_over'], 'frame')}"
-        before = f", in the baseline {length(one['baseline_depth'])}" if compared else ""
-        found.append(f"{one['shape0']} and {one['shape1']}: {length(depth)} {where}{over}{before}")
-    return _first_lines(found)
+        depth = row["start_depth"] if is_start else row["depth"]
+        where = "in a first frame" if is_start else f"in frame {row['frame']}, world {row['world']}"
+        over = "" if is_start or not row["cells_over"] else f", above its limit in {plural(row['cells_over'], 'frame')}"
+        before = f", in the baseline {length(row['baseline_depth'])}" if compared else ""
+        lines.append(f"{row['shape0']} and {row['shape1']}: {length(depth)} {where}{over}{before}")
+    return _first_lines(lines)
 
 
 def tunnel_lines(result: ResultDict) -> list[str]:
     """A line for each pair that fails the check of tunnelling."""
-    found = []
-    for one in result.get("tunnels") or ():
-        if one["exceeds"]:
-            first = f"the first after frame {one['frame']}, world {one['world']}, at {one['time']:.6g} s"
-            found.append(f"{one['shape0']} and {one['shape1']}: {plural(one['steps'], 'step')}, {first}")
-    return _first_lines(found)
+    lines = []
+    for tunnel in result.get("tunnels") or ():
+        if tunnel["exceeds"]:
+            first = f"the first after frame {tunnel['frame']}, world {tunnel['world']}, at {tunnel['time']:.6g} s"
+            lines.append(f"{tunnel['shape0']} and {tunnel['shape1']}: {plural(tunnel['steps'], 'step')}, {first}")
+    return _first_lines(lines)
 
 
 def _first_lines(lines: list[str]) -> list[str]:
@@ -105,11 +105,11 @@ def _first_lines(lines: list[str]) -> list[str]:
 
 def findings(result: ResultDict) -> list[Finding]:
     """Each check with a limit, or all against a baseline, with its failures."""
-    found = []
-    for one in result["checks"]:
-        lines = tunnel_lines(result) if one["name"] == "tunnel" else failing_lines(result, one["name"])
-        found.append(Finding(CHECKS[one["name"]], [one["reason"], *lines] if one["failing"] else []))
-    return found
+    listed = []
+    for check in result["checks"]:
+        lines = tunnel_lines(result) if check["name"] == "tunnel" else failing_lines(result, check["name"])
+        listed.append(Finding(CHECKS[check["name"]], [check["reason"], *lines] if check["failing"] else []))
+    return listed
 
 
 MOST_ROWS = 20
@@ -136,14 +136,14 @@ def audit_verdict(result: ResultDict, seconds: float) -> Verdict:
     """The verdict of collide.audit/1. seconds: duration of the audit."""
     result = printable_values(result)
     columns = [*CHECK_COLUMNS[:-1], ("result", "left", _state)]
-    checks = [[text(one) for _, _, text in columns] for one in result["checks"]]
-    failing = [one for one in result["pairs"] if one["exceeds"]]
+    checks = [[text(row) for _, _, text in columns] for row in result["checks"]]
+    failing = [row for row in result["pairs"] if row["exceeds"]]
     pairs = [
         [
-            markdown_code(one["shape0"]), markdown_code(one["shape1"]), length(one["depth"]), str(one["frame"]),
-            str(one["world"]), count(one["cells_over"]),
+            markdown_code(row["shape0"]), markdown_code(row["shape1"]), length(row["depth"]), str(row["frame"]),
+            str(row["world"]), count(row["cells_over"]),
         ]
-        for one in failing[:MOST_ROWS]
+        for row in failing[:MOST_ROWS]
     ]  # fmt: skip
     markdown = markdown_section(
         f"collide audit: {'passed' if result['passed'] else 'failed'}",
@@ -196,7 +196,7 @@ def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
     columns = [*pair_columns(narrow), *DEEPEST, *([WORLD] if result["worlds"] > 1 else []), *OVER]
     if "deepest_point" in result["pairs"][0]:
         columns.append(
-            ("deepest point", "right", lambda one: length(one["deepest_point"]) if "deepest_point" in one else "")
+            ("deepest point", "right", lambda pair: length(pair["deepest_point"]) if "deepest_point" in pair else "")
         )
     if "overlap_volume" in result["pairs"][0]:
         columns.append(("volume", "right", _volume))

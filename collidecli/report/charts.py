@@ -184,7 +184,7 @@ def with_hovers(text: str, figure: Figure, hovers: Sequence[Hover]) -> str:
     """An SVG with elements that show texts on hover."""
     if not hovers:
         return text
-    elements = "".join(one.element(figure.bbox.height) for one in hovers)
+    elements = "".join(hover.element(figure.bbox.height) for hover in hovers)
     end = text.rindex("</svg>")
     return f'{text[:end]}<g class="hover" fill="transparent">{elements}</g>{text[end:]}'
 
@@ -342,16 +342,16 @@ def depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
     bins = result["depths"]
     if bins:
         width = next((math.log10(b["to"] / b["from"]) for b in bins if b["from"] and b["to"]), 1.0 / BINS_PER_DECADE)
-        left = np.array([np.log10(one["from"]) if one["from"] else np.log10(one["to"]) - width for one in bins])
-        counts = [one["contacts"] for one in bins]
+        left = np.array([np.log10(row["from"]) if row["from"] else np.log10(row["to"]) - width for row in bins])
+        counts = [row["contacts"] for row in bins]
         axes.bar(left, counts, width * 0.9, align="edge", color=canvas.colours["warm"], alpha=0.85, linewidth=0)
         low, high = left[0] - width, left[-1] + 2 * width
         axes.set_xlim(low, high)
         decades = np.arange(math.floor(left[0]), math.ceil(left[-1] + width) + 1)
         inside = [decade for decade in decades if low <= decade <= high]
         axes.set_xticks(inside, [short_length(10.0**decade) for decade in inside])
-        for start, one in zip(left.tolist(), bins, strict=True):
-            words = f"{_bin_words(one)}: {plural(one['contacts'], 'contact')}"
+        for start, row in zip(left.tolist(), bins, strict=True):
+            words = f"{_bin_words(row)}: {plural(row['contacts'], 'contact')}"
             canvas.hover(axes, (start, start + width), axes.get_ylim(), words)
     axes.locator_params("y", nbins=5, integer=True)
     _counts(axes)
@@ -359,11 +359,11 @@ def depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
     return figure
 
 
-def _bin_words(one: ResultDict) -> str:
+def _bin_words(row: ResultDict) -> str:
     """Range of a bin of depths; the first has no lower end, the last no upper end."""
-    if one["to"] is None:
-        return f"over {length(one['from'])}"
-    return f"{length(one['from'])} to {length(one['to'])}" if one["from"] else f"below {length(one['to'])}"
+    if row["to"] is None:
+        return f"over {length(row['from'])}"
+    return f"{length(row['from'])} to {length(row['to'])}" if row["from"] else f"below {length(row['to'])}"
 
 
 # Charts of hydroelastic surfaces and of contacts of particles over time.
@@ -373,7 +373,7 @@ def surfaces_chart(result: ResultDict, canvas: Canvas, field: str, unit: str, wo
     """A quantity of the contact surfaces of pairs over time. field: its name in the result. words: its name."""
     listed = result["groups"]["surfaces"]["listed"]
     labels = pair_labels(listed, canvas.label_length)
-    figure = _lines(result, canvas, dict(zip(labels, (one[field] for one in listed), strict=True)), unit)
+    figure = _lines(result, canvas, dict(zip(labels, (surface[field] for surface in listed), strict=True)), unit)
     if not canvas.in_page:
         figure.axes[0].set_ylabel(f"{words} [{unit}]", fontsize=canvas.font - 1.0)
     return figure
@@ -382,7 +382,7 @@ def surfaces_chart(result: ResultDict, canvas: Canvas, field: str, unit: str, wo
 def particles_chart(result: ResultDict, canvas: Canvas) -> Figure:
     """Contacts of particles with shapes and with each other in a frame."""
     counts = result["groups"]["counts"]
-    return _lines(result, canvas, {group_words(name): held["per_frame"] for name, held in counts.items()}, "")
+    return _lines(result, canvas, {group_words(name): of_group["per_frame"] for name, of_group in counts.items()}, "")
 
 
 def _lines(result: ResultDict, canvas: Canvas, lines: dict[str, list[float]], unit: str) -> Figure:
@@ -416,7 +416,7 @@ def audit_chart(result: ResultDict, canvas: Canvas) -> Figure:
     """
     figure, axes = canvas.axes(220 if canvas.narrow else 260)
     series, colours = result["series"], canvas.colours
-    limits = {one["name"]: one["limit"] for one in result["checks"] if one["limit"] is not None}
+    limits = {entry["name"]: entry["limit"] for entry in result["checks"] if entry["limit"] is not None}
     factor, unit = length_unit(max([*series["depth"], *limits.values()], default=0.0))
     for (left, right), is_unusable in zip(_intervals(series), series["unusable"], strict=True):
         if is_unusable:
@@ -452,8 +452,8 @@ def clearance_chart(result: ResultDict, canvas: Canvas) -> Figure:
     finite = np.isfinite(values)
     factor, unit = length_unit(float(np.abs(values[finite]).max(initial=0.0)))
     shown = np.where(finite, values * factor, np.nan)
-    for one, pair, row, (role, line) in zip(listed, pair_labels(listed, most), shown, STYLES, strict=False):
-        name = shortened(one["body"], most) if "body" in one else pair
+    for item, pair, row, (role, line) in zip(listed, pair_labels(listed, most), shown, STYLES, strict=False):
+        name = shortened(item["body"], most) if "body" in item else pair
         axes.plot(times, row, color=canvas.colours[role], linestyle=line, linewidth=1.6, label=name)
     axes.axhline(0.0, color=canvas.colours["muted"], linewidth=0.8)
     _along_time(axes, canvas, series, from_zero=False)
@@ -461,7 +461,7 @@ def clearance_chart(result: ResultDict, canvas: Canvas) -> Figure:
     if listed:
         canvas.legend(axes, 1 if canvas.narrow else 2)
     least = values.min(axis=0, initial=np.inf).tolist()
-    _hover_bins(axes, canvas, series, result["frames"], (length(one) if math.isfinite(one) else "" for one in least))
+    _hover_bins(axes, canvas, series, result["frames"], (length(item) if math.isfinite(item) else "" for item in least))
     return figure
 
 
@@ -475,25 +475,25 @@ MAX_PAIRS = 12
 
 
 def _timed(result: ResultDict) -> list[ResultDict]:
-    return [one for one in result["timing"].get("stages", []) if one["seconds"]]
+    return [stage for stage in result["timing"].get("stages", []) if stage["seconds"]]
 
 
 def stages_chart(result: ResultDict, canvas: Canvas) -> Figure:
     """Time of each stage of the run [s], and, with a scale of their own, of those before the run."""
     stages = _timed(result)
     parts = (
-        ([one for one in stages if one["stage"] not in BEFORE], "accent", "of the run"),
-        ([one for one in stages if one["stage"] in BEFORE], "muted", "before the run: scene and kernels"),
+        ([stage for stage in stages if stage["stage"] not in BEFORE], "accent", "of the run"),
+        ([stage for stage in stages if stage["stage"] in BEFORE], "muted", "before the run: scene and kernels"),
     )
-    shown = [one for one in parts if one[0]]
+    shown = [stage for stage in parts if stage[0]]
     heights = [len(part) * 26 + 30 for part, _, _ in shown]
     figure = canvas.figure(sum(heights) + 10)
     grid = figure.subplots(len(shown), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
     for axes, (part, role, words) in zip(grid.ravel(), shown, strict=True):
         canvas.plain(axes)
-        values = [one["seconds"] for one in part]
+        values = [stage["seconds"] for stage in part]
         axes.barh(range(len(part)), values, 0.62, color=canvas.colours[role], linewidth=0, alpha=0.9)
-        _rows(axes, canvas, [one["stage"].replace("_", " ") for one in part], values, [*map(seconds, values)])
+        _rows(axes, canvas, [stage["stage"].replace("_", " ") for stage in part], values, [*map(seconds, values)])
         canvas.title(axes, words)
     return figure
 
@@ -501,31 +501,31 @@ def stages_chart(result: ResultDict, canvas: Canvas) -> Figure:
 def phases_chart(result: ResultDict, canvas: Canvas) -> Figure:
     """Candidates, touching pairs, contacts and compute time of each broad phase."""
     phases = phases_of(result)
-    timed = [one for one in phases if one.get("compute_seconds") is not None]
+    timed = [phase for phase in phases if phase.get("compute_seconds") is not None]
     height, of_times = len(phases) * 66 + 50, len(timed) * 28 + 40
     beside = bool(timed) and not canvas.narrow
     figure = canvas.figure(height + (of_times if timed and canvas.narrow else 0))
     ratios = {"width_ratios": [3, 2]} if beside else {"height_ratios": [height, of_times]} if timed else {}
-    found = figure.subplots(1 if beside or not timed else 2, 2 if beside else 1, squeeze=False, gridspec_kw=ratios)
-    axes = found.ravel()[0]
+    axes_grid = figure.subplots(1 if beside or not timed else 2, 2 if beside else 1, squeeze=False, gridspec_kw=ratios)
+    axes = axes_grid.ravel()[0]
     canvas.plain(axes, grid="")
     ends: list[tuple[float, float]] = []
     for k, (name, role) in enumerate(PHASE_COUNTS.items()):
-        at, values = np.arange(len(phases)) + (k - 1) * 0.27, [one[name] for one in phases]
+        at, values = np.arange(len(phases)) + (k - 1) * 0.27, [phase[name] for phase in phases]
         axes.barh(at, values, 0.23, color=canvas.colours[role], label=name.replace("_", " "), linewidth=0, alpha=0.9)
         ends += zip(at.tolist(), values, strict=True)
     positions, values = zip(*ends, strict=True) if ends else ((), ())
-    _rows(axes, canvas, [one["name"] for one in phases], values, [*map(short_number, values)], positions)
+    _rows(axes, canvas, [phase["name"] for phase in phases], values, [*map(short_number, values)], positions)
     canvas.legend(axes, 3)
-    for row, one in enumerate(phases):
-        counts = ", ".join(f"{count(one[name])} {name.replace('_', ' ')}" for name in PHASE_COUNTS)
-        canvas.hover(axes, axes.get_xlim(), (row - 0.5, row + 0.5), f"{one['name']}: {counts}")
+    for row, phase in enumerate(phases):
+        counts = ", ".join(f"{count(phase[name])} {name.replace('_', ' ')}" for name in PHASE_COUNTS)
+        canvas.hover(axes, axes.get_xlim(), (row - 0.5, row + 0.5), f"{phase['name']}: {counts}")
     if timed:
-        axes = found.ravel()[1]
+        axes = axes_grid.ravel()[1]
         canvas.plain(axes, grid="")
-        values = [one["compute_seconds"] for one in timed]
+        values = [phase["compute_seconds"] for phase in timed]
         axes.barh(range(len(timed)), values, 0.5, color=canvas.colours["third"], alpha=0.9, linewidth=0)
-        _rows(axes, canvas, [one["name"] for one in timed], values, [*map(seconds, values)])
+        _rows(axes, canvas, [phase["name"] for phase in timed], values, [*map(seconds, values)])
         canvas.title(axes, "time of the engine")
     return figure
 
@@ -533,7 +533,7 @@ def phases_chart(result: ResultDict, canvas: Canvas) -> Figure:
 def phases_of(result: ResultDict) -> list[dict[str, Any]]:
     """The measured broad phases of the profile, or else the broad phase of the run."""
     if result["profile"] is not None:
-        return [one for one in result["profile"]["phases"] if not one["skipped"]]
+        return [phase for phase in result["profile"]["phases"] if not phase["skipped"]]
     timing = result["timing"]
     if "candidate_count" not in timing:
         return []
@@ -567,11 +567,11 @@ def differences_chart(result: ResultDict, canvas: Canvas) -> Figure:
 
 def deviations_chart(result: ResultDict, canvas: Canvas) -> Figure:
     """Contacts by field and decade of the deviation."""
-    fields = [one for one in result["difference"]["fields"] if one["histogram"]]
-    histograms = [{b["from"] or 0.0: b["contacts"] for b in one["histogram"]} for one in fields]
-    edges = sorted({edge for one in histograms for edge in one})
+    fields = [entry for entry in result["difference"]["fields"] if entry["histogram"]]
+    histograms = [{b["from"] or 0.0: b["contacts"] for b in entry["histogram"]} for entry in fields]
+    edges = sorted({edge for entry in histograms for edge in entry})
     figure, axes = canvas.axes(len(fields) * 30 + 50, grid="")
-    counts = np.array([[one.get(edge, 0) for edge in edges] for one in histograms], float)
+    counts = np.array([[entry.get(edge, 0) for edge in edges] for entry in histograms], float)
     scaled = np.log1p(counts) / np.log1p(counts.max(initial=1.0))
     texts = [[short_number(value) if value else "" for value in row] for row in counts]
     value_map(axes, canvas, np.where(counts > 0, scaled, np.nan), texts, canvas.font - 2)
@@ -579,10 +579,10 @@ def deviations_chart(result: ResultDict, canvas: Canvas) -> Figure:
         if value:
             cell = (column - 0.5, column + 0.5), (row - 0.5, row + 0.5)
             canvas.hover(axes, *cell, f"{fields[row]['name']}: {count(int(value))} contacts")
-    units = {one["unit"] for one in fields}
+    units = {entry["unit"] for entry in fields}
     words = ["<1e-9" if edge == 0.0 else short_length(edge) if units == {"m"} else f"{edge:.0e}" for edge in edges]
     axes.set_xticks(range(len(edges)), [word.replace("e-0", "e-").replace("e+00", "") for word in words])
-    axes.set_yticks(range(len(fields)), [one["name"] for one in fields])
+    axes.set_yticks(range(len(fields)), [entry["name"] for entry in fields])
     axes.tick_params(axis="x", labelsize=canvas.font - (3.0 if canvas.narrow else 1.0))
     unit = units.pop() if len(units) == 1 else "m or rad"
     canvas.title(axes, f"deviation from [{unit}] to ten times that")
@@ -628,16 +628,16 @@ def _rows(
     for position, end, word in zip(positions, ends, words, strict=True):
         axes.text(end + most * 0.012, position, word, **style)
     for row, name in enumerate(names):
-        here = [word for at, word in zip(positions, words, strict=True) if round(at) == row]
-        canvas.hover(axes, axes.get_xlim(), (row - 0.5, row + 0.5), f"{name}: {', '.join(here)}")
+        row_words = [word for at, word in zip(positions, words, strict=True) if round(at) == row]
+        canvas.hover(axes, axes.get_xlim(), (row - 0.5, row + 0.5), f"{name}: {', '.join(row_words)}")
 
 
 def label_chart(result: ResultDict, canvas: Canvas) -> Figure:
     """Map of the listed pairs of collide.label/1 over time: the fraction of the recorded frames that have the label."""
     series = result["series"]
     listed = [
-        {"shape0": one["sensor"], "shape1": one["partner"], "contacts_per_frame": labelled}
-        for one, labelled in zip(result["listed"], series["labelled"], strict=True)
+        {"shape0": entry["sensor"], "shape1": entry["partner"], "contacts_per_frame": labelled}
+        for entry, labelled in zip(result["listed"], series["labelled"], strict=True)
     ]
     pairs = {"listed": listed, "frame": series["frame"], "time": series["time"]}
     frames = series["frame"][0] + result["shape"]["frames"] if series["frame"] else 0
@@ -691,7 +691,7 @@ def _deepest(result: ResultDict) -> str:
 
 
 def _of_particles(result: ResultDict) -> str:
-    words = (f"{count(held['rows'])} {group_words(name)}" for name, held in result["groups"]["counts"].items())
+    words = (f"{count(of_group['rows'])} {group_words(name)}" for name, of_group in result["groups"]["counts"].items())
     return f"Contacts of particles in each of {plural(result['frames'], 'frame')}: {', '.join(words)} in all."
 
 

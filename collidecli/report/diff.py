@@ -49,9 +49,9 @@ def verdict(result: ResultDict) -> str:
     noun = "touching pairs" if contacts["what"] == "pairs" else "contacts"
     if not result["equal"]:
         return f"different: {', '.join(result['reasons'])}"
-    found = sum(contacts[kind] for kind in KINDS)
+    differing = sum(contacts[kind] for kind in KINDS)
     at_limit = at_limit_text(result)
-    if not found and not contacts["within_tolerance"] and not at_limit:
+    if not differing and not contacts["within_tolerance"] and not at_limit:
         same = f"{plural(contacts['matched'], noun[:-1])}{rows}"
         return f"equal: the content hashes are equal ({same})" if result["by_hash"] else f"equal: {same}"
     matched = f"equal within what is allowed: {count(contacts['matched'])} {noun} matched"
@@ -88,19 +88,19 @@ def deviation(value: Any, unit: str) -> str:
     return f"{value:.3g} {unit}".strip()
 
 
-def model_line(one: ResultDict) -> str:
+def model_line(difference: ResultDict) -> str:
     """A difference of the models, as one line."""
-    world = f" (world {one['world']})" if one["world"] is not None else ""
-    if one["kind"] == "renamed":
-        return f"renamed: {one['a']} is {one['b']} in B{world}"
-    if one["kind"] in ("removed", "added"):
-        return f"{one['kind']}: {one['path']}, a {one['a'] or one['b']}{world}"
-    return f"changed: {one['path']}: {one['what']} {both_values(one)}{world}"
+    world = f" (world {difference['world']})" if difference["world"] is not None else ""
+    if difference["kind"] == "renamed":
+        return f"renamed: {difference['a']} is {difference['b']} in B{world}"
+    if difference["kind"] in ("removed", "added"):
+        return f"{difference['kind']}: {difference['path']}, a {difference['a'] or difference['b']}{world}"
+    return f"changed: {difference['path']}: {difference['what']} {both_values(difference)}{world}"
 
 
-def both_values(one: ResultDict) -> str:
+def both_values(difference: ResultDict) -> str:
     """The values `a` and `b` of a difference, with digits enough to tell them apart."""
-    texts = [[short(one[name], digits) for name in ("a", "b")] for digits in range(6, 18)]
+    texts = [[short(difference[name], digits) for name in ("a", "b")] for digits in range(6, 18)]
     a, b = next((both for both in texts if both[0] != both[1]), texts[0])
     return f"{a} in A, {b} in B"
 
@@ -108,7 +108,7 @@ def both_values(one: ResultDict) -> str:
 def short(value: Any, digits: int = 6) -> str:
     """A value as short text."""
     if isinstance(value, (list, tuple)):
-        return f"({', '.join(short(one, digits) for one in value)})"
+        return f"({', '.join(short(item, digits) for item in value)})"
     return f"{value:.{digits}g}" if isinstance(value, float) else "none" if value == "" else str(value)
 
 
@@ -136,12 +136,12 @@ def group_lines(result: ResultDict) -> list[str]:
         words += [f"{text} at the limit" for text in _by_kind(group["at_limit"])]
         first = f", first in {cell_text(group['first'])}" if group["first"] is not None else ""
         lines.append(f"{group_words(group['name'])}: {', '.join(words)}{first}")
-        for one in group["objects"]:
-            lines.append(f"  {' and '.join(dict.fromkeys(one['paths']))}: {', '.join(_by_kind(one))}")
-        for one in group["fields"]:
-            beyond = f"{count(one['changed'])} beyond tolerance"
-            most = f"by up to {deviation(one['largest'], one['unit'])}"
-            lines.append(f"  {one['name']}: {count(one['differing'])} differ, {beyond}, {most}")
+        for entry in group["objects"]:
+            lines.append(f"  {' and '.join(dict.fromkeys(entry['paths']))}: {', '.join(_by_kind(entry))}")
+        for entry in group["fields"]:
+            beyond = f"{count(entry['changed'])} beyond tolerance"
+            most = f"by up to {deviation(entry['largest'], entry['unit'])}"
+            lines.append(f"  {entry['name']}: {count(entry['differing'])} differ, {beyond}, {most}")
     return lines
 
 
@@ -158,8 +158,8 @@ FIELDS: list[Column] = [
 def findings(result: ResultDict) -> list[Finding]:
     """The stages of the comparison, with their failures."""
     contacts, worlds = result["contacts"], result["worlds"]
-    found = [
-        Finding("model", [model_line(one) for one in result["model"]["listed"]]),
+    listed = [
+        Finding("model", [model_line(difference) for difference in result["model"]["listed"]]),
         Finding("frames", frame_lines(result)),
         Finding("worlds", [f"{worlds['a']} in A and {worlds['b']} in B"] if worlds["a"] != worlds["b"] else []),
     ]
@@ -175,11 +175,11 @@ def findings(result: ResultDict) -> list[Finding]:
                 if field["changed"]:
                     most = deviation(field["largest"], field["unit"])
                     lines.append(f"{field['name']}: {count(field['changed'])} changed, by up to {most}")
-        found.append(Finding(f"{contacts['what']} {kind}", lines))
+        listed.append(Finding(f"{contacts['what']} {kind}", lines))
     for group in result["groups"]:
         over = any(group[kind] > group["allowed"][kind] for kind in KINDS)
-        found.append(Finding(group_words(group["name"]), group_lines({"groups": [group]}) if over else []))
-    return found
+        listed.append(Finding(group_words(group["name"]), group_lines({"groups": [group]}) if over else []))
+    return listed
 
 
 def diff_verdict(result: ResultDict, seconds: float) -> Verdict:
@@ -193,10 +193,10 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
     result = printable_values(result)
     contacts, pairs = result["contacts"], result["pairs"]["listed"]
     sides = [[name, *_sides(result, name)] for name in ("file", "frames", "worlds", "contacts")]
-    wrong = [model_line(one) for one in result["model"]["listed"]] + frame_lines(result)
-    of_pairs = [[*_pair_cells(one), cell_text(one["first"])] for one in pairs]
+    wrong = [model_line(row) for row in result["model"]["listed"]] + frame_lines(result)
+    of_pairs = [[*_pair_cells(row), cell_text(row["first"])] for row in pairs]
     more = result["pairs"]["differing"] - len(pairs)
-    fields = [[text(one) for _, _, text in FIELDS] for one in result["fields"] if one["differing"]]
+    fields = [[text(row) for _, _, text in FIELDS] for row in result["fields"] if row["differing"]]
     ignored, at_limit = contacts["ignored_shallow"], at_limit_text(result)
     return markdown_section(
         f"{_cell(title)}: {'equal' if result['equal'] else 'different'}",
@@ -239,22 +239,22 @@ def pair_diff_words(result: ResultDict) -> str:
     return f"different: {', '.join(result['reasons'])}" if result["reasons"] else f"equal by pair: {both} in both"
 
 
-def _worst(one: ResultDict, name: str) -> str:
-    return "" if one[name] is None else _measure(name, one[name]["worst"])
+def _worst(row: ResultDict, name: str) -> str:
+    return "" if row[name] is None else _measure(name, row[name]["worst"])
 
 
 def _measure(name: str, value: float) -> str:
     return f"{value:.3g} deg" if name == "angle" else length(value)
 
 
-def _contacts_of_pair(one: ResultDict) -> str:
-    return "" if one["contacts_a"] is None else f"{one['contacts_a']:.3g} / {one['contacts_b']:.3g}"
+def _contacts_of_pair(row: ResultDict) -> str:
+    return "" if row["contacts_a"] is None else f"{row['contacts_a']:.3g} / {row['contacts_b']:.3g}"
 
 
 def _by_pair(result: ResultDict, narrow: int) -> Listing:
     columns: list[Column] = [
         *pair_columns(narrow),
-        ("both", "right", lambda one: count(one["both"])),
+        ("both", "right", lambda row: count(row["both"])),
         *_kind_columns(),
         *((f"{name}, worst", "right", partial(_worst, name=name)) for name in MEASURES),
         ("contacts A / B", "right", _contacts_of_pair),
@@ -294,7 +294,7 @@ def pair_diff_verdict(result: ResultDict, seconds: float) -> Verdict:
     """The verdict of collide.diff_pairs/1. seconds: duration of the comparison."""
     result = printable_values(result)
     words = pair_diff_words(result)
-    rows = [[*_pair_cells(one), *(_worst(one, name) for name in MEASURES)] for one in result["pairs"]]
+    rows = [[*_pair_cells(row), *(_worst(row, name) for name in MEASURES)] for row in result["pairs"]]
     text = markdown_section(
         f"collide diff --by-pair: {'equal' if result['equal'] else 'different'}",
         [_cell(words, most=1000)],
@@ -322,19 +322,19 @@ def _kind_columns(counts: Callable[[ResultDict], ResultDict] = lambda row: row) 
 def _of_counts(*names: str, of: str = "") -> list[Column]:
     """Columns of numbers, or of the lengths of lists; empty without one. of: the part of the result."""
 
-    def text(one: ResultDict, name: str) -> str:
-        value = (one[of] if of else one).get(name)
+    def text(result: ResultDict, name: str) -> str:
+        value = (result[of] if of else result).get(name)
         return "" if value is None else count(value if isinstance(value, int) else len(value))
 
     return [(name, "right", partial(text, name=name)) for name in names]
 
 
 def _nearest(title: str, side: str, name: str) -> Column:
-    return title, side, lambda one: str(one["listed"][0][name]) if one["listed"] else ""
+    return title, side, lambda result: str(result["listed"][0][name]) if result["listed"] else ""
 
 
-def _depth(one: ResultDict) -> str:
-    deepest = one["deepest"]
+def _depth(result: ResultDict) -> str:
+    deepest = result["deepest"]
     return length(-deepest["distance"]) if deepest is not None and deepest["distance"] < 0.0 else ""
 
 
@@ -425,13 +425,13 @@ def list_table(result: ResultDict) -> RenderableType:
     table = listing((title, "left"), ("result", "left"), *(column[:2] for column in columns))
     ends: list[str] = []
     for item in result["items"]:
-        name, found = item["name"] or item["input"], item["result"]
-        if found is None:
+        name, diffed = item["name"] or item["input"], item["result"]
+        if diffed is None:
             table.add_row(name, STATES[item["state"]])
             continue
-        table.add_row(name, verdict(found), *(text(found) for _, _, text in columns))
+        table.add_row(name, verdict(diffed), *(text(diffed) for _, _, text in columns))
         if verb == "check":
-            ends += [f"{item['input']}: {one['where']}: {one['what']}" for one in found["findings"]]
+            ends += [f"{item['input']}: {finding['where']}: {finding['what']}" for finding in diffed["findings"]]
     written = result.get("written") or {}
     paths = [written] if isinstance(written, str) else [path for path in written.values() if path]
     return Group(table, *map(Text, ends), _total(verb, result), *(Text(f"written: {path}") for path in paths))
@@ -460,8 +460,8 @@ def diff_list_words(result: ResultDict) -> str:
         (counts["only_b"], "only in B"),
         (counts["failed"], "cannot be compared"),
     ]
-    found = ", ".join(f"{count(number)} {words}" for number, words in parts if number)
-    return f"{plural(len(result['items']), 'contact set')}: {found}"
+    parts_text = ", ".join(f"{count(number)} {words}" for number, words in parts if number)
+    return f"{plural(len(result['items']), 'contact set')}: {parts_text}"
 
 
 def state_text(item: ResultDict) -> str:
@@ -471,17 +471,17 @@ def state_text(item: ResultDict) -> str:
 
 
 def _group_columns(result: ResultDict) -> list[Column]:
-    def rows(one: ResultDict, name: str) -> str:
-        return count(one["groups"][name]["rows"]) if name in (one.get("groups") or {}) else ""
+    def rows(contact_set: ResultDict, name: str) -> str:
+        return count(contact_set["groups"][name]["rows"]) if name in (contact_set.get("groups") or {}) else ""
 
-    held = {name for item in result["items"] for name in (item["result"] or {}).get("groups") or {}}
-    return [(group_words(name), "right", partial(rows, name=name)) for name in GROUPS_BY_NAME if name in held]
+    names = {name for item in result["items"] for name in (item["result"] or {}).get("groups") or {}}
+    return [(group_words(name), "right", partial(rows, name=name)) for name in GROUPS_BY_NAME if name in names]
 
 
-def _kind(one: ResultDict) -> str:
-    if one["schema"] == "collide.inspect.recording/1":
-        return one["label"]
-    return {"scene": "scene", "trajectory": "trajectory", "contacts": "contact set"}[one["schema"].split(".")[2][:-2]]
+def _kind(item: ResultDict) -> str:
+    if item["schema"] == "collide.inspect.recording/1":
+        return item["label"]
+    return {"scene": "scene", "trajectory": "trajectory", "contacts": "contact set"}[item["schema"].split(".")[2][:-2]]
 
 
 # Comparisons of the contact sets of two folders.
@@ -495,12 +495,12 @@ def diff_list_verdict(result: ResultDict, seconds: Mapping[str, float]) -> Verdi
     result = printable_values(result)
     suites, failures = [], []
     for item in result["items"]:
-        name, found = item["input"], item["result"]
+        name, diffed = item["input"], item["result"]
         kind, case = ("error", "comparison") if item["error"] else ("failure", "in both folders")
-        of_item = findings(found) if found else [Finding(case, [state_text(item)])]
+        of_item = findings(diffed) if diffed else [Finding(case, [state_text(item)])]
         suites.append(Suite(f"collide diff: {name}", name, of_item, seconds.get(name, 0.0), kind))
-        if found is None or not found["equal"]:
-            failures.append((name, verdict(found) if found else state_text(item)))
+        if diffed is None or not diffed["equal"]:
+            failures.append((name, verdict(diffed) if diffed else state_text(item)))
     return Verdict("diff", diff_list_words(result), suites, failures, _markdown_list(result, bool(failures)))
 
 
@@ -519,11 +519,11 @@ def _markdown_list(result: ResultDict, is_different: bool) -> str:
 
 
 def _row(item: ResultDict) -> list[str]:
-    found = item["result"]
-    if found is None:
+    result = item["result"]
+    if result is None:
         return [markdown_code(item["input"]), markdown_text(state_text(item)), *[""] * len(KINDS)]
-    numbers = [count(found["contacts"][kind]) for kind in KINDS]
-    return [markdown_code(item["input"]), "equal" if found["equal"] else "different", *numbers]
+    numbers = [count(result["contacts"][kind]) for kind in KINDS]
+    return [markdown_code(item["input"]), "equal" if result["equal"] else "different", *numbers]
 
 
 # Terminal tables of a comparison of two contact sets.
@@ -534,7 +534,7 @@ def diff_table(result: ResultDict) -> RenderableType:
     parts: list[RenderableType] = [verdict_text(verdict(result), result["equal"])]
     if not (result["by_hash"] and result["equal"]):
         parts += [Text(), _summary(result)]
-    lines = [model_line(one) for one in result["model"]["listed"]]
+    lines = [model_line(row) for row in result["model"]["listed"]]
     more = result["model"]["differences"] - len(lines)
     lines += [f"and {plural(more, 'more difference')} of the model"] if more else []
     lines += frame_lines(result)
@@ -542,14 +542,14 @@ def diff_table(result: ResultDict) -> RenderableType:
         parts += [Text(), Text("\n".join(lines))]
     if result["pairs"]["listed"]:
         parts.append(Fitting(partial(_pairs, result)))
-    fields = [one for one in result["fields"] if one["differing"]]
+    fields = [row for row in result["fields"] if row["differing"]]
     if fields:
         parts.append(rows_table(FIELDS, fields))
-        for one in fields:
-            if worst := one["worst"]:
+        for row in fields:
+            if worst := row["worst"]:
                 where = f"{worst['shape0']} and {worst['shape1']}, {cell_text(worst)}"
-                parts.append(Text(f"{one['name']}: largest at {where}: {both_values(worst)}"))
-        histogram = [one for one in fields if one["histogram"]]
+                parts.append(Text(f"{row['name']}: largest at {where}: {both_values(worst)}"))
+        histogram = [row for row in fields if row["histogram"]]
         if histogram:
             parts.append(_histogram(histogram))
     parts += [Text(line) for line in group_lines(result)]
@@ -560,7 +560,7 @@ def diff_table(result: ResultDict) -> RenderableType:
 
 def _summary(result: ResultDict) -> RenderableType:
     contacts, frames, worlds = result["contacts"], result["frames"], result["worlds"]
-    of = "pairs" if contacts["what"] == "pairs" else "contacts"
+    noun = "pairs" if contacts["what"] == "pairs" else "contacts"
     verb = "differs" if frames["differing"] == 1 else "differ"
     differing = f", {count(frames['differing'])} of them {verb}" if frames["differing"] else ""
     sides = ((name.upper(), result[name]) for name in ("a", "b"))
@@ -571,8 +571,8 @@ def _summary(result: ResultDict) -> RenderableType:
     if worlds["compared"] > 1 or worlds["a"] != worlds["b"]:
         names = ", ".join(map(str, worlds["listed"])) + (", ..." if worlds["differing"] > len(worlds["listed"]) else "")
         rows.append(("worlds", f"{count(worlds['compared'])} compared" + (f", these differ: {names}" if names else "")))
-    rows.append((of, ", ".join(f"{count(contacts[kind])} {kind}" for kind in KINDS)))
-    if of == "contacts" and (contacts["missing_pairs"] or contacts["extra_pairs"]):
+    rows.append((noun, ", ".join(f"{count(contacts[kind])} {kind}" for kind in KINDS)))
+    if noun == "contacts" and (contacts["missing_pairs"] or contacts["extra_pairs"]):
         only_a, only_b = (count(contacts[f"{kind}_pairs"]) for kind in ("missing", "extra"))
         rows.append(("pairs", f"{only_a} in A only, {only_b} in B only, counted in every frame and world"))
     if contacts["ignored_shallow"]:
@@ -595,9 +595,9 @@ def _pairs(result: ResultDict, narrow: int) -> Listing:
 
 def _histogram(fields: list[ResultDict]) -> RenderableType:
     """Numbers of contacts by field and decade of the deviation."""
-    found = {one["name"]: {b["from"] or 0.0: b["contacts"] for b in one["histogram"]} for one in fields}
-    table = listing(("deviation", "left"), *((name, "right") for name in found))
-    for edge in sorted({edge for column in found.values() for edge in column}):
-        numbers = (count(column[edge]) if edge in column else "" for column in found.values())
+    columns = {field["name"]: {b["from"] or 0.0: b["contacts"] for b in field["histogram"]} for field in fields}
+    table = listing(("deviation", "left"), *((name, "right") for name in columns))
+    for edge in sorted({edge for column in columns.values() for edge in column}):
+        numbers = (count(column[edge]) if edge in column else "" for column in columns.values())
         table.add_row(f"from {edge:.0e}" if edge else "below 1e-09", *numbers)
     return table

@@ -45,9 +45,9 @@ def fidelity_table(result: ResultDict) -> RenderableType:
     """Tables of collide.fidelity/1: a summary, errors by engine and pair of types, and the worst answers."""
     cells = f"{plural(result['cells'], 'cell')}, {plural(result['pairs'], 'pair')}"
     rows = [("scene", result["scene"]), ("motion", f"{result['trajectory'] or 'of the scene'}, {cells}")]
-    for one in result["engines"]:
-        rows.append((one["name"], engine_text(one)))
-        rows += [("", text) for text in one["reasons"]]
+    for engine in result["engines"]:
+        rows.append((engine["name"], engine_text(engine)))
+        rows += [("", text) for text in engine["reasons"]]
     note = Text(fidelity_words(result), style="bold")
     engines = Fitting(lambda _: rows_table(engine_columns(), result["rows"]), LEFT_OUT)
     parts: list[RenderableType] = [note, Text(), name_value_table(rows), engines]
@@ -56,25 +56,25 @@ def fidelity_table(result: ResultDict) -> RenderableType:
     return Group(*parts)
 
 
-def engine_text(one: ResultDict) -> str:
+def engine_text(row: ResultDict) -> str:
     """Version, interpreter and times of an engine."""
-    version = f"{one['engine']} {one['version']}" + (f", Python {one['interpreter']}" if one["interpreter"] else "")
-    if one["setup_seconds"] is None:
+    version = f"{row['engine']} {row['version']}" + (f", Python {row['interpreter']}" if row["interpreter"] else "")
+    if row["setup_seconds"] is None:
         return version
-    return f"{version}: {seconds(one['setup_seconds'])} to set up, {seconds(one['frame_seconds'])} a cell"
+    return f"{version}: {seconds(row['setup_seconds'])} to set up, {seconds(row['frame_seconds'])} a cell"
 
 
-def faults_text(one: ResultDict) -> str:
+def faults_text(row: ResultDict) -> str:
     """Answers and rows of a kind of pair that are wrong in another way than by a length."""
     names = {"wrong_sign": "wrong sign", "stale": "of the frame before", "shifted": "of another frame"}
     names |= {"flipped": "opposite normals", "unusable_rows": "unusable rows", "not_asked": "not asked"}
-    return ", ".join(f"{count(one[key])} {words}" for key, words in names.items() if one[key])
+    return ", ".join(f"{count(row[key])} {words}" for key, words in names.items() if row[key])
 
 
-def _spread_text(name: str, which: str, one: ResultDict) -> str:
-    if one[name] is None:
+def _spread_text(name: str, which: str, row: ResultDict) -> str:
+    if row[name] is None:
         return ""
-    value = one[name][which]
+    value = row[name][which]
     if name == "angle":
         return f"{value:.3g} deg" if value >= LEAST_ANGLE else "0 deg"
     return length(value) if value >= LEAST_LENGTH else "0 m"
@@ -90,8 +90,8 @@ def engine_columns() -> list[Column]:
     """The columns of collide.fidelity/1 by engine and pair of types."""
     columns: list[Column] = [
         ("engine", "left", itemgetter("engine")),
-        ("pair", "left", lambda one: " ".join(one["types"]).replace("_", " ")),
-        *((name, "right", lambda one, name=name: count(one[name])) for name in ("asked", "wrong", "missed", "phantom")),
+        ("pair", "left", lambda row: " ".join(row["types"]).replace("_", " ")),
+        *((name, "right", lambda row, name=name: count(row[name])) for name in ("asked", "wrong", "missed", "phantom")),
     ]
     for title, name in MEASURED.items():
         for which, words in (("p99", "99 %"), ("worst", "worst")):
@@ -103,12 +103,12 @@ def worst_columns(narrow: int) -> list[Column]:
     """The columns of the worst answers. narrow: both shapes in one column."""
     return [
         ("engine", "left", itemgetter("engine")),
-        ("worst", "left", lambda one: one["what"].replace("_", " ")),
+        ("worst", "left", lambda answer: answer["what"].replace("_", " ")),
         *pair_columns(narrow),
-        ("in frame", "right", lambda one: str(one["frame"])),
-        ("distance", "right", lambda one: quantity(one["distance"], length)),
-        ("reported", "right", lambda one: _reported(one["reported_distance"])),
-        ("along its normal", "right", lambda one: _reported(one["reported_separation"])),
+        ("in frame", "right", lambda answer: str(answer["frame"])),
+        ("distance", "right", lambda answer: quantity(answer["distance"], length)),
+        ("reported", "right", lambda answer: _reported(answer["reported_distance"])),
+        ("along its normal", "right", lambda answer: _reported(answer["reported_separation"])),
     ]
 
 
@@ -128,7 +128,7 @@ def fidelity_words(result: ResultDict) -> str:
     """Whether every engine is within the limits, as one line."""
     if not any(limit is not None for limit in result["limits"].values()):
         return "passed: no limit is given"
-    failing = sum(bool(one["exceeds"]) for one in result["rows"])
+    failing = sum(bool(row["exceeds"]) for row in result["rows"])
     return f"failed: {plural(failing, 'kind of pair', 'kinds of pairs')}" if failing else "passed: within the limits"
 
 
@@ -141,10 +141,10 @@ def _failures(row: ResultDict, limits: ResultDict) -> list[str]:
         if name in ("max_missed", "max_phantom"):
             lines.append(f"{count(value)} {column}, the limit is {count(limit)}")
             continue
-        found = f"up to {length(value['worst'])}" if value else "no value"
+        value_text = f"up to {length(value['worst'])}" if value else "no value"
         faults = faults_text({**row, "not_asked": 0})
         more = f"; {faults}" if faults else ""
-        lines.append(f"{column.replace('_', ' ')}: {found}, the limit is {length(limit)}{more}")
+        lines.append(f"{column.replace('_', ' ')}: {value_text}, the limit is {length(limit)}{more}")
     return lines
 
 
@@ -152,17 +152,17 @@ def fidelity_verdict(result: ResultDict, duration: float) -> Verdict:
     """The verdict of collide.fidelity/1. duration: of the verb [s]."""
     result = printable_values(result)
     findings = [
-        Finding(f"{one['engine']}: {' and '.join(one['types'])}", _failures(one, result["limits"]))
-        for one in result["rows"]
+        Finding(f"{row['engine']}: {' and '.join(row['types'])}", _failures(row, result["limits"]))
+        for row in result["rows"]
     ]
     columns = engine_columns()
     markdown = markdown_section(
         f"collide fidelity: {'passed' if result['passed'] else 'failed'}",
         [markdown_text(fidelity_words(result))],
-        [f"- {markdown_text(one['name'])}: {markdown_text(engine_text(one))}" for one in result["engines"]],
+        [f"- {markdown_text(row['name'])}: {markdown_text(engine_text(row))}" for row in result["engines"]],
         markdown_rows(
             [title for title, _, _ in columns],
-            [[markdown_text(text(one)) for _, _, text in columns] for one in result["rows"]],
+            [[markdown_text(text(row)) for _, _, text in columns] for row in result["rows"]],
         ),
     )
     return Verdict.of("fidelity", fidelity_words(result), findings, duration, markdown)
@@ -194,20 +194,20 @@ def share_text(share: float) -> str:
 
 def wrong_chart(result: ResultDict, canvas: Canvas) -> Figure:
     """Map of the share of wrong answers by pair of types and engine."""
-    engines = [one["name"] for one in result["engines"]]
-    kinds = list(dict.fromkeys(types_text(one["types"]) for one in result["rows"]))
-    rows = {(types_text(one["types"]), one["engine"]): one for one in result["rows"]}
+    engines = [entry["name"] for entry in result["engines"]]
+    kinds = list(dict.fromkeys(types_text(entry["types"]) for entry in result["rows"]))
+    rows = {(types_text(entry["types"]), entry["engine"]): entry for entry in result["rows"]}
     size = 22 if canvas.narrow else 26
     figure = canvas.figure(len(kinds) * size + (80 if canvas.narrow else 50))
     axes = figure.add_subplot()
     canvas.plain(axes, grid="")
     none = {"asked": 0, "phantom": 0}  # a pair of types that is near in the answers of other engines alone
     shares = np.array([[wrong_share(rows.get((kind, name), none)) for name in engines] for kind in kinds])
-    texts = [[share_text(each) for each in row] for row in shares]
+    texts = [[share_text(share) for share in row] for row in shares]
     value_map(axes, canvas, np.where(shares > 0.0, shares, np.nan), texts, canvas.font - 1, WRONG_COLOUR)
     for row, column in np.argwhere(np.isfinite(shares)):
-        one = rows[kinds[row], engines[column]]
-        words = f"{count(one['wrong'])} of {count(one['asked'] + one['phantom'])} wrong"
+        entry = rows[kinds[row], engines[column]]
+        words = f"{count(entry['wrong'])} of {count(entry['asked'] + entry['phantom'])} wrong"
         field = (column - 0.5, column + 0.5), (row - 0.5, row + 0.5)
         canvas.hover(axes, *field, f"{engines[column]}, {kinds[row]}: {words}")
     turned = {"rotation": 60, "ha": "left", "rotation_mode": "anchor"} if canvas.narrow else {}
@@ -224,28 +224,28 @@ def depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
     engines = result["depths"]
     rows = -(-len(engines) // columns)
     figure = canvas.figure(rows * (170 if canvas.narrow else 230) + 30)
-    found = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
-    values = [depth for points in engines.values() for one in points for depth in one[:2] if depth]
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    values = [depth for points in engines.values() for point in points for depth in point[:2] if depth]
     low, high = np.floor(np.log10(min(values, default=1e-3))), np.ceil(np.log10(max(values, default=1.0)))
     ticks = np.arange(low, high + 1, 2 if high - low > 5 else 1)
     labels = ["0", "", *(short_length(10.0**tick) for tick in ticks[1:])]
-    for axes, (name, points) in zip(found, engines.items(), strict=False):
+    for axes, (name, points) in zip(grid, engines.items(), strict=False):
         canvas.plain(axes, grid="both")
         axes.plot((low, high), (low, high), color=canvas.colours["muted"], linewidth=0.8)
         for is_over, role in ((False, "accent"), (True, "warm")):
-            chosen = np.array([one[:2] for one in points if one[3] == is_over], float).reshape(-1, 2)
+            chosen = np.array([point[:2] for point in points if point[3] == is_over], float).reshape(-1, 2)
             place = np.where(chosen > 0.0, np.log10(np.maximum(chosen, 1e-30)), low - 0.7)
             axes.plot(*place.T, ".", color=canvas.colours[role], markersize=4, alpha=0.7, markeredgewidth=0)
-        wrong = sum(one[2] for one in points if one[3])
+        wrong = sum(point[2] for point in points if point[3])
         canvas.title(axes, name)
-        words = f"{name}: {count(wrong)} of {plural(sum(one[2] for one in points), 'answer')} wrong"
+        words = f"{name}: {count(wrong)} of {plural(sum(point[2] for point in points), 'answer')} wrong"
         canvas.hover(axes, (low - 1.0, high), (low - 1.0, high), words)
         axes.set_xticks([low - 0.7, *ticks], labels)
         axes.set_yticks([low - 0.7, *ticks], labels)
         axes.tick_params(labelsize=canvas.font - (4.0 if canvas.narrow else 2.5))
         axes.set_xlim(low - 1.0, high)
         axes.set_ylim(low - 1.0, high)
-    for axes in found[len(engines) :]:
+    for axes in grid[len(engines) :]:
         axes.set_visible(False)
     figure.supxlabel("true depth", fontsize=canvas.font - 1.0, color=canvas.colours["muted"])
     figure.supylabel("reported depth", fontsize=canvas.font - 1.0, color=canvas.colours["muted"])
@@ -290,16 +290,16 @@ def fidelity_page(result: ResultDict, repros: Sequence[Any], view: str = "") -> 
     charts = page_charts(result, KINDS)
     words = {"kind": "equal" if result["passed"] else "different", "words": f"{fidelity_words(result).capitalize()}."}
     has_limits = any(limit is not None for limit in result["limits"].values())
-    wrong, answers = (count(sum(one[key] for one in result["rows"])) for key in ("wrong", "asked"))
+    wrong, answers = (count(sum(row[key] for row in result["rows"])) for key in ("wrong", "asked"))
     cells = f"{plural(result['cells'], 'cell')}, {plural(result['pairs'], 'pair')}"
     figures = [
-        ("engines", count(len(result["engines"])), ", ".join(one["name"] for one in result["engines"])),
+        ("engines", count(len(result["engines"])), ", ".join(row["name"] for row in result["engines"])),
         ("frames", count(result["frames"]), cells),
         ("answers", answers, f"{wrong} are wrong"),
         ("our own error", length(result["own_excess"]), "of depths, by overlaps along normals, at most"),
     ]
     maps = {name: part(chart=name if name in charts else "") for name in KINDS}
-    shown = [one for one in engine_columns() if one[0] not in LEFT_OUT]
+    shown = [row for row in engine_columns() if row[0] not in LEFT_OUT]
     lead = LEAD.format(*(length(result["tolerance"][name]) for name in ("depth_error", "excess")))
     return html_page(
         title=result["scene"],
@@ -311,7 +311,7 @@ def fidelity_page(result: ResultDict, repros: Sequence[Any], view: str = "") -> 
         groups=[],
         charts=charts,
         tables={},
-        figures=[dict(zip(("name", "value", "more"), one, strict=True)) for one in figures],
+        figures=[dict(zip(("name", "value", "more"), row, strict=True)) for row in figures],
         sections=[
             section("map", "Wrong answers", maps["wrong"], lead=lead),
             section("depths", "True and reported depths", maps["depths"], lead=POINTS),
@@ -322,30 +322,30 @@ def fidelity_page(result: ResultDict, repros: Sequence[Any], view: str = "") -> 
     )
 
 
-def _fragment(one: ResultDict) -> str:
+def _fragment(row: ResultDict) -> str:
     """The part of the address of a view that shows the pair of an answer in its frame."""
-    shown = [("world", one["world"]), ("pair", one["shape0"]), ("pair", one["shape1"]), ("frame", one["frame"])]
+    shown = [("world", row["world"]), ("pair", row["shape0"]), ("pair", row["shape1"]), ("frame", row["frame"])]
     return urlencode(shown, quote_via=quote)
 
 
-def _worst(found: Sequence[tuple[ResultDict, Any]], view: str) -> list[dict[str, Any]]:
-    found = sorted(found, key=lambda one: -one[0]["error"])[:MOST_WORST]
-    if not found:
+def _worst(answers: Sequence[tuple[ResultDict, Any]], view: str) -> list[dict[str, Any]]:
+    answers = sorted(answers, key=lambda answer: -answer[0]["error"])[:MOST_WORST]
+    if not answers:
         return []
     columns: list[Column] = [*worst_columns(0), ("repro", "left", itemgetter("repro"))]
-    lines = [f"{one['repro']}: {one['no_repro']}" for one, _ in found if one["no_repro"]]
-    repros = part(heading="Repros", lines=lines, files=[file for _, repro in found for file in repro.files])
-    listed = columns_table("Worst answers", columns, [one for one, _ in found])
+    lines = [f"{answer['repro']}: {answer['no_repro']}" for answer, _ in answers if answer["no_repro"]]
+    repros = part(heading="Repros", lines=lines, files=[file for _, repro in answers for file in repro.files])
+    listed = columns_table("Worst answers", columns, [answer for answer, _ in answers])
     if view:
         listed["columns"].append({"title": "view", "right": False})
-        for row, (one, _) in zip(listed["rows"], found, strict=True):
-            row.append({"text": "both contacts", "link": f"{view}#{_fragment(one)}"})
+        for row, (answer, _) in zip(listed["rows"], answers, strict=True):
+            row.append({"text": "both contacts", "link": f"{view}#{_fragment(answer)}"})
     return [section("worst", "Worst answers", part(table=listed), repros, lead=PROOF)]
 
 
 def _source(result: ResultDict) -> list[tuple[str, str, bool]]:
     rows = [("scene_sha256", result["scene_sha256"], True), ("recording", result["trajectory_sha256"], True)]
-    for one in result["engines"]:
-        rows.append((one["name"], engine_text(one), False))
-        rows += [("", text, False) for text in one["reasons"]]
+    for engine in result["engines"]:
+        rows.append((engine["name"], engine_text(engine), False))
+        rows += [("", text, False) for text in engine["reasons"]]
     return rows

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 def table(name: str, columns: str | Sequence[str], rows: Iterable[Sequence[str]], more: str = "") -> dict[str, Any]:
     """A table for the template. columns: titles, or one text with commas; those that end with > are right-aligned."""
     given = columns.split(",") if isinstance(columns, str) else columns
-    titles = [{"title": one.rstrip(">"), "right": one.endswith(">")} for one in given]
+    titles = [{"title": title.rstrip(">"), "right": title.endswith(">")} for title in given]
     return {"name": name, "columns": titles, "rows": [list(row) for row in rows], "more": more}
 
 
@@ -83,40 +83,40 @@ def section(name: str, title: str, *parts: dict[str, Any], lead: str = "") -> di
 MAX_PAIRS = 12
 
 
-def _audit(found: ResultDict) -> dict[str, Any]:
+def _audit(result: ResultDict) -> dict[str, Any]:
     """Depth over time with limits and the mask, the checks, the findings and the deepest pairs of collide.audit/1."""
-    lead = f"{audit_words(found).capitalize()}. Usable frames: {usable_text(found)}; the others are shaded."
-    failures = [line for one in findings(found) for line in one.lines]
-    pairs, more = found["pairs"][:MAX_PAIRS], more_text(len(found["pairs"]) - MAX_PAIRS)
+    lead = f"{audit_words(result).capitalize()}. Usable frames: {usable_text(result)}; the others are shaded."
+    failures = [line for finding in findings(result) for line in finding.lines]
+    pairs, more = result["pairs"][:MAX_PAIRS], more_text(len(result["pairs"]) - MAX_PAIRS)
     deepest = columns_table("Deepest pairs", [("pair", "left", _pair), *DEEPEST, *OVER], pairs, more)
-    parts = [part(chart="audit"), part(table=columns_table("Checks", CHECK_COLUMNS, found["checks"]))]
+    parts = [part(chart="audit"), part(table=columns_table("Checks", CHECK_COLUMNS, result["checks"]))]
     parts += [part(heading="Findings", lines=failures)] if failures else []
     parts += [part(heading="Deepest pairs", table=deepest)] if pairs else []
     return section("audit", "Audit", *parts, lead=lead)
 
 
-def _labels(found: ResultDict) -> dict[str, Any]:
-    options, per_bin = found["options"], found["series"]["frames_per_bin"]
-    lead = f"{plural(found['labelled'], 'label')}, {label_rule(options)}"
+def _labels(result: ResultDict) -> dict[str, Any]:
+    options, per_bin = result["options"], result["series"]["frames_per_bin"]
+    lead = f"{plural(result['labelled'], 'label')}, {label_rule(options)}"
     lead += f"; a column is {plural(per_bin, 'frame')}." if per_bin > 1 else "."
-    if len(found["listed"]) < found["pairs"]:
-        lead += f" {len(found['listed'])} of {plural(found['pairs'], 'pair')} are shown."
-    pair: Column = ("pair", "left", lambda one: f"{one['sensor']} and {one['partner']}")
-    labelled = columns_table("Labels", [pair, *label_columns(options)], found["listed"])
-    parts = [part(table=labelled)] if found["listed"] else []
+    if len(result["listed"]) < result["pairs"]:
+        lead += f" {len(result['listed'])} of {plural(result['pairs'], 'pair')} are shown."
+    pair: Column = ("pair", "left", lambda label: f"{label['sensor']} and {label['partner']}")
+    labelled = columns_table("Labels", [pair, *label_columns(options)], result["listed"])
+    parts = [part(table=labelled)] if result["listed"] else []
     return section("labels", "Labels", part(chart="labels"), *parts, lead=lead)
 
 
-def _clearance(found: ResultDict) -> dict[str, Any]:
-    of_bodies = found["by"] == "body"
-    lead = f"Without a cutoff, of {plural(found['pairs'], 'pair')} of shapes; negative is penetration."
-    if len(found["listed"]) < found["items"]:
-        items = plural(found["items"], *(("body", "bodies") if of_bodies else ("pair",)))
-        lead += f" The nearest {len(found['listed'])} of {items} are shown."
+def _clearance(result: ResultDict) -> dict[str, Any]:
+    of_bodies = result["by"] == "body"
+    lead = f"Without a cutoff, of {plural(result['pairs'], 'pair')} of shapes; negative is penetration."
+    if len(result["listed"]) < result["items"]:
+        items = plural(result["items"], *(("body", "bodies") if of_bodies else ("pair",)))
+        lead += f" The nearest {len(result['listed'])} of {items} are shown."
     rows = []
-    for one in found["listed"]:
-        row = [_pair(one), length(one["least_distance"]), str(one["frame"]), str(one["world"])]
-        rows.append([one["body"], *row] if of_bodies else row)
+    for item in result["listed"]:
+        row = [_pair(item), length(item["least_distance"]), str(item["frame"]), str(item["world"])]
+        rows.append([item["body"], *row] if of_bodies else row)
     columns = ("body," if of_bodies else "") + "pair,least distance>,in frame>,world>"
     parts = [part(table=table("Nearest", columns, rows))] if rows else []
     return section("clearance", "Clearance", part(chart="clearance"), *parts, lead=lead)
@@ -130,8 +130,8 @@ MAX_OPTION_LENGTH = 200
 PAIR_COUNTS = ("contacts", "touches", "first_frame", "last_frame")
 
 
-def _pair(one: ResultDict) -> str:
-    return f"{one['shape0']} and {one['shape1']}"
+def _pair(row: ResultDict) -> str:
+    return f"{row['shape0']} and {row['shape1']}"
 
 
 def figures(result: ResultDict) -> list[dict[str, str]]:
@@ -140,52 +140,52 @@ def figures(result: ResultDict) -> list[dict[str, str]]:
     span = [f"{result['end'] - result['start']:.3g} s"] if frames > 1 else []
     span += [plural(result["worlds"], "world")] if result["worlds"] != 1 else []
     of_cells = f"{count(result['contact_pair_cells'])} summed over frames and worlds"
-    found = [
+    listed = [
         ("contacts", count(contacts), f"{percent(result['penetrating'] / contacts)} penetrate" if contacts else ""),
         ("pairs of shapes", count(result["pairs"]["count"]), of_cells),
         ("frames", count(frames), ", ".join(span)),
         ("shapes", count(result["shapes"]), ", ".join(f"{n} {kind}" for kind, n in result["shape_types"].items())),
     ]
     if groups := group_figures(result):  # without contacts of shapes, two zeros would say nothing of them
-        found = [*(found[:2] if contacts else ()), *groups, *found[2:]]
+        listed = [*(listed[:2] if contacts else ()), *groups, *listed[2:]]
     if deepest is not None:
         where = f"{_pair(deepest)}, frame {deepest['frame']}"
         where += f", {_world(result, deepest['world'])}" if _names_worlds(result) else ""
         name = "deepest" if deepest["distance"] < 0.0 else "nearest"
-        found.append((name, length(abs(deepest["distance"])), where))
+        listed.append((name, length(abs(deepest["distance"])), where))
     if wall := timing.get("wall_seconds"):
-        before = [f"{one['stage']} {seconds(one['seconds'])}" for one in timing["stages"] if one["stage"] in BEFORE]
+        before = [f"{s['stage']} {seconds(s['seconds'])}" for s in timing["stages"] if s["stage"] in BEFORE]
         more = f"; before it {', '.join(before)}" if before else ""
         speed = f"{rate(frames / wall)} frames/s on {timing.get('device', '')}"
-        found.append(("run", seconds(wall), f"{speed}, until the last row{more}"))
-    return _figures(found)
+        listed.append(("run", seconds(wall), f"{speed}, until the last row{more}"))
+    return _figures(listed)
 
 
-def _figures(found: Iterable[tuple[str, str, str]]) -> list[dict[str, str]]:
-    return [{"name": name, "value": value, "more": more} for name, value, more in found]
+def _figures(listed: Iterable[tuple[str, str, str]]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value, "more": more} for name, value, more in listed]
 
 
 def headlines(result: ResultDict) -> list[dict[str, str]]:
     """Verdicts about the baseline and of the audit, for the top of the page. kind: "equal" (good) or "different"."""
-    found = []
+    verdicts = []
     if (difference := result["difference"]) is not None:
-        found.append((verdict(difference), difference["equal"], "difference", "Differences"))
+        verdicts.append((verdict(difference), difference["equal"], "difference", "Differences"))
     if (audit := result.get("audit")) is not None:
-        found.append((f"audit {audit_words(audit)}", audit["passed"], "audit", "Audit"))
+        verdicts.append((f"audit {audit_words(audit)}", audit["passed"], "audit", "Audit"))
     names = ("kind", "words", "section", "link")
     return [
         dict(zip(names, ("equal" if good else "different", f"{words[0].upper()}{words[1:]}.", *link), strict=True))
-        for words, good, *link in found
+        for words, good, *link in verdicts
     ]
 
 
 def selection_line(result: ResultDict) -> str:
     """The selected worlds and shapes, as text; "" if all are."""
-    held = dict(result["selection"])
-    worlds = [_world(result, world) for world in held.pop("worlds", ())]
+    selection = dict(result["selection"])
+    worlds = [_world(result, world) for world in selection.pop("worlds", ())]
     parts = [f"only {', '.join(worlds)}"] if worlds else []
     words = {"include": "pairs with", "exclude": "no pairs with", "bodies": "pairs with the body"}
-    parts += [f"{words[name]} {' or '.join(patterns)}" for name, patterns in held.items()]
+    parts += [f"{words[name]} {' or '.join(patterns)}" for name, patterns in selection.items()]
     return "; ".join(parts)
 
 
@@ -201,12 +201,12 @@ def _world(result: ResultDict, world: int) -> str:
 
 def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """All sections with content. charts: the charts that were drawn."""
-    found = []
+    listed = []
     for name, section_of in (
         ("difference", _difference), ("audit", _audit), ("labels", _labels), ("clearance", _clearance)
     ):  # fmt: skip
         if result.get(name):
-            found.append(section_of(result[name]))
+            listed.append(section_of(result[name]))
     if "contacts" in charts:
         parts = [part(chart="contacts")]
         parts += [part(chart="depth", heading="Deepest penetration")] if "depth" in charts else []
@@ -214,25 +214,25 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
         lead = f" of all {count(result['worlds'])} worlds together" if result["worlds"] > 1 else ""
         if per_bin > 1:
             lead += f", {per_bin} frames per point: the line is their mean, the band ends at their maximum"
-        found.append(section("time", "Over time", *parts, lead=lead and f"Contacts in a frame{lead}."))
-        found.append(_pairs(result, charts))
+        listed.append(section("time", "Over time", *parts, lead=lead and f"Contacts in a frame{lead}."))
+        listed.append(_pairs(result, charts))
     if "depths" in charts:
         below = result["contacts"] - result["penetrating"]
         lead = f"{plural(result['penetrating'], 'contact')} penetrate; {count(below)} are within their gap."
-        found.append(section("depths", "Depths", part(chart="depths"), lead=lead))
-    found += group_sections(result, charts)
-    found += _between_frames(result)
+        listed.append(section("depths", "Depths", part(chart="depths"), lead=lead))
+    listed += group_sections(result, charts)
+    listed += _between_frames(result)
     if result["worst"]:
         lead = "The deepest contact of each pair, the deepest first."
-        found.append(section("worst", "Worst penetrations", part(table=_worst(result)), lead=lead))
-    found += _timing(result, charts)
+        listed.append(section("worst", "Worst penetrations", part(table=_worst(result)), lead=lead))
+    listed += _timing(result, charts)
     lines = part(lines=[*result["warnings"], *result["notes"]])
-    return [*found, section("source", "Source", part(properties=_source(result)), lines)]
+    return [*listed, section("source", "Source", part(properties=_source(result)), lines)]
 
 
 def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Sections of the groups beside /rigid_contacts that have charts."""
-    found, per_bin = [], result["groups"]["frames_per_bin"] if result["groups"] else 1
+    listed, per_bin = [], result["groups"]["frames_per_bin"] if result["groups"] else 1
     if "areas" in charts:
         surfaces = result["groups"]["surfaces"]
         largest = "the largest of its frames" if per_bin > 1 else "a frame"
@@ -240,26 +240,26 @@ def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[s
         lead = f"{shown} of {pairs}, the largest forces first; forces are nominal. A point is {largest}."
         headings = {"areas": "Area [m²]", "forces": "Force [N]", "pressures": "Mean pressure, force by area [Pa]"}
         parts = [part(chart=name, heading=heading) for name, heading in headings.items()]
-        found.append(section("surfaces", "Hydroelastic surfaces", *parts, lead=lead))
+        listed.append(section("surfaces", "Hydroelastic surfaces", *parts, lead=lead))
     if "particles" in charts:
         lead = "Contacts in a frame" + (f", mean of {per_bin} frames per point." if per_bin > 1 else ".")
-        found.append(section("particles", "Contacts of particles", part(chart="particles"), lead=lead))
-    return found
+        listed.append(section("particles", "Contacts of particles", part(chart="particles"), lead=lead))
+    return listed
 
 
 def _between_frames(result: ResultDict) -> list[dict[str, Any]]:
-    held, worlds = result.get("between_frames"), _names_worlds(result)
-    if not held:
+    touches, worlds = result.get("between_frames"), _names_worlds(result)
+    if not touches:
         return []
-    lead = f"{plural(held['count'], 'touch', 'touches')}, {count(held['missed'])} of them in no recorded frame"
-    lead += f", and {plural(held['undecided'], 'undecided pair')}." if held["undecided"] else "."
-    if len(held["listed"]) < held["count"]:
-        lead += f" The first {len(held['listed'])} are listed."
+    lead = f"{plural(touches['count'], 'touch', 'touches')}, {count(touches['missed'])} of them in no recorded frame"
+    lead += f", and {plural(touches['undecided'], 'undecided pair')}." if touches["undecided"] else "."
+    if len(touches["listed"]) < touches["count"]:
+        lead += f" The first {len(touches['listed'])} are listed."
     rows = []
-    for one in held["listed"]:
-        times = [f"{one[name]:.6g} s" for name in ("begin_time", "end_time")]
-        row = [_pair(one), *times, length(one["least_distance"]), "missed" if one["missed"] else "recorded"]
-        rows.append([*row, _world(result, one["world"])] if worlds else row)
+    for touch in touches["listed"]:
+        times = [f"{touch[name]:.6g} s" for name in ("begin_time", "end_time")]
+        row = [_pair(touch), *times, length(touch["least_distance"]), "missed" if touch["missed"] else "recorded"]
+        rows.append([*row, _world(result, touch["world"])] if worlds else row)
     columns = "pair,begin>,end>,least distance>,in frames" + (",world>" if worlds else "")
     parts = [part(table=table("Touches between frames", columns, rows))] if rows else []
     return [section("between", "Between frames", *parts, lead=lead)]
@@ -280,44 +280,44 @@ def _worst(result: ResultDict) -> dict[str, Any]:
     named = bool(result["demonstrations"])
     world = ["demonstration>" if named else "world>"] if _names_worlds(result) else []
     rows = []
-    for one in result["worst"]:
-        where = [_world(result, one["world"]) if named else str(one["world"])] if world else []
-        row = [_pair(one), length(-one["distance"]), str(one["frame"]), f"{one['time']:.4g} s"]
-        rows.append([*row, *where, count(one["contacts"])])
+    for contact in result["worst"]:
+        where = [_world(result, contact["world"]) if named else str(contact["world"])] if world else []
+        row = [_pair(contact), length(-contact["distance"]), str(contact["frame"]), f"{contact['time']:.4g} s"]
+        rows.append([*row, *where, count(contact["contacts"])])
     return table("Worst penetrations", ("pair", "depth>", "frame>", "time>", *world, "contacts in all>"), rows)
 
 
-def _difference(found: ResultDict) -> dict[str, Any]:
-    frames, first, listed = found["frames"], found["first"], found["pairs"]["listed"]
+def _difference(difference: ResultDict) -> dict[str, Any]:
+    frames, first, listed = difference["frames"], difference["first"], difference["pairs"]["listed"]
     rows = [
-        ("baseline", found["a"]["file"], True),
+        ("baseline", difference["a"]["file"], True),
         ("compared", f"{plural(frames['compared'], 'frame')}, by {frames['by']}", False),
         *([("frames that differ", count(frames["differing"]), False)] if frames["differing"] else []),
         *([("first in", cell_text(first), False)] if first is not None else []),
     ]
-    lines = [model_line(one) for one in found["model"]["listed"]] + frame_lines(found)
+    lines = [model_line(row) for row in difference["model"]["listed"]] + frame_lines(difference)
     parts = [part(properties=rows), part(lines=lines)]
     if listed:
         pairs = [(_pair(p), *(count(p[k]) for k in KINDS), cell_text(p["first"])) for p in listed]
-        more = more_text(found["pairs"]["differing"] - len(listed))
+        more = more_text(difference["pairs"]["differing"] - len(listed))
         of_pairs = table("Differences by pair", "pair,missing>,extra>,changed>,first in", pairs, more)
         parts += [part(heading="By pair", chart="differences"), part(table=of_pairs)]
-    fields = [[text(one) for _, _, text in FIELDS] for one in found["fields"] if one["differing"]]
+    fields = [[text(row) for _, _, text in FIELDS] for row in difference["fields"] if row["differing"]]
     if fields:
         of_fields = table("Deviations of fields", "field,different>,changed>,largest>", fields)
         parts += [part(heading="By field", chart="deviations"), part(table=of_fields)]
-    parts.append(part(lines=[*group_lines(found), *found["notes"]]))
+    parts.append(part(lines=[*group_lines(difference), *difference["notes"]]))
     return section("difference", "Compared with the baseline", *parts)
 
 
 def _timing(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = []
+    listed = []
     if "stages" in charts:
         lead = (
             "Stages of the engine are summed over its threads. Loading the scene and compiling kernels are before the "
             "run, not part of its time, and have a scale of their own."
         )
-        found.append(section("timing", "Stages of the run", part(chart="stages"), lead=lead))
+        listed.append(section("timing", "Stages of the run", part(chart="stages"), lead=lead))
     if "phases" in charts:
         lead = ""
         for first in phases_of(result)[:1]:
@@ -326,8 +326,8 @@ def _timing(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any
                 lead = f"A candidate is a pair with overlapping bounds; {false} of the candidates have no contact."
         if result["profile"] is None:
             lead += " This run used one broad phase; collide profile measures all of them."
-        found.append(section("phases", "Candidates against contacts", part(chart="phases"), lead=lead.strip()))
-    return found
+        listed.append(section("phases", "Candidates against contacts", part(chart="phases"), lead=lead.strip()))
+    return listed
 
 
 def _source(result: ResultDict) -> list[tuple[str, str, bool]]:
@@ -355,7 +355,7 @@ def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
     series, pairs = result["series"], result["pairs"]["listed"]
     times, label = time_axis(series)
     some = range(0, len(times), max(1, -(-len(times) // MAX_ROWS)))
-    stages = [one for one in result["timing"].get("stages", []) if one["seconds"]]
+    stages = [stage for stage in result["timing"].get("stages", []) if stage["seconds"]]
     numbers = ("candidates", "touching_pairs", "contacts")
     return {
         "contacts": table(
@@ -407,12 +407,12 @@ LABEL_LENGTH = 44
 
 def selectable(result: ResultDict) -> list[dict[str, Any]]:
     """Groups of choices: title, choices with id, label, path and content, and a text about what is left out."""
-    found = result["subsets"]
-    if found is None or not found["listed"]:
+    subsets = result["subsets"]
+    if subsets is None or not subsets["listed"]:
         return []
-    choices = [_choice(result, found, number, one) for number, one in enumerate(found["listed"])]
+    choices = [_choice(result, subsets, number, subset) for number, subset in enumerate(subsets["listed"])]
     worlds, others = ([c for c in choices if (c["kind"] == "world") == is_world] for is_world in (True, False))
-    left_out, world = found["left_out"], "demonstration" if result["demonstrations"] else "world"
+    left_out, world = subsets["left_out"], "demonstration" if result["demonstrations"] else "world"
     body = "body or static shape" if any(choice["kind"] == "shape" for choice in choices) else "body"
     groups = []
     for title, of_group, number, options in (
@@ -427,38 +427,38 @@ def selectable(result: ResultDict) -> list[dict[str, Any]]:
     return groups
 
 
-def _choice(result: ResultDict, found: ResultDict, number: int, one: ResultDict) -> dict[str, Any]:
-    series = {"frame": found["frame"], "time": found["time"]}
-    pairs, frames, per_frame = one["pairs"], result["frames"], one["contacts_per_frame"]
+def _choice(result: ResultDict, subsets: ResultDict, number: int, subset: ResultDict) -> dict[str, Any]:
+    series = {"frame": subsets["frame"], "time": subsets["time"]}
+    pairs, frames, per_frame = subset["pairs"], result["frames"], subset["contacts_per_frame"]
     bins = len(series["frame"])
-    deepest = max(one["depth"], default=0.0)
-    figures = [(group_words(name), count(held["rows"]), "") for name, held in one["groups"].items()]
-    if one["contacts"] or not figures:
+    deepest = max(subset["depth"], default=0.0)
+    figures = [(group_words(name), count(of_group["rows"]), "") for name, of_group in subset["groups"].items()]
+    if subset["contacts"] or not figures:
         where = f"{_pair(pairs[0])}, frame {pairs[0]['frame']}" if pairs else ""
         if pairs and (result["demonstrations"] or result["worlds"] > 1):
             where += f", {_world(result, pairs[0]['world'])}"
-        of_shapes = [("contacts", count(one["contacts"]), ""), ("pairs of shapes", count(one["pair_count"]), "")]
+        of_shapes = [("contacts", count(subset["contacts"]), ""), ("pairs of shapes", count(subset["pair_count"]), "")]
         figures = [*of_shapes, ("deepest", length(deepest), where), *figures]
-    for episode in result["episodes"] if one["kind"] == "world" else ():
-        if episode["world"] == one["row"]:
+    for episode in result["episodes"] if subset["kind"] == "world" else ():
+        if episode["world"] == subset["row"]:
             span = f"of {count(frames)}, {episode['seconds']:.4g} s from frame {episode['first_frame']} on"
             figures.append(("frames", count(episode["frame_count"]), span))
-    mean = f", mean of {found['frames_per_bin']} frames" if found["frames_per_bin"] > 1 else ""
+    mean = f", mean of {subsets['frames_per_bin']} frames" if subsets["frames_per_bin"] > 1 else ""
     title = f"Contacts in a frame{mean}, at most {max(per_frame, default=0.0):.4g}"
     charts = [_steps("contacts", title, per_frame, [f"{value:.4g} contacts" for value in per_frame], series, frames)]
     if deepest:
         title = f"Deepest penetration, at most {length(deepest)}"
-        charts.append(_steps("depth", title, one["depth"], [*map(length, one["depth"])], series, frames))
+        charts.append(_steps("depth", title, subset["depth"], [*map(length, subset["depth"])], series, frames))
     title = plural(len(pairs), "pair").capitalize()
-    if len(pairs) < one["pair_count"]:
-        title = f"The {len(pairs)} deepest of {plural(one['pair_count'], 'pair')}"
+    if len(pairs) < subset["pair_count"]:
+        title = f"The {len(pairs)} deepest of {plural(subset['pair_count'], 'pair')}"
     return {
         "id": f"only-{number}",
-        "kind": one["kind"],
-        "name": one["name"],
+        "kind": subset["kind"],
+        "name": subset["name"],
         "bins": bins,
         "figures": _figures(figures),
-        "charts": [*charts, *_group_steps(one["groups"], mean, series, frames)],
+        "charts": [*charts, *_group_steps(subset["groups"], mean, series, frames)],
         "ends": [f"{series['time'][0]:.4g} s", f"{result['end']:.4g} s"] if bins else ["", ""],
         "pairs_title": title,
         "pairs": _strips(pairs, series, frames),
@@ -477,12 +477,12 @@ def _steps(
 
 def _group_steps(groups: ResultDict, mean: str, series: ResultDict, frames: int) -> list[dict[str, Any]]:
     charts = []
-    for name, held in groups.items():
-        words, values = group_words(name), held["per_frame"]
+    for name, of_group in groups.items():
+        words, values = group_words(name), of_group["per_frame"]
         title = f"{words.capitalize()} in a frame{mean}, at most {max(values):.4g}"
         charts.append(_steps("contacts", title, values, [f"{value:.4g} {words}" for value in values], series, frames))
-        if "force" in held:
-            values = held["force"]
+        if "force" in of_group:
+            values = of_group["force"]
             title = f"Sum of nominal forces in a frame{mean}, at most {max(values):.4g} N"
             charts.append(_steps("depth", title, values, [f"{value:.4g} N" for value in values], series, frames))
     return charts
@@ -514,17 +514,17 @@ def _strips(pairs: Sequence[ResultDict], series: ResultDict, frames: int) -> lis
 
 def page_charts(result: ResultDict, kinds: Kinds = PAGE_KINDS) -> dict[str, dict[str, str]]:
     """SVG elements, "wide" and "narrow", by kind of chart, for all kinds with data."""
-    found = {}
+    charts = {}
     with drawing():
         for name, kind in kinds.items():
             if kind.missing(result):
                 continue
-            found[name] = {}
+            charts[name] = {}
             for size, width in (("wide", WIDE), ("narrow", NARROW)):
                 canvas = Canvas(width, PAGE)
                 figure = kind.draw(result, canvas)
-                found[name][size] = page_svg(figure, f"{name}-{size}", kind.words(result), canvas.hovers)
-    return found
+                charts[name][size] = page_svg(figure, f"{name}-{size}", kind.words(result), canvas.hovers)
+    return charts
 
 
 def page_svg(figure: Figure, prefix: str, words: str, hovers: Sequence[Hover]) -> str:
@@ -536,11 +536,11 @@ def page_svg(figure: Figure, prefix: str, words: str, hovers: Sequence[Hover]) -
 
     def page_tag(tag: re.Match[str]) -> str:
         """A tag with CSS variables in place of the placeholders of PAGE, and with ids that are unique in the page."""
-        found = tag[0]
+        svg = tag[0]
         for role, colour in PAGE.items():
-            found = found.replace(colour, f"var(--{role})")
-        found = re.sub(r'\bid="', f'id="{prefix}-', found)
-        return re.sub(r'(url\(|xlink:href="|href=")#', rf"\1#{prefix}-", found)
+            svg = svg.replace(colour, f"var(--{role})")
+        svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
+        return re.sub(r'(url\(|xlink:href="|href=")#', rf"\1#{prefix}-", svg)
 
     text = re.sub(r"<[^>]*>", page_tag, text)  # tags only: a name of a shape may look like a colour or a reference
     head = re.search(r'viewBox="([^"]*)"', text)

@@ -69,7 +69,7 @@ def check_table(result: ResultDict) -> RenderableType:
     """Text of collide.check/1: a line per finding and note."""
     words = f"good ({result['format']})" if result["good"] else "faulty"
     lines = [f"{finding['where']}: {finding['what']}" for finding in result["findings"]]
-    lines += [f"note: {one['where']}: the engine's rows: {one['what']}" for one in result.get("notes") or ()]
+    lines += [f"note: {note['where']}: the engine's rows: {note['what']}" for note in result.get("notes") or ()]
     return Group(verdict_text(f"{result['file']}: {words}", result["good"]), *map(Text, lines))
 
 
@@ -128,10 +128,10 @@ def record_table(result: ResultDict) -> Table:
 def group_figures(result: ResultDict) -> list[tuple[str, str, str]]:
     """Name, number and comment of the surfaces of a report and of its contacts of particles, where there are any."""
     groups = result["groups"] or {"surfaces": None, "counts": {}}
-    surfaces, found = groups["surfaces"], []
+    surfaces, listed = groups["surfaces"], []
     if surfaces is not None:
-        found.append(("surfaces", count(surfaces["rows"]), f"hydroelastic, of {plural(surfaces['pairs'], 'pair')}"))
-    return found + [(group_words(name), count(held["rows"]), "") for name, held in groups["counts"].items()]
+        listed.append(("surfaces", count(surfaces["rows"]), f"hydroelastic, of {plural(surfaces['pairs'], 'pair')}"))
+    return listed + [(group_words(name), count(of_group["rows"]), "") for name, of_group in groups["counts"].items()]
 
 
 def report_table(result: ResultDict) -> Table:
@@ -193,10 +193,10 @@ def _nearest(result: ResultDict, narrow: int) -> Listing:
     columns: list[Column] = [
         *([("body", "left", itemgetter("body"))] if of_bodies else []),
         *pair_columns(narrow),
-        ("distance", "right", lambda one: length(one["least_distance"])),
+        ("distance", "right", lambda item: length(item["least_distance"])),
         *([WORLD] if result["worlds"] > 1 else []),
-        ("in frame", "right", lambda one: str(one["frame"])),
-        ("at", "right", lambda one: f"{one['time']:.6g} s"),
+        ("in frame", "right", lambda item: str(item["frame"])),
+        ("at", "right", lambda item: f"{item['time']:.6g} s"),
     ]
     more = result["items"] - len(result["listed"])
     return rows_table(columns, result["listed"], more_text(more, *(("body", "bodies") if of_bodies else ())))
@@ -223,10 +223,10 @@ def label_table(result: ResultDict) -> RenderableType:
 def label_columns(options: ResultDict) -> list[Column]:
     """The columns of a pair of collide.label/1, without its names."""
     return [
-        ("frames", "right", lambda one: count(one["cells"])),
-        ("share", "right", lambda one: percent(one["share"])),
-        ("distance", "right", lambda one: quantity(one["least_distance"], length)),
-        *([("mean slip", "right", lambda one: speed(one.get("mean_slip")))] if options["slip"] else []),
+        ("frames", "right", lambda label: count(label["cells"])),
+        ("share", "right", lambda label: percent(label["share"])),
+        ("distance", "right", lambda label: quantity(label["least_distance"], length)),
+        *([("mean slip", "right", lambda label: speed(label.get("mean_slip")))] if options["slip"] else []),
     ]
 
 
@@ -273,14 +273,14 @@ def state_table(result: ResultDict) -> RenderableType:
         more = f"and {count(len(rows) - most)} more; --json lists all"
         parts.extend([table, Text(more)] if len(rows) > most else [table] if rows else [])
 
-    warnings = [(count(one["episodes"]), one["message"], one["motion"]) for one in result["run_warnings"]]
+    warnings = [(count(entry["episodes"]), entry["message"], entry["motion"]) for entry in result["run_warnings"]]
     list_first(listing(("episodes", "right"), ("warning", "left"), ("first", "left")), warnings, WARNINGS_SHOWN)
     failures = [
         (
-            " ".join(filter(None, (one["motion"], one["demo"]))) or one["job"],
-            one["message"].removeprefix(f"{one['motion']}: "),
+            " ".join(filter(None, (entry["motion"], entry["demo"]))) or entry["job"],
+            entry["message"].removeprefix(f"{entry['motion']}: "),
         )
-        for one in result["failures"]
+        for entry in result["failures"]
     ]
     list_first(listing(("failed episode", "left"), ("reason", "left")), failures, FAILURES_SHOWN)
     return Group(*parts)
@@ -300,7 +300,7 @@ def gather_table(result: ResultDict) -> RenderableType:
     if result["failed"]:
         rows.append(("failed", f"{count(result['failed'])}, without a row; collide batch status lists them"))
     rows.append(("contacts", count(result["contacts"])))
-    rows += [(group_words(name), count(held)) for name, held in (result.get("groups") or {}).items()]
+    rows += [(group_words(name), count(rows_of_group)) for name, rows_of_group in (result.get("groups") or {}).items()]
     rows.append(("content", result["dataset_sha256"]))
     if result.get("slots_left"):
         rows.append(("slots left", f"{count(result['slots_left'])}; the values are those of this slot"))
@@ -320,7 +320,7 @@ def events_table(result: ResultDict) -> RenderableType:
     parts: list[RenderableType] = [_events_summary(result)]
     if result["listed"]:
         parts.append(Fitting(partial(_intervals, result), COUNTS_LEFT_OUT))
-        if any(not (one["begin_known"] and one["end_known"]) for one in result["listed"]):
+        if any(not (interval["begin_known"] and interval["end_known"]) for interval in result["listed"]):
             marks = f"{BEFORE} touching in the first frame, {BEYOND} in the last one"
             parts.append(Text(f"{marks}: the begin or the end is not recorded"))
     if result.get("between_frames"):
@@ -331,7 +331,7 @@ def events_table(result: ResultDict) -> RenderableType:
 
 
 def _events_summary(result: ResultDict) -> RenderableType:
-    frames, worlds, found, options = result["frames"], result["worlds"], result["intervals"], result["options"]
+    frames, worlds, intervals, options = result["frames"], result["worlds"], result["intervals"], result["options"]
     span = ""
     if frames["count"]:
         begin, last = (f"{quantity(frames[name], '{:.6g}'.format)} s" for name in ("begin_time", "last_time"))
@@ -339,25 +339,25 @@ def _events_summary(result: ResultDict) -> RenderableType:
         if frames["count"] != frames["last"] + 1:
             span = f", frames {frames['first']} to {frames['last']}{span}"
     rows = [("contact set", result["file"]), ("frames", f"{count(frames['count'])}{span}")]
-    if (held := frames["episodes"]) is not None:
-        demonstrations = plural(held["count"], "demonstration")
-        rows.append(("recorded", f"{demonstrations}, {plural(held['frames'], 'frame')}, {seconds(held['seconds'])}"))
+    if (demos := frames["episodes"]) is not None:
+        demonstrations = plural(demos["count"], "demonstration")
+        rows.append(("recorded", f"{demonstrations}, {plural(demos['frames'], 'frame')}, {seconds(demos['seconds'])}"))
     if worlds["count"] > 1:
         rows.append(("worlds", f"{count(worlds['looked_at'])} of {count(worlds['count'])}"))
     contacts, limit = result["contacts"], options["threshold"]
     touching = f"{count(contacts['touching'])} of them touching"
     which = "at any distance" if limit is None else f"distance at most {length(limit)}"
     rows.append(("contacts", f"{count(contacts['asked_for'])}, {touching} ({which})"))
-    pairs = plural(found["pairs"], "pair") + f" of {options['by']}"
+    pairs = plural(intervals["pairs"], "pair") + f" of {options['by']}"
     if worlds["looked_at"] > 1:
-        pairs += f", {count(found['pairs_and_worlds'])} over all worlds"
-    rows += [("touching", pairs), ("touches", _intervals_line(found, options["merge_gap"]))]
+        pairs += f", {count(intervals['pairs_and_worlds'])} over all worlds"
+    rows += [("touching", pairs), ("touches", _intervals_line(intervals, options["merge_gap"]))]
     return name_value_table([*rows, *(("written", path) for path in result["written"].values() if path)])
 
 
-def _intervals_line(found: ResultDict, gap: ResultDict) -> str:
-    already, still = found["count"] - found["begins"], found["count"] - found["ends"]
-    line = count(found["count"])
+def _intervals_line(intervals: ResultDict, gap: ResultDict) -> str:
+    already, still = intervals["count"] - intervals["begins"], intervals["count"] - intervals["ends"]
+    line = count(intervals["count"])
     line += f", {count(already)} already touching at the start" if already else ""
     line += f", {count(still)} still touching at the end" if still else ""
     if gap["seconds"] is not None:
@@ -368,21 +368,21 @@ def _intervals_line(found: ResultDict, gap: ResultDict) -> str:
 
 
 def _between_frames(result: ResultDict) -> RenderableType:
-    found, names = result["between_frames"], EVENT_COLUMNS[result["options"]["by"]]
-    touches = plural(found["count"], "touch", "touches")
-    text = f"{touches} with times between frames, {count(found['missed'])} in no frame"
-    text += f"; {count(found['undecided'])} undecided" if found["undecided"] else ""
+    between, names = result["between_frames"], EVENT_COLUMNS[result["options"]["by"]]
+    touches = plural(between["count"], "touch", "touches")
+    text = f"{touches} with times between frames, {count(between['missed'])} in no frame"
+    text += f"; {count(between['undecided'])} undecided" if between["undecided"] else ""
     columns: list[Column] = [
-        ("frame", "right", lambda one: count(one["frame"])),
-        ("world", "right", lambda one: count(one["world"])),
-        ("begin", "right", lambda one: f"{one['begin_time']:.6f} s"),
-        ("end", "right", lambda one: f"{one['end_time']:.6f} s"),
-        ("least", "right", lambda one: length(one["least_distance"])),
-        ("in frames", "left", lambda one: "no" if one["missed"] else "yes"),
+        ("frame", "right", lambda touch: count(touch["frame"])),
+        ("world", "right", lambda touch: count(touch["world"])),
+        ("begin", "right", lambda touch: f"{touch['begin_time']:.6f} s"),
+        ("end", "right", lambda touch: f"{touch['end_time']:.6f} s"),
+        ("least", "right", lambda touch: length(touch["least_distance"])),
+        ("in frames", "left", lambda touch: "no" if touch["missed"] else "yes"),
         *((name, "left", itemgetter(name)) for name in names),
     ]
-    more = more_text(found["count"] - len(found["listed"]), "touch", "touches")
-    return Group(Text(text), *([rows_table(columns, found["listed"], "", more)] if found["listed"] else []))
+    more = more_text(between["count"] - len(between["listed"]), "touch", "touches")
+    return Group(Text(text), *([rows_table(columns, between["listed"], "", more)] if between["listed"] else []))
 
 
 def _intervals(result: ResultDict, narrow: int) -> Listing:
@@ -393,12 +393,12 @@ def _intervals(result: ResultDict, narrow: int) -> Listing:
         *([WORLD] if with_worlds else []),
         *_names_of_pair(result, narrow),
         ("frames", "right", _span),
-        ("begin", "right", lambda one: f"{quantity(one['begin_time'], '{:.6g}'.format)} s"),
-        ("lasts", "right", lambda one: seconds_text(one["seconds"])),
-        ("touching in", "right", lambda one: plural(one["touching_frames"], "frame")),
-        ("contacts", "right", lambda one: count(one["contacts"])),
-        ("distance", "right", lambda one: length(one["least_distance"])),
-        ("in frame", "right", lambda one: str(one["deepest_frame"])),
+        ("begin", "right", lambda interval: f"{quantity(interval['begin_time'], '{:.6g}'.format)} s"),
+        ("lasts", "right", lambda interval: seconds_text(interval["seconds"])),
+        ("touching in", "right", lambda interval: plural(interval["touching_frames"], "frame")),
+        ("contacts", "right", lambda interval: count(interval["contacts"])),
+        ("distance", "right", lambda interval: length(interval["least_distance"])),
+        ("in frame", "right", lambda interval: str(interval["deepest_frame"])),
     ]
     return rows_table(columns, result["listed"], *([""] if with_worlds else []), more)
 
@@ -408,9 +408,9 @@ def _names_of_pair(result: ResultDict, narrow: int) -> list[Column]:
     return pair_columns(narrow, [re.sub(r"(\d)$", r" \1", name) for name in names], names)
 
 
-def _span(one: ResultDict) -> str:
-    begin = f"{'' if one['begin_known'] else BEFORE}{one['begin_frame']}"
-    return f"{begin} to {one['last_frame']}{'' if one['end_known'] else BEYOND}"
+def _span(interval: ResultDict) -> str:
+    begin = f"{'' if interval['begin_known'] else BEFORE}{interval['begin_frame']}"
+    return f"{begin} to {interval['last_frame']}{'' if interval['end_known'] else BEYOND}"
 
 
 def _graph(result: ResultDict, narrow: int) -> Listing:

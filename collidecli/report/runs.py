@@ -100,11 +100,11 @@ def contact_text(result: ResultDict) -> str:
     return text
 
 
-def sweep_text(held: ResultDict) -> str:
+def sweep_text(sweep: ResultDict) -> str:
     """Touches between frames, those that the frames miss, and undecided pairs, as text."""
-    missed = held["tunnels"]
-    text = f"{plural(missed, 'touch', 'touches')} missed by the frame rate, of {count(held['touches'])} in steps"
-    return text + (f"; {count(held['undecided'])} undecided" if held["undecided"] else "")
+    missed = sweep["tunnels"]
+    text = f"{plural(missed, 'touch', 'touches')} missed by the frame rate, of {count(sweep['touches'])} in steps"
+    return text + (f"; {count(sweep['undecided'])} undecided" if sweep["undecided"] else "")
 
 
 def _overview(result: ResultDict) -> list[tuple[str, str]]:
@@ -123,9 +123,9 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
         ("contacts", contact_text(result)),
         ("deepest", deepest_text(result["deepest"])),
     ]
-    for name, held in (result.get("groups") or {}).items():
-        text = f"{count(held['rows'])} in {plural(held['cells'], 'cell')}" if held["rows"] else "none"
-        deepest = held["deepest"] if held["rows"] else None
+    for name, of_group in (result.get("groups") or {}).items():
+        text = f"{count(of_group['rows'])} in {plural(of_group['cells'], 'cell')}" if of_group["rows"] else "none"
+        deepest = of_group["deepest"] if of_group["rows"] else None
         rows.append((group_words(name), text if deepest is None else f"{text}; {deepest_text(deepest)}"))
     sweeps = (("sweep", "between frames", ""), ("soft_sweep", "", "particles: "), ("self_sweep", "", "self-contacts: "))
     rows += [(title, words + sweep_text(result[name])) for name, title, words in sweeps if result.get(name)]
@@ -146,7 +146,7 @@ def _stage_table(result: ResultDict) -> Table:
 
 def _stages(result: ResultDict) -> list[list[ResultDict]]:
     """The stages of a run, and those before it."""
-    return [[one for one in result["stages"] if (one["stage"] in OUTSIDE_RUN) == out] for out in (False, True)]
+    return [[stage for stage in result["stages"] if (stage["stage"] in OUTSIDE_RUN) == out] for out in (False, True)]
 
 
 def _ending(result: ResultDict) -> list[tuple[str, str]]:
@@ -184,9 +184,9 @@ def profile_table(result: ResultDict) -> RenderableType:
         identical = "DIFFER between broad phases: this is a bug of collide, please report it"
     ending = [("contacts", identical), ("advice", result["advice"])]
     devices = result.get("devices") or []
-    for index, each in enumerate(devices):
-        time = f"{each['device']} ({each['name']}): {seconds(each['wall_seconds'])} with {each['fastest']}"
-        rates = f"{rate(each['frames_per_second'])} frames/s, {plural(each['contacts'], 'contact')}"
+    for index, timed in enumerate(devices):
+        time = f"{timed['device']} ({timed['name']}): {seconds(timed['wall_seconds'])} with {timed['fastest']}"
+        rates = f"{rate(timed['frames_per_second'])} frames/s, {plural(timed['contacts'], 'contact')}"
         ending.append(("" if index else "devices", f"{time}, {rates}"))
     if devices:
         ending.append(("", result["device_advice"]))
@@ -224,9 +224,9 @@ def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: int) -> Lis
         if stage == "broad_phase" and spread:
             table.add_row("", *(_extremes(phase["stages"][stage]) for phase in run), style="dim")
     rates = [result["frames"] / phase["wall_seconds"]["median"] for phase in run]
-    table.add_row("frames/s", *(rate(each) for each in rates))
+    table.add_row("frames/s", *(rate(frames_per_second) for frames_per_second in rates))
     if result["worlds"] > 1:
-        table.add_row("cells/s", *(rate(each * result["worlds"]) for each in rates))
+        table.add_row("cells/s", *(rate(frames_per_second * result["worlds"]) for frames_per_second in rates))
     table.add_section()
     table.add_row("pairs tested", *(count(phase["candidates"]) for phase in run))
     table.add_row("without contact", *(percent(phase["false_positive_ratio"]) for phase in run))
@@ -281,9 +281,9 @@ def _more(rows: Sequence[Any], limit: int | None) -> str:
 def _particle_rows(objects: list[ResultDict]) -> list[tuple[str, str]]:
     """One row an object of particles, the first five; none without particles."""
     shown = []
-    for each in objects[:5]:
-        triangles = f", {plural(each['triangles'], 'triangle')}" if each["triangles"] else ""
-        shown.append(f"{count(each['particles'])}: {each['kind']} {each['path']}{triangles}")
+    for item in objects[:5]:
+        triangles = f", {plural(item['triangles'], 'triangle')}" if item["triangles"] else ""
+        shown.append(f"{count(item['particles'])}: {item['kind']} {item['path']}{triangles}")
     shown += [f"and {plural(len(objects) - 5, 'more object')}"] if len(objects) > 5 else []
     return [("particles" if row == 0 else "", text) for row, text in enumerate(shown)]
 
@@ -405,7 +405,7 @@ def recording_table(result: ResultDict, limit: int | None) -> RenderableType:
     ]
     if result["coordinates"]:
         rows.append(("coordinates", f"{count(result['coordinates'])} per world"))
-    if result["quaternion_order"] or any("--quaternion-order" in each for each in result["needs"]):
+    if result["quaternion_order"] or any("--quaternion-order" in need for need in result["needs"]):
         rows.append(("quaternions", result["quaternion_order"] or "the recording does not state their order"))
     rows += result["details"].items()
     rows.append(("needs", "; ".join(result["needs"]) or "nothing more"))
@@ -453,8 +453,8 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         ("contacts", contact_text(result)),
         ("deepest", deepest_text(result["deepest"])),
     ]
-    for name, held in result["groups"].items():
-        rows.append((group_words(name), f"{plural(held['rows'], 'row')} in {plural(held['cells'], 'cell')}"))
+    for name, part in result["groups"].items():
+        rows.append((group_words(name), f"{plural(part['rows'], 'row')} in {plural(part['cells'], 'cell')}"))
     rows.append(("content", result["content_sha256"]))
     parts: list[RenderableType] = [name_value_table(rows)]
     if result["episodes"]:
@@ -466,16 +466,16 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         parts.append(_limited(OBJECT_COLUMNS, result["particle_objects"], limit))
     if result["optional_columns"]:
         parts.append(_ranges_table(result["optional_columns"]))
-    parts += [_ranges_table(held["columns"], name) for name, held in result["groups"].items() if held["rows"]]
+    parts += [_ranges_table(part["columns"], name) for name, part in result["groups"].items() if part["rows"]]
     if result["timing"].get("stages"):
-        parts.append(rows_table(STAGE_COLUMNS, [one for one in result["timing"]["stages"] if one["calls"]]))
+        parts.append(rows_table(STAGE_COLUMNS, [stage for stage in result["timing"]["stages"] if stage["calls"]]))
     return Group(*parts)
 
 
 def _shapes(result: ResultDict) -> str:
-    templates = max((one["template"] for one in result["shape_table"]), default=0) + 1
-    of = f" in {count(templates)} templates" if templates > 1 else ""
-    return f"{count(result['shapes'])}{of}: {shape_counts(result['shape_types'])}" if result["shapes"] else "none"
+    templates = max((shape["template"] for shape in result["shape_table"]), default=0) + 1
+    ending = f" in {count(templates)} templates" if templates > 1 else ""
+    return f"{count(result['shapes'])}{ending}: {shape_counts(result['shape_types'])}" if result["shapes"] else "none"
 
 
 def _contact_shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:

@@ -177,12 +177,12 @@ LEAST_IN_UNIT = 1e-4
 
 def in_one_unit(cells: list[str]) -> list[str]:
     """The cells of a column with the unit of the greatest value, where all are lengths or all are times."""
-    found = {cell: _MEASURED.fullmatch(cell) for cell in cells if cell}
-    if len({each and each[3] for each in found.values()}) != 1 or not all(found.values()):
+    measured = {cell: _MEASURED.fullmatch(cell) for cell in cells if cell}
+    if len({m and m[3] for m in measured.values()}) != 1 or not all(measured.values()):
         return cells
-    parts = {cell: (Decimal(each[1]), _POWER[each[2]], f"{each[2]}{each[3]}") for cell, each in found.items() if each}
+    parts = {cell: (Decimal(m[1]), _POWER[m[2]], f"{m[2]}{m[3]}") for cell, m in measured.items() if m}
     power, unit = max(((power, unit) for number, power, unit in parts.values() if number), default=(0, ""))
-    numbers = {cell: number.scaleb(of - power) for cell, (number, of, _) in parts.items()}
+    numbers = {cell: number.scaleb(exponent - power) for cell, (number, exponent, _) in parts.items()}
     if not unit or any(0 < abs(number) < LEAST_IN_UNIT for number in numbers.values()):
         return cells
     return [cell and f"{numbers[cell].normalize():f} {unit}" for cell in cells]
@@ -244,11 +244,11 @@ class Listing(Table):
     def drop(self, title: str) -> list[str]:
         """Removes a column; the titles of what is removed."""
         kept = [column for column in self.columns if column.header != title]
-        found = [title] if len(kept) < len(self.columns) else []
+        dropped = [title] if len(kept) < len(self.columns) else []
         self.columns = kept
         for index, column in enumerate(kept):
             column._index = index
-        return found
+        return dropped
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         fits = self.least_width() <= options.max_width
@@ -344,10 +344,10 @@ def short_names(paths: Sequence[str]) -> list[str]:
 
 
 def _without_common_end(parts: list[list[str]]) -> list[list[str]]:
-    if len({tuple(one) for one in parts}) < 2:
+    if len({tuple(part) for part in parts}) < 2:
         return parts
-    while all(len(one) > 1 for one in parts) and len({one[-1] for one in parts}) == 1:
-        parts = [one[:-1] for one in parts]
+    while all(len(part) > 1 for part in parts) and len({part[-1] for part in parts}) == 1:
+        parts = [part[:-1] for part in parts]
     return parts
 
 
@@ -422,7 +422,7 @@ class Verdict:
     @classmethod
     def of(cls, verb: str, words: str, findings: Sequence[Finding], seconds: float, markdown: str) -> Verdict:
         """The verdict about one input. seconds: duration of the check."""
-        failures = [(one.name, "\n".join(one.lines[:10])) for one in findings if one.lines]
+        failures = [(finding.name, "\n".join(finding.lines[:10])) for finding in findings if finding.lines]
         suite = Suite(f"collide {verb}", f"collide.{verb}", findings, seconds)
         return cls(verb, words, [suite], failures, markdown)
 
@@ -433,18 +433,18 @@ class Verdict:
         names = ("tests", "failures", "errors")
         totals: Counter[str] = Counter(dict.fromkeys(names, 0))
         root = ElementTree.Element("testsuites")
-        for each in self.suites:
-            counts = Counter({"tests": len(each.findings), f"{each.kind}s": sum(bool(o.lines) for o in each.findings)})
+        for part in self.suites:
+            counts = Counter({"tests": len(part.findings), f"{part.kind}s": sum(bool(f.lines) for f in part.findings)})
             totals.update(counts)
-            numbers = {name: str(counts[name]) for name in names} | {"time": f"{each.seconds:.3f}"}
-            suite = ElementTree.SubElement(root, "testsuite", {"name": each.name, "skipped": "0", **numbers})
-            for one in each.findings:
-                attributes = {"classname": each.classname, "name": one.name, "time": "0"}
+            numbers = {name: str(counts[name]) for name in names} | {"time": f"{part.seconds:.3f}"}
+            suite = ElementTree.SubElement(root, "testsuite", {"name": part.name, "skipped": "0", **numbers})
+            for finding in part.findings:
+                attributes = {"classname": part.classname, "name": finding.name, "time": "0"}
                 case = ElementTree.SubElement(suite, "testcase", attributes)
-                if one.lines:
-                    about = {"message": one.lines[0], "type": "difference"}
-                    ElementTree.SubElement(case, each.kind, about).text = "\n".join(one.lines)
-        seconds = sum(round(each.seconds, 3) for each in self.suites)
+                if finding.lines:
+                    about = {"message": finding.lines[0], "type": "difference"}
+                    ElementTree.SubElement(case, part.kind, about).text = "\n".join(finding.lines)
+        seconds = sum(round(part.seconds, 3) for part in self.suites)
         root.attrib.update({name: str(totals[name]) for name in names} | {"time": f"{seconds:.3f}"})
         ElementTree.indent(root)
         return ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n"
@@ -469,5 +469,5 @@ def markdown_section(heading: str, *blocks: Iterable[str]) -> str:
 
 def markdown_rows(head: list[str], rows: Iterable[list[str]]) -> list[str]:
     """The lines of a Markdown table, of cells in Markdown; none without rows."""
-    held = list(rows)
-    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *held)] if held else []
+    body = list(rows)
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *body)] if body else []

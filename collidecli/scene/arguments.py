@@ -90,7 +90,7 @@ def python_call(function: Callable[Arguments, Returned]) -> Callable[Arguments, 
     A function with **options refuses unknown ones itself, see `unknown_argument`.
     """
     known = signature(function).parameters
-    takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in known.values())
+    takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in known.values())
 
     @wraps(function)
     def call(*args: Arguments.args, **given: Arguments.kwargs) -> Returned:

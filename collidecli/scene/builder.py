@@ -318,9 +318,9 @@ class ModelBuilder:
         index. Raises InputError for an invalid heightfield.
         """
         where = location_of("shape", key, self.shape_count)
-        held = heights if isinstance(heights, Heightfield) else heightfield(heights, hx, hy, base, where)
-        pose = compose_poses(checked_pose(xform, where), np.array([0.0, 0.0, held.center, 0.0, 0.0, 0.0, 1.0]))
-        return self._add_shape(body, ShapeType.HEIGHTFIELD, held.half_extents, pose, cfg, key, heightfield=held)
+        field = heights if isinstance(heights, Heightfield) else heightfield(heights, hx, hy, base, where)
+        pose = compose_poses(checked_pose(xform, where), np.array([0.0, 0.0, field.center, 0.0, 0.0, 0.0, 1.0]))
+        return self._add_shape(body, ShapeType.HEIGHTFIELD, field.half_extents, pose, cfg, key, heightfield=field)
 
     def add_shape_points(
         self,
@@ -438,12 +438,12 @@ class ModelBuilder:
         position = particles.checked_positions(pos, where)
         cfg, radii = self._cfg_and_radii(cfg, radius, len(position), where)
         part = position, radii, particles.checked_active(flags, len(position), where)
-        first, held = self.particle_count, self._records.deformables[-1:]
-        own = particles.LOOSE, self._open_template, key
-        grows = held and (held[0].kind, held[0].template, held[0].key) == own and held[0].cfg == cfg
-        if grows and bodies is None and held[0].body is None:
-            held[0].parts.append(part)
-            held[0].count += len(position)
+        first, last = self.particle_count, self._records.deformables[-1:]
+        identity = particles.LOOSE, self._open_template, key
+        grows = last and (last[0].kind, last[0].template, last[0].key) == identity and last[0].cfg == cfg
+        if grows and bodies is None and last[0].body is None:
+            last[0].parts.append(part)
+            last[0].count += len(position)
             return first
         record = particles.DeformableRecord(key, self._open_template, particles.LOOSE, cfg, [part], len(position))
         return self._added(record, bodies, where)
@@ -539,15 +539,15 @@ class ModelBuilder:
 
     def _checked_bodies(self, bodies: Any, count: int, where: str) -> np.ndarray:
         """int32[count] of one body for all or one for each."""
-        found = np.broadcast_to(np.asarray(bodies), (count,)) if np.ndim(bodies) == 0 else np.asarray(bodies)
-        if found.shape != (count,):
-            raise InputError(f"there are {len(found)} bodies for {count} particles", where, "give one for each")
-        for body in np.unique(found).tolist():
+        rows = np.broadcast_to(np.asarray(bodies), (count,)) if np.ndim(bodies) == 0 else np.asarray(bodies)
+        if rows.shape != (count,):
+            raise InputError(f"there are {len(rows)} bodies for {count} particles", where, "give one for each")
+        for body in np.unique(rows).tolist():
             check_index(body, len(self._records.bodies), "body", where, lowest=STATIC_BODY)
             template = GLOBAL_TEMPLATE if body == STATIC_BODY else self._records.bodies[body].template
             if template not in (GLOBAL_TEMPLATE, self._open_template):
                 raise InputError(f"body {body} is in another world", where, "add the particles in its body's world")
-        return found.astype(np.int32)
+        return rows.astype(np.int32)
 
     def _cfg_and_radii(self, cfg: Cfg, radius: Any, count: int, where: str) -> tuple[ShapeConfig, np.ndarray]:
         """The configuration of particles, and float64[count] of their radii with its margin."""

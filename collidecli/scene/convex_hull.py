@@ -83,17 +83,17 @@ def convex_hull(points: np.ndarray, where: str) -> ConvexHull:
         raise InputError("the convex mesh is a single point", where, "give it volume, or leave it out")
     scaled = np.unique((points - center) / extent, axis=0)
     try:
-        found = Qhull(scaled)
-        flat = found.volume < FLAT
+        hull = Qhull(scaled)
+        flat = hull.volume < FLAT
     except QhullError:
         flat = True
     if flat:
         raise InputError("the convex mesh is flat: it has no volume", where, "give it volume, or replace it by a box")
-    triangles, normals = found.simplices.copy(), found.equations[:, :3]
+    triangles, normals = hull.simplices.copy(), hull.equations[:, :3]
     p, q, r = (scaled[triangles[:, k]] for k in range(3))
     inward = dot(np.cross(q - p, r - p), normals) < 0.0
     triangles[inward] = triangles[inward][:, ::-1]  # counterclockwise from outside
-    polygons, normals = _merged(scaled, triangles, normals, found.neighbors)
+    polygons, normals = _merged(scaled, triangles, normals, hull.neighbors)
     used = np.unique([vertex for polygon in polygons for vertex in polygon])
     new_index = np.full(len(scaled), -1)
     new_index[used] = np.arange(len(used))
@@ -339,9 +339,9 @@ def _highest_neighbor(mesh: TriangleMesh) -> float:
     sides = np.argsort(mesh.face_edge.reshape(-1), kind="stable").reshape(-1, 2)
     across = np.roll(mesh.face, 1, axis=1).reshape(-1)
     highest = -np.inf
-    for here, there in ((0, 1), (1, 0)):
-        face = sides[:, here] // 3
-        off = mesh.vertex[across[sides[:, there]]] - mesh.vertex[mesh.face[face, 0]]
+    for side, other_side in ((0, 1), (1, 0)):
+        face = sides[:, side] // 3
+        off = mesh.vertex[across[sides[:, other_side]]] - mesh.vertex[mesh.face[face, 0]]
         highest = max(highest, float(dot(mesh.face_normal[face], off).max()))
     return highest
 

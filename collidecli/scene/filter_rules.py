@@ -91,8 +91,8 @@ def allow_usd_groups(groups: list[frozenset[UsdGroup]], context: RuleContext) ->
     """Every combination of the two shapes' groups must be enabled; a shape in no group collides with every group."""
     names = {name: i for i, name in enumerate(sorted(frozenset().union(*groups)))}
     member = np.zeros((len(groups), len(names)), np.float32)
-    for row, held in enumerate(groups):
-        member[row, [names[name] for name in held]] = 1.0
+    for row, names_of_shape in enumerate(groups):
+        member[row, [names[name] for name in names_of_shape]] = 1.0
     filtered = np.zeros((len(names), len(names)), np.float32)
     for a, b in context.usd_filtered:
         if a in names and b in names:

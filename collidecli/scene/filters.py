@@ -42,8 +42,8 @@ def particle_filter(records: SceneRecords) -> tuple[np.ndarray, np.ndarray, np.n
 
 def _numbered(given: Sequence[FilterClass]) -> tuple[tuple[FilterClass, ...], np.ndarray]:
     """The distinct classes in the order of first use, and the class of each."""
-    number = {each: index for index, each in enumerate(dict.fromkeys(given))}
-    return tuple(number), np.array([number[each] for each in given], np.int32)
+    number = {value: index for index, value in enumerate(dict.fromkeys(given))}
+    return tuple(number), np.array([number[value] for value in given], np.int32)
 
 
 def _class_of(record: DeformableRecord | ShapeRecord, is_static: bool, enabled: str, **further: Any) -> FilterClass:
@@ -258,8 +258,8 @@ def _local_pairs(pairs: np.ndarray, rows: np.ndarray) -> np.ndarray:
     if not len(pairs) or not len(rows):
         return np.zeros((0, 2), np.int64)
     index = np.searchsorted(rows, pairs)
-    found = (rows[np.minimum(index, len(rows) - 1)] == pairs).all(axis=1)
-    return index[found]
+    is_pair = (rows[np.minimum(index, len(rows) - 1)] == pairs).all(axis=1)
+    return index[is_pair]
 
 
 @dataclass(frozen=True)
@@ -321,19 +321,19 @@ def _find(pairs: np.ndarray, a: int, b: int) -> int | None:
 def pair_lengths(model: Model, pair: np.ndarray, name: str) -> np.ndarray:
     """float64[K]: "margin", the sum of both shapes' margins, or "gap" of pairs [m]; a forced pair may have its own."""
     of_shapes = getattr(model.shapes, name)[pair]
-    found = of_shapes.max(axis=1) if name == "gap" and model.gap_rule == "max" else of_shapes.sum(axis=1)
+    lengths = of_shapes.max(axis=1) if name == "gap" and model.gap_rule == "max" else of_shapes.sum(axis=1)
     forced = getattr(model, f"forced_{name}")
     if not len(forced):
-        return found
+        return lengths
     at = pair_rows(model.pair_filter.forced, len(model.shapes), pair[:, 0], pair[:, 1])
-    own = np.where(at >= 0, forced[at], np.nan)
-    return np.where(np.isnan(own), found, own)
+    forced_lengths = np.where(at >= 0, forced[at], np.nan)
+    return np.where(np.isnan(forced_lengths), lengths, forced_lengths)
 
 
-def gap_range(gap: np.ndarray, body: np.ndarray, own: np.ndarray, rule: str) -> tuple[float, float]:
+def gap_range(gap: np.ndarray, body: np.ndarray, forced: np.ndarray, rule: str) -> tuple[float, float]:
     """Least and largest gap of two shapes, of which one moves, and of forced pairs [m]; nothing is reported beyond it.
 
-    gap, body: of shapes. own: of forced pairs, NaN without one. rule: "max" or "sum". (0, 0) for less than two shapes.
+    gap, body: of shapes. forced: of pairs, NaN without one. rule: "max" or "sum". (0, 0) for less than two shapes.
     """
     count = len(gap)
     if count < 2:
@@ -342,5 +342,5 @@ def gap_range(gap: np.ndarray, body: np.ndarray, own: np.ndarray, rule: str) -> 
     moving = np.flatnonzero(body >= 0) if (body >= 0).any() else np.arange(count)
     order = np.argsort(gap, kind="stable")
     ends = [join(gap[moving], gap[np.where(moving == at, other, at)]) for at, other in (order[:2], order[:-3:-1])]
-    own = own[~np.isnan(own)]
-    return float(np.append(ends[0], own).min()), float(np.append(ends[1], own).max())
+    forced = forced[~np.isnan(forced)]
+    return float(np.append(ends[0], forced).min()), float(np.append(ends[1], forced).max())

@@ -189,12 +189,12 @@ def _particles(records: SceneRecords) -> Particles:
     if not records.deformables:
         return Particles()
     object_class, shape_class, table = particle_filter(records)
-    found = particles_of(records.deformables)
-    held = np.flatnonzero(found.body >= 0)
-    if len(held):
-        poses = _stacked(records.bodies, "pose", 7)[found.body[held]]
-        found.local[held] = moved_points(inverse_poses(poses), found.position[held])
-    return replace(found, object_class=object_class, shape_class=shape_class, class_table=table)
+    particles = particles_of(records.deformables)
+    attached = np.flatnonzero(particles.body >= 0)
+    if len(attached):
+        poses = _stacked(records.bodies, "pose", 7)[particles.body[attached]]
+        particles.local[attached] = moved_points(inverse_poses(poses), particles.position[attached])
+    return replace(particles, object_class=object_class, shape_class=shape_class, class_table=table)
 
 
 def _shapes(records: list[ShapeRecord], default_gap: float, geometry: dict[str, np.ndarray]) -> Shapes:

@@ -69,8 +69,8 @@ def hydro_shapes(model: Model, options: ContactOptions) -> HydroShapes:
     given = np.where(np.isnan(shapes.hydro_stiffness), options.hydro_stiffness, shapes.hydro_stiffness)
     result = np.where(marked, given, 0.0)
     result[refused] = 0.0
-    found = HydroShapes(result, notes)
-    return replace(found, notes=(*notes, *_thin_notes(model, options, found))) if found.has_pairs else found
+    hydro = HydroShapes(result, notes)
+    return replace(hydro, notes=(*notes, *_thin_notes(model, options, hydro))) if hydro.has_pairs else hydro
 
 
 def _thin_notes(model: Model, options: ContactOptions, hydro: HydroShapes) -> tuple[str, ...]:

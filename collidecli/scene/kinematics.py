@@ -166,9 +166,9 @@ class JointColumns:
     def angles(self) -> np.ndarray:
         """int[k]: the columns that are angles."""
         pairs = zip(self._joints, self.of_joint, strict=True)
-        found = [columns[list(joint.angles)] for joint, columns in pairs if columns is not None and joint.angles]
-        held = np.concatenate(found) if found else np.zeros(0, np.intp)
-        return held[held >= 0]
+        parts = [columns[list(joint.angles)] for joint, columns in pairs if columns is not None and joint.angles]
+        joined = np.concatenate(parts) if parts else np.zeros(0, np.intp)
+        return joined[joined >= 0]
 
     def first_fault(self, joint_position: np.ndarray, tolerance: float) -> tuple[int, str] | None:
         """Row and error of the first row of joint_position[n, k] that is no valid configuration; None if all are."""
@@ -186,7 +186,7 @@ class JointColumns:
         if not finite[row].all():
             column = int(np.argmin(finite[row]))
             return row, f"the coordinate of joint '{self.names[column]}' is {joint_position[row, column]:g}"
-        path, off = next((path, each[row]) for path, each in norms if not abs(each[row] - 1.0) <= tolerance)
+        path, off = next((path, values[row]) for path, values in norms if not abs(values[row] - 1.0) <= tolerance)
         return row, f"the quaternion of joint '{path}' has norm {off:.6g}"
 
 
@@ -195,22 +195,22 @@ def coordinate_names(articulation: ArticulationKinematics) -> tuple[str, ...]:
     return tuple(name for joint in articulation.joints for name in joint.coordinates)
 
 
-def find_articulation(held: Sequence[ArticulationKinematics], name: str, where: str) -> ArticulationKinematics:
+def find_articulation(articulations: Sequence[ArticulationKinematics], name: str, where: str) -> ArticulationKinematics:
     """The articulation or free body of a name: its path, else one of its aliases, else one regardless of case.
 
     Raises InputError if there is none, or more than one.
     """
-    for found in (
-        [x for x in held if x.path == name],
-        [x for x in held if name in x.aliases],
-        [x for x in held if name.lower() in (alias.lower() for alias in x.aliases)],
+    for matches in (
+        [x for x in articulations if x.path == name],
+        [x for x in articulations if name in x.aliases],
+        [x for x in articulations if name.lower() in (alias.lower() for alias in x.aliases)],
     ):
-        if len(found) == 1:
-            return found[0]
-        if found:
-            paths = some_names([x.path for x in found])
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            paths = some_names([x.path for x in matches])
             raise InputError(f"'{name}' may be any of {paths}", where, "give its whole path")
-    fix = f"it has {some_names([x.path for x in held])}" if held else "it has none"
+    fix = f"it has {some_names([x.path for x in articulations])}" if articulations else "it has none"
     raise InputError(f"the scene has no articulation or body '{name}'", where, fix)
 
 
@@ -302,7 +302,7 @@ def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:
     named: dict[str, list[int]] = {}
     for column, name in enumerate(names):
         named.setdefault(_local(name, roots), []).append(column)
-    found: dict[int, int] = {}
+    column_of_body: dict[int, int] = {}
     locals_known = set()
     for row, path in enumerate(model.bodies.path):
         local = _local(path, roots)
@@ -310,8 +310,8 @@ def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:
         columns = named.get(local, [])
         exact = [column for column in columns if names[column] == path]
         if exact or len(columns) == 1:
-            found[row] = (exact or columns)[0]
-    used = set(found.values())
+            column_of_body[row] = (exact or columns)[0]
+    used = set(column_of_body.values())
     left = [name for column, name in enumerate(names) if column not in used]
     several = [name for name in left if _local(name, roots) in locals_known]
     if several:
@@ -322,21 +322,21 @@ def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:
         bodies = some_names(model.bodies.path)
         fix = f"its bodies are {bodies}; one renamed there must be renamed in the recording"
         raise InputError(f"the scene has no body '{left[0]}'{more}", where, fix if bodies else "it has no bodies")
-    return found
+    return column_of_body
 
 
-def shift_of_named(names: list[str], found: dict[int, int], model: Model) -> np.ndarray | None:
+def shift_of_named(names: list[str], column_of_body: dict[int, int], model: Model) -> np.ndarray | None:
     """float64[found, 7]: transform of each body from its recorded world to the first world of its template.
 
     The recorded world of a whole path is the world of its environment, that of another name world 0. None if all
     transforms are the identity.
     """
     roots = _roots(model)
-    if not found or not roots:
+    if not column_of_body or not roots:
         return None
     world_of = {path: world for world, path in reversed(list(enumerate(model.world_path)))}
-    start = np.array([world_of.get(_root(names[column], roots), 0) for column in found.values()])
-    template = model.bodies.template[list(found)]
+    start = np.array([world_of.get(_root(names[column], roots), 0) for column in column_of_body.values()])
+    template = model.bodies.template[list(column_of_body)]
     first_of = dict(zip(model.world_template.tolist(), first_worlds(model.world_template).tolist(), strict=True))
     goal = [first_of.get(t, s) if t != GLOBAL_TEMPLATE else s for t, s in zip(template.tolist(), start, strict=True)]
     shift = shift_between(model.world_pose[goal], model.world_pose[start])

@@ -20,8 +20,8 @@ def distinct(values: np.ndarray, axis: int | None = None) -> np.ndarray:
 
 def numbered(values: np.ndarray, axis: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The distinct values, or rows along an axis, in ascending order; and the number of each value among them."""
-    found, _, number = np.unique(values, return_index=True, return_inverse=True, axis=axis)
-    return found, number.reshape(-1)
+    distinct_values, _, number = np.unique(values, return_index=True, return_inverse=True, axis=axis)
+    return distinct_values, number.reshape(-1)
 
 
 def morton_order(points: np.ndarray) -> np.ndarray:
@@ -113,16 +113,16 @@ def crossed_triangles(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     """int64[n, 2]: pairs of triangles, the lower index first, that cross or overlap by more than a common vertex or
     edge; some pairs may only touch."""
     pairs = _near_pairs(vertex, face)
-    found = [np.zeros((0, 2), np.int64)]
+    parts = [np.zeros((0, 2), np.int64)]
     near = NEAR * float((vertex[face].max(axis=(0, 1)) - vertex[face].min(axis=(0, 1))).max())
     corners = [[np.ascontiguousarray(vertex[face[:, k], axis]) for axis in range(3)] for k in range(3)]
-    normal = [np.ascontiguousarray(each) for each in _normal(vertex[face]).T]
+    normal = [np.ascontiguousarray(component) for component in _normal(vertex[face]).T]
     for start in range(0, len(pairs), _PAIRS):
         chosen = pairs[start : start + _PAIRS]
         for here, there in ((0, 1), (1, 0)):
             chosen = chosen[_is_cut(face, corners, normal, chosen[:, here], chosen[:, there], near)]
-        found.append(chosen[_do_cross(vertex, face[chosen[:, 0]], face[chosen[:, 1]], near)])
-    return np.concatenate(found)
+        parts.append(chosen[_do_cross(vertex, face[chosen[:, 0]], face[chosen[:, 1]], near)])
+    return np.concatenate(parts)
 
 
 def _is_cut(
@@ -199,9 +199,9 @@ def _do_cross(vertex: np.ndarray, first: np.ndarray, second: np.ndarray, near: f
     for here, there, numbers_here, numbers_there in ((a, b, first, second), (b, a, second, first)):
         for k in range(3):
             start, end = here[rows, k], here[rows, (k + 1) % 3]
-            held = numbers_there[rows]
-            free = (held != numbers_here[rows, k, None]).all(axis=1)
-            free &= (held != numbers_here[rows, (k + 1) % 3, None]).all(axis=1)
+            numbers_of_face = numbers_there[rows]
+            free = (numbers_of_face != numbers_here[rows, k, None]).all(axis=1)
+            free &= (numbers_of_face != numbers_here[rows, (k + 1) % 3, None]).all(axis=1)
             result[rows] |= free & _pierces(start, end, there[rows])
     rows = np.flatnonzero(coplanar)
     result[rows] |= _overlap_flat(a[rows], b[rows], normal_a[rows], near)

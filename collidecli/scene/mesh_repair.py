@@ -128,18 +128,18 @@ def _pairs_around_edges(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> n
     forward = edges.forward[side]
     # Of coincident triangles the closing one comes first: touching solids are two bodies.
     by_angle = np.lexsort((~forward, turn, of_edge))
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for first, count in zip(lead.tolist(), edges.count[several].tolist(), strict=True):
         around = by_angle[first : first + count]
         level = np.cumsum(np.where(forward[around], -1, 1))
         around = np.roll(around, -(int(np.argmin(level)) + 1))
         opened: list[int] = []
-        for each in around.tolist():
-            if forward[each]:
-                found.append((int(rows[opened.pop()]), int(rows[each])))
+        for row in around.tolist():
+            if forward[row]:
+                pairs.append((int(rows[opened.pop()]), int(rows[row])))
             else:
-                opened.append(each)
-    return np.array(found, np.int64)
+                opened.append(row)
+    return np.array(pairs, np.int64)
 
 
 def volumes_of(vertex: np.ndarray, face: np.ndarray, label: np.ndarray) -> np.ndarray:
@@ -196,13 +196,13 @@ def turned_outwards(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple
     for body in np.argsort(-np.abs(volume), kind="stable"):
         around = int((sign * np.abs(inside[body]))[np.arange(len(sign)) != body].sum())
         if sign[body] < 0 and around <= 0:
-            held = np.zeros(len(sign), bool)
-            held[body] = True
+            is_turned = np.zeros(len(sign), bool)
+            is_turned[body] = True
             for other in np.flatnonzero(inside[:, body]):
                 points = vertex[distinct(face[label == other])]
-                held[other] = bool((winding_at(points, vertex, face[label == body]) != 0).all())
-            turned ^= held
-            sign = np.where(held, -sign, sign)
+                is_turned[other] = bool((winding_at(points, vertex, face[label == body]) != 0).all())
+            turned ^= is_turned
+            sign = np.where(is_turned, -sign, sign)
     face = np.where(turned[label][:, None], face[:, ::-1], face)
     return face, int(turned.sum())
 
@@ -242,7 +242,7 @@ class MeshRepairs:
 
     def counts(self) -> dict[str, int]:
         """The counts that are not 0, by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name)}
+        return {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name)}
 
     def words(self) -> tuple[str, ...]:
         """One phrase for each kind of repair."""
@@ -283,7 +283,7 @@ def repaired(vertex: np.ndarray, face: np.ndarray) -> RepairedMesh:
     closes the whole mesh; duplicate triangles are dropped from open meshes too.
     Degenerate: the result of a mesh without a triangle with area has no triangles.
     """
-    counts = dict.fromkeys((each.name for each in fields(MeshRepairs)), 0)
+    counts = dict.fromkeys((field.name for field in fields(MeshRepairs)), 0)
     kept = has_area(vertex, face)
     counts["degenerate"] = int(len(face) - kept.sum())
     face = face[kept]
@@ -291,8 +291,8 @@ def repaired(vertex: np.ndarray, face: np.ndarray) -> RepairedMesh:
         return RepairedMesh(vertex, face, MeshRepairs(**counts))
     edges = edges_of(face)
     if not edges.is_manifold:
-        face, found = _closed(vertex, face, edges)
-        counts |= found
+        face, repairs = _closed(vertex, face, edges)
+        counts |= repairs
         edges = edges_of(face)
     if is_balanced(face, edges):
         face, counts["inside_out"] = turned_outwards(vertex, face, edges)
@@ -327,9 +327,9 @@ def _closed(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndar
             choices.append((once, more))
     for repair in (_turned, _without_fins):
         for start, counts in choices:
-            for found, more in repair(vertex, start):
-                if len(found) and is_balanced(found, edges_of(found)):
-                    return found, counts | more
+            for closed, more in repair(vertex, start):
+                if len(closed) and is_balanced(closed, edges_of(closed)):
+                    return closed, counts | more
     return unique, plain
 
 
@@ -341,12 +341,12 @@ def _without_duplicates(face: np.ndarray, edges: Edges) -> np.ndarray:
     suspect = np.flatnonzero(doubled[edges.side_edge].reshape(-1, 3).all(axis=1))
     if not len(suspect):
         return face
-    held = face[suspect]
-    turn = np.argmin(held, axis=1)
-    rows = np.arange(len(held))
-    key = np.stack([held[rows, (turn + k) % 3] for k in range(3)], axis=1)
+    suspects = face[suspect]
+    turn = np.argmin(suspects, axis=1)
+    rows = np.arange(len(suspects))
+    key = np.stack([suspects[rows, (turn + k) % 3] for k in range(3)], axis=1)
     first = np.unique(key, axis=0, return_index=True)[1]
-    if len(first) == len(held):
+    if len(first) == len(suspects):
         return face
     kept = np.ones(len(face), bool)
     kept[suspect] = False
@@ -392,10 +392,10 @@ def _turned(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.ndarray, 
     _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
     if len(first) == len(face):
         return
-    one = face[np.sort(first, kind="stable")]
-    counts = {"opposite": len(face) - len(one)}
-    yield one, counts
-    yield from _agreeing(one, edges_of(one), counts)
+    once = face[np.sort(first, kind="stable")]
+    counts = {"opposite": len(face) - len(once)}
+    yield once, counts
+    yield from _agreeing(once, edges_of(once), counts)
     none = face[np.bincount(inverse.reshape(-1))[inverse.reshape(-1)] == 1]
     if len(none):
         counts = {"opposite": len(face) - len(none)}
@@ -453,8 +453,8 @@ def _without_fins(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.nda
     if kept.all() or not kept.any() or not _are_fins(vertex, face, edges, kept):
         return
     fins = {"fins": int((~kept).sum())}
-    for found, more in _turned(vertex, face[kept]):
-        yield found, fins | more
+    for turned, more in _turned(vertex, face[kept]):
+        yield turned, fins | more
 
 
 def _are_fins(vertex: np.ndarray, face: np.ndarray, edges: Edges, kept: np.ndarray) -> bool:
@@ -520,13 +520,13 @@ def united(mesh: RepairedMesh) -> RepairedMesh:
 def _overlapping_boxes(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """int64[n, 2]: pairs of bodies whose AABBs overlap."""
     order = np.argsort(low[:, 0], kind="stable")
-    found = []
+    pairs = []
     for index, body in enumerate(order):
         stop = index + 1 + int(np.searchsorted(low[order[index + 1 :], 0], high[body, 0], side="right"))
         others = order[index + 1 : stop]
         overlap = ((low[others] <= high[body]) & (low[body] <= high[others])).all(axis=1)
-        found += [(int(body), int(other)) for other in others[overlap]]
-    return np.array(found, np.int64).reshape(-1, 2)
+        pairs += [(int(body), int(other)) for other in others[overlap]]
+    return np.array(pairs, np.int64).reshape(-1, 2)
 
 
 def _groups(
@@ -541,27 +541,27 @@ def _groups(
     first, second = label[pairs[:, 0]], label[pairs[:, 1]]
     simple = np.ones(count, bool)
     simple[first[first == second]] = False
-    here = distinct(label)
-    number = np.searchsorted(here, label)
+    labels = distinct(label)
+    number = np.searchsorted(labels, label)
     inside = np.zeros((count, count), np.int64)
-    inside[np.ix_(here, here)] = containment(vertex, face, number)
+    inside[np.ix_(labels, labels)] = containment(vertex, face, number)
     volume = np.zeros(count)
-    volume[here] = volumes_of(vertex, face, number)
+    volume[labels] = volumes_of(vertex, face, number)
     owner = np.arange(count)
-    for body in here[volume[here] < 0.0]:
-        holders = here[(inside[body, here] > 0) & (volume[here] > 0.0)]
+    for body in labels[volume[labels] < 0.0]:
+        holders = labels[(inside[body, labels] > 0) & (volume[labels] > 0.0)]
         if len(holders):
             owner[body] = holders[np.argmin(volume[holders])]
     # A point in a cavity is inside the outer body, and outside the solid.
-    held = np.zeros((count, count), np.int64)
-    np.add.at(held.T, owner, inside.T)
-    links = np.concatenate([np.stack([first, second], axis=1), np.argwhere(held > 0)])
+    held_by = np.zeros((count, count), np.int64)
+    np.add.at(held_by.T, owner, inside.T)
+    links = np.concatenate([np.stack([first, second], axis=1), np.argwhere(held_by > 0)])
     links = owner[links]
     links = links[links[:, 0] != links[:, 1]]
     graph = coo_matrix((np.ones(len(links), np.int8), (links[:, 0], links[:, 1])), shape=(count, count))
     group = in_order(connected_components(graph, directed=False)[1])
     members: dict[int, dict[int, list[int]]] = {}
-    for body in here.tolist():
+    for body in labels.tolist():
         members.setdefault(int(group[owner[body]]), {}).setdefault(int(owner[body]), []).append(body)
     return [list(solids.values()) for solids in members.values() if len(solids) > 1], simple
 
@@ -590,12 +590,12 @@ def _union(vertex: np.ndarray, solids: list[np.ndarray]) -> tuple[np.ndarray, np
     kept = has_area(points, face)
     if not kept.all() or not edges_of(face).is_manifold:
         return None
-    before = [float(volumes_of(vertex, each, np.zeros(len(each), np.int64))[0]) for each in solids]
+    before = [float(volumes_of(vertex, solid, np.zeros(len(solid), np.int64))[0]) for solid in solids]
     after = float(volumes_of(points, face, np.zeros(len(face), np.int64))[0])
     slack = MERGED * sum(before)
     if not max(before) - slack <= after <= sum(before) + slack:
         return None
-    parts_before = sum(int(bodies_of(vertex, each, edges_of(each)).max()) + 1 for each in solids)
+    parts_before = sum(int(bodies_of(vertex, solid, edges_of(solid)).max()) + 1 for solid in solids)
     parts_after = int(bodies_of(points, face, edges_of(face)).max()) + 1
     if after >= sum(before) - slack and parts_after >= parts_before:
         return None

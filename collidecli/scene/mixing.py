@@ -81,8 +81,8 @@ class OptionalColumns:
         wanted = [column for column in self.columns if column not in MOTION_COLUMNS]
         if not wanted:
             return block
-        found = self.mixing.columns(wanted, block.columns["shape0"], block.columns["shape1"])
-        return replace(block, columns={**block.columns, **found})
+        mixed = self.mixing.columns(wanted, block.columns["shape0"], block.columns["shape1"])
+        return replace(block, columns={**block.columns, **mixed})
 
 
 @dataclass(frozen=True)
@@ -125,31 +125,31 @@ class ContactMixing:
         count = len(self.margin)
         keys = shape0[first].astype(np.int64) * count + shape1[first]
         pairs, inverse = np.unique(keys, return_inverse=True)
-        found = self.of_pairs(pairs // count, pairs % count)
+        values = self.of_pairs(pairs // count, pairs % count)
         row = np.repeat(inverse, np.diff(np.append(first, len(shape0))))
-        return {c.name: found[c.name].astype(c.dtype)[row] for c in wanted}
+        return {c.name: values[c.name].astype(c.dtype)[row] for c in wanted}
 
     def of_pairs(self, shape0: np.ndarray, shape1: np.ndarray) -> dict[str, np.ndarray]:
         """All parameters that the rule defines for pairs of shapes [n], in float64."""
         a, b = np.asarray(shape0, np.int64), np.asarray(shape1, np.int64)
         at = pair_rows(self.forced, len(self.margin), a, b)
         mix = combined if self.rule == "combine" else mixed_as_mujoco
-        found = mix(self.materials, a, b)
+        mixed = mix(self.materials, a, b)
         if self.rule == "mujoco":
-            own = self.forced_material
-            forced_condim = _picked(own.condim, at, 0)
-            found["condim"] = np.where(forced_condim > 0, forced_condim, found["condim"])
-            for name, source in (("friction5", own.friction), ("solref", own.solref), ("solimp", own.solimp)):
+            pair = self.forced_material
+            forced_condim = _picked(pair.condim, at, 0)
+            mixed["condim"] = np.where(forced_condim > 0, forced_condim, mixed["condim"])
+            for name, source in (("friction5", pair.friction), ("solref", pair.solref), ("solimp", pair.solimp)):
                 of_pair = _picked(source, at, np.nan)
-                found[name] = np.where(np.isnan(of_pair), found[name], of_pair)
-            found["friction5"] = np.maximum(found["friction5"], SMALLEST_FRICTION)
+                mixed[name] = np.where(np.isnan(of_pair), mixed[name], of_pair)
+            mixed["friction5"] = np.maximum(mixed["friction5"], SMALLEST_FRICTION)
             for name, axis in (("friction", 0), ("torsional_friction", 2), ("rolling_friction", 3)):
-                found[name] = found["friction5"][:, axis]
+                mixed[name] = mixed["friction5"][:, axis]
         # A forced pair's margin is the sum for both shapes: half of it for each.
         half = 0.5 * _picked(self.forced_margin.astype(np.float64), at, np.nan)
         for name, shape in (("margin0", a), ("margin1", b)):
-            found[name] = np.where(np.isnan(half), self.margin[shape], half)
-        return found
+            mixed[name] = np.where(np.isnan(half), self.margin[shape], half)
+        return mixed
 
 
 def pair_rows(pairs: np.ndarray, count: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -171,7 +171,7 @@ def combined(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[str, np
 
     Of two modes the later one in COMBINE_MODES applies. Torsional and rolling friction have the mode of friction.
     """
-    found = {}
+    values = {}
     for names, mode in (
         (("friction", "static_friction", "torsional_friction", "rolling_friction"), materials.friction_combine),
         (("restitution",), materials.restitution_combine),
@@ -179,9 +179,9 @@ def combined(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[str, np
         later = np.maximum(mode[a], mode[b])
         for name in names:
             x, y = getattr(materials, name)[a], getattr(materials, name)[b]
-            found[name] = np.choose(later, (0.5 * (x + y), np.minimum(x, y), x * y, np.maximum(x, y)))
-    found["static_friction"] = np.maximum(found["static_friction"], found["friction"])
-    return found
+            values[name] = np.choose(later, (0.5 * (x + y), np.minimum(x, y), x * y, np.maximum(x, y)))
+    values["static_friction"] = np.maximum(values["static_friction"], values["friction"])
+    return values
 
 
 def mixed_as_mujoco(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:

@@ -214,8 +214,8 @@ class Model:
             return placed
         shifted = compose_poses(self.world_shift[world], placed)
         # Bodies with a pose per world are already at the position of their world.
-        own = (body < 0) if len(poses) > 1 else np.ones(len(body), bool)
-        stays = ~own | (self.shapes.template == GLOBAL_TEMPLATE)
+        is_moved = (body < 0) if len(poses) > 1 else np.ones(len(body), bool)
+        stays = ~is_moved | (self.shapes.template == GLOBAL_TEMPLATE)
         return np.where(stays[:, None], placed, shifted)
 
     def particles_moved_with_worlds(self, positions: np.ndarray) -> np.ndarray:
@@ -226,8 +226,8 @@ class Model:
         if self.world_shift is None:
             return positions
         moved = moved_points(self.world_shift[:, None], positions)
-        held = self.particles.template[self.particles.owner] == GLOBAL_TEMPLATE
-        return np.where(held[:, None], positions, moved)
+        is_global = self.particles.template[self.particles.owner] == GLOBAL_TEMPLATE
+        return np.where(is_global[:, None], positions, moved)
 
     def with_attached_particles(self, poses: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """float64[F, W, P, 3]: `positions` with the particles that move with bodies at the bodies' poses.
@@ -236,17 +236,17 @@ class Model:
         first world of each template. The argument itself if no particle moves with a body.
         """
         particles = self.particles
-        held = np.flatnonzero(particles.body >= 0)
-        if not len(held):
+        attached = np.flatnonzero(particles.body >= 0)
+        if not len(attached):
             return positions
         worlds = max(poses.shape[1], positions.shape[1])
         if poses.shape[1] < worlds:
             poses = self.moved_with_worlds(poses)
         if positions.shape[1] < worlds:
             positions = self.particles_moved_with_worlds(positions)
-        found = np.broadcast_to(positions, (len(poses), worlds, len(particles), 3)).copy()
-        found[:, :, held] = moved_points(poses[:, :, particles.body[held]], particles.local[held])
-        return found
+        placed = np.broadcast_to(positions, (len(poses), worlds, len(particles), 3)).copy()
+        placed[:, :, attached] = moved_points(poses[:, :, particles.body[attached]], particles.local[attached])
+        return placed
 
     def template_shapes(self, template: int) -> np.ndarray:
         """Rows of the shapes of a world of `template`, global ones included, ascending."""
@@ -344,7 +344,7 @@ class SceneRecords:
 
     def lengths(self) -> tuple[int, ...]:
         """The lengths of all lists, and the number of particles: they change with every addition."""
-        return (*(len(held) for held in vars(self).values()), sum(record.count for record in self.deformables))
+        return (*(len(records) for records in vars(self).values()), sum(record.count for record in self.deformables))
 
     def add_copy(self, other: SceneRecords, template: int, default_gap: float) -> None:
         """Appends all of another builder's records as `template`; its UsdPhysics groups get their own scope.
@@ -357,9 +357,9 @@ class SceneRecords:
             return STATIC_BODY if index == STATIC_BODY else index + body0
 
         self.bodies += [replace(b, template=template) for b in other.bodies]
-        own = {"template": template, "default_gap": default_gap, "scope": scope}
+        new = {"template": template, "default_gap": default_gap, "scope": scope}
         self.shapes += [
-            replace(s, **own, body=body(s.body), cloud=s.cloud + shape0 if s.cloud >= 0 else -1) for s in other.shapes
+            replace(s, **new, body=body(s.body), cloud=s.cloud + shape0 if s.cloud >= 0 else -1) for s in other.shapes
         ]
         self.joints += [JointRecord(body(j.parent), body(j.child)) for j in other.joints]
         self.articulations += [tuple(body(b) for b in bodies) for bodies in other.articulations]
@@ -367,8 +367,8 @@ class SceneRecords:
         self.forced_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.forced_pairs]
         self.usd_filtered += [((scope, a), (scope, b)) for (_, a), (_, b) in other.usd_filtered]
         for d in other.deformables:
-            own = None if d.body is None else np.where(d.body == STATIC_BODY, STATIC_BODY, d.body + body0)
-            self.deformables.append(replace(d, template=template, scope=scope, parts=list(d.parts), body=own))
+            new = None if d.body is None else np.where(d.body == STATIC_BODY, STATIC_BODY, d.body + body0)
+            self.deformables.append(replace(d, template=template, scope=scope, parts=list(d.parts), body=new))
 
 
 def may_share_world(template_a: int | np.ndarray, template_b: int | np.ndarray) -> bool | np.ndarray:

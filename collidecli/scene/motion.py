@@ -36,9 +36,9 @@ class Episodes:
 
         lengths: recorded frames by name.
         """
-        count, held = len(lengths), [min(length, frame_count) for length in lengths.values()]
+        count, counts = len(lengths), [min(length, frame_count) for length in lengths.values()]
         world, first = np.arange(count, dtype=np.int32), np.zeros(count, np.int64)
-        return cls(tuple(lengths), world, first, np.array(held, np.int64))
+        return cls(tuple(lengths), world, first, np.array(counts, np.int64))
 
     def in_worlds(self, world_count: int) -> Episodes:
         """The episodes of one world in each of `world_count` worlds; of several, `#` and the world follow the name."""
@@ -62,10 +62,10 @@ class Episodes:
     def seconds(self, time: np.ndarray) -> np.ndarray:
         """float64[E]: time from the first to the last frame of each [s]. time: float64[F]."""
         last = np.maximum(self.end_frame - 1, self.first_frame)
-        held = self.frame_count > 0
-        found = np.zeros(len(self))
-        found[held] = time[last[held]] - time[self.first_frame[held]]
-        return found
+        has_frames = self.frame_count > 0
+        seconds = np.zeros(len(self))
+        seconds[has_frames] = time[last[has_frames]] - time[self.first_frame[has_frames]]
+        return seconds
 
     def listed(self, time: np.ndarray) -> list[dict[str, Any]]:
         """Each as name, world, first_frame, frame_count and seconds, for results. time: float64[F] [s]."""
@@ -92,9 +92,9 @@ class Episodes:
         rows, keys = self._ordered
         if not len(rows):
             return np.full(len(world), -1, np.int64)
-        found = rows[np.maximum(np.searchsorted(keys, _key(world, frame), side="right") - 1, 0)]
-        inside = (self.world[found] == world) & (self.first_frame[found] <= frame) & (frame < self.end_frame[found])
-        return np.where(inside, found, -1)
+        row = rows[np.maximum(np.searchsorted(keys, _key(world, frame), side="right") - 1, 0)]
+        inside = (self.world[row] == world) & (self.first_frame[row] <= frame) & (frame < self.end_frame[row])
+        return np.where(inside, row, -1)
 
     def name_at(self, world: int, frame: int) -> str:
         """Name of a cell's episode; "" outside every episode."""
@@ -132,14 +132,14 @@ class Episodes:
             ("first_frame", np.flatnonzero((self.first_frame < 0) | (self.first_frame > frame_count)), "is no frame"),
             ("frame_count", np.flatnonzero(beyond), "exceeds the frames of the file"),
         ]
-        found = [(column, int(rows[0]), what) for column, rows, what in rules if len(rows)]
-        if not found:
+        faults = [(column, int(rows[0]), what) for column, rows, what in rules if len(rows)]
+        if not faults:
             rows, _ = self._ordered
             overlap = self.first_frame[rows[1:]] < self.end_frame[rows[:-1]]
             overlap &= self.world[rows[1:]] == self.world[rows[:-1]]
             what = "is before the end of another episode of its world"
-            found += [("first_frame", int(rows[k + 1]), what) for k in np.flatnonzero(overlap)[:1]]
-        return found
+            faults += [("first_frame", int(rows[k + 1]), what) for k in np.flatnonzero(overlap)[:1]]
+        return faults
 
 
 def _key(world: np.ndarray, frame: np.ndarray) -> np.ndarray:

@@ -78,8 +78,8 @@ class Particles:
 
     def of_template(self, template: int) -> np.ndarray:
         """int32: rows of the particles of a world of `template`, global ones included, ascending."""
-        held = (self.template == template) | (self.template == EVERY_TEMPLATE)
-        return np.flatnonzero(held[self.owner]).astype(np.int32)
+        is_present = (self.template == template) | (self.template == EVERY_TEMPLATE)
+        return np.flatnonzero(is_present[self.owner]).astype(np.int32)
 
     @property
     def touched_shapes(self) -> np.ndarray:
@@ -113,30 +113,30 @@ class DeformableRecord:
 
 def checked_positions(positions: object, where: str) -> np.ndarray:
     """float64[n, 3]. Raises InputError for positions that are not finite, too far away, or no points."""
-    found = float_array("positions of particles", positions, where)
-    if found.size == 0:
+    array = float_array("positions of particles", positions, where)
+    if array.size == 0:
         return np.zeros((0, 3))
-    if found.ndim != 2 or found.shape[1] != 3:
-        raise InputError(f"the particles have positions of shape {found.shape}", where, "give three numbers each")
-    bad = ~(np.abs(found) <= POSITION_LIMIT).all(axis=1)
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise InputError(f"the particles have positions of shape {array.shape}", where, "give three numbers each")
+    bad = ~(np.abs(array) <= POSITION_LIMIT).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
-        shown = ", ".join(f"{x:g}" for x in found[row])
+        shown = ", ".join(f"{x:g}" for x in array[row])
         raise InputError(f"particle {row} is at ({shown})", where, f"give finite numbers of at most {POSITION_LIMIT:g}")
-    return found
+    return array
 
 
 def checked_radii(radius: object, count: int, where: str) -> np.ndarray:
     """float64[count] of one radius for all or one for each [m]. Raises InputError for one that is negative or NaN."""
-    found = float_array("a particle's radius", radius, where)
-    if found.ndim > 1 or (found.ndim == 1 and len(found) != count):
-        raise InputError(f"there are {found.size} radii for {count} particles", where, "give one for each")
-    bad = ~((found >= 0.0) & (found <= LENGTH_LIMIT))
+    radii = float_array("a particle's radius", radius, where)
+    if radii.ndim > 1 or (radii.ndim == 1 and len(radii) != count):
+        raise InputError(f"there are {radii.size} radii for {count} particles", where, "give one for each")
+    bad = ~((radii >= 0.0) & (radii <= LENGTH_LIMIT))
     if bad.any():
-        value = float(found[bad][0]) if found.ndim else float(found)
+        value = float(radii[bad][0]) if radii.ndim else float(radii)
         fix = f"give a radius of at least zero and at most {LENGTH_LIMIT:g} m"
         raise InputError(f"a particle's radius is {value:g}", where, fix)
-    return np.broadcast_to(found, (count,)).copy()
+    return np.broadcast_to(radii, (count,)).copy()
 
 
 def checked_corners(name: str, corners: object, width: int, count: int, where: str) -> np.ndarray:
@@ -168,10 +168,10 @@ def checked_active(flags: object, count: int, where: str) -> np.ndarray:
         return np.ones(count, bool)
     if is_integer(flags):
         return np.full(count, bool(int(flags) & ParticleFlags.ACTIVE))  # pyright: ignore[reportArgumentType]
-    found = float_array("particle flags", flags, where)
-    if found.shape != (count,) or not np.all(found == np.floor(found)):
-        raise InputError(f"the particle flags have shape {found.shape}", where, f"give {count} integers")
-    return (found.astype(np.int64) & int(ParticleFlags.ACTIVE)) != 0
+    values = float_array("particle flags", flags, where)
+    if values.shape != (count,) or not np.all(values == np.floor(values)):
+        raise InputError(f"the particle flags have shape {values.shape}", where, f"give {count} integers")
+    return (values.astype(np.int64) & int(ParticleFlags.ACTIVE)) != 0
 
 
 def canonical_triangles(triangle: np.ndarray) -> np.ndarray:

@@ -173,11 +173,11 @@ class Materials:
 
     def row(self, shape: int) -> Material:
         """The material of one shape; an unspecified static friction is the dynamic one."""
-        held = {item.name: getattr(self, item.name)[shape] for item in fields(self)}
-        values: dict[str, object] = {name: value.item() for name, value in held.items() if name not in WIDTHS}
-        values |= {name: tuple(held[name].tolist()) for name in WIDTHS}
-        values |= {name: COMBINE_MODES[int(held[name])] for name in COMBINE_FIELDS}
-        values |= {name: None for name in PENALTY_PARAMETERS if np.isnan(held[name])}
+        columns = {item.name: getattr(self, item.name)[shape] for item in fields(self)}
+        values: dict[str, object] = {name: value.item() for name, value in columns.items() if name not in WIDTHS}
+        values |= {name: tuple(columns[name].tolist()) for name in WIDTHS}
+        values |= {name: COMBINE_MODES[int(columns[name])] for name in COMBINE_FIELDS}
+        values |= {name: None for name in PENALTY_PARAMETERS if np.isnan(columns[name])}
         return Material(**values)  # pyright: ignore[reportArgumentType]
 
 
@@ -212,13 +212,13 @@ class PairMaterials:
     @classmethod
     def of(cls, materials: Sequence[PairMaterial | None]) -> PairMaterials:
         """The columns of `materials`; None is a pair without own parameters."""
-        held = [PairMaterial() if material is None else material for material in materials]
+        given = [PairMaterial() if material is None else material for material in materials]
         columns = {}
         for name, width in PAIR_WIDTHS.items():
             nothing = (math.nan,) * width
-            rows = [nothing if getattr(m, name) is None else getattr(m, name) for m in held]
+            rows = [nothing if getattr(m, name) is None else getattr(m, name) for m in given]
             columns[name] = np.array(rows, np.float64).reshape(-1, width)
-        return cls(condim=np.array([m.condim or 0 for m in held], np.int32), **columns)
+        return cls(condim=np.array([m.condim or 0 for m in given], np.int32), **columns)
 
     def any(self) -> bool:
         """Whether any pair has own parameters."""

@@ -226,8 +226,8 @@ def surface_distance(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     radius = norm(corners - middle[:, None]).max(axis=1)
     octave = np.frexp(np.maximum(radius, np.finfo(float).tiny))[1]
     best = np.full(len(points), np.inf)
-    for each in np.unique(octave)[::-1]:
-        rows = np.flatnonzero(octave == each)
+    for level in np.unique(octave)[::-1]:
+        rows = np.flatnonzero(octave == level)
         tree = KDTree(middle[rows])
         # The centroid is on its triangle, so its distance is an upper bound.
         best = np.minimum(best, tree.query(points)[0])
@@ -238,9 +238,9 @@ def surface_distance(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
             done = ends[start - 1] if start else 0
             stop = max(start + 1, int(np.searchsorted(ends, done + _CHUNK, side="right")))
             chosen = points[start:stop]
-            found = tree.query_ball_point(chosen, best[start:stop] + radius[rows].max(), return_sorted=True)
-            point = np.repeat(np.arange(stop - start), [len(each) for each in found])
-            triangle = rows[np.concatenate([np.asarray(each, np.int64) for each in found])]
+            within = tree.query_ball_point(chosen, best[start:stop] + radius[rows].max(), return_sorted=True)
+            point = np.repeat(np.arange(stop - start), [len(level) for level in within])
+            triangle = rows[np.concatenate([np.asarray(level, np.int64) for level in within])]
             np.minimum.at(best[start:stop], point, _distances(chosen[point], corners[triangle]))
             start = stop
     return best

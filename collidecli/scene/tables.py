@@ -88,7 +88,7 @@ class ContactGroup:
     @property
     def dataset_names(self) -> tuple[str, ...]:
         """Names of all datasets of the table."""
-        lists = (name for held in self.lists for name in (held.column.name, held.start))
+        lists = (name for entries in self.lists for name in (entries.column.name, entries.start))
         return ("cell_start", *(column.name for column in self.columns), *lists)
 
 
@@ -373,7 +373,7 @@ def no_columns(columns: Iterable[Column], float_type: np.dtype) -> dict[str, np.
 
 def no_rows(group: ContactGroup, cell_count: int, float_type: np.dtype) -> GroupRows:
     """Rows of `cell_count` cells without contacts."""
-    values = no_columns((held.column for held in group.lists), float_type)
+    values = no_columns((entries.column for entries in group.lists), float_type)
     lists = {name: (np.zeros(0, np.int64), empty) for name, empty in values.items()}
     return GroupRows(np.zeros(cell_count, np.int64), no_columns(group.columns, float_type), lists)
 
@@ -407,47 +407,47 @@ def _joined(
     joined = {}
     for name in parts[0]:
         rows = [part[name] for part in parts]
-        columns = {key: np.concatenate([each.columns.pop(key) for each in rows]) for key in list(rows[0].columns)}
+        columns = {key: np.concatenate([entry.columns.pop(key) for entry in rows]) for key in list(rows[0].columns)}
         for key, target in TABLES_BY_NAME[name].references.items() if columns else ():
             first = np.cumsum([0, *(part[target].row_count for part in parts[:-1])]).astype(columns[key].dtype)
-            columns[key] += np.repeat(first, [each.row_count for each in rows])
+            columns[key] += np.repeat(first, [entry.row_count for entry in rows])
         lists = {}
         for key in list(rows[0].lists):
-            lengths, values = zip(*(each.lists.pop(key) for each in rows), strict=True)
+            lengths, values = zip(*(entry.lists.pop(key) for entry in rows), strict=True)
             lists[key] = np.concatenate(lengths), np.concatenate(values)
-        joined[name] = GroupRows(join_counts([each.cell_counts for each in rows]), columns, lists)
+        joined[name] = GroupRows(join_counts([entry.cell_counts for entry in rows]), columns, lists)
     return joined
 
 
 def groups_of_cells(groups: Mapping[str, GroupRows], cells: np.ndarray) -> dict[str, GroupRows]:
     """The groups of some cells of a block, each at most once, in the order of `cells` int64[n]."""
-    rows = {name: entries_of(held.cell_counts, cells) for name, held in groups.items()}
-    return _selected(groups, rows, {name: held.cell_counts[cells] for name, held in groups.items()})
+    rows = {name: entries_of(entry.cell_counts, cells) for name, entry in groups.items()}
+    return _selected(groups, rows, {name: entry.cell_counts[cells] for name, entry in groups.items()})
 
 
 def groups_without_cells(groups: Mapping[str, GroupRows], dropped: np.ndarray) -> dict[str, GroupRows]:
     """The groups without the rows of the cells of `dropped`, bool[cells], which then have none."""
-    rows = {name: np.flatnonzero(np.repeat(~dropped, held.cell_counts)) for name, held in groups.items()}
-    return _selected(groups, rows, {name: np.where(dropped, 0, held.cell_counts) for name, held in groups.items()})
+    rows = {name: np.flatnonzero(np.repeat(~dropped, entry.cell_counts)) for name, entry in groups.items()}
+    return _selected(groups, rows, {name: np.where(dropped, 0, entry.cell_counts) for name, entry in groups.items()})
 
 
 def _selected(
     groups: Mapping[str, GroupRows], rows: Mapping[str, np.ndarray], cell_counts: Mapping[str, np.ndarray]
 ) -> dict[str, GroupRows]:
     """The groups with some of their rows. A row that another refers to is selected with it."""
-    found = {}
-    for name, held in groups.items():
+    chosen = {}
+    for name, entry in groups.items():
         taken = rows[name]
-        columns = {key: values[taken] for key, values in held.columns.items()}
+        columns = {key: values[taken] for key, values in entry.columns.items()}
         for key, target in TABLES_BY_NAME[name].references.items():
             number = np.full(groups[target].row_count, -1, np.int64)
             number[rows[target]] = np.arange(len(rows[target]))
             columns[key] = number[columns[key]].astype(columns[key].dtype)
         lists = {
-            key: (lengths[taken], values[entries_of(lengths, taken)]) for key, (lengths, values) in held.lists.items()
+            key: (lengths[taken], values[entries_of(lengths, taken)]) for key, (lengths, values) in entry.lists.items()
         }
-        found[name] = GroupRows(cell_counts[name], columns, lists)
-    return found
+        chosen[name] = GroupRows(cell_counts[name], columns, lists)
+    return chosen
 
 
 def entries_of(lengths: np.ndarray, lists: np.ndarray) -> np.ndarray:

@@ -82,9 +82,9 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None, 
     """
     from difflib import get_close_matches  # imported only for a message, as the command line starts without it
 
-    named = {each.rsplit("/", 1)[-1]: each for each in reversed(in_order(known))} if "/" not in name else {}
-    named |= {each: each for each in known}
-    close = dict.fromkeys(named[each] for each in get_close_matches(name, named, n=shown))
+    named = {word.rsplit("/", 1)[-1]: word for word in reversed(in_order(known))} if "/" not in name else {}
+    named |= {word: word for word in known}
+    close = dict.fromkeys(named[word] for word in get_close_matches(name, named, n=shown))
     if close:
         return f"did you mean {' or '.join(close)}?"
     return f"known here: {', '.join(sorted(known))}" if otherwise is None else otherwise

@@ -181,10 +181,10 @@ def triangle_mesh(
     used = vertex[distinct(face)]
     center = 0.5 * used.min(axis=0) + 0.5 * used.max(axis=0)
     # A vertex without a triangle keeps its index, but moves to the origin: the box is that of the surface.
-    held = np.zeros_like(vertex)
+    centred = np.zeros_like(vertex)
     numbers = distinct(face)
-    held[numbers] = vertex[numbers] - center
-    return TriangleMesh(held, center, face.astype(np.int32), mesh.repairs, bool(two_sided), bool(is_solid))
+    centred[numbers] = vertex[numbers] - center
+    return TriangleMesh(centred, center, face.astype(np.int32), mesh.repairs, bool(two_sided), bool(is_solid))
 
 
 def _merged(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -315,10 +315,10 @@ def _projected(polygon: np.ndarray) -> np.ndarray | None:
 def _which_are_ears(flat: np.ndarray, left: list[int]) -> list[bool]:
     """Whether each remaining corner is an ear; without the tolerance if none is an ear with it."""
     for near in (NEAR, 0.0):
-        found = [_is_ear(flat, left, at, near) for at in range(len(left))]
-        if True in found:
+        ears = [_is_ear(flat, left, at, near) for at in range(len(left))]
+        if True in ears:
             break
-    return found
+    return ears
 
 
 def _is_ear(flat: np.ndarray, left: list[int], at: int, near: float) -> bool:

@@ -248,12 +248,12 @@ class CompiledLoops:
             self._thread.run(SHUFFLE, rows[first : first + _MOST_ROWS])
 
     def word_sums(self, buffers: Sequence[Any]) -> list[tuple[int, int]]:
-        found: list[tuple[int, int]] = []
+        sums: list[tuple[int, int]] = []
         for first in range(0, len(buffers), _MOST_ROWS):
             rows = [(_address(data), memoryview(data).nbytes) for data in buffers[first : first + _MOST_ROWS]]
             table = self._thread.run(SUM_WORDS, rows)
-            found += table[:, 2:4].tolist()
-        return found
+            sums += table[:, 2:4].tolist()
+        return sums
 
     def normalize(self, poses: np.ndarray, position_limit: float, tolerance: float) -> bool:
         self._thread.bounds[:] = position_limit, tolerance

@@ -232,11 +232,11 @@ def _remove_abandoned(folder: Path, beginning: str, now: float) -> None:
     """Removes temporary files of a destination whose processes have ended. now: by the file system's clock."""
     names = owned_names(re.escape(beginning), r"\.partial")
     with contextlib.suppress(OSError):
-        for found in filter(None, map(names.fullmatch, os.listdir(folder))):
-            partial = folder / found[0]
+        for match in filter(None, map(names.fullmatch, os.listdir(folder))):
+            partial = folder / match[0]
             with contextlib.suppress(OSError):  # of another user, or removed in the meantime
                 status = partial.lstat()
-                if stat.S_ISREG(status.st_mode) and is_abandoned(found[1], status.st_mtime, now):
+                if stat.S_ISREG(status.st_mode) and is_abandoned(match[1], status.st_mtime, now):
                     partial.unlink()
 
 

@@ -110,7 +110,7 @@ class FieldCache:
 
     def entries(self) -> list[CacheEntry]:
         """The entries, the most recently used first."""
-        found = []
+        entries = []
         try:
             listed = list(os.scandir(self.folder))
         except OSError:
@@ -119,8 +119,8 @@ class FieldCache:
             if item.name.endswith(SUFFIX):
                 with contextlib.suppress(OSError):  # removed in the meantime
                     status = item.stat(follow_symlinks=False)
-                    found.append(CacheEntry(Path(item.path), status.st_size, status.st_mtime))
-        return sorted(found, key=lambda entry: (-entry.used, entry.path.name))
+                    entries.append(CacheEntry(Path(item.path), status.st_size, status.st_mtime))
+        return sorted(entries, key=lambda entry: (-entry.used, entry.path.name))
 
     def clear(self) -> list[CacheEntry]:
         """Removes every entry; returns the removed ones."""
@@ -136,10 +136,10 @@ def _remove(path: Path) -> bool:
 
 
 def _packed(key: str, arrays: Mapping[str, np.ndarray]) -> list[bytes]:
-    held = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
-    rows = [[name, values.dtype.str, list(values.shape)] for name, values in held.items()]
+    contiguous = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
+    rows = [[name, values.dtype.str, list(values.shape)] for name, values in contiguous.items()]
     header = json.dumps({"key": key, "arrays": rows}).encode() + b"\n"
-    body = [header, *(values.tobytes() for values in held.values())]
+    body = [header, *(values.tobytes() for values in contiguous.values())]
     digest = hashlib.sha256()
     for part in body:
         digest.update(part)

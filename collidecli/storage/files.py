@@ -173,7 +173,7 @@ class Files:
 
     def names(self, prefix: str) -> dict[str, int]:
         """Sizes [bytes] of all complete files whose names begin with `prefix`, a folder, by name. UnreachableError."""
-        found, top = dict[str, int](), self._path(prefix)
+        sizes, top = dict[str, int](), self._path(prefix)
 
         def failed(error: OSError) -> None:
             if not isinstance(error, FileNotFoundError):
@@ -182,8 +182,8 @@ class Files:
         for folder, _, names in os.walk(top, onerror=failed):
             for name in names:
                 with suppress(FileNotFoundError):  # removed by another worker since it was listed
-                    found[f"{prefix}{folder[len(top) :]}/{name}"] = os.stat(os.path.join(folder, name)).st_size
-        return found
+                    sizes[f"{prefix}{folder[len(top) :]}/{name}"] = os.stat(os.path.join(folder, name)).st_size
+        return sizes
 
     def remove(self, name: str) -> None:
         """Removes a file where there is one."""
@@ -250,14 +250,14 @@ class ObjectFiles(Files):
 
     def contents(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         for first in range(0, len(names), LISTED_NAMES):  # at once; a size first would be another request for each
-            held = {self._path(name): name for name in names[first : first + LISTED_NAMES]}
+            name_of = {self._path(name): name for name in names[first : first + LISTED_NAMES]}
             with self._errors(names[first]):
-                found: Any = self._system.cat(list(held), on_error="return", max_concurrency=1)
-            for path, content in found.items():
-                with suppress(FileNotFoundError), self._errors(held[path]):
+                contents_of: Any = self._system.cat(list(name_of), on_error="return", max_concurrency=1)
+            for path, content in contents_of.items():
+                with suppress(FileNotFoundError), self._errors(name_of[path]):
                     if isinstance(content, Exception):
                         raise content
-                    yield held[path], content
+                    yield name_of[path], content
 
     @contextmanager
     def open(self, name: str) -> Iterator[Any]:
@@ -272,9 +272,9 @@ class ObjectFiles(Files):
     def matching(self, pattern: str) -> dict[str, tuple[str, int]]:
         """See `objects_of`."""
         with self._errors(pattern):
-            found: Any = self._system.glob(self._path(pattern), detail=True)
+            details: Any = self._system.glob(self._path(pattern), detail=True)
         states = {}
-        for path, info in found.items():
+        for path, info in details.items():
             if info["type"] == "file":
                 kept = "|".join(str(info.get(key, "")) for key in STATE)
                 url = f"{self.location}/{path[len(self._root) + 1 :]}"
@@ -289,11 +289,11 @@ class ObjectFiles(Files):
         if name not in self._appended:
             with suppress(FileNotFoundError):
                 self._appended[name] = self.read(name), -math.inf
-        held, uploaded = self._appended.get(name, (b"", -math.inf))
+        earlier, uploaded = self._appended.get(name, (b"", -math.inf))
         if at_once or time.monotonic() - uploaded > APPEND_SECONDS:
-            self.write(name, held + content)
+            self.write(name, earlier + content)
             uploaded = time.monotonic()
-        self._appended[name] = held + content, uploaded
+        self._appended[name] = earlier + content, uploaded
 
     def add(self, name: str, made: str) -> bool:
         try:
@@ -324,11 +324,11 @@ class ObjectFiles(Files):
         try:
             with self._errors(prefix):  # find of s3fs has two more requests for a folder that is missing
                 self._system.invalidate_cache()
-                found: Any = self._system.find(self._root, prefix=f"{prefix}/", detail=True)
+                details: Any = self._system.find(self._root, prefix=f"{prefix}/", detail=True)
         except FileNotFoundError:
             return {}
         start = len(self._root) + 1
-        names = {path[path.index(self._root) + start :]: info["size"] for path, info in found.items()}
+        names = {path[path.index(self._root) + start :]: info["size"] for path, info in details.items()}
         return {name: size for name, size in names.items() if name.startswith(f"{prefix}/")}
 
     def remove(self, name: str) -> None:

@@ -107,24 +107,24 @@ def parquet_table(
     pa = require_pyarrow("Parquet")
     schema = _schema(pa, columns, about)
     words = _words(pa, columns)
-    held: list[Any] = []
+    batches: list[Any] = []
 
     with pa.PythonFile(_Sink(output), mode="w") as sink, pa.parquet.ParquetWriter(sink, schema) as writer:
 
         def write_held() -> None:
-            table = pa.Table.from_batches(held, schema).unify_dictionaries()
-            held.clear()
+            table = pa.Table.from_batches(batches, schema).unify_dictionaries()
+            batches.clear()
             writer.write_table(table, row_group_size=max(len(table), 1))
             output.check()
 
-        def append(block: Mapping[str, np.ndarray], own: Mapping[str, Sequence[str]] | None = None) -> None:
-            of_block = words | {name: pa.array(texts, pa.string()) for name, texts in (own or {}).items()}
-            held.append(_batch(pa, columns, schema, of_block, block))
-            if sum(map(len, held)) >= GROUP_ROWS:
+        def append(block: Mapping[str, np.ndarray], texts_of_block: Mapping[str, Sequence[str]] | None = None) -> None:
+            of_block = words | {name: pa.array(texts, pa.string()) for name, texts in (texts_of_block or {}).items()}
+            batches.append(_batch(pa, columns, schema, of_block, block))
+            if sum(map(len, batches)) >= GROUP_ROWS:
                 write_held()
 
         yield append
-        if held:
+        if batches:
             write_held()
     output.check()
 

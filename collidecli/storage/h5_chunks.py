@@ -420,8 +420,8 @@ class ChunkRows:
     def read(self, rows: slice) -> np.ndarray:
         """Rows start to stop - 1. Raises the exceptions of h5py for unreadable rows."""
         first, last, _ = rows.indices(self._dataset.shape[0])
-        found = self._unpacked(first, last) if self._packing is not None and first < last else None
-        return self._dataset[first:last] if found is None else found
+        unpacked = self._unpacked(first, last) if self._packing is not None and first < last else None
+        return self._dataset[first:last] if unpacked is None else unpacked
 
     def same_as(self, other: ChunkRows, rows: slice) -> bool:
         """Whether rows of two datasets have equal chunks with valid checksums, and so equal bits.
@@ -460,15 +460,15 @@ class ChunkRows:
     def _unpacked(self, first: int, last: int) -> np.ndarray | None:
         packing = self._packing
         assert packing is not None
-        found = np.empty((last - first, *packing.row_shape), packing.dtype)
+        rows = np.empty((last - first, *packing.row_shape), packing.dtype)
         for number in self._chunks(first, last):
             chunk = self._chunk(number, last)
             if chunk is None:
                 return None
             start = number * packing.chunk_rows
             low, high = max(first, start), min(last, start + packing.chunk_rows)
-            found[low - first : high - first] = chunk[low - start : high - start]
-        return found
+            rows[low - first : high - first] = chunk[low - start : high - start]
+        return rows
 
     def _chunk(self, number: int, last: int) -> np.ndarray | None:
         """A decoded chunk; the last chunk of a read is cached, as the next read begins there."""

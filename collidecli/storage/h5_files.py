@@ -178,9 +178,11 @@ def _check_written(dataset: h5py.Dataset, where: str, file_size: int) -> None:
     if dataset.chunks is None:
         raise InputError(f"{declared}, more than the whole file holds", where, "copy the file again, or make it again")
     wanted = math.prod(-(-extent // chunk) for extent, chunk in zip(dataset.shape, dataset.chunks, strict=True))
-    held = dataset.id.get_num_chunks()
-    if held < wanted:
-        raise InputError(f"{declared}, and holds {held} of {wanted} chunks", where, "write all of it, or make it again")
+    stored = dataset.id.get_num_chunks()
+    if stored < wanted:
+        raise InputError(
+            f"{declared}, and holds {stored} of {wanted} chunks", where, "write all of it, or make it again"
+        )
     chunk_bytes = math.prod(dataset.chunks) * dataset.dtype.itemsize
     free = free_memory()
     if chunk_bytes > free // 2:
@@ -223,11 +225,11 @@ class NewObjects:
     def group(self, path: str) -> Any:
         """The low-level group at a path such as /model/shape, created if it is missing; the root is /."""
         path = path.rstrip("/")
-        found = self._groups.get(path)
-        if found is None:
+        group = self._groups.get(path)
+        if group is None:
             above, _, name = path.rpartition("/")
-            found = self._groups[path] = h5g.create(self.group(above), name.encode())
-        return found
+            group = self._groups[path] = h5g.create(self.group(above), name.encode())
+        return group
 
     def numbers(self, path: str, values: np.ndarray, unit: str = "") -> None:
         """A dataset of numbers, little-endian in the file."""
@@ -376,8 +378,8 @@ def attribute_faults(file: h5py.File, rules: Iterable[AttributeRule]) -> Iterato
     for rule in rules:
         try:
             item = file if not rule.path else file.get(rule.path)
-            held = item.attrs if isinstance(item, (h5py.Group, h5py.Dataset)) else {}
-            what = _what(rule, {rule.name: held[rule.name]} if rule.name in held else {})
+            attributes = item.attrs if isinstance(item, (h5py.Group, h5py.Dataset)) else {}
+            what = _what(rule, {rule.name: attributes[rule.name]} if rule.name in attributes else {})
         except UNREADABLE as error:
             what = f"cannot be read: {error}"
         if what:
@@ -398,9 +400,9 @@ def refuse_values(values: Mapping[str, Any], rules: Iterable[AttributeRule], fil
             raise InputError(f"the value of {rule.name} {what}", file_name, fix)
 
 
-def _what(rule: AttributeRule, held: Mapping[str, Any]) -> str:
-    if rule.name in held:
-        return rule.fault(held[rule.name])
+def _what(rule: AttributeRule, attributes: Mapping[str, Any]) -> str:
+    if rule.name in attributes:
+        return rule.fault(attributes[rule.name])
     return "is missing" if rule.required else ""
 
 
@@ -440,14 +442,14 @@ def json_object(value: Any) -> str:
     if text(value):
         return text(value)
     try:
-        found = json.loads(value)
+        content = json.loads(value)
     except (ValueError, RecursionError) as error:
         return f"is not JSON: {error}"
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         return "is no JSON object"
-    if not found:
+    if not content:
         return "has no entries"
-    return "" if is_unicode(json.dumps(found, ensure_ascii=False)) else "has a text that is not Unicode"
+    return "" if is_unicode(json.dumps(content, ensure_ascii=False)) else "has a text that is not Unicode"
 
 
 def one_of(values: Iterable[str]) -> Fault:
@@ -455,10 +457,10 @@ def one_of(values: Iterable[str]) -> Fault:
     known = tuple(values)
 
     def fault(value: Any) -> str:
-        found = _decoded(value)
-        if isinstance(found, str) and found in known:
+        decoded = _decoded(value)
+        if isinstance(decoded, str) and decoded in known:
             return ""
-        shown = repr(found) if isinstance(found, str) else "not a string"
+        shown = repr(decoded) if isinstance(decoded, str) else "not a string"
         return f"is {shown}; known values: {', '.join(map(repr, known))}"
 
     return fault
@@ -468,10 +470,10 @@ def version(major: int) -> Fault:
     """Two integers, of which the first is `major`."""
 
     def fault(value: Any) -> str:
-        found = np.atleast_1d(value)
-        if found.shape != (2,) or found.dtype.kind not in "iu":
+        numbers = np.atleast_1d(value)
+        if numbers.shape != (2,) or numbers.dtype.kind not in "iu":
             return "is not two integers"
-        return "" if int(found[0]) == major else f"is {found[0]}.{found[1]}; this program reads {major}.x"
+        return "" if int(numbers[0]) == major else f"is {numbers[0]}.{numbers[1]}; this program reads {major}.x"
 
     return fault
 

@@ -68,17 +68,17 @@ def hash_ahead(path: str | os.PathLike[str]) -> None:
 @lru_cache(maxsize=64)
 def _hash_of(states: tuple[_State, ...]) -> Future[str]:
     """The hash of files in these states, which a thread computes."""
-    found = Future[str]()
+    future = Future[str]()
 
     def compute() -> None:
         try:
-            found.set_result(files_sha256(path for path, *_ in states))
+            future.set_result(files_sha256(path for path, *_ in states))
         except BaseException as error:
             _hash_of.cache_clear()
-            found.set_exception(error)
+            future.set_exception(error)
 
     threading.Thread(target=compute, name="collide-recording", daemon=True).start()
-    return found
+    return future
 
 
 def file_states(paths: Iterable[str | os.PathLike[str]]) -> tuple[_State, ...]:

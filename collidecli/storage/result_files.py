@@ -165,11 +165,11 @@ def read_profile(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _phase(phase: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": str(phase["name"]), "skipped": str(phase["skipped"] or "")}
-    if not found["skipped"]:
-        found["compute_seconds"] = float(phase["compute_seconds"]["median"])
-        found |= {name: int(np.int64(phase[name])) for name in COUNTS}
-    return found
+    figures: dict[str, Any] = {"name": str(phase["name"]), "skipped": str(phase["skipped"] or "")}
+    if not figures["skipped"]:
+        figures["compute_seconds"] = float(phase["compute_seconds"]["median"])
+        figures |= {name: int(np.int64(phase[name])) for name in COUNTS}
+    return figures
 
 
 def _from_h5(path: str) -> dict[str, Any]:
@@ -247,12 +247,12 @@ def read_result(path: str, schema: str, values: object, fix: str = "") -> dict[s
     Raises InputError for another file, and for one without these values.
     """
     fix = fix or f"give the output of collide {schema.split('/')[0].removeprefix('collide.')} --json"
-    found = read_json(path, fix)
-    if not isinstance(found, dict) or found.get("schema") != schema:
+    content = read_json(path, fix)
+    if not isinstance(content, dict) or content.get("schema") != schema:
         raise InputError(f"is not a result of {schema}", path, fix)
-    if not fits(found, values):
+    if not fits(content, values):
         raise InputError("lacks values, or has damaged ones", path, fix)
-    return found
+    return content
 
 
 def fits(value: object, wanted: Any) -> bool:
@@ -260,11 +260,11 @@ def fits(value: object, wanted: Any) -> bool:
     dictionary of the forms of its keys, which may be fewer than there are, or a tuple of forms of which one fits.
     """
     if isinstance(wanted, tuple):
-        return any(fits(value, one) for one in wanted)
+        return any(fits(value, form) for form in wanted)
     if isinstance(wanted, list):
-        return isinstance(value, list) and all(fits(one, wanted[0]) for one in value)
+        return isinstance(value, list) and all(fits(form, wanted[0]) for form in value)
     if isinstance(wanted, dict):
-        return isinstance(value, dict) and all(fits(value.get(name), one) for name, one in wanted.items())
+        return isinstance(value, dict) and all(fits(value.get(name), form) for name, form in wanted.items())
     if type(value) is int:
         return wanted in (int, float) and abs(value) < MOST
     if wanted is float:

@@ -147,12 +147,12 @@ def read_header(path: str | os.PathLike[str]) -> TrajectoryHeader:
 def header_of(file: h5py.File, file_name: str) -> TrajectoryHeader:
     """The header of a file that `open_h5` opened; `file_name` is its name in messages."""
     creator = check_format(file, file_name)
-    held = [name for name in ("body_q", "joint_q") if name in file]
-    if len(held) == 2:
+    recorded = [name for name in ("body_q", "joint_q") if name in file]
+    if len(recorded) == 2:
         raise InputError("the recording has both /body_q and /joint_q", file_name, "remove one of them")
-    if not held:
+    if not recorded:
         raise InputError("the recording has neither /body_q nor /joint_q", file_name, "record poses or coordinates")
-    kind, of_joints = held[0], held == ["joint_q"]
+    kind, of_joints = recorded[0], recorded == ["joint_q"]
     poses, where = _floats(file, kind, file_name), f"{file_name}: /{kind}"
     shape = poses.shape
     wanted = "[frames, worlds, nq]" if of_joints else "[frames, worlds, bodies, 7]"
@@ -185,11 +185,11 @@ def header_of(file: h5py.File, file_name: str) -> TrajectoryHeader:
 
 def check_format(file: h5py.File, file_name: str) -> str:
     """The creator of a recorded trajectory. Raises InputError for another format or version."""
-    known, found = f"this program reads {TRAJECTORY_FORMAT} {TRAJECTORY_VERSION[0]}.x", format_of(file)
-    if found != TRAJECTORY_FORMAT:
-        what = f"the file's format is '{found}'" if found else "the file has no format attribute"
+    known, file_format = f"this program reads {TRAJECTORY_FORMAT} {TRAJECTORY_VERSION[0]}.x", format_of(file)
+    if file_format != TRAJECTORY_FORMAT:
+        what = f"the file's format is '{file_format}'" if file_format else "the file has no format attribute"
         fix = "give a recorded trajectory"
-        if found == "collide-contacts":
+        if file_format == "collide-contacts":
             fix = "this is a contact set, give the trajectory it was made from"
         raise InputError(what, f"{file_name}: attribute format", f"{known}; {fix}")
     version = np.asarray(file.attrs.get("format_version", ()))
@@ -206,14 +206,14 @@ def dataset(file: h5py.File, name: str, file_name: str) -> h5py.Dataset:
     """A dataset of a file that `open_h5` opened, with a shape; InputError for anything else."""
     where = f"{file_name}: /{name}"
     try:
-        found = file.get(name)
+        item = file.get(name)
     except (KeyError, OSError) as error:
         raise InputError("the dataset cannot be opened", where, "record the file again") from error
-    if not isinstance(found, h5py.Dataset):
+    if not isinstance(item, h5py.Dataset):
         raise InputError("there is no such dataset", where, "see the trajectory format")
-    if found.shape is None:
+    if item.shape is None:
         raise InputError("the dataset has no shape", where, "record it again")
-    return found
+    return item
 
 
 def cached_dataset(file: h5py.File, name: str, file_name: str) -> h5py.Dataset:
@@ -221,32 +221,32 @@ def cached_dataset(file: h5py.File, name: str, file_name: str) -> h5py.Dataset:
 
     With it, consecutive ranges of frames that meet inside a chunk decode the chunk once, in bounded memory.
     """
-    found = dataset(file, name, file_name)
-    if found.chunks is None:
-        return found
+    item = dataset(file, name, file_name)
+    if item.chunks is None:
+        return item
     access = h5p.create(h5p.DATASET_ACCESS)
-    access.set_chunk_cache(_CACHE_SLOTS, 2 * math.prod(found.chunks) * found.dtype.itemsize, 1.0)
-    del found  # HDF5 keeps the cache of a dataset that is open already
+    access.set_chunk_cache(_CACHE_SLOTS, 2 * math.prod(item.chunks) * item.dtype.itemsize, 1.0)
+    del item  # HDF5 keeps the cache of a dataset that is open already
     return h5py.Dataset(h5d.open(file.id, name.encode(), access))
 
 
 def _floats(file: h5py.File, name: str, file_name: str) -> h5py.Dataset:
-    found = dataset(file, name, file_name)
-    if found.dtype.kind != "f" or found.dtype.itemsize not in (4, 8):
-        raise InputError(f"the type is {found.dtype}", f"{file_name}: /{name}", "record it as float32 or float64")
-    return found
+    item = dataset(file, name, file_name)
+    if item.dtype.kind != "f" or item.dtype.itemsize not in (4, 8):
+        raise InputError(f"the type is {item.dtype}", f"{file_name}: /{name}", "record it as float32 or float64")
+    return item
 
 
 def _body_names(file: h5py.File, count: int, file_name: str) -> tuple[str, ...]:
-    found = dataset(file, "body_name", file_name)
+    names = dataset(file, "body_name", file_name)
     where = f"{file_name}: /body_name"
-    if h5py.check_string_dtype(found.dtype) is None:
-        raise InputError(f"the type is {found.dtype}, not a string", where, "name the bodies in UTF-8")
-    if found.shape != (count,):
-        what = f"the shape is {_shown(found.shape)}, but /body_q has {count} bodies"
+    if h5py.check_string_dtype(names.dtype) is None:
+        raise InputError(f"the type is {names.dtype}, not a string", where, "name the bodies in UTF-8")
+    if names.shape != (count,):
+        what = f"the shape is {_shown(names.shape)}, but /body_q has {count} bodies"
         raise InputError(what, where, "give each body one name")
     try:
-        return tuple(str(name) for name in np.asarray(found.asstr("utf-8")[()]))
+        return tuple(str(name) for name in np.asarray(names.asstr("utf-8")[()]))
     except UnicodeDecodeError as error:
         raise InputError("a name is not UTF-8", where, "name the bodies in UTF-8") from error
     except OSError as error:
@@ -254,9 +254,9 @@ def _body_names(file: h5py.File, count: int, file_name: str) -> tuple[str, ...]:
 
 
 def _time(file: h5py.File, frames: int, file_name: str) -> np.ndarray:
-    found = _floats(file, "time", file_name)
+    item = _floats(file, "time", file_name)
     where = f"{file_name}: /time"
-    time = _column(found, frames, where).astype(np.float64)
+    time = _column(item, frames, where).astype(np.float64)
     finite = np.isfinite(time)
     if not finite.all():
         frame = int(np.argmin(finite))
@@ -272,20 +272,20 @@ def _time(file: h5py.File, frames: int, file_name: str) -> np.ndarray:
 def _step(file: h5py.File, frames: int, file_name: str) -> np.ndarray:
     if "step" not in file:
         return np.arange(frames, dtype=np.int64)
-    found = dataset(file, "step", file_name)
+    item = dataset(file, "step", file_name)
     where = f"{file_name}: /step"
-    if found.dtype.kind not in "iu":
-        raise InputError(f"the type is {found.dtype}, not an integer", where, "record the steps as int64")
-    return _column(found, frames, where).astype(np.int64)
+    if item.dtype.kind not in "iu":
+        raise InputError(f"the type is {item.dtype}, not an integer", where, "record the steps as int64")
+    return _column(item, frames, where).astype(np.int64)
 
 
-def _column(found: h5py.Dataset, frames: int, where: str) -> np.ndarray:
-    if found.shape != (frames,):
-        what = f"the shape is {_shown(found.shape)}, but the recording has {frames} frames"
+def _column(item: h5py.Dataset, frames: int, where: str) -> np.ndarray:
+    if item.shape != (frames,):
+        what = f"the shape is {_shown(item.shape)}, but the recording has {frames} frames"
         raise InputError(what, where, "give one per frame")
     try:
         with data():
-            return found[()]
+            return item[()]
     except (OSError, MemoryError) as error:
         raise InputError(f"the dataset cannot be read: {error}", where, "record the file again") from error
 
@@ -298,13 +298,13 @@ def _episodes(file: h5py.File, frames: int, worlds: int, file_name: str) -> Epis
     columns: dict[str, Any] = {}
     for table in EPISODE_TABLES:
         where = f"{file_name}: {table.path}"
-        found = dataset(file, table.path.removeprefix("/"), file_name)
-        count = len(columns.get("name", found))
-        is_kind = h5py.check_string_dtype(found.dtype) is not None if table.dtype is None else found.dtype.kind in "iu"
-        if not is_kind or found.shape != (count,):
+        item = dataset(file, table.path.removeprefix("/"), file_name)
+        count = len(columns.get("name", item))
+        is_kind = h5py.check_string_dtype(item.dtype) is not None if table.dtype is None else item.dtype.kind in "iu"
+        if not is_kind or item.shape != (count,):
             kind = "strings" if table.dtype is None else str(table.dtype)
-            raise InputError(f"is {found.dtype}{_shown(found.shape)}, not {kind}[{count}]", where, "record it again")
-        values = found[()]
+            raise InputError(f"is {item.dtype}{_shown(item.shape)}, not {kind}[{count}]", where, "record it again")
+        values = item[()]
         values = exact_texts(values, where) if table.dtype is None else values.astype(table.dtype)
         columns[table.path.rpartition("/")[2]] = values
     episodes = Episodes(**columns)
@@ -317,12 +317,12 @@ def _optional(file: h5py.File, name: str, shape: tuple[int | None, ...], file_na
     """The third extent of an optional dataset of floats; -1 if it is absent."""
     if name not in file:
         return -1
-    found = _floats(file, name, file_name)
-    if len(found.shape) != len(shape) or any(w is not None and w != g for w, g in zip(shape, found.shape, strict=True)):
+    item = _floats(file, name, file_name)
+    if len(item.shape) != len(shape) or any(w is not None and w != g for w, g in zip(shape, item.shape, strict=True)):
         wanted = ", ".join("any" if extent is None else str(extent) for extent in shape)
-        what = f"the shape is {_shown(found.shape)}, not [{wanted}]"
+        what = f"the shape is {_shown(item.shape)}, not [{wanted}]"
         raise InputError(what, f"{file_name}: /{name}", "record it in that shape")
-    return int(found.shape[2])
+    return int(item.shape[2])
 
 
 def _shown(shape: tuple[int, ...] | None) -> str:
@@ -408,15 +408,15 @@ class FrameRows:
         """
         assert self._chunks is not None
         frames = self._chunks[0]
-        found = np.full(-(-self._count // frames), -1)
+        offsets = np.full(-(-self._count // frames), -1)
 
         def keep(chunk: Any) -> None:
             if chunk.byte_offset is not None and chunk.size == frames * self._row_bytes and not chunk.filter_mask:
-                found[chunk.chunk_offset[0] // frames] = chunk.byte_offset
+                offsets[chunk.chunk_offset[0] // frames] = chunk.byte_offset
 
         with contextlib.suppress(*DAMAGE, IndexError):  # HDF5 reads what is not found, or reports the damage
             self._data.id.chunk_iter(keep)
-        return found
+        return offsets
 
 
 def _descriptor(file: h5py.File, data: h5py.Dataset) -> int | None:
@@ -634,8 +634,8 @@ def check_trajectory(path: str | os.PathLike[str]) -> list[Finding]:
             twice = [body for body, count in Counter(header.body_names).items() if count > 1][:1]
             findings = [Finding(f"{name}: /body_name", f"body '{body}' is named twice") for body in twice]
             findings += _entry_findings(file, name, header.kind, header.body_names)
-            for optional, held in (("mocap_q", header.mocap_count), ("particle_q", header.particle_count)):
-                findings += _entry_findings(file, name, optional, ()) if held >= 0 else []
+            for optional, recorded in (("mocap_q", header.mocap_count), ("particle_q", header.particle_count)):
+                findings += _entry_findings(file, name, optional, ()) if recorded >= 0 else []
             return findings
     except InputError as error:
         return [Finding(error.where, error.what)]

@@ -52,19 +52,19 @@ class BodyMatch:
         self.names = names
         self.warnings: list[str] = []
         paths = model.bodies.path
-        found = find_bodies(names, model, where)
-        self._rows = np.array(list(found), np.intp)
-        self._columns = np.array(list(found.values()), np.intp)
+        column_of_body = find_bodies(names, model, where)
+        self._rows = np.array(list(column_of_body), np.intp)
+        self._columns = np.array(list(column_of_body.values()), np.intp)
         self.body_count = len(paths)
         self._rest, self._rest_in_worlds = model.bodies.pose, model.resting_poses()
-        self._shift = shift_of_named(names, found, model)
+        self._shift = shift_of_named(names, column_of_body, model)
         self._absent = _absent_bodies(model)
         in_order = np.array_equal(self._columns, np.arange(len(paths))) and len(names) == len(paths)
         self._in_order = in_order and self._absent is None
-        self._welded = np.array([path in welded and row in found for row, path in enumerate(paths)], bool)
+        self._welded = np.array([path in welded and row in column_of_body for row, path in enumerate(paths)], bool)
         # A body without shapes has no contacts: that it is missing needs no warning.
         carrying = {paths[body] for body in set(model.shapes.body.tolist()) - {STATIC_BODY}}
-        missing = [path for path in dict.fromkeys(paths) if path in carrying - {paths[row] for row in found}]
+        missing = [path for path in dict.fromkeys(paths) if path in carrying - {paths[row] for row in column_of_body}]
         if missing:
             verb, keeps = ("is", "keeps its") if len(missing) == 1 else ("are", "keep their")
             what = f"{len(missing)} of the scene's bodies {verb} not in the recording and {keeps} scene pose"
@@ -119,10 +119,10 @@ class BodyMatch:
 
     def _check_welded(self, out: np.ndarray, frames: range, path: str, dataset: str) -> None:
         rest = self._rest[self._welded]
-        held = out[:, :, self._welded]
-        with_sign = np.where((held[..., 3:] * rest[:, 3:]).sum(-1, keepdims=True) < 0.0, -1.0, 1.0)
-        moved = np.any(np.abs(held[..., :3] - rest[:, :3]) > STATIC_POSITION_TOLERANCE, axis=-1)
-        turned = np.any(np.abs(held[..., 3:] * with_sign - rest[:, 3:]) > STATIC_ROTATION_TOLERANCE, axis=-1)
+        poses = out[:, :, self._welded]
+        with_sign = np.where((poses[..., 3:] * rest[:, 3:]).sum(-1, keepdims=True) < 0.0, -1.0, 1.0)
+        moved = np.any(np.abs(poses[..., :3] - rest[:, :3]) > STATIC_POSITION_TOLERANCE, axis=-1)
+        turned = np.any(np.abs(poses[..., 3:] * with_sign - rest[:, 3:]) > STATIC_ROTATION_TOLERANCE, axis=-1)
         moved = np.asarray(moved | turned)
         if moved.any():
             *cell, at = _first(moved)
@@ -311,19 +311,19 @@ class TrajectoryMotion(RecordedInFile):
 
 def _particle_warnings(header: TrajectoryHeader, model: Model, ignore: bool) -> tuple[str, ...]:
     """A warning of ignored particles. Raises InputError for particles that the scene does not have."""
-    held, wanted = header.particle_count, len(model.particles)
+    recorded, wanted = header.particle_count, len(model.particles)
     owner = model.particles.owner
     with_bodies = owner[model.particles.body >= 0]  # objects such as flexes, some vertices of which are fixed
     free = int((~np.isin(owner, with_bodies)).sum())
     where = f"{header.path}: /particle_q"
-    if ignore and held > 0:
-        return (f"/particle_q is ignored: the recording has {held} particles, whose contacts are not computed",)
-    if free and held < 0:
+    if ignore and recorded > 0:
+        return (f"/particle_q is ignored: the recording has {recorded} particles, whose contacts are not computed",)
+    if free and recorded < 0:
         of_all = f"{free} of " if free < wanted else ""
         return (f"the recording has no /particle_q: {of_all}the scene's {wanted} particles rest",)
-    if held > 0 and not wanted:
+    if recorded > 0 and not wanted:
         fix = f"{SAME_SCENE}, or give --ignore-particles"
-        raise InputError(f"the recording has {held} particles, the scene none", where, fix)
-    if held > 0 and held != wanted:
-        raise InputError(f"the recording has {held} particles, the scene {wanted}", where, SAME_SCENE)
+        raise InputError(f"the recording has {recorded} particles, the scene none", where, fix)
+    if recorded > 0 and recorded != wanted:
+        raise InputError(f"the recording has {recorded} particles, the scene {wanted}", where, SAME_SCENE)
     return ()

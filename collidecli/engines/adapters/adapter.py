@@ -114,12 +114,12 @@ def run(
     treated, kinds = np.array(treated, str), np.array(problem.kinds)
     problem.held = (treated[problem.pair] != "skipped").all(axis=1)
     problem.held &= ~np.isin(kinds[problem.pair], unbounded).all(axis=1)
-    collide, found = collider(problem), []
+    collide, cells = collider(problem), []
     begin = time.perf_counter()
     for pose in problem.poses:
-        found.append(np.array(collide(pose), float).reshape(-1, 9))
+        cells.append(np.array(collide(pose), float).reshape(-1, 9))
     end = time.perf_counter()
-    table = np.concatenate([np.zeros((0, 9)), *found])
+    table = np.concatenate([np.zeros((0, 9)), *cells])
     shapes = table[:, :2].astype(int)
     number = np.full((len(kinds), len(kinds)), -1)
     number[problem.pair[:, 0], problem.pair[:, 1]] = np.arange(len(problem.pair))
@@ -141,7 +141,7 @@ def run(
         shape_reason=np.array(reason, str),
         pair_asked=problem.held,
         seconds=np.array([begin - start, end - begin]),
-        cell=np.repeat(np.arange(len(found)), [len(each) for each in found])[chosen],
+        cell=np.repeat(np.arange(len(cells)), [len(rows_of_cell) for rows_of_cell in cells])[chosen],
         pair=pair[chosen],
         distance=table[chosen, 2],
         normal=table[chosen, 3:6],

@@ -39,7 +39,7 @@ def collider(problem):
     request.num_max_contacts, request.enable_contact = MOST_CONTACTS, True
 
     def collide(pose):
-        placed = [coal.Transform3s(coal.Quaternion(*each[[6, 3, 4, 5]]), each[:3].copy()) for each in pose]
+        placed = [coal.Transform3s(coal.Quaternion(*row[[6, 3, 4, 5]]), row[:3].copy()) for row in pose]
         for a, b, gap in near(pose):
             request.security_margin = gap
             result.clear()

@@ -63,7 +63,7 @@ def collider(problem):
             groups[a].collide(groups[b], option, result)
             for contact in result.getContacts():  # the normal is from the second object to the first
                 second, first = (
-                    int(each.getShapeFrame().getName()) for each in (contact.collisionObject1, contact.collisionObject2)
+                    int(side.getShapeFrame().getName()) for side in (contact.collisionObject1, contact.collisionObject2)
                 )
                 yield first, second, -contact.penetrationDepth, *contact.normal, *contact.point
 

@@ -62,7 +62,7 @@ def collider(problem):
         pair = geometry.GeometrySet(ids[a]), geometry.GeometrySet(ids[b])
         filters.Apply(geometry.CollisionFilterDeclaration().AllowBetween(*pair))
     context, poses = scene.CreateDefaultContext(), geometry.FramePoseVector()
-    shape_of_id = {each: k for k, each in ids.items()}
+    shape_of_id = {identifier: k for k, identifier in ids.items()}
 
     def collide(pose):
         for k, frame in frames.items():

@@ -37,9 +37,9 @@ def collider(problem):
     near, request = problem.near_pairs(), fcl.CollisionRequest(num_max_contacts=MOST_CONTACTS, enable_contact=True)
 
     def collide(pose):
-        for k, each in enumerate(objects):
-            if each is not None:
-                each.setTransform(fcl.Transform(pose[k, [6, 3, 4, 5]], pose[k, :3]))
+        for k, item in enumerate(objects):
+            if item is not None:
+                item.setTransform(fcl.Transform(pose[k, [6, 3, 4, 5]], pose[k, :3]))
         for a, b, _ in near(pose):
             result = fcl.CollisionResult()
             fcl.collide(objects[a], objects[b], request, result)

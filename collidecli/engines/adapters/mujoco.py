@@ -44,7 +44,7 @@ def set_options(option, problem):
 def collider(problem):
     """Contacts of a model with a body for each shape, and an explicit pair for each allowed one."""
     spec = mujoco.MjSpec()
-    shape = np.array([k for k, each in enumerate(problem.shapes) if each is not None], int)
+    shape = np.array([k for k, item in enumerate(problem.shapes) if item is not None], int)
     for k in shape.tolist():
         kind, size = problem.kinds[k], problem.sizes[k]
         geom = spec.worldbody.add_body(mocap=True).add_geom(name=f"s{k}", type=problem.shapes[k])

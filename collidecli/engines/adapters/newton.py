@@ -72,8 +72,8 @@ def collider(problem):
             return getattr(contacts, f"rigid_contact_{name}").numpy()[:count].astype(float)
 
         shapes = [column(f"shape{side}").astype(int) for side in (0, 1)]
-        points = [pose[of, :3] + turned(pose[of], column(f"point{side}")) for side, of in enumerate(shapes)]
-        surface = [points[side] + turned(pose[of], column(f"offset{side}")) for side, of in enumerate(shapes)]
+        points = [pose[row, :3] + turned(pose[row], column(f"point{side}")) for side, row in enumerate(shapes)]
+        surface = [points[side] + turned(pose[row], column(f"offset{side}")) for side, row in enumerate(shapes)]
         distance = ((points[1] - points[0]) * column("normal")).sum(axis=1) - column("margin0") - column("margin1")
         return np.column_stack([*shapes, distance, column("normal"), 0.5 * (surface[0] + surface[1])])
 

@@ -62,7 +62,7 @@ def collider(problem):
                 normal = placed[a].rotation * manifold.local_n1
                 for contact in manifold.points:
                     points = placed[a].transform_point(contact.local_p1), placed[b].transform_point(contact.local_p2)
-                    yield a, b, contact.dist, *normal, *(0.5 * np.sum([each.to_tuple() for each in points], axis=0))
+                    yield a, b, contact.dist, *normal, *(0.5 * np.sum([side.to_tuple() for side in points], axis=0))
 
     return lambda pose: list(collide(pose))
 

@@ -75,7 +75,7 @@ def euler_quaternions(angles: np.ndarray, sequences: Sequence[str]) -> np.ndarra
     Lower-case letters are axes of the rotated frame, capitals axes of the fixed frame: MuJoCo's `eulerseq`.
     """
     sine, cosine = sincos(0.5 * angles)
-    found = np.zeros((len(angles), 4))
+    quaternions = np.zeros((len(angles), 4))
     for sequence in set(sequences):
         rows = np.array([other == sequence for other in sequences])
         q = np.repeat(IDENTITY[3:, None], rows.sum(), axis=1)
@@ -83,8 +83,8 @@ def euler_quaternions(angles: np.ndarray, sequences: Sequence[str]) -> np.ndarra
             rotation = np.zeros_like(q)
             rotation["xyz".index(letter.lower())], rotation[3] = sine[rows, k], cosine[rows, k]
             q = multiply(q, rotation) if letter.islower() else multiply(rotation, q)
-        found[rows] = q[XYZW_TO_WXYZ].T
-    return found / norm(found)[:, None]
+        quaternions[rows] = q[XYZW_TO_WXYZ].T
+    return quaternions / norm(quaternions)[:, None]
 
 
 def _resolve_euler(elements: list[Any]) -> None:
@@ -204,8 +204,8 @@ def refuse_excessive_scene(text: bytes, location: str) -> None:
 
 def _count(attributes: bytes) -> int:
     """The product of the numbers in `count`; 1 without one, or where it is not a number, which MuJoCo reports."""
-    found = _COUNT.search(attributes)
-    words = found[1].split() if found else []
+    match = _COUNT.search(attributes)
+    words = match[1].split() if match else []
     return math.prod(max(1, int(word)) for word in words if word.isdigit() and len(word) < 20)
 
 
@@ -222,9 +222,9 @@ ROUNDING = 1e-13
 def restore_urdf_origins(spec: mujoco.MjSpec, text: bytes) -> None:
     """Sets the orientations of a URDF's bodies and geoms, computed from the `rpy` of its origins."""
     angles = [_numbers(origin.get("rpy", ""), 3) for root in _roots([text]) for origin in root.iter("origin")]
-    found = np.unique([a for a in angles if a is not None], axis=0).reshape(-1, 3)
+    distinct = np.unique([a for a in angles if a is not None], axis=0).reshape(-1, 3)
     elements = [*spec.bodies, *spec.geoms]
-    computed = euler_quaternions(found, ["XYZ"] * len(found))
+    computed = euler_quaternions(distinct, ["XYZ"] * len(distinct))
     for element, quaternion in _matches(elements, [e.quat for e in elements], computed):
         element.quat = quaternion
 
@@ -252,12 +252,12 @@ def _replicas(element: ElementTree.Element, sequence: str, degree: bool) -> list
     if not count.isdigit() or euler is None or offset is None or set(sequence.lower()) - set("xyz"):
         return []
     turn = euler_quaternions((euler / 180.0 * np.pi if degree else euler)[None], [sequence])[0]
-    position, rotation, found = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), []
+    position, rotation, poses = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), []
     for _ in range(int(count)):
-        found.append(np.concatenate([position, rotation]))
+        poses.append(np.concatenate([position, rotation]))
         position = position + _rotated(offset, rotation)
         rotation = _product(rotation, turn)
-    return found
+    return poses
 
 
 def _matches(elements: list[Any], parsed: list[Any], computed: np.ndarray) -> Iterable[tuple[Any, np.ndarray]]:
@@ -287,10 +287,10 @@ def _roots(texts: Iterable[bytes]) -> Iterable[ElementTree.Element]:
 
 def _numbers(text: str, count: int) -> np.ndarray | None:
     try:
-        found = np.array([float(word) for word in text.split()])
+        numbers = np.array([float(word) for word in text.split()])
     except ValueError:
         return None
-    return found if len(found) == count and np.isfinite(found).all() else None
+    return numbers if len(numbers) == count and np.isfinite(numbers).all() else None
 
 
 def _rotated(vector: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ class MujocoArticulation:
     def poses(self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray) -> np.ndarray:
         """float64[n, B, 7], see `ArticulationKinematics.poses`."""
         qpos = self._placed(root_pose, columns, joint_position, None)
-        moving = any(found is not None for found in columns.of_joint)
+        moving = any(joint_columns is not None for joint_columns in columns.of_joint)
         if moving:
             out = self._kinematics.poses(qpos)[:, self._bodies - 1]
         else:
@@ -65,9 +65,9 @@ class MujocoArticulation:
         self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray, qpos: np.ndarray | None
     ) -> np.ndarray:
         qpos = np.tile(self._initial, (len(joint_position), 1)) if qpos is None else qpos
-        for joint, start, found in zip(self.joints, self._qpos_start, columns.of_joint, strict=True):
-            if found is not None:
-                order = found[XYZW_TO_WXYZ] if joint.is_quaternion else found
+        for joint, start, joint_columns in zip(self.joints, self._qpos_start, columns.of_joint, strict=True):
+            if joint_columns is not None:
+                order = joint_columns[XYZW_TO_WXYZ] if joint.is_quaternion else joint_columns
                 qpos[:, start : start + len(order)] = joint_position[:, order]
         if self._free >= 0 and root_pose is not None:
             qpos[:, self._free : self._free + 3] = root_pose[:, :3]
@@ -95,11 +95,11 @@ class MujocoArticulations:
         model = self._model
         rest = self._kinematics.poses(np.array(model.qpos0, np.float64)[None])[0]
         roots = np.flatnonzero(model.body_parentid == WORLD_BODY)
-        found = [MujocoArticulation(model, self._kinematics, int(r), rest) for r in roots if r != WORLD_BODY]
-        jointed = [articulation for articulation in found if articulation.joints]
+        articulations = [MujocoArticulation(model, self._kinematics, int(r), rest) for r in roots if r != WORLD_BODY]
+        jointed = [articulation for articulation in articulations if articulation.joints]
         if len(jointed) == 1:
             jointed[0].aliases += (bytes(model.names).split(b"\0", 1)[0].decode("utf-8", "replace"),)
-        return tuple(found)
+        return tuple(articulations)
 
 
 def _joints(mj_model: mujoco.MjModel, root: int) -> tuple[tuple[NamedJoint, ...], list[int], int]:
@@ -124,7 +124,7 @@ def _mimic(mj_model: mujoco.MjModel, joint: int) -> tuple[str, tuple[float, ...]
     for row in np.flatnonzero((mj_model.eq_type == int(mujoco.mjtEq.mjEQ_JOINT)) & (mj_model.eq_obj1id == joint)):
         leader = int(mj_model.eq_obj2id[row])
         if leader >= 0 and mj_model.eq_active0[row]:
-            rest = [float(mj_model.qpos0[mj_model.jnt_qposadr[each]]) for each in (joint, leader)]
+            rest = [float(mj_model.qpos0[mj_model.jnt_qposadr[side]]) for side in (joint, leader)]
             return mj_model.joint(leader).name, (*rest, *map(float, mj_model.eq_data[row, :5]))
     return None
 
@@ -171,11 +171,11 @@ class ForwardKinematics:
     def tree(self, has_mocap: bool) -> joint_tree.JointTree:
         """The tree for compiled code; with `has_mocap` each mocap body has 7 coordinates behind those of the joints."""
         rest = np.repeat(self._zero[:, None], 2, axis=1)
-        found = zip(*self.poses(rest, None), strict=True)
+        body_poses = zip(*self.poses(rest, None), strict=True)
         body_pose, kind = np.zeros((len(self._parent), 7)), [joint_tree.FIXED] * len(self._parent)
         body_pose[0, 3] = 1.0
         first = list(self._first)
-        for body, (position, quaternion) in enumerate(found, 1):
+        for body, (position, quaternion) in enumerate(body_poses, 1):
             if has_mocap and self._mocap[body] >= 0:
                 kind[body], first[body] = joint_tree.FREE, len(self._zero) + 7 * self._mocap[body]
             elif self._count[body] == 1 and self._kind[first[body]] == _FREE:
@@ -188,7 +188,7 @@ class ForwardKinematics:
         reference = self._zero[self._address] if self._address else np.zeros(0)
         return joint_tree.JointTree(
             kind, self._parent, first, self._count, body_pose,
-            [_COMPILED.get(each, joint_tree.HINGE) for each in self._kind], self._address,
+            [_COMPILED.get(joint_kind, joint_tree.HINGE) for joint_kind in self._kind], self._address,
             np.column_stack([self._axis, self._anchor, reference]),
         )  # fmt: skip
 
@@ -310,9 +310,9 @@ class MujocoKinematics:
             has_mocap = mocap is not None
             if has_mocap not in self._trees:
                 self._trees[has_mocap] = compiler.compiled(self._forward.tree(has_mocap))
-            found = self._trees[has_mocap].poses(_joined(qpos, mocap))
-            if found is not None:
-                return found
+            body_poses = self._trees[has_mocap].poses(_joined(qpos, mocap))
+            if body_poses is not None:
+                return body_poses
         out = np.empty((len(qpos), len(self.body_path), 7))
         for start in range(0, len(qpos), _BLOCK):
             rows = slice(start, start + _BLOCK)
@@ -339,9 +339,9 @@ class MujocoKinematics:
             joint = int(np.searchsorted(self._model.jnt_qposadr, index, side="right")) - 1
             body = self.body_path[int(self._model.jnt_bodyid[joint]) - 1]
             return row, body, f"qpos[{index}] is {qpos[row, index]:g}"
-        for each, (_, body) in zip(norms[row], self._quaternions, strict=True):
-            if not abs(each - 1.0) <= QUATERNION_TOLERANCE:
-                return row, body, f"the joint's quaternion has norm {each:.6g}"
+        for joint_norm, (_, body) in zip(norms[row], self._quaternions, strict=True):
+            if not abs(joint_norm - 1.0) <= QUATERNION_TOLERANCE:
+                return row, body, f"the joint's quaternion has norm {joint_norm:.6g}"
         raise AssertionError("a bad row has a bad coordinate")
 
     def first_bad_mocap(self, mocap: np.ndarray) -> joint_tree.BadRow | None:
@@ -363,13 +363,13 @@ def _joined(qpos: np.ndarray, mocap: np.ndarray | None) -> np.ndarray:
 
 def _quaternion_joints(mj_model: mujoco.MjModel) -> list[tuple[int, str]]:
     start_of = {int(mujoco.mjtJoint.mjJNT_FREE): 3, int(mujoco.mjtJoint.mjJNT_BALL): 0}
-    found = []
+    joints = []
     for joint in range(mj_model.njnt):
         start = start_of.get(int(mj_model.jnt_type[joint]))
         if start is not None:
             body = int(mj_model.jnt_bodyid[joint])
-            found.append((int(mj_model.jnt_qposadr[joint]) + start, mj_model.body(body).name or f"body#{body}"))
-    return found
+            joints.append((int(mj_model.jnt_qposadr[joint]) + start, mj_model.body(body).name or f"body#{body}"))
+    return joints
 
 
 # Axes of the joints of an MJCF scene in the world, for Jacobians over its joint velocities (MuJoCo's qvel).
@@ -406,13 +406,13 @@ class JointAxes:
         poses = np.zeros((self._model.nbody, 7, len(qpos)))
         poses[0, 6] = 1.0
         poses[1:] = np.moveaxis(self._kinematics.poses(qpos, mocap), 0, -1)
-        found = np.zeros((2, self._model.nv, 3, len(qpos)))
+        axes = np.zeros((2, self._model.nv, 3, len(qpos)))
         coordinates = np.ascontiguousarray(qpos.T)
         for body in np.flatnonzero(self._model.body_jntnum):
-            self._of_body(int(body), poses, coordinates, found)
-        return np.moveaxis(found, -1, 0)
+            self._of_body(int(body), poses, coordinates, axes)
+        return np.moveaxis(axes, -1, 0)
 
-    def _of_body(self, body: int, poses: np.ndarray, qpos: np.ndarray, found: np.ndarray) -> None:
+    def _of_body(self, body: int, poses: np.ndarray, qpos: np.ndarray, axes: np.ndarray) -> None:
         """Sets the velocities of a body's joints, which act one after the other from its parent on."""
         model, pose = self._model, poses[body]
         parent = poses[model.body_parentid[body]]
@@ -422,31 +422,31 @@ class JointAxes:
         for joint in range(first, first + model.body_jntnum[body]):
             kind, dof, start = model.jnt_type[joint], model.jnt_dofadr[joint], model.jnt_qposadr[joint]
             if kind == _FREE:
-                found[1, dof : dof + 3] = np.eye(3)[:, :, None]
-                _turn_about(found, dof + 3, pose[3:], pose[:3])
+                axes[1, dof : dof + 3] = np.eye(3)[:, :, None]
+                _turn_about(axes, dof + 3, pose[3:], pose[:3])
                 return
             offset = _column(model.jnt_pos[joint])
             anchor = position + rotate(rotation, offset)
             axis = rotate(rotation, _column(model.jnt_axis[joint]))
             if kind == _SLIDE:
-                found[1, dof] = axis
+                axes[1, dof] = axis
                 position = position + axis * (qpos[start] - model.qpos0[start])
                 continue
             if kind == _BALL:
-                _turn_about(found, dof, pose[3:], anchor)
+                _turn_about(axes, dof, pose[3:], anchor)
                 turn = qpos[start : start + 4][WXYZ_TO_XYZW]
             else:
-                found[0, dof], found[1, dof] = axis, np.cross(anchor, axis, axis=0)
+                axes[0, dof], axes[1, dof] = axis, np.cross(anchor, axis, axis=0)
                 sine, cosine = sincos(0.5 * (qpos[start] - model.qpos0[start]))
                 turn = np.concatenate([_column(model.jnt_axis[joint]) * sine, cosine[None]])
             rotation = multiply(rotation, turn)
             position = anchor - rotate(rotation, offset)
 
 
-def _turn_about(found: np.ndarray, dof: int, rotation: np.ndarray, center: np.ndarray) -> None:
+def _turn_about(axes: np.ndarray, dof: int, rotation: np.ndarray, center: np.ndarray) -> None:
     for k, unit in enumerate(np.eye(3)):
         axis = rotate(rotation, _column(unit))
-        found[0, dof + k], found[1, dof + k] = axis, np.cross(center, axis, axis=0)
+        axes[0, dof + k], axes[1, dof + k] = axis, np.cross(center, axis, axis=0)
 
 
 def _column(values: np.ndarray) -> np.ndarray:

@@ -423,10 +423,10 @@ def add_flexes(
             builder.add_particles(position, radius=radius, **place)
 
 
-def _positions(mj_model: mujoco.MjModel, data: mujoco.MjData, flex: int, held: slice) -> np.ndarray:
-    """float64[n, 3]: vertices `held` of a flex in the world, from the frames of their bodies [m]."""
-    body = mj_model.flex_vertbodyid[held]
-    local = np.zeros((len(body), 3)) if mj_model.flex_centered[flex] else mj_model.flex_vert[held]
+def _positions(mj_model: mujoco.MjModel, data: mujoco.MjData, flex: int, vertices: slice) -> np.ndarray:
+    """float64[n, 3]: vertices `vertices` of a flex in the world, from the frames of their bodies [m]."""
+    body = mj_model.flex_vertbodyid[vertices]
+    local = np.zeros((len(body), 3)) if mj_model.flex_centered[flex] else mj_model.flex_vert[vertices]
     pose = np.concatenate([data.xpos[body], data.xquat[body][:, WXYZ_TO_XYZW]], axis=1)
     return moved_points(pose, local)
 

@@ -32,9 +32,9 @@ def package_file(path: str, folder: str, folders: Sequence[str] = ()) -> str | N
     for root in (*folders, *_roots(folder)):
         root = root.rstrip(os.sep)
         for package in (os.path.join(root, name), root):
-            found = os.path.join(package, rest)
-            if os.path.basename(package) == name and os.path.isfile(found):
-                return os.path.abspath(found)
+            candidate = os.path.join(package, rest)
+            if os.path.basename(package) == name and os.path.isfile(candidate):
+                return os.path.abspath(candidate)
     return None
 
 
@@ -223,7 +223,7 @@ def relocate_assets(spec: mujoco.MjSpec, options: SceneOptions, folder: str | No
     assets = (*spec.meshes, *spec.hfields, *spec.skins)
     scene_folder = os.path.dirname(location) if folder is None else folder
     resolved = {asset.file: package_file(asset.file, scene_folder, options.package_path) for asset in assets}
-    packaged = {file: found for file, found in resolved.items() if found}
+    packaged = {file: asset_file for file, asset_file in resolved.items() if asset_file}
     # MuJoCo would also strip the folder of a mapped path; the original paths are therefore stripped here.
     strip, spec.strippath = bool(spec.strippath), bool(spec.strippath) and not (entries or packaged)
 
@@ -259,7 +259,7 @@ def shape_asset_files(spec: mujoco.MjSpec, included: Sequence[str]) -> list[str]
     meshes = {mesh.name: mesh for mesh in spec.meshes}
     fields = {field.name: field for field in spec.hfields}
     folders = dict.fromkeys((spec.modelfiledir, *map(os.path.dirname, included)))
-    found: list[str] = []
+    files: list[str] = []
     for geom in partition_geoms(spec)[0]:
         for asset in (meshes.get(geom.meshname), fields.get(geom.hfieldname)):
             if asset is not None and asset.file:
@@ -267,8 +267,8 @@ def shape_asset_files(spec: mujoco.MjSpec, included: Sequence[str]) -> list[str]
                 tried = [os.path.abspath(os.path.join(folder, asset.compiler.meshdir, name)) for folder in folders]
                 existing = [path for path in tried if os.path.isfile(path)]
                 # Without a mesh folder, assets of a scene attached by a relative path are relative to the work folder.
-                found += existing or [path for path in [os.path.abspath(name)] if os.path.isfile(path)]
-    return list(dict.fromkeys(found))
+                files += existing or [path for path in [os.path.abspath(name)] if os.path.isfile(path)]
+    return list(dict.fromkeys(files))
 
 
 def included_files(path: str) -> list[str]:
@@ -277,14 +277,14 @@ def included_files(path: str) -> list[str]:
     MuJoCo does not report these names. They are searched in the text, in every folder that MuJoCo may use: the list can
     contain files that are not read (an include in a comment), and contains all that are read.
     """
-    found: dict[str, None] = {}
+    files: dict[str, None] = {}
     # Depth first; with each file the folders of the files that include it, the main one's first.
     pending: list[tuple[str, tuple[str, ...]]] = [(os.path.abspath(path), ())]
     while pending:
         path, folders = pending.pop()
-        if path in found:
+        if path in files:
             continue
-        found[path] = None
+        files[path] = None
         with open(path, "rb") as file:
             text = file.read()
         folders = tuple(dict.fromkeys((*folders, os.path.dirname(path))))
@@ -294,7 +294,7 @@ def included_files(path: str) -> list[str]:
                 # MuJoCo would block on a pipe or a device.
                 raise InputError(f"includes {other}, which is not a regular file", path, "include a file")
         pending += [(other, folders) for other in reversed(named) if os.path.isfile(other)]
-    return list(found)
+    return list(files)
 
 
 def names_other_files(text: bytes) -> bool:

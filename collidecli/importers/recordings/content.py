@@ -100,14 +100,14 @@ def npy_header(path: str) -> ArrayHeader:
 
 def npz_headers(path: str) -> dict[str, ArrayHeader]:
     """Headers of the arrays in a .npz file, by name. Raises InputError: damaged, or an array of pickled objects."""
-    found = {}
+    headers = {}
     with _array_damage(path), zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             if info.filename.endswith(".npy"):
                 name = info.filename[: -len(".npy")]
                 with archive.open(info) as member:
-                    found[name] = _header(member, info.file_size, f"{path}: {name}")  # type: ignore[arg-type]
-    return found
+                    headers[name] = _header(member, info.file_size, f"{path}: {name}")  # type: ignore[arg-type]
+    return headers
 
 
 def read_npy(path: str) -> np.ndarray:
@@ -242,9 +242,9 @@ def held_rows(parts: Sequence[h5py.Dataset], frames: range, path: str) -> np.nda
     for start, end, part in zip(starts[:-1], starts[1:], parts, strict=True):
         within = (rows >= start) & (rows < end)
         if within.any():
-            held = rows[within] - start
+            offset = rows[within] - start
             with h5_damage(f"{path}: {part.name}"):
-                out[within] = part[int(held.min()) : int(held.max()) + 1][held - held.min()]
+                out[within] = part[int(offset.min()) : int(offset.max()) + 1][offset - offset.min()]
     return out
 
 

@@ -176,8 +176,8 @@ class DeformableStates:
         self._model, self._origins, self._path = model, origins, path
         self._worlds = [self._parts(groups, world) for world, groups in enumerate(demos)]
         self._rest = model.particles_moved_with_worlds(model.particles.position[None])
-        held = {row for parts in self._worlds for row in parts}
-        resting = [name for row, name in enumerate(model.particles.path) if row not in held]
+        recorded = {row for parts in self._worlds for row in parts}
+        resting = [name for row, name in enumerate(model.particles.path) if row not in recorded]
         what = f"{path}: the recording has no positions of {some_names(resting)}, which rest"
         self.warnings = (what,) if resting else ()
 
@@ -188,23 +188,23 @@ class DeformableStates:
         for world, parts in enumerate(self._worlds):
             out[:, world] = self._rest[world if len(self._rest) > 1 else 0]
             for row, data in parts.items():
-                held = slice(int(particles.first[row]), int(particles.first[row + 1]))
+                vertices = slice(int(particles.first[row]), int(particles.first[row + 1]))
                 recorded = held_rows(data, frames, self._path)
                 check_positions(recorded[:, None], frames, f"{self._path}: {data[-1].name} (demonstration {world})")
-                out[:, world, held] = recorded + self._origins[world]
+                out[:, world, vertices] = recorded + self._origins[world]
         return out
 
     def _parts(self, groups: Sequence[Any], world: int) -> dict[int, list[Any]]:
         """Datasets of each recorded object of a world, by the object's row in the scene."""
         template = int(self._model.world_template[min(world, self._model.world_count - 1)])
-        found: dict[int, list[Any]] = {}
+        parts_of: dict[int, list[Any]] = {}
         for group in groups:
             objects: Any = group.get(DEFORMABLE)
             if not isinstance(objects, h5py.Group):
                 continue
-            for name, held in objects.items():
+            for name, item in objects.items():
                 where = f"{self._path}: {objects.name}/{name}"
-                data = held.get(NODES) if isinstance(held, h5py.Group) else None
+                data = item.get(NODES) if isinstance(item, h5py.Group) else None
                 if not isinstance(data, h5py.Dataset):
                     raise InputError(f"there is no dataset {NODES}", where, "record the scene's state again")
                 row = self._row_of(str(name), template, where)
@@ -212,20 +212,20 @@ class DeformableStates:
                 if data.dtype.kind != "f" or data.ndim != 3 or data.shape[2] != 3 or data.shape[1] != wanted:
                     what = f"{NODES} is {data.dtype}{list(data.shape)}, not floats [frames, {wanted}, 3]"
                     raise InputError(what, where, RECORDED_FROM)
-                found.setdefault(row, []).append(data)
-        short = [row for row, parts in found.items() if len({len(groups), len(parts)}) > 1]
+                parts_of.setdefault(row, []).append(data)
+        short = [row for row, parts in parts_of.items() if len({len(groups), len(parts)}) > 1]
         if short:
             name = self._model.particles.path[short[0]]
             where = f"{self._path}: {groups[-1].name}"
             raise InputError(f"'{name}' is not in all of the recorded states", where, RECORDED_FROM)
-        return found
+        return parts_of
 
     def _row_of(self, name: str, template: int, where: str) -> int:
         """The object of a template whose path is `name` or has it as an element; else refuses it."""
         paths = self._model.particles.path
-        own = np.isin(self._model.particles.template, (template, EVERY_TEMPLATE))
+        fits = np.isin(self._model.particles.template, (template, EVERY_TEMPLATE))
         for wanted in (str, str.lower):
-            fitting = [k for k, path in enumerate(paths) if own[k] and wanted(name) in map(wanted, path.split("/"))]
+            fitting = [k for k, path in enumerate(paths) if fits[k] and wanted(name) in map(wanted, path.split("/"))]
             if len(fitting) == 1:
                 return fitting[0]
         what = f"the scene has {'no' if not fitting else 'several'} deformable objects '{name}'"
@@ -357,7 +357,7 @@ class ArticulationMotion(RecordedInFile):
 
     def read_coordinates(self, frames: range) -> tuple[np.ndarray, None] | None:
         """qpos, see `RecordsCoordinates`; None for a scene of USD, and where a root without a joint is moved."""
-        found = []
+        coordinates = []
         for world, items in enumerate(self._worlds):
             qpos = None
             for index, item in enumerate(items):
@@ -366,8 +366,8 @@ class ArticulationMotion(RecordedInFile):
                 qpos = None if scene is None else scene.coordinates(root, item.columns, position, qpos)
                 if qpos is None:
                     return None
-            found.append(qpos)
-        return np.stack(found, axis=1), None
+            coordinates.append(qpos)
+        return np.stack(coordinates, axis=1), None
 
 
 def quaternion_order(stored: str, options: RecordingOptions, where: str, hint: str = "") -> str:

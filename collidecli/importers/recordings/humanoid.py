@@ -362,8 +362,8 @@ def _articulated(
     return ArticulationMotion(table.path, target, [[recorded]], np.zeros((1, 3)), time, (*scene.warnings, *notes))
 
 
-def _rows(of: np.ndarray, frames: range) -> np.ndarray:
-    return of[frames.start : max(frames.start, frames.stop) : frames.step]
+def _rows(array: np.ndarray, frames: range) -> np.ndarray:
+    return array[frames.start : max(frames.start, frames.stop) : frames.step]
 
 
 def _names(stored: tuple[str, ...], given: tuple[str, ...], kind: str, where: str) -> tuple[str, ...]:

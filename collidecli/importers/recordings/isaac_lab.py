@@ -60,8 +60,8 @@ class _Asset:
 
     def width(self) -> int:
         """Number of joint columns; 0 where no joints are recorded."""
-        found = self.parts[-1].get("joint_position")
-        return int(found.shape[1]) if isinstance(found, h5py.Dataset) else 0
+        joints = self.parts[-1].get("joint_position")
+        return int(joints.shape[1]) if isinstance(joints, h5py.Dataset) else 0
 
 
 _Demo = tuple[dict[str, _Asset], int, tuple[str, ...]]
@@ -150,12 +150,12 @@ class IsaacLabRecording(DemonstrationRecording):
 def _in_world(scene: ArticulatedScene, target: Target, world: int) -> list[ArticulationKinematics]:
     bodies, templates = target.model.bodies, (GLOBAL_TEMPLATE, target.model.world_template[world])
     present = {path for path, t in zip(bodies.path, bodies.template.tolist(), strict=True) if t in templates}
-    return [each for each in scene.articulations if each.body_path[0] in present]
+    return [articulation for articulation in scene.articulations if articulation.body_path[0] in present]
 
 
 def _world(
     assets: dict[str, _Asset],
-    held: Sequence[ArticulationKinematics],
+    articulations: Sequence[ArticulationKinematics],
     order: list[int],
     options: RecordingOptions,
     path: str,
@@ -164,15 +164,15 @@ def _world(
     structure_step()
     unnamed = [name for name, asset in assets.items() if asset.width() and not _file_names(asset)]
     given = _given_names(unnamed, options, path)
-    found: dict[str, str] = {}
+    names_by_path: dict[str, str] = {}
     out = []
     for name, asset in assets.items():
         location = f"{path}: {asset.parts[-1].name}"
-        articulation = find_articulation(held, name, location)
-        if articulation.path in found:
-            what = f"'{name}' and '{found[articulation.path]}' are both '{articulation.path}' in the scene"
+        articulation = find_articulation(articulations, name, location)
+        if articulation.path in names_by_path:
+            what = f"'{name}' and '{names_by_path[articulation.path]}' are both '{articulation.path}' in the scene"
             raise InputError(what, location, "give each the name that it has in the scene")
-        found[articulation.path] = name
+        names_by_path[articulation.path] = name
         width, where = asset.width(), f"{location}/joint_position"
         names = (_file_names(asset) or given.get(name, ())) if width else ()
         source = " (Isaac Lab's Articulation.joint_names)"
@@ -200,7 +200,7 @@ def _given_names(unnamed: Sequence[str], options: RecordingOptions, path: str) -
 
 def _reader(asset: _Asset, name: str, order: list[int], path: str) -> Callable[[range], np.ndarray] | None:
     """A function that reads rows of a dataset, the last row after the end; None where the asset has no such dataset."""
-    data = [found for part in asset.parts if isinstance(found := part.get(name), h5py.Dataset)]
+    data = [item for part in asset.parts if isinstance(item := part.get(name), h5py.Dataset)]
     if not data:
         return None
     return lambda frames: np.take(held_rows(data, frames, path), order, axis=1)
@@ -262,15 +262,15 @@ def _asset(name: str, parts: list[h5py.Group], path: str) -> _Asset:
 
 
 def _dataset(group: h5py.Group, name: str, width: int | None, path: str) -> h5py.Dataset:
-    found = group.get(name)
+    item = group.get(name)
     where = f"{path}: {group.name}/{name}"
-    if not isinstance(found, h5py.Dataset):
+    if not isinstance(item, h5py.Dataset):
         raise InputError("there is no such dataset", where, "record the scene's state with Isaac Lab's recorder")
-    shape = found.shape
-    if found.dtype.kind != "f" or shape is None or len(shape) != 2 or (width is not None and shape[1] != width):
+    shape = item.shape
+    if item.dtype.kind != "f" or shape is None or len(shape) != 2 or (width is not None and shape[1] != width):
         wanted = f"[frames, {'joints' if width is None else width}]"
-        raise InputError(f"is {found.dtype}{list(shape or ())}, not floats {wanted}", where, "record it in that shape")
-    return found
+        raise InputError(f"is {item.dtype}{list(shape or ())}, not floats {wanted}", where, "record it in that shape")
+    return item
 
 
 def _file_names(asset: _Asset) -> tuple[str, ...]:
@@ -278,9 +278,9 @@ def _file_names(asset: _Asset) -> tuple[str, ...]:
     part = asset.parts[-1]
     joints: Any = part.get("joint_position")
     for holder in (part,) if joints is None else (joints, part):
-        found: Any = holder.attrs.get("joint_names")
-        if found is not None and np.ndim(found) == 1:
-            return tuple(map(text_of, found))
+        names: Any = holder.attrs.get("joint_names")
+        if names is not None and np.ndim(names) == 1:
+            return tuple(map(text_of, names))
     return ()
 
 

@@ -164,17 +164,17 @@ class LeRobotRecording(DemonstrationRecording):
             fix = f"{error.fix}; --joint-names names the recorded ones, in order"
             raise InputError(error.what, where, fix) from error
         scales = _scales(options.joint_scale, names)
-        for held in states:
+        for state in states:
             if options.joint_units == DEGREES:
-                held[:, np.setdiff1d(columns.angles(), list(scales))] *= np.pi / 180.0
+                state[:, np.setdiff1d(columns.angles(), list(scales))] *= np.pi / 180.0
             for column, (scale, offset) in scales.items():
-                held[:, column] = held[:, column] * scale + offset
+                state[:, column] = state[:, column] * scale + offset
         worlds = [
-            [RecordedArticulation(articulation, columns, None, _reader(held), where, f"{where}, {name}")]
-            for name, held in zip(chosen, states, strict=True)
+            [RecordedArticulation(articulation, columns, None, _reader(state), where, f"{where}, {name}")]
+            for name, state in zip(chosen, states, strict=True)
         ]
         warnings = [*scene.warnings]
-        largest = max(float(np.nanmax(np.abs(held), initial=0.0)) for held in states)
+        largest = max(float(np.nanmax(np.abs(state), initial=0.0)) for state in states)
         if largest > LARGE:
             said = "in degrees and metres" if options.joint_units == DEGREES else "in radians and metres"
             warnings.append(f"{where}: a value is {largest:g}, and positions are read {said}; see --joint-units")
@@ -195,20 +195,20 @@ class LeRobotRecording(DemonstrationRecording):
         flat = np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
         if len(flat) != len(frame) * width:
             raise InputError(f"has {len(flat)} numbers in {len(frame)} frames, not {width} in each", where, AGAIN)
-        found = []
+        states = []
         for number, (name, length) in zip(numbers, lengths.items(), strict=True):
             rows = np.flatnonzero(episode == number)
             rows = rows[np.argsort(frame[rows], kind="stable")]
             if not np.array_equal(frame[rows], np.arange(length)):
                 what = f"{name} has {len(rows)} rows, not one for each of its {length} frames"
                 raise InputError(what, where, AGAIN)
-            found.append(flat.reshape(-1, width)[rows])
-        return found
+            states.append(flat.reshape(-1, width)[rows])
+        return states
 
 
 def _scales(texts: Sequence[str], names: Sequence[str]) -> dict[int, tuple[float, float]]:
     """Scale and offset of columns from texts "NAME=SCALE" or "NAME=SCALE:OFFSET", by column."""
-    found = {}
+    scales = {}
     for text in texts:
         name, _, numbers = text.partition("=")
         try:
@@ -220,8 +220,8 @@ def _scales(texts: Sequence[str], names: Sequence[str]) -> dict[int, tuple[float
             raise InputError(f"'{text}' is no scale", "--joint-scale", fix) from None
         if name not in names:
             raise InputError(f"no joint '{name}' is recorded", "--joint-scale", f"recorded are {some_names(names)}")
-        found[names.index(name)] = scale, offset
-    return found
+        scales[names.index(name)] = scale, offset
+    return scales
 
 
 def _reader(states: np.ndarray):

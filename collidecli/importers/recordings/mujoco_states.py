@@ -61,8 +61,8 @@ class StateLayout:
 
     def qpos(self, states: np.ndarray) -> np.ndarray:
         """float64[..., nq] of states[..., size]."""
-        found = states[..., self.columns["QPOS"]].astype(np.float64)
-        return found if self.order is None else found[..., self.order]
+        qpos = states[..., self.columns["QPOS"]].astype(np.float64)
+        return qpos if self.order is None else qpos[..., self.order]
 
     def mocap(self, states: np.ndarray) -> np.ndarray | None:
         """float64[..., nmocap, 7] xyzw of states[..., size]; None where the layout lacks positions or rotations."""
@@ -182,13 +182,13 @@ class MujocoStatesRecording(Recording):
             spec = options.state_spec or ("QPOS" if array.is_coordinates else "")
             layouts = {i: find_layout(model, spec, size, array.where) for i, model in models.items()}
             if options.quaternion_order == "xyzw":
-                layouts = {i: replace(each, order=_xyzw_order(models[i])) for i, each in layouts.items()}
+                layouts = {i: replace(layout, order=_xyzw_order(models[i])) for i, layout in layouts.items()}
             states = _States(array, [layouts[i] for i in target.world_import[:worlds]])
-            own = self._own_time(frames) if options.fps is None and not states.has_time else None
-            if own is None and options.fps is None and states.has_time:
+            own_time = self._own_time(frames) if options.fps is None and not states.has_time else None
+            if own_time is None and options.fps is None and states.has_time:
                 time, warnings = states.shared_time()
             else:
-                time, warnings = rate_time(frames, options.fps, array.where) if own is None else own, ()
+                time, warnings = rate_time(frames, options.fps, array.where) if own_time is None else own_time, ()
         return CoordinateMotion(path, target, states, time, warnings, self.close)
 
     def _own_time(self, frames: int) -> np.ndarray | None:
@@ -303,10 +303,10 @@ def _array(content: Content) -> _Array:
     if content.h5 is not None:
         with structure():
             name = _dataset_name(content.h5)
-            found = content.h5[name] if name is not None else None
-            if not isinstance(found, h5py.Dataset):
+            dataset = content.h5[name] if name is not None else None
+            if not isinstance(dataset, h5py.Dataset):
                 raise InputError("there is no dataset of states", path, f"name it {ARRAY_NAMES[0]}")
-            return _Array(f"{path}: /{name}", f"/{name}", found.shape, found.dtype, lambda: found)
+            return _Array(f"{path}: /{name}", f"/{name}", dataset.shape, dataset.dtype, lambda: dataset)
     if content.storage == NPY:
         header = content.arrays[""]
         return _Array(path, "", header.shape, header.dtype, lambda: read_npy(path))
@@ -430,7 +430,7 @@ class _Demos:
     def __init__(self, states: list[h5py.Dataset], target: Target, path: str) -> None:
         self._states, self._path = states, path
         self.world_count = len(states)
-        counts = [_coordinate_count(target, k, held.shape[1], self.location(k)) for k, held in enumerate(states)]
+        counts = [_coordinate_count(target, k, rows.shape[1], self.location(k)) for k, rows in enumerate(states)]
         self._coordinate_count = counts
 
     def location(self, world: int) -> str:
@@ -465,7 +465,7 @@ class _Demos:
 def _states_by_demo(file: h5py.File, path: str) -> dict[str, h5py.Dataset]:
     """States of every demonstration by name, in numeric order. Raises InputError for one without states."""
     data: Any = file["data"]
-    found = {}
+    by_demo = {}
     for name in in_order(str(name) for name in data if isinstance(data.get(name), h5py.Group)):
         structure_step()
         states = data[name].get("states")
@@ -475,17 +475,17 @@ def _states_by_demo(file: h5py.File, path: str) -> dict[str, h5py.Dataset]:
         if states.dtype.kind != "f" or states.shape is None or len(states.shape) != 2:
             what = f"the states are {states.dtype}{list(states.shape or ())}, not floats [frames, numbers]"
             raise InputError(what, where, "record time, qpos and qvel of each frame")
-        found[name] = states
-    return found
+        by_demo[name] = states
+    return by_demo
 
 
 def _model_file(file: h5py.File, demo: str) -> str | None:
     """The scene of a demonstration: its own, or that of the whole file. Raises InputError for one that is not UTF-8."""
     structure_step()
     for group in (f"data/{demo}", "data"):
-        found = file[group].attrs.get(MODEL_FILE)
-        if isinstance(found, (bytes, str)):
-            raw = found if isinstance(found, bytes) else found.encode("utf-8", "surrogateescape")
+        model_file = file[group].attrs.get(MODEL_FILE)
+        if isinstance(model_file, (bytes, str)):
+            raw = model_file if isinstance(model_file, bytes) else model_file.encode("utf-8", "surrogateescape")
             try:
                 return raw.decode("utf-8")
             except UnicodeDecodeError as error:

@@ -101,12 +101,12 @@ class Target:
     def articulated(self, where: str) -> ArticulatedScene:
         """The articulations and free bodies of the one scene of all worlds. Raises InputError for none, or several."""
         scene = self._only_scene()
-        found = None if scene is None else scene.articulated
-        if found is None:
+        articulated = None if scene is None else scene.articulated
+        if articulated is None:
             reason = "there are several scenes" if scene is None else "this scene has none"
             what = f"the recording names articulations and joints, and {reason}"
             raise InputError(what, where, "use the one scene that was recorded")
-        return found
+        return articulated
 
     def _only_scene(self) -> SceneImport | None:
         used = set(self.world_import)
@@ -261,8 +261,8 @@ class DemonstrationRecording(Recording):
         for entry, count in Counter(options.demos).items():
             if count > 1:
                 raise InputError(f"demonstration '{entry}' is given twice", "--demos", "give each once")
-        found = [name for entry in options.demos for name in self._selected(entry, ordered)]
-        return list(dict.fromkeys(found)) if options.demos else ordered
+        names = [name for entry in options.demos for name in self._selected(entry, ordered)]
+        return list(dict.fromkeys(names)) if options.demos else ordered
 
     def _selected(self, entry: str, ordered: Sequence[str]) -> Sequence[str]:
         """The demonstrations that an entry of --demos selects. Raises InputError for none."""
@@ -273,13 +273,13 @@ class DemonstrationRecording(Recording):
             for name in (first, last):
                 if name not in ordered:
                     raise self._no_demonstration(name, ordered)
-            found = ordered[ordered.index(first) : ordered.index(last) + 1]
-            if not found:
+            names = ordered[ordered.index(first) : ordered.index(last) + 1]
+            if not names:
                 raise InputError(f"the range '{entry}' is descending", "--demos", f"write {last}{RANGE}{first}")
-            return found
-        found = [name for name in ordered if fnmatchcase(name, entry)]
-        if found:
-            return found
+            return names
+        names = [name for name in ordered if fnmatchcase(name, entry)]
+        if names:
+            return names
         masked = self._masked(entry)
         if masked is None:
             raise self._no_demonstration(entry, ordered)
@@ -297,13 +297,13 @@ class DemonstrationRecording(Recording):
             return None
         with h5_damage(self.content.path), structure():
             masks = self.content.h5.get("mask")
-            found = masks.get(name) if isinstance(masks, h5py.Group) else None
-            if found is None:
+            mask = masks.get(name) if isinstance(masks, h5py.Group) else None
+            if mask is None:
                 return None
-            if not isinstance(found, h5py.Dataset) or found.ndim != 1 or found.dtype.kind not in "OSU":
+            if not isinstance(mask, h5py.Dataset) or mask.ndim != 1 or mask.dtype.kind not in "OSU":
                 where = f"{self.content.path}: /mask/{name}"
                 raise InputError("the mask is not a list of names", where, "write it as an array of strings")
-            return [text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text) for text in found[()]]
+            return [text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text) for text in mask[()]]
 
     def _no_demonstration(self, entry: str, ordered: Sequence[str]) -> InputError:
         close = get_close_matches(entry, ordered, n=_NAMED) or list(ordered[:_NAMED])
@@ -518,5 +518,5 @@ def recording_files(path: str) -> list[str]:
     if not is_data_set(path):
         return [path]
     root = os.path.dirname(os.path.dirname(os.path.abspath(path)))
-    found = [glob.glob(os.path.join(glob.escape(root), *parts)) for parts in (DATA, EPISODES)]
-    return [path, *sorted(found[0]), *sorted(found[1])]
+    files = [glob.glob(os.path.join(glob.escape(root), *parts)) for parts in (DATA, EPISODES)]
+    return [path, *sorted(files[0]), *sorted(files[1])]

@@ -85,7 +85,7 @@ class Samples:
         """
         inside = (time >= window[1]) & (time <= window[2])
         if not inside.any():
-            first, last = (seconds(each - window[0]) for each in (time.min(), time.max()))
+            first, last = (seconds(nanoseconds - window[0]) for nanoseconds in (time.min(), time.max()))
             fix = f"choose from {first} s to {last} s with --from and --to"
             raise InputError("has no message in the chosen time", what, fix)
         time, values, number = time[inside], values[inside], number[inside]
@@ -94,8 +94,8 @@ class Samples:
         for row in np.flatnonzero(~finite | ((step <= 0) & ~same))[:1]:
             where = f"{what}, message {number[row]} at {seconds(time[row] - window[0])} s"
             if not finite[row]:
-                found = float(values[row][~np.isfinite(values[row])][0])
-                raise InputError(f"a value is {found:g}", where, "leave the message out with --from and --to")
+                bad_value = float(values[row][~np.isfinite(values[row])][0])
+                raise InputError(f"a value is {bad_value:g}", where, "leave the message out with --from and --to")
             before = f"message {number[row - 1]} at {seconds(time[row - 1] - window[0])} s"
             raise InputError(f"{'goes back from' if step[row] else 'repeats'} {before}", where, OTHER_CLOCK)
         time, values, number = time[~same], values[~same], number[~same]
@@ -164,17 +164,17 @@ class Transforms:
 
         def add(number: int, received: int, data: bytes) -> None:
             message = bag.decoded(topic, number, data)
-            for each in [message] if child else message.transforms:
-                stamp = int(each.header.stamp.sec) * TEN_9 + int(each.header.stamp.nanosec)
+            for transform in [message] if child else message.transforms:
+                stamp = int(transform.header.stamp.sec) * TEN_9 + int(transform.header.stamp.nanosec)
                 time = -1 if is_static else received if clock == RECEIVE else stamp
                 if child:
-                    pose = getattr(each.pose, "pose", each.pose)  # with a covariance
+                    pose = getattr(transform.pose, "pose", transform.pose)  # with a covariance
                     p, q = pose.position, pose.orientation
                 else:
-                    p, q = each.transform.translation, each.transform.rotation
+                    p, q = transform.transform.translation, transform.transform.rotation
                 if child == MOVED:
-                    self.moved = each.child_frame_id.lstrip("/")
-                parent, name = each.header.frame_id.lstrip("/"), child or each.child_frame_id.lstrip("/")
+                    self.moved = transform.child_frame_id.lstrip("/")
+                parent, name = transform.header.frame_id.lstrip("/"), child or transform.child_frame_id.lstrip("/")
                 self.add(topic, number, time, parent, name, (p.x, p.y, p.z, q.x, q.y, q.z, q.w))
 
         return add
@@ -215,16 +215,16 @@ class Transforms:
         still = {child for child, (_, numbers, _) in self._rows.items() if numbers[1] < 0}
         return ", ".join(f"{up} > {name}{' (static)' if name in still else ''}" for name, up in self.parent.items())
 
-    def chain(self, frame: str, of: str, where: str) -> Chain:
-        """Frames from `frame` and from `of` up to below their common ancestor. Raises InputError without one."""
-        up, down = [frame], [of]
+    def chain(self, frame: str, base: str, where: str) -> Chain:
+        """Frames from `frame` and from `base` up to below their common ancestor. Raises InputError without one."""
+        up, down = [frame], [base]
         for line in (up, down):
             while line[-1] in self.parent and self.parent[line[-1]] not in line:
                 line.append(self.parent[line[-1]])
         common = next((name for name in up if name in down), None)
         if common is None:
             fix = f"the bag's frames are {', '.join(sorted({*self.parent, *self.parent.values()} - {MOVED})) or 'none'}"
-            raise InputError(f"no transforms connect frame '{of}' with '{frame}'", where, fix)
+            raise InputError(f"no transforms connect frame '{base}' with '{frame}'", where, fix)
         return up[: up.index(common)], down[: down.index(common)]
 
     def poses(self, chain: Chain, times: np.ndarray) -> np.ndarray:
@@ -277,7 +277,7 @@ class RosBagRecording(Recording):
         """The URDF of the topic robot_description; None without one. Raises InputError for several robots."""
         scenes = [EmbeddedScene(text, f"{self._path}: {topic}") for text, topic in self._descriptions().items()]
         if len(scenes) > 1:
-            what = f"the bag describes several robots: {some_names([each.location for each in scenes])}"
+            what = f"the bag describes several robots: {some_names([scene.location for scene in scenes])}"
             raise InputError(what, self._path, "give the scene in which it was recorded")
         return EmbeddedScenes(tuple(scenes), (0,)) if scenes else None
 
@@ -290,11 +290,11 @@ class RosBagRecording(Recording):
         """All messages of joint states and transforms are read."""
         bag, transforms, robots = self._bag, Transforms(self._path), self._descriptions()
         states = {topic: JointStates(bag, topic, RECEIVE) for topic in bag.of_kinds(JOINT_STATE)}
-        handlers = {topic: each.add for topic, each in states.items()}
+        handlers = {topic: item.add for topic, item in states.items()}
         bag.read(handlers | {t: transforms.handler(bag, t, RECEIVE) for t in bag.of_kinds(*TRANSFORMS)})
         details, every, joints = [], [np.zeros(0, np.int64)], set[str]()
         for topic, connections in bag.topics.items():
-            said = [bag.kind(topic), plural(sum(each.msgcount for each in connections), "message")]
+            said = [bag.kind(topic), plural(sum(item.msgcount for item in connections), "message")]
             if topic in states:
                 groups = states[topic].groups()
                 time = np.sort(np.concatenate([every[0], *(received for _, received, _ in groups.values())]))
@@ -330,16 +330,16 @@ class RosBagRecording(Recording):
             series, transforms, start, warnings = _recorded(self._bag, options, sources, scene, messages)
         self.clock_start = start
         robots: dict[str, list[Series]] = {} if series or not base else {"": []}
-        for each in series:
-            robots.setdefault(each[0], []).append(each)
-        held, chains = [samples for *_, samples in series], list[Chain]()
+        for item in series:
+            robots.setdefault(item[0], []).append(item)
+        sampled, chains = [samples for *_, samples in series], list[Chain]()
         moved: dict[str, tuple[Any, ...]] = {}
-        for space, own in robots.items():
+        for space, robot_series in robots.items():
             if space:
                 robot = find_articulation(scene.articulations, last_element(space), where)
             else:
-                robot = moved_articulation(scene, [name for _, joints, _ in own for name in joints], path)
-            columns, at = _joints(robot, own, where)
+                robot = moved_articulation(scene, [name for _, joints, _ in robot_series for name in joints], path)
+            columns, at = _joints(robot, robot_series, where)
             pose_at = None
             if base:
                 _check_free(target, robot, base.option)
@@ -358,18 +358,18 @@ class RosBagRecording(Recording):
             pose_at = partial(transforms.poses, chains[-1])
             moved[robot.path] = robot, JointColumns(robot, [], where), pose_at, None
         frames = [MOVED, *(frame for chain in chains for end in chain for frame in end)] if chains else []
-        held += transforms.finish(dict.fromkeys(frames), *_window(options, start))
-        if not held:
+        sampled += transforms.finish(dict.fromkeys(frames), *_window(options, start))
+        if not sampled:
             fix = "give --base-from, --body-from or --trajectory-topic"
             raise InputError("the bag has no joint states", path, fix)
         every = None if messages is None else _chosen_times(messages.times, options, start)
-        times, episodes, gaps = _frames(held, every, max(len(series), 1), start, options, path)
-        found = []
+        times, episodes, gaps = _frames(sampled, every, max(len(series), 1), start, options, path)
+        articulations = []
         for robot, columns, *at in moved.values():
-            root, joints = (None if each is None else _in_frames(each, times) for each in at)
-            found.append(RecordedArticulation(robot, columns, root, joints, f"{path}: {robot.path}", where))
+            root, joints = (None if item is None else _in_frames(item, times) for item in at)
+            articulations.append(RecordedArticulation(robot, columns, root, joints, f"{path}: {robot.path}", where))
         time, origins, notes = (times - start) / TEN_9, np.zeros((1, 3)), (*scene.warnings, *warnings, *gaps)
-        return ArticulationMotion(path, target, [found], origins, time, notes, self.close, episodes)
+        return ArticulationMotion(path, target, [articulations], origins, time, notes, self.close, episodes)
 
     def _messages(self, options: RecordingOptions) -> MessageTimes:
         """What takes the times of --on-message. Raises InputError for an unknown topic, and beside --rate or plans."""
@@ -455,12 +455,12 @@ def _window(options: RecordingOptions, start: int) -> tuple[tuple[int, int, int]
 def _chosen_times(times: Sequence[int], options: RecordingOptions, start: int) -> np.ndarray:
     """int64[n]: distinct times [ns] of messages within --from and --to. Raises InputError where there is none."""
     _, first, last = _window(replace(options, on_message=""), start)[0]
-    found = np.unique(np.array(times, np.int64))
-    found = found[(found >= first) & (found <= last)]
-    if not len(found):
+    chosen = np.unique(np.array(times, np.int64))
+    chosen = chosen[(chosen >= first) & (chosen <= last)]
+    if not len(chosen):
         what = f"'{options.on_message}' has no message in the chosen time"
         raise InputError(what, "--on-message", "give other times")
-    return found
+    return chosen
 
 
 def _check_kind(bag: Bag, topic: str, option: str, *kinds: str) -> None:
@@ -482,7 +482,7 @@ def _recorded(
     for topic in options.joint_topics or bag.of_kinds(JOINT_STATE):
         _check_kind(bag, topic, "--joint-topics", JOINT_STATE)
         states[topic] = JointStates(bag, topic, options.clock)
-    transforms, handlers = Transforms(bag.path), {topic: each.add for topic, each in states.items()}
+    transforms, handlers = Transforms(bag.path), {topic: item.add for topic, item in states.items()}
     for topic in bag.of_kinds(*TRANSFORMS) if sources else []:
         handlers[topic] = transforms.handler(bag, topic, options.clock)
     for source in sources:
@@ -501,12 +501,12 @@ def _recorded(
 
         handlers[messages.topic] = both
     bag.read(handlers)
-    groups = {(topic, names): found for topic, each in states.items() for names, found in each.groups().items()}
+    groups = {(topic, names): group for topic, item in states.items() for names, group in item.groups().items()}
     start = min((int(time.min()) for _, time, *_ in groups.values()), default=transforms.start)
-    without = {topic: each.without for topic, each in states.items() if each.without}
+    without = {topic: item.without for topic, item in states.items() if item.without}
     warnings = [f"{bag.path}: {topic}: messages without positions: {number}" for topic, number in without.items()]
     spaces = {topic: topic.strip("/").rpartition("/")[0] for topic, _ in groups}
-    known = {alias for each in scene.articulations for alias in (each.path, *each.aliases)}
+    known = {alias for item in scene.articulations for alias in (item.path, *item.aliases)}
     if len(set(spaces.values())) == 1 or not {last_element(space) for space in spaces.values()} <= known:
         spaces = dict.fromkeys(spaces, "")
     return _series(groups, spaces, options, start, bag.path), transforms, start, warnings
@@ -540,8 +540,8 @@ def _series(
         positions = np.concatenate([groups[key][2][:, [key[1].index(name) for name in names]] for key in keys])
         order = np.argsort(number, kind="stable")
         what = f"{path}: {keys[0][0]}, joint '{names[0]}'" + (f" and {len(names) - 1} more" if names[1:] else "")
-        found = Samples.of(what, time[order], positions[order], number[order], *_window(options, start))
-        series.append((spaces[keys[0][0]], names, found))
+        samples = Samples.of(what, time[order], positions[order], number[order], *_window(options, start))
+        series.append((spaces[keys[0][0]], names, samples))
     return series
 
 
@@ -557,51 +557,51 @@ def _planned(bag: Bag, options: RecordingOptions) -> Series:
         message, at = bag.decoded(topic, number, data), f"{where}, message {number}"
         is_displayed = bag.kind(topic) == DISPLAYED
         start = message.trajectory_start.joint_state if is_displayed else None
-        for each in message.trajectory if is_displayed else [message]:
-            if is_displayed and len(each.multi_dof_joint_trajectory.points):
+        for part_message in message.trajectory if is_displayed else [message]:
+            if is_displayed and len(part_message.multi_dof_joint_trajectory.points):
                 raise InputError("plans joints of several degrees of freedom", at, "plan joints of one")
-            plan, part = each.joint_trajectory if is_displayed else each, rows[-1][2] + 1 if rows else 0
-            held = {} if start is None else dict(zip(start.name, map(float, start.position), strict=False))
-            found, offset = sorted({*held, *plan.joint_names}), rows[-1][1] + TEN_9 if rows else 0
-            if names and names != found:
-                what = f"has the joints {', '.join(found)}, and the plans before it {', '.join(names)}"
+            plan, part = part_message.joint_trajectory if is_displayed else part_message, rows[-1][2] + 1 if rows else 0
+            position_of = {} if start is None else dict(zip(start.name, map(float, start.position), strict=False))
+            joints, offset = sorted({*position_of, *plan.joint_names}), rows[-1][1] + TEN_9 if rows else 0
+            if names and names != joints:
+                what = f"has the joints {', '.join(joints)}, and the plans before it {', '.join(names)}"
                 raise InputError(what, at, "record one robot a topic")
-            names[:] = found
+            names[:] = joints
             for point in plan.points:
                 if len(point.positions) != len(plan.joint_names):
                     what = f"a point has {len(point.positions)} positions of {len(plan.joint_names)} joints"
                     raise InputError(what, at, "plan positions")
-                held |= zip(plan.joint_names, map(float, point.positions), strict=True)
+                position_of |= zip(plan.joint_names, map(float, point.positions), strict=True)
                 after = point.time_from_start
                 rows.append((number, offset + int(after.sec) * TEN_9 + int(after.nanosec), part))
-                values.append([held[name] for name in names])
+                values.append([position_of[name] for name in names])
 
     bag.read({topic: add})
     if not rows:
         raise InputError("the topic has no points of plans", where, "record a plan")
     number, time, plan = np.array(rows, np.int64).T
-    found = Samples.of(where, time, np.column_stack([values, plan]), number, _window(options, 0)[0], MOST_TIME)
-    return "", names, replace(found, values=found.values[:, :-1], part=found.values[:, -1].astype(np.int64))
+    joints = Samples.of(where, time, np.column_stack([values, plan]), number, _window(options, 0)[0], MOST_TIME)
+    return "", names, replace(joints, values=joints.values[:, :-1], part=joints.values[:, -1].astype(np.int64))
 
 
 def _frames(
-    held: Sequence[Samples], every: np.ndarray | None, timing: int, start: int, options: RecordingOptions, path: str
+    sampled: Sequence[Samples], every: np.ndarray | None, timing: int, start: int, options: RecordingOptions, path: str
 ) -> tuple[np.ndarray, Episodes | None, list[str]]:
     """Times of the frames [ns], `every` or those of the first `timing` sources; episodes between gaps; warnings."""
-    times = np.unique(np.concatenate([each.time for each in held[:timing]])) if every is None else every
+    times = np.unique(np.concatenate([part.time for part in sampled[:timing]])) if every is None else every
     if options.rate is not None:
         number = int((times[-1] - times[0]) * options.rate / TEN_9) + 1
         check_size(64 * number, f"{number} frames", path, "give a lower --rate")
         times = times[0] + np.rint(np.arange(number) * (TEN_9 / options.rate)).astype(np.int64)
-    begun, ended = max(held, key=lambda each: each.time[0]), min(held, key=lambda each: each.time[-1])
+    begun, ended = max(sampled, key=lambda part: part.time[0]), min(sampled, key=lambda part: part.time[-1])
     bounds = max(begun.time[0], times[0]) - start, min(ended.time[-1], times[-1]) - start
     fix = f"give --from {seconds(bounds[0])} --to {seconds(bounds[1])}"
     fix = fix if bounds[0] <= bounds[1] else f"{begun.what} begins after the end of {ended.what}"
-    for each, row, word, frame in ((begun, 0, "before", times[0]), (ended, -1, "after", times[-1])):
-        if (frame < each.time[0]) if row == 0 else (frame > each.time[-1]):
-            what = f"has no data {word} message {each.number[row]} at {seconds(each.time[row] - start)} s, and there is"
-            raise InputError(f"{what} a frame at {seconds(frame - start)} s", each.what, fix)
-    parts = np.column_stack([each.parts_at(times) for each in held])
+    for part, row, word, frame in ((begun, 0, "before", times[0]), (ended, -1, "after", times[-1])):
+        if (frame < part.time[0]) if row == 0 else (frame > part.time[-1]):
+            what = f"has no data {word} message {part.number[row]} at {seconds(part.time[row] - start)} s, and there is"
+            raise InputError(f"{what} a frame at {seconds(frame - start)} s", part.what, fix)
+    parts = np.column_stack([part.parts_at(times) for part in sampled])
     inside = (parts >= 0).all(axis=1)
     kept, parts = times[inside], parts[inside]
     if not len(kept):
@@ -610,16 +610,16 @@ def _frames(
     word, lengths = "plan" if options.trajectory_topic else "part", np.diff(np.append(begins, len(kept)))
     names = tuple(f"{word}_{k}" for k in range(len(begins)))
     episodes = Episodes(names, np.zeros(len(begins), np.int32), begins.astype(np.int64), lengths)
-    gaps = [(each, row) for each in held for row in np.flatnonzero(np.diff(each.part)) + 1]
-    gaps = [(each, row) for each, row in gaps if each.time[row] > times[0] and each.time[row - 1] < times[-1]]
-    warnings, last = [], max(each.time[-1] for each in held) - start
+    gaps = [(part, row) for part in sampled for row in np.flatnonzero(np.diff(part.part)) + 1]
+    gaps = [(part, row) for part, row in gaps if part.time[row] > times[0] and part.time[row - 1] < times[-1]]
+    warnings, last = [], max(part.time[-1] for part in sampled) - start
     if options.to_time is not None and not options.trajectory_topic and last < round(options.to_time * TEN_9):
         warnings.append(f"{path}: the last message is at {seconds(last)} s, before --to {options.to_time:g}")
-    for each, row in gaps[:1] if not options.trajectory_topic else ():
-        gap, at = seconds(each.time[row] - each.time[row - 1]), seconds(each.time[row] - start)
-        what = f"no message for {gap} s before message {each.number[row]} at {at} s; episodes end at "
+    for part, row in gaps[:1] if not options.trajectory_topic else ():
+        gap, at = seconds(part.time[row] - part.time[row - 1]), seconds(part.time[row] - start)
+        what = f"no message for {gap} s before message {part.number[row]} at {at} s; episodes end at "
         what += f"{plural(len(gaps), 'such gap')}, and {len(times) - len(kept)} frames within them are left out"
-        warnings.append(f"{each.what}: {what} (--max-gap)")
+        warnings.append(f"{part.what}: {what} (--max-gap)")
     return kept, episodes if len(begins) > 1 else None, warnings
 
 
@@ -648,10 +648,10 @@ def _joints(
         parts = zip(series, np.split(is_angle, ends[:-1]), strict=True)
         out = np.concatenate([samples.at(times, angles) for (*_, samples), angles in parts], axis=1)
         for _, leader, (rest, leader_rest, *polynomial) in mimics:
-            found = np.zeros(len(out))
+            powers = np.zeros(len(out))
             for factor in reversed(polynomial):
-                found = found * (out[:, leader] - leader_rest) + factor
-            out = np.column_stack([out, rest + found])
+                powers = powers * (out[:, leader] - leader_rest) + factor
+            out = np.column_stack([out, rest + powers])
         return out
 
     return columns, positions if series else None

@@ -64,15 +64,15 @@ def bag_damage(where: str) -> Iterator[None]:
 def _rosbags() -> Any:
     """Readers and types of rosbags. Its decompression is limited: a chunk of some bytes may expand to any size."""
     names = ("rosbag1.reader", "rosbag2", "rosbag2.storage_mcap", "rosbag2.reader", "typesys")
-    one, two, mcap, reader, types = (extra_module("rosbags", "ros", "a ROS bag", f"rosbags.{name}") for name in names)
+    ros1, ros2, mcap, reader, types = (extra_module("rosbags", "ros", "a ROS bag", f"rosbags.{name}") for name in names)
     lz4, zstd = extra_module("lz4", "ros", "a ROS bag", "lz4.frame"), mcap.zstd
 
     def limited(new: Callable[[], Any]) -> Callable[..., bytes]:
         def decompress(data: bytes, size: int = LARGEST_CHUNK) -> bytes:
-            found = new().decompress(data, max_length=min(size, LARGEST_CHUNK) + 1)
-            if len(found) > min(size, LARGEST_CHUNK):
+            decompressed = new().decompress(data, max_length=min(size, LARGEST_CHUNK) + 1)
+            if len(decompressed) > min(size, LARGEST_CHUNK):
                 raise ValueError(f"a chunk expands to more than {min(size, LARGEST_CHUNK)} bytes")
-            return found
+            return decompressed
 
         return decompress
 
@@ -84,18 +84,18 @@ def _rosbags() -> Any:
 
             def read(size: int) -> bytes:
                 nonlocal left
-                found = whole.read(size)
-                left -= len(found)
+                decompressed = whole.read(size)
+                left -= len(decompressed)
                 if left < 0:
                     raise ValueError("it expands to more than half of the free space of the temporary folder")
-                return found
+                return decompressed
 
             yield SimpleNamespace(read=read)
 
     mcap.DECOMPRESSORS.update(lz4=limited(lz4.LZ4FrameDecompressor), zstd=limited(zstd.ZstdDecompressor))
-    one.decompressors.update(lz4=limited(lz4.LZ4FrameDecompressor), bz2=limited(bz2.BZ2Decompressor))
+    ros1.decompressors.update(lz4=limited(lz4.LZ4FrameDecompressor), bz2=limited(bz2.BZ2Decompressor))
     reader.zstd = SimpleNamespace(decompress=limited(zstd.ZstdDecompressor), open=limited_file)
-    return SimpleNamespace(one=one.Reader, two=two.Reader.STORAGE_PLUGINS, types=types)
+    return SimpleNamespace(one=ros1.Reader, two=ros2.Reader.STORAGE_PLUGINS, types=types)
 
 
 def _readers() -> Any:
@@ -152,19 +152,19 @@ class Bag:
     def _store(self, topic: str) -> Any:
         """The types of a topic, as the bag defines them, else ROS's own."""
         connection, types = self.topics[topic][0], _rosbags().types
-        kind, own = str(connection.msgtype), types.Stores.ROS1_NOETIC if self.is_ros1 else types.Stores.ROS2_HUMBLE
+        kind, store = str(connection.msgtype), types.Stores.ROS1_NOETIC if self.is_ros1 else types.Stores.ROS2_HUMBLE
         if kind not in self._stores:
             is_defined = connection.msgdef.format.name == "MSG"
-            self._stores[kind] = types.get_typestore(types.Stores.EMPTY if is_defined else own)
+            self._stores[kind] = types.get_typestore(types.Stores.EMPTY if is_defined else store)
             if is_defined:  # rosbags makes Python code of it; its parser lets only identifiers and literals pass
                 self._stores[kind].register(types.get_types_from_msg(connection.msgdef.data, kind))
         return self._stores[kind]
 
     def texts(self, topic: str) -> list[str]:
         """Distinct texts of a topic of std_msgs/String."""
-        found: dict[str, None] = {}
-        self.read({topic: lambda number, _, data: found.setdefault(str(self.decoded(topic, number, data).data))})
-        return list(found)
+        texts: dict[str, None] = {}
+        self.read({topic: lambda number, _, data: texts.setdefault(str(self.decoded(topic, number, data).data))})
+        return list(texts)
 
 
 class MessageTimes:
@@ -199,25 +199,25 @@ class JointStates:
         self._size = self.without = 0
 
     def add(self, number: int, received: int, data: bytes) -> None:
-        held = self._waiting[len(data)]
-        held.append((number, received, data))
-        if len(held) >= BATCH:
+        waiting = self._waiting[len(data)]
+        waiting.append((number, received, data))
+        if len(waiting) >= BATCH:
             self._decode(self._waiting.pop(len(data)))
 
     def groups(self) -> dict[tuple[str, ...], tuple[np.ndarray, ...]]:
         """Number, time [ns] and positions [n, names] of all messages with these names."""
         while self._waiting:
             self._decode(self._waiting.popitem()[1])
-        return {names: tuple(map(np.concatenate, zip(*held, strict=True))) for names, held in self._parts.items()}
+        return {names: tuple(map(np.concatenate, zip(*parts, strict=True))) for names, parts in self._parts.items()}
 
-    def _decode(self, held: list[tuple[int, int, bytes]]) -> None:
+    def _decode(self, batch: list[tuple[int, int, bytes]]) -> None:
         """Decodes messages of one length."""
-        raw = np.frombuffer(b"".join(data for *_, data in held), np.uint8).reshape(len(held), -1)
-        about, left = np.array([each[:2] for each in held], np.int64), np.ones(len(held), bool)
+        raw = np.frombuffer(b"".join(data for *_, data in batch), np.uint8).reshape(len(batch), -1)
+        about, left = np.array([entry[:2] for entry in batch], np.int64), np.ones(len(batch), bool)
         while left.any():
             row = int(np.argmax(left))
             number = int(about[row, 0])
-            message, where = self._bag.decoded(self._topic, number, held[row][2]), f"{self._where}, message {number}"
+            message, where = self._bag.decoded(self._topic, number, batch[row][2]), f"{self._where}, message {number}"
             if len(message.position) not in (0, len(message.name)):
                 what = f"has {len(message.position)} positions of {len(message.name)} joints"
                 raise InputError(what, where, "record a position of each joint")

@@ -126,8 +126,8 @@ def is_unknown(name: str) -> bool:
 def authored(prim: Usd.Prim) -> dict[str, Usd.Attribute]:
     """The prim's own attributes of simulators, by name: `newton:`, `physx...:`, `mjc:` and `collide:`."""
     names = [name for name in prim.GetAuthoredPropertyNames() if name.startswith(NAMESPACES)]
-    found = {name: prim.GetProperty(name) for name in names}
-    return {n: p for n, p in found.items() if isinstance(p, Usd.Attribute) and p.HasAuthoredValue()}
+    properties = {name: prim.GetProperty(name) for name in names}
+    return {n: p for n, p in properties.items() if isinstance(p, Usd.Attribute) and p.HasAuthoredValue()}
 
 
 def read(row: Attribute, attribute: Usd.Attribute, where: str, units: tuple[float, float]) -> Any:
@@ -210,7 +210,7 @@ class ColliderAttributes:
         self._offsets = {path: self._offsets_of(path) for path in every}
         for path in physics.deformables:
             self._check_particles(path)
-        self._masked = any("contype" in each or "conaffinity" in each for each in self._values.values())
+        self._masked = any("contype" in values or "conaffinity" in values for values in self._values.values())
         physics.warnings += self._noted.warnings()
 
     def config(self, path: str, base: ShapeConfig, default_gap: float) -> ShapeConfig:
@@ -228,8 +228,8 @@ class ColliderAttributes:
 
     def solver_parameters(self, path: str) -> dict[str, float]:
         """contact_ke, contact_kd, contact_kf [N/m, N s/m], contact_ka [m], those that are authored."""
-        held = self._values[path]
-        return {name: held[name] for name in SOLVER_ROWS if name in held} if held else {}
+        values = self._values[path]
+        return {name: values[name] for name in SOLVER_ROWS if name in values} if values else {}
 
     def world(self, path: str) -> int | None:
         """`newton:world` of a collider; None where it is not authored, or -1, every world."""
@@ -240,16 +240,16 @@ class ColliderAttributes:
         """Value by use, of the nearest prim with a value; on one prim in the table's order."""
         values: dict[str, Any] = {}
         prim, owner = self._physics.prim(path), self._owner_of.get(path, "")
-        own, unknown = self._own(prim)
+        authored_values, unknown = self._own(prim)
         for name in unknown:
             if name != RADIUS or path not in self._physics.deformables:
                 self._noted.add(f"{name} is unknown and has no effect", path)
-        kept = {name: value for name, value in own.items() if name not in ROWS or ROWS[name].use == KEPT}
+        kept = {name: value for name, value in authored_values.items() if name not in ROWS or ROWS[name].use == KEPT}
         if kept:
             self.kept[path] = kept
-        for row in TABLE if own else ():
-            if row.name in own and row.use not in (KEPT, IGNORED):
-                values.setdefault(row.use, own[row.name])
+        for row in TABLE if authored_values else ():
+            if row.name in authored_values and row.use not in (KEPT, IGNORED):
+                values.setdefault(row.use, authored_values[row.name])
         while owner and str(prim.GetPath()) != owner and not prim.IsPseudoRoot():
             prim = prim.GetParent()
             above, _ = self._own(prim)
@@ -280,18 +280,18 @@ class ColliderAttributes:
 
     def _offsets_of(self, path: str) -> tuple[float | None, float | None]:
         """(margin, gap) [m], None where nothing is authored: Newton's, else PhysX's, else MuJoCo's."""
-        held = self._values[path]
-        if not held:
+        values_of_prim = self._values[path]
+        if not values_of_prim:
             return None, None
-        rest, contact = held.get("rest_offset"), held.get("contact_offset")
+        rest, contact = values_of_prim.get("rest_offset"), values_of_prim.get("contact_offset")
         if rest is not None and rest < 0.0:
             what = "physxCollision:restOffset is negative: surfaces are not deflated here; the contacts are PhysX's, "
             self._noted.add(f"{what}their distances those of the plain surfaces", path)
             rest = 0.0
-        margins = (held.get("margin"), rest, held.get("mjc_margin"))
+        margins = (values_of_prim.get("margin"), rest, values_of_prim.get("mjc_margin"))
         margin, _ = self._first(path, margins, ("newton:contactMargin", "physxCollision:restOffset", "mjc:margin"))
         ahead = None if contact is None else contact - (margin or 0.0)
-        gaps = (held.get("gap"), ahead, held.get("mjc_gap"))
+        gaps = (values_of_prim.get("gap"), ahead, values_of_prim.get("mjc_gap"))
         gap, source = self._first(path, gaps, ("newton:contactGap", "physxCollision:contactOffset", "mjc:gap"))
         if gap is not None and gap < 0.0:
             what = f"physxCollision:contactOffset ({contact:g} m) is less than the margin ({margin:g} m)"
@@ -317,16 +317,16 @@ class ColliderAttributes:
 
     def _check_particles(self, path: str) -> None:
         """Refuses what a deformable prim cannot have, and notes what has no effect on particles."""
-        held = self._values[path]
+        values = self._values[path]
         for use, fix in (
             ("gap", "leave it out: --soft-gap is the distance of all contacts of particles"),
             ("is_hydroelastic", "leave it out: particles have no pressure field"),
         ):
-            if held.get(use):
+            if values.get(use):
                 name = next(row.name for row in TABLE if row.use == use)
                 raise InputError(f"{name} of a deformable prim is not handled", self._physics.where(path), fix)
         for use in ("contact_offset", "mjc_gap", *SOLVER_ROWS, "k_hydro"):
-            if use in held:
+            if use in values:
                 name = next(row.name for row in TABLE if row.use == use)
                 self._noted.add(f"{name} has no effect on particles", path)
 

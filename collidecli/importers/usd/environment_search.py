@@ -82,9 +82,9 @@ def _node_key(node: Pcp.NodeRef, root: str, names: dict[str, str], texts: Texts)
     stack, path = node.layerStack, node.path
     target: Hashable
     if node.IsRootNode() or node.IsDueToAncestor():
-        own = {str(path): names[root], **names}
+        known = {str(path): names[root], **names}
         target = tuple(
-            (layer.identifier, _relocated(layer) and root, spec and texts.setdefault(text_key(spec, own), len(texts)))
+            (layer.identifier, _relocated(layer) and root, spec and texts.setdefault(text_key(spec, known), len(texts)))
             for layer in stack.layers
             for spec in (layer.GetPrimAtPath(path),)
         )
@@ -117,8 +117,8 @@ def _renamed(text: str, names: dict[str, str]) -> str:
     def renamed(match: re.Match[str]) -> str:
         path = match[1]
         prim = PRIM.match(path)[0]  # type: ignore[index]
-        own = next((above for above in upwards(prim) if above in names), "")
-        return f"<{names[own]}{path[len(own) :]}>" if own else match[0]
+        named = next((above for above in upwards(prim) if above in names), "")
+        return f"<{names[named]}{path[len(named) :]}>" if named else match[0]
 
     return PATH.sub(renamed, text)
 
@@ -159,7 +159,7 @@ class Links:
             if path in links.roots:
                 continue
             targets = {r.GetName(): r.GetTargets() for r in prim.GetAuthoredRelationships()}
-            targets = {name: found for name, found in targets.items() if found}
+            targets = {name: linked for name, linked in targets.items() if linked}
             if targets:
                 links.targets[path] = targets
                 links._add_satellite(prim, targets)
@@ -177,9 +177,9 @@ class Links:
         prims = Usd.PrimRange(prim, Usd.TraverseInstanceProxies()) if below else (prim,)
         return any(
             schema.startswith("CollectionAPI:")
-            and bool(each.GetAttribute(f"collection:{schema.partition(':')[2]}:membershipExpression").Get())
-            for each in prims
-            for schema in each.GetAppliedSchemas()
+            and bool(prim_above.GetAttribute(f"collection:{schema.partition(':')[2]}:membershipExpression").Get())
+            for prim_above in prims
+            for schema in prim_above.GetAppliedSchemas()
             if schema.startswith("CollectionAPI:")
         )
 
@@ -194,17 +194,17 @@ class Links:
 
     def without_dropped(self, stage: Usd.Stage, outside: list[str], dropped: set[str]) -> list[str]:
         """The prims outside without the dropped ones: a prim above a dropped one is replaced by its children."""
-        above = {path for each in dropped for path in upwards(each)} - dropped
-        found, pending = [], outside[::-1]
+        above = {path for dropped_path in dropped for path in upwards(dropped_path)} - dropped
+        kept, pending = [], outside[::-1]
         while pending:
             path = pending.pop()
             if path in dropped:
                 continue
             if path not in above:
-                found.append(path)
+                kept.append(path)
                 continue
             pending += [str(child.GetPath()) for child in stage.GetPrimAtPath(path).GetAllChildren()][::-1]
-        return found
+        return kept
 
     def _root_of(self, target: Sdf.Path) -> str:
         return next((path for path in upwards(str(target.GetPrimPath())) if path in self.roots), "")
@@ -213,7 +213,7 @@ class Links:
         """Adds a prim if it is a satellite: a group or joint whose members or bodies are all in one environment."""
         path = str(prim.GetPath())
         members = {
-            self._root_of(t) for name, found in targets.items() if name != "physics:filteredGroups" for t in found
+            self._root_of(t) for name, linked in targets.items() if name != "physics:filteredGroups" for t in linked
         }
         if prim.IsA(UsdPhysics.CollisionGroup):
             merged = prim.GetAttribute("physics:mergeGroup").Get()
@@ -239,8 +239,8 @@ class Links:
             for a in prim.GetAuthoredAttributes()
         )
         relationships = tuple(
-            (name, tuple(own for target in found if (own := self._relative_name(target, root, names))))
-            for name, found in self.targets[str(prim.GetPath())].items()
+            (name, tuple(relative for target in linked if (relative := self._relative_name(target, root, names))))
+            for name, linked in self.targets[str(prim.GetPath())].items()
         )
         parent = str(prim.GetParent().GetPath())
         return parent, str(prim.GetTypeName()), tuple(prim.GetAppliedSchemas()), attributes, relationships
@@ -257,8 +257,8 @@ class Links:
 
     def _add_references(self, path: str, targets: Targets) -> None:
         """Adds the references of a prim that is not a satellite to environments and their satellites."""
-        for name, found in targets.items():
-            for target in found:
+        for name, linked in targets.items():
+            for target in linked:
                 prim = str(target.GetPrimPath())
                 root = self._root_of(target) or self.environment_of.get(prim, "")
                 if root:
@@ -292,17 +292,17 @@ def _matching(stage: Usd.Stage, pattern: str) -> list[str]:
     names = pattern.split("/")[1:]
     if not pattern.startswith("/") or not all(names):
         raise InputError(f"'{pattern}' is no path of prims", "--environments", f"write one such as {DEFAULT_PATTERN}")
-    found = ["/"]
+    paths = ["/"]
     for name in names:
         candidates = [
             f"{parent.rstrip('/')}/{child}"
-            for parent in found
+            for parent in paths
             for child in _child_names(stage.GetPrimAtPath(parent))
             if fnmatchcase(child, name)
         ]
         _set_mask(stage, [f"{path}/{NOTHING}" for path in candidates])
-        found = [path for path in candidates if _is_in_scene(stage.GetPrimAtPath(path))]
-    return in_order(found)
+        paths = [path for path in candidates if _is_in_scene(stage.GetPrimAtPath(path))]
+    return in_order(paths)
 
 
 def _child_names(prim: Usd.Prim) -> list[str]:
@@ -352,9 +352,9 @@ def _check(columns: np.ndarray, roots: list[str], file: str) -> None:
     with suppress(TransformError):
         check_columns(columns)
         return
-    for each, root in zip(columns, roots, strict=True):
+    for column, root in zip(columns, roots, strict=True):
         with located_transform("the environment", f"{file} <{root}>"):
-            check_columns(each)
+            check_columns(column)
 
 
 @dataclass
@@ -405,20 +405,20 @@ class _Search:
         if dropped or firsts != set(classes.values()):
             kept = links.without_dropped(self.stage, outside, dropped)
             _set_mask(self.stage, [*kept, *(root for root in self.roots if root not in left_out)])
-        found = tuple(Environment(root, transforms.pose[root], classes[root]) for root in self.roots)
-        return Environments(found, frozenset(dropped))
+        environments = tuple(Environment(root, transforms.pose[root], classes[root]) for root in self.roots)
+        return Environments(environments, frozenset(dropped))
 
     def _outside(self) -> list[str]:
         """The topmost prims that are neither in an environment nor above one."""
         roots = set(self.roots)
         above = dict.fromkeys(str(p) for root in self.roots for p in Sdf.Path(root).GetParentPath().GetPrefixes())
-        found = []
+        outside = []
         for path in ["/", *above]:
             for name in _child_names(self.stage.GetPrimAtPath(path)):
                 child = f"{path.rstrip('/')}/{name}"
                 if child not in roots and child not in above:
-                    found.append(child)
-        return found
+                    outside.append(child)
+        return outside
 
     def _classes(self, key: Mapping[str, Hashable], roots: Iterable[str]) -> dict[str, str]:
         first: dict[Hashable, str] = {}
@@ -430,20 +430,20 @@ class _Search:
         The first of a class has every opinion of the others, so that only the first ones are examined.
         """
         roots = set(self.roots)
-        found: set[str] = set()
+        refused: set[str] = set()
         for first in firsts:
             fixed = False
             for prim in Usd.PrimRange(self.stage.GetPrimAtPath(first), Usd.TraverseInstanceProxies()):
                 for relationship in prim.GetAuthoredRelationships():
                     prefixes = (path for to in relationship.GetTargets() for path in to.GetPrimPath().GetPrefixes())
-                    found |= {str(path) for path in prefixes if str(path) in roots and str(path) != first}
+                    refused |= {str(path) for path in prefixes if str(path) in roots and str(path) != first}
                 if str(prim.GetPath()) != first:
                     xformable = UsdGeom.Xformable(prim)
                     resets = bool(xformable and xformable.GetResetXformStack())
                     fixed = fixed or prim.IsA(UsdPhysics.Scene) or resets
             if fixed or Links.has_expression(self.stage.GetPrimAtPath(first)):
-                found |= {root for root in roots if classes[root] == first}
-        return found
+                refused |= {root for root in roots if classes[root] == first}
+        return refused
 
     def _merged(self, classes: dict[str, str], around: dict[str, Hashable], links: Links) -> dict[str, str]:
         flat = self.stage.Flatten(addSourceFileComment=False)
@@ -486,12 +486,12 @@ def newton_worlds(physics: Physics, attributes: ColliderAttributes, owner_of: Ma
     body's. Raises InputError, with the prim, for a body whose colliders are in several worlds.
     """
     value_of = {path: attributes.world(path) for path in (*physics.shapes, *physics.deformables)}
-    found = {path: value for path, value in value_of.items() if value is not None}
-    values = sorted(set(found.values()))
+    given = {path: value for path, value in value_of.items() if value is not None}
+    values = sorted(set(given.values()))
     if len(values) < 2:
         return NewtonWorlds()
     of_body: dict[str, int] = {}
-    for path, value in found.items():
+    for path, value in given.items():
         body = owner_of.get(path, "")
         if body and of_body.setdefault(body, value) != value:
             what = f"newton:world is {value}, and {of_body[body]} on another collider of the body <{body}>"
@@ -502,4 +502,4 @@ def newton_worlds(physics: Physics, attributes: ColliderAttributes, owner_of: Ma
         physics.warnings.append(
             f"newton:world: the values {named} are the worlds 0 to {len(values) - 1}, in this order"
         )
-    return NewtonWorlds(tuple(values), {**found, **of_owned, **of_body})
+    return NewtonWorlds(tuple(values), {**given, **of_owned, **of_body})

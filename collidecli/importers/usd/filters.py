@@ -101,8 +101,8 @@ def is_inverted(prim: Usd.Prim) -> bool:
 
 def targets_of(prim: Usd.Prim, relationship: str) -> list[str]:
     """Paths of a relationship's target prims; of an instance proxy, in the instance."""
-    found = prim.GetRelationship(relationship)
-    return [str(target.GetPrimPath()) for target in found.GetForwardedTargets()] if found else []
+    relation = prim.GetRelationship(relationship)
+    return [str(target.GetPrimPath()) for target in relation.GetForwardedTargets()] if relation else []
 
 
 def _scenes_of(physics: Physics) -> dict[str, frozenset[str]]:
@@ -113,15 +113,15 @@ def _scenes_of(physics: Physics) -> dict[str, frozenset[str]]:
     scenes = [str(p.GetPath()) for p in physics.stage.Traverse() if p.IsA(UsdPhysics.Scene)]
     if len(scenes) < 2:
         return {}
-    found: dict[str, frozenset[str]] = {}
+    scenes_of_body: dict[str, frozenset[str]] = {}
     for path in (*physics.shapes, *physics.deformables):
         named = _owners_of(physics, path)
         unknown = [name for name in named if name not in scenes]
         if unknown:
             what = f"<{path}>: physics:simulationOwner names <{unknown[0]}>, which is not a PhysicsScene"
             physics.warnings.append(f"{what}; the first scene is used")
-        found[path] = frozenset(named) & set(scenes) or frozenset(scenes[:1])
-    return found if len(set(found.values())) > 1 else {}
+        scenes_of_body[path] = frozenset(named) & set(scenes) or frozenset(scenes[:1])
+    return scenes_of_body if len(set(scenes_of_body.values())) > 1 else {}
 
 
 def _owners_of(physics: Physics, path: str) -> list[str]:
@@ -172,14 +172,14 @@ def articulations_of(physics: Physics) -> Iterator[Articulation]:
     chain_of = _chains(physics)
     roots_of: dict[tuple[str, ...], list[str]] = {}
     for root, articulation in physics.articulations.items():
-        held = [physics.joints.get(str(prim)) or str(prim) for prim in articulation.rootPrims]
-        bodies = [body for each in held for body in ((each,) if isinstance(each, str) else (each.body0, each.body1))]
+        prims = [physics.joints.get(str(prim)) or str(prim) for prim in articulation.rootPrims]
+        bodies = [body for x in prims for body in ((x,) if isinstance(x, str) else (x.body0, x.body1))]
         for chain in dict.fromkeys(chain_of[str(body)] for body in bodies if str(body) in chain_of):
             roots_of.setdefault(chain, []).append(root)
     for chain, roots in roots_of.items():
         values = {root: [authored_value(physics.prim(root), name) for name in SELF_COLLISION] for root in roots}
-        given = {root: [value for value in held if value is not None] for root, held in values.items()}
-        flags = {root: bool(held[0]) for root, held in given.items() if held}
+        given = {root: [value for value in authored if value is not None] for root, authored in values.items()}
+        flags = {root: bool(authored[0]) for root, authored in given.items() if authored}
         if len(set(flags.values())) > 1:
             on, off = (next(root for root, value in flags.items() if value is want) for want in (True, False))
             what = f"<{on}> and <{off}> are roots of one articulation, with self-collision on and off"
@@ -243,9 +243,9 @@ class PairFilters:
             targets = targets_of(prim, "physics:filteredPairs")
             if targets:
                 path = str(prim.GetPath())
-                own = self._shapes_under(path, path)
-                for target in (each for named in targets for each in self._physics.targets(named)):
-                    self._filter(own, self._shapes_under(target, path), "filteredPairs")
+                own_shapes = self._shapes_under(path, path)
+                for target in (linked for named in targets for linked in self._physics.targets(named)):
+                    self._filter(own_shapes, self._shapes_under(target, path), "filteredPairs")
         self._add_joints()
         self._add_articulations()
 

@@ -220,7 +220,7 @@ def _place(spec: Sdf.PrimSpec, row: int, samples: list[tuple[str, dict]], of_pro
 
 def _prototypes(schema: UsdGeom.PointInstancer, where: str) -> list[Usd.Prim | None]:
     """The prims of `prototypes`; None for one that is inactive or below an inactive prim."""
-    stage, found = schema.GetPrim().GetStage(), []
+    stage, prims = schema.GetPrim().GetStage(), []
     for target in schema.GetPrototypesRel().GetForwardedTargets():
         prim = stage.GetPrimAtPath(target)
         above = (stage.GetPrimAtPath(path) for path in target.GetAncestorsRange())
@@ -228,8 +228,8 @@ def _prototypes(schema: UsdGeom.PointInstancer, where: str) -> list[Usd.Prim | N
             raise InputError(f"prototypes names <{target}>, which is not a prim", where, "correct the relationship")
         if schema.GetPath().HasPrefix(target):
             raise InputError(f"the prototype <{target}> contains the instancer itself", where, "move the instancer")
-        found.append(prim if prim and prim.IsActive() else None)
-    return found
+        prims.append(prim if prim and prim.IsActive() else None)
+    return prims
 
 
 def _placing(schema: UsdGeom.PointInstancer, count: int, where: str) -> list[tuple[str, Usd.Attribute]]:
@@ -237,7 +237,7 @@ def _placing(schema: UsdGeom.PointInstancer, count: int, where: str) -> list[tup
     orientations = schema.GetOrientationsfAttr()
     if not orientations.Get(REST_TIME):
         orientations = schema.GetOrientationsAttr()
-    found = []
+    operations = []
     for operation, attribute in (
         ("translate", schema.GetPositionsAttr()),
         ("orient", orientations),
@@ -252,8 +252,8 @@ def _placing(schema: UsdGeom.PointInstancer, count: int, where: str) -> list[tup
             if operation == "orient":
                 _check_rotations(np.array(value, np.float64), attribute.GetName(), at)
         if count:
-            found.append((operation, attribute))
-    return found
+            operations.append((operation, attribute))
+    return operations
 
 
 def _check_length(name: str, length: int, count: int, where: str) -> None:

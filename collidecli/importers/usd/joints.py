@@ -300,15 +300,15 @@ class UsdKinematics:
         reader = JointReader(self._physics, self._pose, self._metres_per_unit)
         links, closing = _links(reader.read())
         warnings = reader.warnings
-        found = []
+        articulations = []
         authored = self._authored_roots()
-        for bodies, own in _components(self._pose, links):
-            root, edges, left = _tree(bodies, own, authored)
+        for bodies, links_of_part in _components(self._pose, links):
+            root, edges, left = _tree(bodies, links_of_part, authored)
             closing += [joint for link in left for joint in link.joints]
-            found.append(UsdArticulation(authored.get(root, root), root, edges, self._pose))
+            articulations.append(UsdArticulation(authored.get(root, root), root, edges, self._pose))
         warnings += [f"<{j.path}>: not in the kinematics: it closes a loop of joints" for j in closing]
-        _set_aliases(found)
-        return tuple(found), tuple(dict.fromkeys(warnings))
+        _set_aliases(articulations)
+        return tuple(articulations), tuple(dict.fromkeys(warnings))
 
     def _authored_roots(self) -> dict[str, str]:
         roots = {}
@@ -347,13 +347,13 @@ def _components(bodies: Iterable[str], links: list[_Link]) -> list[tuple[list[st
         a, b = link.ends
         if WORLD not in (a, b):
             group[head(b)] = head(a)
-    found: dict[str, tuple[list[str], list[_Link]]] = {}
+    components: dict[str, tuple[list[str], list[_Link]]] = {}
     for body in order:
-        found.setdefault(head(body), ([], []))[0].append(body)
+        components.setdefault(head(body), ([], []))[0].append(body)
     for link in links:
         a, b = link.ends
-        found[head(b if a == WORLD else a)][1].append(link)
-    return list(found.values())
+        components[head(b if a == WORLD else a)][1].append(link)
+    return list(components.values())
 
 
 def _tree(
@@ -417,9 +417,9 @@ def _moved(parent: np.ndarray, edge: _Edge, columns: JointColumns, coordinate: n
     pose = parent
     for step in edge.steps:
         pose = compose(pose, step.left)
-        found = columns.of_joint[step.joint] if step.joint >= 0 else None
-        if found is not None:
-            motion = _motion(step.axes, found, coordinate)
+        joint_columns = columns.of_joint[step.joint] if step.joint >= 0 else None
+        if joint_columns is not None:
+            motion = _motion(step.axes, joint_columns, coordinate)
             pose = compose(pose, inverse(motion) if step.backward else motion)
         pose = compose(pose, step.right)
     return pose
@@ -455,5 +455,5 @@ def _set_aliases(articulations: list[UsdArticulation]) -> None:
             for path in upwards(body):
                 holders.setdefault(path, set()).add(k)
     for k, (articulation, paths) in enumerate(zip(articulations, above, strict=True)):
-        own = {articulation.path, articulation.body_path[0]} | {path for path in paths if holders[path] == {k}}
-        articulation.aliases = tuple(sorted({last_element(path) for path in own}))
+        names = {articulation.path, articulation.body_path[0]} | {path for path in paths if holders[path] == {k}}
+        articulation.aliases = tuple(sorted({last_element(path) for path in names}))

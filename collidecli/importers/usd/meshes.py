@@ -66,8 +66,8 @@ class MeshContent:
         if not kept.any():
             raise InputError("every face is a hole", self.where, "give it faces, or leave it out")
         indices = self.indices[np.repeat(kept, self.counts)]
-        found = triangulated(self.point, self.counts[kept], indices, self.where)
-        return found[:, ::-1] if self.left_handed else found
+        triangles = triangulated(self.point, self.counts[kept], indices, self.where)
+        return triangles[:, ::-1] if self.left_handed else triangles
 
 
 class MeshContents:
@@ -210,8 +210,8 @@ def fitted(content: MeshContent, approximation: str, to_metres: np.ndarray, limi
         fit = _of_triangles(content, approximation, to_metres, limits, where)
     else:
         fit = _of_points(content.point, approximation, to_metres, limits, where)
-    for each in fit.shapes:
-        checked_size(each.type, each.size, where)
+    for shape in fit.shapes:
+        checked_size(shape.type, shape.size, where)
     return fit
 
 
@@ -248,15 +248,15 @@ def _of_triangles(
     if approximation == PARTS:
         if not mesh.is_closed:
             notes.append("its surface is not closed; CoACD closes it, to a fiftieth of its size, and parts that")
-        found = decomposed(mesh, limits.parts, limits.vertices, where)
-        notes += found.notes
-        if found.flat:
+        parts = decomposed(mesh, limits.parts, limits.vertices, where)
+        notes += parts.notes
+        if parts.flat:
             notes.append("parts without volume are left out")
         notes.append(
-            f"of {len(found.parts)} convex parts, which exceed its triangles by {_length(found.outside, size)}, "
-            f"and these exceed the parts by {_length(found.uncovered, size)}"
+            f"of {len(parts.parts)} convex parts, which exceed its triangles by {_length(parts.outside, size)}, "
+            f"and these exceed the parts by {_length(parts.uncovered, size)}"
         )
-        return Fit(tuple(_convex(part) for part in found.parts), tuple(notes))
+        return Fit(tuple(_convex(part) for part in parts.parts), tuple(notes))
     if approximation == FEWER:
         fewer, deviation = simplified(mesh, limits.fraction, where)
         counts = f"{len(fewer.face)} of {len(mesh.face)} triangles"
@@ -314,11 +314,11 @@ OPEN = "its surface is not closed; its signed distance field treats it as solid,
 
 
 def field_options(
-    held: dict[str, Any], of_newton: bool, mesh: TriangleMesh, where: str
+    values: dict[str, Any], of_newton: bool, mesh: TriangleMesh, where: str
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Options of `ShapeConfig` for the field of a mesh, and notes for warnings.
 
-    held: attributes that are authored on the collider, Newton's in SI; used and overridden ones are removed. of_newton:
+    values: attributes authored on the collider, Newton's in SI; used and overridden ones are removed. of_newton:
     the mesh has Newton's API; the defaults are then Newton's, else PhysX's. Newton's attributes take precedence over
     PhysX's, and a voxel size over a resolution. Raises InputError at `where` for an invalid value.
     """
@@ -326,18 +326,18 @@ def field_options(
     longest, diagonal = 2.0 * float(mesh.half_extents.max()), 2.0 * length(mesh.half_extents)
     # Both are set, so that neither keeps the value of a default config.
     options: dict[str, Any] = {"sdf_max_resolution": None, "sdf_target_voxel_size": None}
-    size = _first(held, (NEWTON_VOXEL, NEWTON_RESOLUTION, RESOLUTION), notes)
+    size = _first(values, (NEWTON_VOXEL, NEWTON_RESOLUTION, RESOLUTION), notes)
     if size is None:
         options["sdf_max_resolution"] = DEFAULT_NEWTON_RESOLUTION if of_newton else DEFAULT_RESOLUTION
     elif size[0] == NEWTON_VOXEL:
         options["sdf_target_voxel_size"] = size[1]
     else:
         options |= _resolution(*size, longest, where)
-    thickness = held.pop(THICKNESS, DEFAULT_THICKNESS)
+    thickness = values.pop(THICKNESS, DEFAULT_THICKNESS)
     if not isinstance(thickness, float) or not 0.0 < thickness < np.inf:
         raise InputError(f"{THICKNESS} is {thickness!r}", where, "give a fraction of the mesh's diagonal, above 0")
     inner, outer = DEFAULT_BAND if of_newton else (-thickness * diagonal, thickness * diagonal)
-    inner, outer = held.pop(NEWTON_INNER, inner), held.pop(NEWTON_OUTER, outer)
+    inner, outer = values.pop(NEWTON_INNER, inner), values.pop(NEWTON_OUTER, outer)
     if not inner < 0.0 < outer:
         what = f"{NEWTON_INNER} is {inner:g} m, {NEWTON_OUTER} {outer:g} m"
         raise InputError(what, where, "give distances below and above zero")
@@ -345,11 +345,11 @@ def field_options(
     return options, tuple(notes)
 
 
-def _first(held: dict[str, Any], names: tuple[str, ...], notes: list[str]) -> tuple[str, Any] | None:
+def _first(attributes: dict[str, Any], names: tuple[str, ...], notes: list[str]) -> tuple[str, Any] | None:
     """The first of these attributes that is authored, and its value; adds a note for each other one."""
-    found = [(name, held.pop(name)) for name in names if name in held]
-    notes += [f"{name} is ignored where {found[0][0]} is authored" for name, _ in found[1:]]
-    return found[0] if found else None
+    given = [(name, attributes.pop(name)) for name in names if name in attributes]
+    notes += [f"{name} is ignored where {given[0][0]} is authored" for name, _ in given[1:]]
+    return given[0] if given else None
 
 
 def _resolution(name: str, value: object, longest: float, where: str) -> dict[str, Any]:
@@ -391,36 +391,36 @@ class Cooking:
 
     def limits(self, path: str, approximation: str, where: str) -> MeshLimits:
         """Limits of a collider's approximation. Raises InputError at `where` for an invalid value."""
-        held = self._kept.get(path, {})
+        attributes = self._kept.get(path, {})
         limits = MeshLimits()
-        if approximation == FEWER and FRACTION_OF_TRIANGLES in held:
-            fraction = held.pop(FRACTION_OF_TRIANGLES)
+        if approximation == FEWER and FRACTION_OF_TRIANGLES in attributes:
+            fraction = attributes.pop(FRACTION_OF_TRIANGLES)
             if not (isinstance(fraction, float) and 0.0 < fraction <= 1.0):
                 what = f"{FRACTION_OF_TRIANGLES} is {fraction!r}"
                 raise InputError(what, where, "give a fraction of the triangles, up to 1")
             limits = MeshLimits(fraction=fraction)
         if approximation == PARTS:
-            parts = _count(held, MOST_PARTS, 1, where)
-            most = [_count(held, name, LEAST_VERTICES, where) for name in MOST_VERTICES]
-            limits = MeshLimits(parts=parts, vertices=next((each for each in most if each is not None), None))
+            parts = _count(attributes, MOST_PARTS, 1, where)
+            most = [_count(attributes, name, LEAST_VERTICES, where) for name in MOST_VERTICES]
+            limits = MeshLimits(parts=parts, vertices=next((limit for limit in most if limit is not None), None))
         if approximation == HULL:
-            found = [(_count(held, name, LEAST_VERTICES, where), name) for name in HULL_LIMITS]
-            least, name = next((each for each in found if each[0] is not None), (None, ""))
+            hull_limits = [(_count(attributes, name, LEAST_VERTICES, where), name) for name in HULL_LIMITS]
+            least, name = next((limit for limit in hull_limits if limit[0] is not None), (None, ""))
             limits = MeshLimits(vertices=least, vertices_of_mujoco=name == OF_MUJOCO)
         if approximation in (TRIANGLES, FEWER):
-            limits = replace(limits, two_sided=held.pop(TWO_SIDED, True), solid=held.pop(SOLID, True))
+            limits = replace(limits, two_sided=attributes.pop(TWO_SIDED, True), solid=attributes.pop(SOLID, True))
         return limits
 
     def notes(self, path: str, approximation: str) -> Iterator[str]:
-        held = self._kept.get(path, {})
-        for name, value in held.items():
+        attributes = self._kept.get(path, {})
+        for name, value in attributes.items():
             if (value is not False or name in (TWO_SIDED, SOLID)) and name.startswith(NOT_USED.get(approximation, ())):
                 yield f"{name} is not used"
 
 
-def _count(held: dict[str, Any], name: str, least: int, where: str) -> int | None:
+def _count(attributes: dict[str, Any], name: str, least: int, where: str) -> int | None:
     """Removes an attribute and returns its value; None where it is not authored, zero or negative: no limit."""
-    value = held.pop(name, None)
+    value = attributes.pop(name, None)
     if value is None:
         return None
     if not isinstance(value, int) or 0 <= value < least:
@@ -483,9 +483,9 @@ class MeshReader:
         self._note_approximation(path, content, approximation, fit)
         position = matrix[3, :3] * self._metres_per_unit
         shapes = []
-        for each in fit.shapes:
-            center = position + matvec(rotation, each.center)
-            shapes.append(WorldShape(each.type, each.size, rotation, center, each.hull, each.mesh, field))
+        for part in fit.shapes:
+            center = position + matvec(rotation, part.center)
+            shapes.append(WorldShape(part.type, part.size, rotation, center, part.hull, part.mesh, field))
         return {f"{path}#{k}" if approximation == PARTS else path: shape for k, shape in enumerate(shapes)}
 
     def warnings(self) -> list[str]:

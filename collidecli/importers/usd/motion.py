@@ -150,12 +150,12 @@ def _radius(prim: Usd.Prim, count: int, where: str) -> np.ndarray:
     if value is None and widths is not None and widths.Get(REST_TIME):
         value = 0.5 * np.array(widths.Get(REST_TIME), np.float64)
         value = value[0] if len(value) == 1 else value
-    found = np.asarray(0.0 if value is None else value, np.float64)
-    if found.ndim and len(found) != count:
-        raise InputError(f"there are {len(found)} widths for {count} points", where, "give one for each, or one")
-    if not ((found >= 0.0) & np.isfinite(found)).all():
-        raise InputError(f"a particle's radius is {found.min():g}", where, "give radii and widths of at least zero")
-    return np.broadcast_to(found, (count,)).copy()
+    radii = np.asarray(0.0 if value is None else value, np.float64)
+    if radii.ndim and len(radii) != count:
+        raise InputError(f"there are {len(radii)} widths for {count} points", where, "give one for each, or one")
+    if not ((radii >= 0.0) & np.isfinite(radii)).all():
+        raise InputError(f"a particle's radius is {radii.min():g}", where, "give radii and widths of at least zero")
+    return np.broadcast_to(radii, (count,)).copy()
 
 
 class DeformableMotion:
@@ -168,48 +168,48 @@ class DeformableMotion:
     @property
     def codes(self) -> set[float]:
         """Time codes of the samples of all points."""
-        return {code for each in self._deformables.values() for code in each.points.GetTimeSamples()}
+        return {code for deformable in self._deformables.values() for code in deformable.points.GetTimeSamples()}
 
     def positions(self, paths: tuple[str, ...], codes: np.ndarray) -> np.ndarray:
         """float64[codes, P, 3]: world positions of the particles of the prims of `paths` [m]."""
-        held = [self._deformables[path] for path in paths]
+        deformables = [self._deformables[path] for path in paths]
         with reading_samples(self._file):
-            matrix = self._transforms.matrices_at([each.prim for each in held], codes)
-            parts = [self._points(each, matrix[:, k], codes) for k, each in enumerate(held)]
+            matrix = self._transforms.matrices_at([deformable.prim for deformable in deformables], codes)
+            parts = [self._points(deformable, matrix[:, k], codes) for k, deformable in enumerate(deformables)]
         return np.concatenate(parts, axis=1)
 
-    def _points(self, held: Deformable, matrix: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        found = np.empty((len(codes), held.count, 3))
+    def _points(self, deformable: Deformable, matrix: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        points = np.empty((len(codes), deformable.count, 3))
         for frame, code in enumerate(codes):
-            where = f"{self._file} <{held.path}>, time code {code:g}"
-            value = held.points.Get(Usd.TimeCode(float(code)))
+            where = f"{self._file} <{deformable.path}>, time code {code:g}"
+            value = deformable.points.Get(Usd.TimeCode(float(code)))
             point = np.zeros((0, 3)) if value is None else np.array(value, np.float64)
-            if len(point) != held.count:
+            if len(point) != deformable.count:
                 fix = "keep the number of points over time"
-                raise InputError(f"there are {len(point)} points, and {held.count} at rest", where, fix)
+                raise InputError(f"there are {len(point)} points, and {deformable.count} at rest", where, fix)
             x, y, z, origin = matrix[frame, :, :3]
             point = point[:, :1] * x + point[:, 1:2] * y + (point[:, 2:] * z + origin)
             point *= self._metres_per_unit
             _check_points(point, where)
-            found[frame] = point
-        return found
+            points[frame] = point
+        return points
 
 
-def add_deformable(builder: ModelBuilder, each: Deformable, motion: DeformableMotion, cfg: ShapeConfig) -> None:
+def add_deformable(builder: ModelBuilder, prim: Deformable, motion: DeformableMotion, cfg: ShapeConfig) -> None:
     """Adds a prim's particles at rest to a builder's open world, with the prim's path as key.
 
     cfg: its filters, and its margin, which is added to the radii; a gap has no effect.
     """
-    cfg, radius = cfg.changed(gap=None), each.radius
-    position = motion.positions((each.path,), np.array([REST_TIME.GetValue()]))[0]
-    if len(each.tetrahedron):
+    cfg, radius = cfg.changed(gap=None), prim.radius
+    position = motion.positions((prim.path,), np.array([REST_TIME.GetValue()]))[0]
+    if len(prim.tetrahedron):
         builder.add_soft_mesh(
-            vertices=position, indices=each.tetrahedron, particle_radius=radius, cfg=cfg, key=each.path
+            vertices=position, indices=prim.tetrahedron, particle_radius=radius, cfg=cfg, key=prim.path
         )
-    elif len(each.triangle):
-        builder.add_cloth_mesh(vertices=position, indices=each.triangle, particle_radius=radius, cfg=cfg, key=each.path)
+    elif len(prim.triangle):
+        builder.add_cloth_mesh(vertices=position, indices=prim.triangle, particle_radius=radius, cfg=cfg, key=prim.path)
     else:
-        builder.add_particles(position, radius=radius, cfg=cfg, key=each.path)
+        builder.add_particles(position, radius=radius, cfg=cfg, key=prim.path)
 
 
 # Motion of a USD stage: time samples of the transforms of its bodies.

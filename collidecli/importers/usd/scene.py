@@ -108,10 +108,10 @@ class PhysicsMaterials:
         self._surfaces: dict[tuple[Material, str, tuple[tuple[str, float], ...]], Material] = {}
         self._noted: set[str] = set()
 
-    def of_shape(self, path: str, default: Material, own: Mapping[str, float] | None = None) -> Material:
-        """The surface of a collider: `default`, overridden by the collider's fields `own`, and those by its material.
+    def of_shape(self, path: str, default: Material, fields: Mapping[str, float] | None = None) -> Material:
+        """The surface of a collider: `default`, overridden by the collider's `fields`, and those by its material.
 
-        A material always defines friction and restitution. own: fields by name, for example contact_ke.
+        A material always defines friction and restitution. fields: fields by name, for example contact_ke.
         Raises InputError with the material for a number out of range and an unknown combine mode.
         """
         prim = self.bound(path)
@@ -120,9 +120,9 @@ class PhysicsMaterials:
             if key not in self._read:
                 self._read[key] = self._values(prim)
             self._note_unparsed(path, key)
-        inputs = default, key, tuple((own or {}).items())
+        inputs = default, key, tuple((fields or {}).items())
         if inputs not in self._surfaces:
-            self._surfaces[inputs] = replace(default, **{**(own or {}), **self._read.get(key, {})})
+            self._surfaces[inputs] = replace(default, **{**(fields or {}), **self._read.get(key, {})})
         return self._surfaces[inputs]
 
     def bound(self, path: str) -> Usd.Prim | None:
@@ -140,27 +140,27 @@ class PhysicsMaterials:
     def _note_unparsed(self, path: str, material: str) -> None:
         """Warns of an inherited binding, which pxr's physics parser and simulators that use it ignore."""
         descriptor = self._physics.shapes.get(path)
-        if material in self._noted or descriptor is None or material in [str(each) for each in descriptor.materials]:
+        if material in self._noted or descriptor is None or material in [str(known) for known in descriptor.materials]:
             return
         self._noted.add(material)
         what = f"has the material <{material}> though MaterialBindingAPI is not applied to it; simulators that read"
         self._physics.warnings.append(f"<{path}>: {what} materials by UsdPhysics' parser do not")
 
     def _values(self, prim: Usd.Prim) -> dict[str, float | str]:
-        found: dict[str, float | str] = {}
+        values: dict[str, float | str] = {}
         for row in _NUMBERS:
             value = self._value(prim, row.name)
             is_unset = value == -math.inf and row.name.startswith("newton:")  # by the default of Newton's schema
             if value is not None and not is_unset:
-                found[row.use] = float(in_si(row, value, self._where(prim), self._units))
+                values[row.use] = float(in_si(row, value, self._where(prim), self._units))
         for name, attribute in _MODES:
             mode = self._value(prim, name)
             if mode is not None:
                 if mode not in COMBINE_MODES:
                     what = f"{name} is {mode!r}"
                     raise InputError(what, self._where(prim), f"give one of: {', '.join(COMBINE_MODES)}")
-                found[attribute] = str(mode)
-        return found
+                values[attribute] = str(mode)
+        return values
 
     def _value(self, prim: Usd.Prim, name: str):
         attribute = prim.GetAttribute(name)
@@ -292,15 +292,15 @@ class _Scene:
     def add_deformables(self, prims: dict[str, Usd.Prim]) -> dict[str, Deformable]:
         """Adds the particles of deformable prims, to the worlds of their environments."""
         file = self._physics.file
-        found = {path: read_deformable(prim, self.metres_per_unit, file) for path, prim in prims.items()}
-        motion = DeformableMotion(found, self.metres_per_unit, file)
-        for path, each in found.items():
+        deformables = {path: read_deformable(prim, self.metres_per_unit, file) for path, prim in prims.items()}
+        motion = DeformableMotion(deformables, self.metres_per_unit, file)
+        for path, deformable in deformables.items():
             self._check_world(path)
             base = self._builder.default_shape_cfg.changed(usd_groups=self._groups.of_shape(path))
             cfg = self.attributes.config(path, base, self._builder.default_gap)
             with self._world_of_prim(path), located_errors(file):
-                add_deformable(self._builder, each, motion, cfg)
-        return found
+                add_deformable(self._builder, deformable, motion, cfg)
+        return deformables
 
     def add_worlds(self) -> None:
         """Adds a world for each environment; equal environments have one template. In a stage without environments,
@@ -308,14 +308,14 @@ class _Scene:
         """
         environments = self._physics.environments
         self._world_of_value = self._newton_worlds.add_to(self._builder)
-        for each in environments.all:
+        for env in environments.all:
             if not environments.several:
-                self._builder.set_origin(each.path, each.pose.tolist())
-            elif each.template == each.path:
-                self._world_of[each.path] = self._builder.begin_world(each.path, each.pose.tolist())
+                self._builder.set_origin(env.path, env.pose.tolist())
+            elif env.template == env.path:
+                self._world_of[env.path] = self._builder.begin_world(env.path, env.pose.tolist())
                 self._builder.end_world()
             else:
-                self._builder.repeat_world(self._world_of[each.template], each.path, each.pose.tolist())
+                self._builder.repeat_world(self._world_of[env.template], env.path, env.pose.tolist())
 
     def world_of(self, path: str) -> str:
         """Name of the world of a body or collider where there are several; "" for every world."""
@@ -347,7 +347,7 @@ class _Scene:
         reader = ShapeReader(self._physics, self._transforms, self.metres_per_unit)
         reading = self._physics, self._transforms, self.metres_per_unit, self.attributes.kept
         meshes = MeshReader(*reading, self._strict_meshes)
-        found: dict[str, tuple[dict[str, WorldShape], ShapeConfig]] = {}
+        shapes_of_path: dict[str, tuple[dict[str, WorldShape], ShapeConfig]] = {}
         for path, descriptor in self._physics.shapes.items():
             type_name = str(self._physics.prim(path).GetTypeName())
             if type_name not in HANDLED_TYPES - {POINTS} and not descriptor.collisionEnabled:
@@ -361,11 +361,11 @@ class _Scene:
             self._check_world(path)
             if self.owner_of[path] in self.body_of:
                 self._check_rigid(path, self.owner_of[path])
-            found[path] = shapes, self._config(path, groups)
-        every = [(path, key, shape) for path, (shapes, _) in found.items() for key, shape in shapes.items()]
+            shapes_of_path[path] = shapes, self._config(path, groups)
+        every = [(path, key, shape) for path, (shapes, _) in shapes_of_path.items() for key, shape in shapes.items()]
         poses = self._local_poses([(path, shape) for path, _, shape in every]).tolist()
         for (path, key, shape), pose in zip(every, poses, strict=True):
-            self._add(path, key, shape, pose, found[path][1])
+            self._add(path, key, shape, pose, shapes_of_path[path][1])
         self._physics.warnings += meshes.warnings()
 
     def _add(self, path: str, key: str, shape: WorldShape, pose: list[float], cfg: ShapeConfig) -> None:

@@ -53,7 +53,7 @@ class Environments:
     _roots: dict[str, str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_roots", {each.path: each.template for each in self.all})
+        object.__setattr__(self, "_roots", {environment.path: environment.template for environment in self.all})
 
     @property
     def several(self) -> bool:
@@ -104,9 +104,9 @@ def map_assets(stage: Usd.Stage, assets: AssetMap) -> None:
             if new is not None:
                 layer.UpdateCompositionAssetDependency(path, new)
                 edited[layer.identifier] = layer
-            found = _opened(layer, new or path)
-            if found is not None:
-                pending.append(found)
+            opened = _opened(layer, new or path)
+            if opened is not None:
+                pending.append(opened)
     _mapped.set(tuple(edited.values()))
 
 
@@ -170,18 +170,18 @@ def is_report_of_missing(warning: str) -> bool:
 
 def _text(error: Pcp.ErrorBase, written: dict[str, str]) -> str:
     text = str(error).removesuffix("; skipping.").rstrip(".")
-    return _ASSET.sub(lambda found: f"@{written.get(_key(found[1]), found[1])}@", text)
+    return _ASSET.sub(lambda match: f"@{written.get(_key(match[1]), match[1])}@", text)
 
 
 def _written_paths(stage: Usd.Stage) -> dict[str, str]:
     """Asset paths as written in the stage's layers, by the forms that pxr prints: normalized, and anchored."""
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for layer in stage.GetUsedLayers():
         folder = os.path.dirname(layer.realPath)
         for path in layer.GetCompositionAssetDependencies():
-            found.setdefault(_key(path), path)
-            found.setdefault(_key(os.path.join(folder, path)), path)
-    return found
+            paths.setdefault(_key(path), path)
+            paths.setdefault(_key(os.path.join(folder, path)), path)
+    return paths
 
 
 def _key(path: str) -> str:
@@ -386,18 +386,18 @@ def _collides(prim: Usd.Prim, seen: set[Sdf.Path]) -> bool:
         return False
     seen.add(prim.GetPath())
     below = list(Usd.PrimRange(prim, Usd.TraverseInstanceProxies(Usd.PrimAllPrimsPredicate)))
-    if any(each.HasAPI(UsdPhysics.CollisionAPI) for each in below):
+    if any(prim_below.HasAPI(UsdPhysics.CollisionAPI) for prim_below in below):
         return True
-    instancers = [UsdGeom.PointInstancer(each) for each in below if each.IsA(UsdGeom.PointInstancer)]
-    targets = [target for each in instancers for target in each.GetPrototypesRel().GetForwardedTargets()]
+    instancers = [UsdGeom.PointInstancer(prim_below) for prim_below in below if prim_below.IsA(UsdGeom.PointInstancer)]
+    targets = [target for prim_below in instancers for target in prim_below.GetPrototypesRel().GetForwardedTargets()]
     return any(_collides(prim.GetStage().GetPrimAtPath(target.GetPrimPath()), seen) for target in targets)
 
 
 def layer_files(path: str) -> tuple[str, ...]:
     """The layer's own file, then the files of its sublayers and references by name."""
     stage = Usd.Stage.Open(path, Usd.Stage.LoadNone)
-    own = os.path.realpath(path)
-    others = {file_of(layer) for layer in stage.GetUsedLayers()} - {"", own}
+    own_file = os.path.realpath(path)
+    others = {file_of(layer) for layer in stage.GetUsedLayers()} - {"", own_file}
     return (path, *sorted(others))
 
 
@@ -440,12 +440,12 @@ class Instances:
 
     def copies(self, path: str) -> list[str]:
         """The instances of a prim in a prototype, including nested instancers; none elsewhere."""
-        found = []
+        copies = []
         for root in upwards(path):
             for instance in self._copies_of.get(root, ()):
                 copy = instance + path[len(root) :]
-                found += [copy, *self.copies(copy)]
-        return found
+                copies += [copy, *self.copies(copy)]
+        return copies
 
 
 class PrototypeGroups:
@@ -611,9 +611,9 @@ def metres_per_unit(stage: Usd.Stage, file: str, warnings: list[str]) -> float:
 def foreign_layers(stage: Usd.Stage) -> list[str]:
     """A warning for each layer with another unit or up axis than the stage: USD converts neither."""
     unit, up = float(UsdGeom.GetStageMetersPerUnit(stage)), str(UsdGeom.GetStageUpAxis(stage))
-    own = {stage.GetRootLayer(), stage.GetSessionLayer()}
-    found = []
-    for layer in sorted(set(stage.GetUsedLayers()) - own, key=lambda layer: layer.identifier):
+    own_layers = {stage.GetRootLayer(), stage.GetSessionLayer()}
+    layers = []
+    for layer in sorted(set(stage.GetUsedLayers()) - own_layers, key=lambda layer: layer.identifier):
         root = layer.pseudoRoot
         differs = []
         if root.HasInfo("metersPerUnit") and not math.isclose(
@@ -624,10 +624,10 @@ def foreign_layers(stage: Usd.Stage) -> list[str]:
             differs.append(f'upAxis = "{axis}", the scene "{up}"')
         if differs:
             name = os.path.basename(layer.identifier)
-            found.append(
+            layers.append(
                 f"the layer {name} has {' and '.join(differs)}; USD does not convert: its numbers are used unchanged"
             )
-    return found
+    return layers
 
 
 def parse_physics(
@@ -645,7 +645,7 @@ def parse_physics(
     Raises InputError for a stage without a collider, and for a collider that the parser ignores.
     """
     with diagnostics(file) as parser_warnings:
-        found = _parse(stage)
+        descriptors_of = _parse(stage)
     physics = Physics(
         stage, file, warnings=warnings, instances=instances or Instances(), deformables=tuple(deformables)
     )
@@ -656,7 +656,7 @@ def parse_physics(
         (UsdPhysics.JointDesc, physics.joints),
         (UsdPhysics.ArticulationDesc, physics.articulations),
     )
-    for paths, descriptors in found.values():
+    for paths, descriptors in descriptors_of.values():
         for path, descriptor in zip(map(str, paths), descriptors, strict=True):
             for kind, of_kind in kinds:
                 if isinstance(descriptor, kind) and path not in deformables:

@@ -159,15 +159,15 @@ def parsed_order(order: tuple[str, ...]) -> tuple[bool, tuple[XformOp, ...]]:
     As in pxr, operations before a reset have no effect, and an operation next to its inverse cancels it.
     """
     reset = RESET in order
-    found: list[XformOp] = []
+    ops: list[XformOp] = []
     for token in order[len(order) - order[::-1].index(RESET) :] if reset else order:
         name = token.removeprefix(INVERSE)
         op = XformOp(name, name.removeprefix(_PREFIX).split(":")[0], token.startswith(INVERSE))
-        if found and found[-1].name == op.name and found[-1].inverse != op.inverse:
-            found.pop()
+        if ops and ops[-1].name == op.name and ops[-1].inverse != op.inverse:
+            ops.pop()
         else:
-            found.append(op)
-    return reset, tuple(found)
+            ops.append(op)
+    return reset, tuple(ops)
 
 
 def op_matrices(op: XformOp, value: np.ndarray) -> np.ndarray | None:
@@ -187,15 +187,15 @@ def op_matrices(op: XformOp, value: np.ndarray) -> np.ndarray | None:
         product = matmul(matmul(rotations[letters[0]], rotations[letters[1]]), rotations[letters[2]])
         return _matrices4(np.swapaxes(product, -1, -2) if op.inverse else product)
     if op.kind == "translate":
-        found = _identities(len(value))
-        found[:, 3, :3] = -value if op.inverse else value
-        return found
+        matrices = _identities(len(value))
+        matrices[:, 3, :3] = -value if op.inverse else value
+        return matrices
     if op.kind == "transform" and not op.inverse:
         return value
     if op.kind == "scale" and not op.inverse:
-        found = _identities(len(value))
-        found[:, (0, 1, 2), (0, 1, 2)] = value
-        return found
+        matrices = _identities(len(value))
+        matrices[:, (0, 1, 2), (0, 1, 2)] = value
+        return matrices
     return None
 
 
@@ -237,17 +237,17 @@ def _of_axis(axis: np.ndarray, angle: np.ndarray, inverse: bool) -> np.ndarray:
     length = np.sqrt(cosine * cosine + ((x * x + y * y) + z * z))
     factor = 1.0 / length
     x, y, z, w = x * factor, y * factor, z * factor, cosine * factor
-    found = np.empty((len(sine), 3, 3))
-    found[:, 0] = np.stack([1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + z * w), 2.0 * (z * x - y * w)], axis=-1)
-    found[:, 1] = np.stack([2.0 * (x * y - z * w), 1.0 - 2.0 * (z * z + x * x), 2.0 * (y * z + x * w)], axis=-1)
-    found[:, 2] = np.stack([2.0 * (z * x + y * w), 2.0 * (y * z - x * w), 1.0 - 2.0 * (y * y + x * x)], axis=-1)
-    return found
+    matrices = np.empty((len(sine), 3, 3))
+    matrices[:, 0] = np.stack([1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + z * w), 2.0 * (z * x - y * w)], axis=-1)
+    matrices[:, 1] = np.stack([2.0 * (x * y - z * w), 1.0 - 2.0 * (z * z + x * x), 2.0 * (y * z + x * w)], axis=-1)
+    matrices[:, 2] = np.stack([2.0 * (z * x + y * w), 2.0 * (y * z - x * w), 1.0 - 2.0 * (y * y + x * x)], axis=-1)
+    return matrices
 
 
 def _matrices4(rotation: np.ndarray) -> np.ndarray:
-    found = _identities(len(rotation))
-    found[:, :3, :3] = rotation
-    return found
+    matrices = _identities(len(rotation))
+    matrices[:, :3, :3] = rotation
+    return matrices
 
 
 def _identities(count: int) -> np.ndarray:
@@ -318,10 +318,10 @@ class PrimTransforms:
         indices = [self._node_of(prim) for prim in prims]
         world: dict[int, np.ndarray] = {}
         self._compute([Usd.TimeCode(float(code)) for code in codes], world, indices)
-        found = np.empty((len(codes), len(prims), 4, 4))
+        matrices = np.empty((len(codes), len(prims), 4, 4))
         for column, index in enumerate(indices):
-            found[:, column] = world[index]
-        return found
+            matrices[:, column] = world[index]
+        return matrices
 
     def _node_of(self, prim: Usd.Prim) -> int:
         """Index of a prim's node; -1 where neither the prim nor its ancestors have operations."""
@@ -377,9 +377,9 @@ class PrimTransforms:
         for index in indices:
             groups[len(local[index]), len(world[self._nodes[index].parent])].append(index)
         for group in groups.values():
-            own = np.array([local[index] for index in group])
+            of_group = np.array([local[index] for index in group])
             above = np.array([world[self._nodes[index].parent] for index in group])
-            world.update(zip(group, matmul(own, above), strict=True))
+            world.update(zip(group, matmul(of_group, above), strict=True))
 
     def _local(self, indices: list[int], times: list[Usd.TimeCode]) -> dict[int, np.ndarray]:
         """float64[times, 4, 4], or [1, 4, 4], of each node; nodes with equal operations are computed together."""
@@ -423,14 +423,14 @@ def _matrices_of(column: list[tuple[_Node, XformOp, Any]], times: list[Usd.TimeC
             values += [attribute.Get(times[0])] * len(times)
         else:
             values += [attribute.Get(time) for time in times]
-    found = np.broadcast_to(np.eye(4), (len(values), 4, 4)).copy()
+    matrices = np.broadcast_to(np.eye(4), (len(values), 4, 4)).copy()
     by_type: defaultdict[type, list[int]] = defaultdict(list)
     for row, value in enumerate(values):
         if value is not None:
             by_type[type(value)].append(row)
     for kind, rows in by_type.items():
         if kind not in _ARRAY_OF and kind is not float:
-            found[rows] = [_by_pxr(column[row // len(times)], times[row % len(times)]) for row in rows]
+            matrices[rows] = [_by_pxr(column[row // len(times)], times[row % len(times)]) for row in rows]
             continue
         chosen = [values[row] for row in rows]
         numbers = np.array(chosen if kind is float else _ARRAY_OF[kind](chosen), np.float64)
@@ -439,16 +439,16 @@ def _matrices_of(column: list[tuple[_Node, XformOp, Any]], times: list[Usd.TimeC
         made = op_matrices(op, numbers) if numbers.ndim == _DIMENSIONS.get(op.kind, 2) else None
         if made is None:
             made = np.array([_by_pxr(column[row // len(times)], times[row % len(times)]) for row in rows])
-        found[rows] = made
-    return found
+        matrices[rows] = made
+    return matrices
 
 
 def _by_pxr(entry: tuple[_Node, XformOp, Any], time: Usd.TimeCode) -> np.ndarray:
     """float64[4, 4] of an operation that calls no function of the C library."""
     node, op, _ = entry
-    for each in UsdGeom.Xformable(node.prim).GetOrderedXformOps():
-        if each.GetAttr().GetName() == op.name and each.IsInverseOp() == op.inverse:
-            return np.array(each.GetOpTransform(time))
+    for xform_op in UsdGeom.Xformable(node.prim).GetOrderedXformOps():
+        if xform_op.GetAttr().GetName() == op.name and xform_op.IsInverseOp() == op.inverse:
+            return np.array(xform_op.GetOpTransform(time))
     return np.eye(4)
 
 

@@ -45,9 +45,9 @@ NO_SHAPE = -1
 
 def _rows(contacts: ContactSet, names: tuple[str, ...], cell: int) -> dict[str, GroupRows]:
     tables = {name: contacts.groups[name] for name in names if name in contacts.groups}
-    found = rows_of_cells(tables, cell, cell + 1, READ)
-    check_group_rows(contacts, found, cell, cell + 1)
-    return found
+    rows = rows_of_cells(tables, cell, cell + 1, READ)
+    check_group_rows(contacts, rows, cell, cell + 1)
+    return rows
 
 
 def surface_scale(contacts: ContactSet, first: int, last: int) -> SurfaceScale | None:
@@ -76,14 +76,14 @@ def depth_of_groups(contacts: ContactSet, first: int, last: int) -> float:
 
 def surfaces_of_cell(contacts: ContactSet, cell: int, with_faces: bool) -> Surfaces:
     """The surfaces of a cell. Raises InputError for rows that do not exist."""
-    found = _rows(contacts, (PATCHES, FACES) if with_faces else (PATCHES,), cell)
-    if PATCHES not in found:
+    tables = _rows(contacts, (PATCHES, FACES) if with_faces else (PATCHES,), cell)
+    if PATCHES not in tables:
         return Surfaces()
-    patches = found[PATCHES].columns
+    patches = tables[PATCHES].columns
     pair = np.stack([patches["shape0"], patches["shape1"]], axis=1)
     faces = Faces()
-    if FACES in found:
-        rows = found[FACES]
+    if FACES in tables:
+        rows = tables[FACES]
         lengths, corner = rows.lists["vertices"]
         faces = Faces(rows.columns["patch"], rows.columns["pressure"], lengths, corner.astype(float))
     return Surfaces(pair, patches["center"].astype(float), patches["force"], faces)
@@ -94,12 +94,12 @@ def self_contact_points(contacts: ContactSet, cell: int) -> np.ndarray:
 
     So is that of each such touch from the cell to the next frame that neither has, where it begins.
     """
-    found = [np.zeros((0, 3))]
+    points = [np.zeros((0, 3))]
     for name, rows in _rows(contacts, (SELF, SELF_SWEPT), cell).items():
         columns = rows.columns
         middle = 0.5 * (columns["point0"].astype(float) + columns["point1"])
-        found.append(middle[columns["tunnel"] == 1] if name == SELF_SWEPT else middle)
-    return np.concatenate(found)
+        points.append(middle[columns["tunnel"] == 1] if name == SELF_SWEPT else middle)
+    return np.concatenate(points)
 
 
 def with_soft_contacts(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -111,9 +111,9 @@ def with_soft_contacts(contacts: ContactSet, cell: int, rigid: dict[str, np.ndar
 
 def with_missed_touches(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The contacts of a cell with the touches from it to the next frame that neither has, where they begin."""
-    for name, found in _rows(contacts, (SWEPT, SOFT_SWEPT), cell).items():
-        missed = np.flatnonzero(found.columns["tunnel"] == 1)
-        columns = {key: values[missed] for key, values in found.columns.items()}
+    for name, swept_rows in _rows(contacts, (SWEPT, SOFT_SWEPT), cell).items():
+        missed = np.flatnonzero(swept_rows.columns["tunnel"] == 1)
+        columns = {key: values[missed] for key, values in swept_rows.columns.items()}
         rows = columns | {"distance": columns["least"]} if name == SWEPT else _of_particles(columns, "least")
         rigid = _with_rows(rigid, rows)
     return rigid
@@ -199,7 +199,7 @@ class ViewFrames:
                 block = contacts.cells(cell, cell + 1, COLUMNS)
                 check_shape_rows(contacts, block)
                 parts.append(with_soft_contacts(contacts, cell, with_missed_touches(contacts, cell, block.columns)))
-        joined = {name: np.concatenate([each[name] for each in parts]) for name in COLUMNS}
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
         return joined | {"second": np.arange(len(joined["distance"])) >= len(parts[0]["distance"])}
 
     def _cell(self, index: int, world: int) -> int:
@@ -223,19 +223,19 @@ class ViewFrames:
     def counts(self, worlds: Sequence[int]) -> dict[str, int]:
         """Numbers of what some worlds have in all frames: poses of moving shapes, contacts, faces, particles."""
         cells = (self.number[:, None] * self.world_count + np.asarray(worlds)).ravel()
-        found, tables = {"pose": 0, "particle": 0}, self._contacts.tables
+        counts, tables = {"pose": 0, "particle": 0}, self._contacts.tables
         with reading("contact set", self._contacts.path):
             for name, group in (("contact", RIGID_CONTACTS.name), ("face", FACES), ("self-contact", SELF)):
                 start = tables[group].cell_start() if group in tables else np.zeros(cells.max(initial=0) + 2, int)
-                found[name] = int((start[cells + 1] - start[cells]).sum())
+                counts[name] = int((start[cells + 1] - start[cells]).sum())
             if self._second is not None:
                 start = self._second.tables[RIGID_CONTACTS.name].cell_start()
-                found["contact"] += int((start[cells + 1] - start[cells]).sum())
+                counts["contact"] += int((start[cells + 1] - start[cells]).sum())
         if (model := self.model) is not None:
             for world in worlds:
-                found["pose"] += len(self) * int((model.shapes.body[self.rows(world)] >= 0).sum())
-                found["particle"] += len(self) * len(model.particles.of_template(int(model.world_template[world])))
-        return found
+                counts["pose"] += len(self) * int((model.shapes.body[self.rows(world)] >= 0).sum())
+                counts["particle"] += len(self) * len(model.particles.of_template(int(model.world_template[world])))
+        return counts
 
     def particles(self, index: int, world: int) -> np.ndarray:
         """float64[P, 3]: world positions of the model's particles; those of other templates are anywhere."""
@@ -245,14 +245,14 @@ class ViewFrames:
         frame = int(self._frame_of[index])
         with reading("motion"):
             if frame not in self._positions:
-                held = recorded_particles(motion, range(frame, frame + 1))
+                recorded = recorded_particles(motion, range(frame, frame + 1))
                 resting = model.particles.position[None, None]
-                if held is None and not (model.particles.body >= 0).any():
-                    held = resting
+                if recorded is None and not (model.particles.body >= 0).any():
+                    recorded = resting
                 else:
                     poses = motion.read(range(frame, frame + 1))
-                    held = model.with_attached_particles(poses, resting if held is None else held)
-                self._positions = {frame: held[0]}
+                    recorded = model.with_attached_particles(poses, resting if recorded is None else recorded)
+                self._positions = {frame: recorded[0]}
             positions = self._positions[frame]
         placed = positions[world if len(positions) > 1 else 0]
         if model.world_shift is None or len(positions) > 1:

@@ -180,8 +180,8 @@ class ShapeGroup:
 
     def of_rows(self, rows: np.ndarray) -> ShapeGroup:
         """The shapes of the group that are among some rows."""
-        held = np.isin(self.rows, rows)
-        return replace(self, rows=self.rows[held], scale=self.scale[held])
+        is_kept = np.isin(self.rows, rows)
+        return replace(self, rows=self.rows[is_kept], scale=self.scale[is_kept])
 
 
 def shape_groups(model: Model, shape_count: int) -> list[ShapeGroup]:
@@ -265,7 +265,7 @@ def _surface_of_revolution(radius: list[float], height: list[float], doubled: tu
     angle = np.linspace(0.0, 2.0 * np.pi, AROUND, endpoint=False)
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     rings = [np.column_stack([r * circle, np.full(AROUND, h)]) for r, h in zip(radius, height, strict=True)]
-    here, after = np.arange(AROUND), np.roll(np.arange(AROUND), -1)
+    around, after = np.arange(AROUND), np.roll(np.arange(AROUND), -1)
     faces = []
     for ring in range(len(rings) - 1):
         if ring in doubled:
@@ -273,9 +273,9 @@ def _surface_of_revolution(radius: list[float], height: list[float], doubled: tu
         low, high = ring * AROUND, (ring + 1) * AROUND
         # At a pole one of the two triangles has no area.
         if radius[ring] > 0.0:
-            faces.append(np.column_stack([low + here, low + after, high + after]))
+            faces.append(np.column_stack([low + around, low + after, high + after]))
         if radius[ring + 1] > 0.0:
-            faces.append(np.column_stack([low + here, high + after, high + here]))
+            faces.append(np.column_stack([low + around, high + after, high + around]))
     return _drawn(np.concatenate(rings), np.concatenate(faces), flat=False)
 
 

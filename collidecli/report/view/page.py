@@ -126,10 +126,10 @@ class GroupNode:
 
     def drawn(self, poses: np.ndarray, origin: np.ndarray, center: np.ndarray) -> np.ndarray:
         """float64[n, 7]: positions and rotations as xyzw. origin: drawn at 0. center: of the scene."""
-        held = poses[self.group.rows]
+        group_poses = poses[self.group.rows]
         if self.group.planes:
-            held = below(held, center)
-        return np.concatenate([held[:, :3] - origin, held[:, 3:]], axis=1)
+            group_poses = below(group_poses, center)
+        return np.concatenate([group_poses[:, :3] - origin, group_poses[:, 3:]], axis=1)
 
 
 def add_scene(server: viser.ViserServer, stage: Stage) -> None:
@@ -268,16 +268,16 @@ def _contact_arrays(
     depth: 0 in the gap, else 1 to 255, in proportion to the depth. pair: number of a listed pair. second: 1 for the
     contacts of a second set; absent without one.
     """
-    held = {name: np.concatenate([cell[name] for cell in cells]) for name in cells[0]}
-    middle = 0.5 * (held["point0"].astype(float) + held["point1"]) - zero
-    depth = np.clip(-held["distance"] / deepest, 0.0, 1.0) if deepest > 0.0 else np.zeros(len(middle))
+    joined = {name: np.concatenate([cell[name] for cell in cells]) for name in cells[0]}
+    middle = 0.5 * (joined["point0"].astype(float) + joined["point1"]) - zero
+    depth = np.clip(-joined["distance"] / deepest, 0.0, 1.0) if deepest > 0.0 else np.zeros(len(middle))
     return {
         "start": np.cumsum([0, *(len(cell["distance"]) for cell in cells)]).astype(np.int32),
         "point": _point_changes(middle, step),
-        "pair": _pair_numbers(pairs, np.stack([held["shape0"], held["shape1"]], axis=1)),
-        "normal": np.rint(127.0 * held["normal"].T).astype(np.int8),
-        "depth": np.where(held["distance"] <= 0.0, 1 + np.rint(254.0 * depth), 0).astype(np.uint8),
-        **({"second": held["second"].astype(np.uint8)} if held["second"].any() else {}),
+        "pair": _pair_numbers(pairs, np.stack([joined["shape0"], joined["shape1"]], axis=1)),
+        "normal": np.rint(127.0 * joined["normal"].T).astype(np.int8),
+        "depth": np.where(joined["distance"] <= 0.0, 1 + np.rint(254.0 * depth), 0).astype(np.uint8),
+        **({"second": joined["second"].astype(np.uint8)} if joined["second"].any() else {}),
     }
 
 
@@ -291,20 +291,20 @@ def _group_arrays(stage: Stage, world: int, step: float, pairs: Sequence[Touchin
     arrays: dict[str, np.ndarray] = {}
     frames, zero = stage.frames, stage.zero(world)
     if frames.surface_scale is not None:
-        held = [frames.surfaces(index, world) for index in range(len(frames))]
-        arrays["surface_start"] = np.cumsum([0, *map(len, held)]).astype(np.int32)
-        arrays["surface_pair"] = _pair_numbers(pairs, np.concatenate([surfaces.pair for surfaces in held]))
+        cells = [frames.surfaces(index, world) for index in range(len(frames))]
+        arrays["surface_start"] = np.cumsum([0, *map(len, cells)]).astype(np.int32)
+        arrays["surface_pair"] = _pair_numbers(pairs, np.concatenate([surfaces.pair for surfaces in cells]))
         if frames.has_faces:
-            counts = [np.bincount(surfaces.faces.patch, minlength=len(surfaces)) for surfaces in held]
+            counts = [np.bincount(surfaces.faces.patch, minlength=len(surfaces)) for surfaces in cells]
             arrays["face_count"] = np.concatenate(counts).astype(np.int32)
-            arrays["face_level"] = np.concatenate([frames.surface_scale.level(each.faces.pressure) for each in held])
-            arrays["face_corners"] = np.concatenate([surfaces.faces.lengths for surfaces in held]).astype(np.uint16)
-            corner = np.concatenate([surfaces.faces.corner for surfaces in held])
+            arrays["face_level"] = np.concatenate([frames.surface_scale.level(cell.faces.pressure) for cell in cells])
+            arrays["face_corners"] = np.concatenate([surfaces.faces.lengths for surfaces in cells]).astype(np.uint16)
+            corner = np.concatenate([surfaces.faces.corner for surfaces in cells])
             arrays["corner"] = _point_changes(corner - zero, step)
         else:
-            center = np.concatenate([surfaces.center for surfaces in held]).astype(np.float64)
+            center = np.concatenate([surfaces.center for surfaces in cells]).astype(np.float64)
             arrays["center"] = (center - zero).astype(np.float32)
-            arrays["force"] = np.concatenate([surfaces.force for surfaces in held]).astype(np.float32)
+            arrays["force"] = np.concatenate([surfaces.force for surfaces in cells]).astype(np.float32)
     if frames.has_particles:
         rows = stage.particles(world).rows
         places = np.array([frames.particles(index, world)[rows] - zero for index in range(len(frames))])
@@ -318,7 +318,7 @@ def _group_arrays(stage: Stage, world: int, step: float, pairs: Sequence[Touchin
 
 def _packed(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Arrays in descending order of the size of their items, so that each is aligned."""
-    ordered = sorted(arrays.items(), key=lambda one: -one[1].dtype.itemsize)
+    ordered = sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize)
     blob = b"".join(np.ascontiguousarray(array).tobytes() for _, array in ordered)
     table = [[name, array.dtype.name, array.size] for name, array in ordered]
     return {"arrays": table, "bytes": b64encode(gzip.compress(blob, 6, mtime=0)).decode("ascii")}
@@ -346,7 +346,7 @@ def view_page(
         page = server.get_scene_serializer().as_html()
     data = {
         **_constants(stage, worlds),
-        "groups": {template: [_group(node) for node in held] for template, held in nodes.items()},
+        "groups": {template: [_group(node) for node in of_template] for template, of_template in nodes.items()},
         "worlds": [],
     }
     for number, world in enumerate(worlds):
@@ -358,7 +358,7 @@ def view_page(
         template = _template(frames, world)
         data["worlds"].append({"template": template, **_world(stage, world, nodes[template], touches, read)})
     has = len(frames.visual_colours), frames.surface_scale, frames.has_particles, frames.has_self_contacts
-    boxes = [name for name, held in zip(BOXES, has, strict=True) if held]
+    boxes = [name for name, of_template in zip(BOXES, has, strict=True) if of_template]
     return _with_panel(page, data, title, legend(touches.deepest, frames), boxes)
 
 
@@ -397,12 +397,12 @@ def _nodes(scene: viser.SceneApi, stage: Stage, worlds: Sequence[int]) -> dict[i
     frames, model = stage.frames, stage.frames.model
     first = {_template(frames, world): world for world in reversed(worlds)}
     groups = [] if model is None else shape_groups(model, frames.shape_count)
-    found: dict[int, list[GroupNode]] = {}
+    nodes: dict[int, list[GroupNode]] = {}
     for template, world in first.items():
         parts = [] if model is None else [group.of_rows(frames.rows(world)) for group in groups]
-        held = [(number, part) for number, part in enumerate(parts) if len(part.rows)]
-        found[template] = [GroupNode(scene, f"/shapes/{template}/{number:03d}", part, stage) for number, part in held]
-    return found
+        rows = [(number, part) for number, part in enumerate(parts) if len(part.rows)]
+        nodes[template] = [GroupNode(scene, f"/shapes/{template}/{number:03d}", part, stage) for number, part in rows]
+    return nodes
 
 
 def _world(
@@ -426,8 +426,8 @@ def _world(
 
 
 def _summary(number: int) -> str:
-    found = plural(number, "pair") if number else "No pair of shapes touches"
-    return f"The {MAX_LISTED} deepest of {found}." if number > MAX_LISTED else f"{found}."
+    pairs_text = plural(number, "pair") if number else "No pair of shapes touches"
+    return f"The {MAX_LISTED} deepest of {pairs_text}." if number > MAX_LISTED else f"{pairs_text}."
 
 
 def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
@@ -462,20 +462,20 @@ def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
 
 
 def _group_constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
-    found, frames = dict[str, Any](), stage.frames
+    constants, frames = dict[str, Any](), stage.frames
     if frames.has_self_contacts:
-        found["self_contacts"] = {"colour": framing.SELF, "size": SELF_POINT}
+        constants["self_contacts"] = {"colour": framing.SELF, "size": SELF_POINT}
     if (scale := frames.surface_scale) is not None:
-        found["surfaces"] = {"faces": scale.has_faces, "greatest": scale.greatest, "length": FORCE_LENGTH}
-        found["surfaces"]["levels"] = LEVELS if scale.has_faces else 0
+        constants["surfaces"] = {"faces": scale.has_faces, "greatest": scale.greatest, "length": FORCE_LENGTH}
+        constants["surfaces"]["levels"] = LEVELS if scale.has_faces else 0
     if frames.has_particles:
-        found |= {"particles": {}, "sheet_opacity": SHEET_OPACITY, "particle_colour": framing.PARTICLES}
+        constants |= {"particles": {}, "sheet_opacity": SHEET_OPACITY, "particle_colour": framing.PARTICLES}
         for world in worlds:
             drawn = stage.particles(world)
             sizes = {"points": len(drawn.points), "diameter": drawn.diameter}
             triangles = drawn.triangle.ravel().tolist()
-            found["particles"][_template(frames, world)] = {**sizes, "triangles": triangles}
-    return found
+            constants["particles"][_template(frames, world)] = {**sizes, "triangles": triangles}
+    return constants
 
 
 def _group(node: GroupNode) -> dict[str, Any]:
@@ -491,8 +491,8 @@ def _group(node: GroupNode) -> dict[str, Any]:
 
 def _pair(stage: Stage, pair: TouchingPair) -> dict[str, Any]:
     """An entry of the list of a world. at: indices of frames. focus: centre and distance for the camera."""
-    found = stage.focus(pair.shapes, pair.deepest.deepest, pair.world)
-    center, distance = (np.zeros(3), stage.distance) if found is None else found
+    focus = stage.focus(pair.shapes, pair.deepest.deepest, pair.world)
+    center, distance = (np.zeros(3), stage.distance) if focus is None else focus
     return {
         "shapes": pair.shapes,
         "label": pair.label,
@@ -518,15 +518,15 @@ def ended_words(name: str) -> str:
 def legend(deepest: float, frames: ViewFrames) -> str:
     """Legend of the colours, as HTML."""
     surfaces = frames.surface_scale
-    found = _gradient("depth", length(deepest))
+    swatches = _gradient("depth", length(deepest))
     if surfaces is not None:
-        found += _gradient(f"{surfaces.quantity} of surfaces", with_prefix(surfaces.greatest, surfaces.unit))
-    found += _swatch(framing.GAP, "in the gap: not touching")
+        swatches += _gradient(f"{surfaces.quantity} of surfaces", with_prefix(surfaces.greatest, surfaces.unit))
+    swatches += _swatch(framing.GAP, "in the gap: not touching")
     if frames.has_self_contacts:
-        found += _swatch(framing.SELF, "self-contact of cloths or soft bodies")
+        swatches += _swatch(framing.SELF, "self-contact of cloths or soft bodies")
     if frames.against:
-        found += _swatch(framing.AGAINST, escape(f"of {frames.against}"))
-    return found
+        swatches += _swatch(framing.AGAINST, escape(f"of {frames.against}"))
+    return swatches
 
 
 def _gradient(name: str, end: str) -> str:
@@ -553,7 +553,7 @@ def _with_panel(page: str, data: dict[str, Any], title: str, legend_html: str, b
         "DATA": script_json(json.dumps(data, separators=(",", ":"))),
     }
     # In one pass, as a title may contain $DATA.
-    panel = re.sub(r"\$(TITLE|LEGEND|BOXES|SCRIPT|DATA)\b", lambda found: parts[found[1]], panel)
+    panel = re.sub(r"\$(TITLE|LEGEND|BOXES|SCRIPT|DATA)\b", lambda match: parts[match[1]], panel)
     page = page.replace("<title>Viser</title>", f"<title>{escape(title)}</title>", 1)
     end = page.rindex("</body>")
     return page[:end] + panel + page[end:]

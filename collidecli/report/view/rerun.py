@@ -133,7 +133,7 @@ class _World:
 
     def _lists(self, parts: tuple[str, str], indices: range, kind: Any, **fields: Sequence[np.ndarray]) -> None:
         """The items of an entity: of each field an array for each frame."""
-        lengths = [len(each) for each in next(iter(fields.values()))]
+        lengths = [len(values) for values in next(iter(fields.values()))]
         columns = kind.columns(**{name: np.concatenate(arrays) for name, arrays in fields.items()})
         self._rows(_path(self._rr, self._world, *parts), indices, columns.partition(lengths))
 
@@ -173,11 +173,11 @@ class _World:
             self._send_surfaces(indices)
         if frames.has_self_contacts:
             points = [frames.self_contacts(index, world) - zero for index in indices]
-            colours = [np.tile(np.array(framing.SELF, np.uint8), (len(each), 1)) for each in points]
+            colours = [np.tile(np.array(framing.SELF, np.uint8), (len(items), 1)) for items in points]
             self._lists(("contacts", "self"), indices, rr.Points3D, positions=points, colors=colours)
         if (drawn := self._particles) is not None:
             places = [frames.particles(index, world) - zero for index in indices]
-            loose, corners = ([each[rows] for each in places] for rows in (drawn.points, drawn.corners))
+            loose, corners = ([items[rows] for items in places] for rows in (drawn.points, drawn.corners))
             self._lists(("particles", "points"), indices, rr.Points3D, positions=loose)
             self._lists(("particles", "surfaces"), indices, rr.Mesh3D, vertex_positions=corners)
 
@@ -190,8 +190,8 @@ class _World:
         for colour, cell in zip(colours, cells, strict=True):
             colour[cell["second"]] = framing.AGAINST
         for name, wanted in (("touching", True), ("gap", False)):
-            chosen = [each == wanted for each in touching]
-            points, painted = ([a[b] for a, b in zip(each, chosen, strict=True)] for each in (middle, colours))
+            chosen = [values == wanted for values in touching]
+            points, painted = ([a[b] for a, b in zip(values, chosen, strict=True)] for values in (middle, colours))
             self._lists(("contacts", name), indices, self._rr.Points3D, positions=points, colors=painted)
         vectors = [ARROW * self._stage.unit * cell["normal"] for cell in cells]
         fields = {"vectors": vectors, "origins": middle, "colors": colours}
@@ -199,29 +199,29 @@ class _World:
         for index, cell in zip(indices, cells, strict=True):
             columns = (cell[name].tolist() for name in ("shape0", "shape1", "distance", "second"))
             for one, other, distance, is_second in zip(*columns, strict=True):
-                held = self._depths.get((one, other))
-                if held is None or distance > 0.0 or is_second:
+                depths = self._depths.get((one, other))
+                if depths is None or distance > 0.0 or is_second:
                     continue
-                if not held[0] or held[0][-1] != index:
-                    held[0].append(index)
-                    held[1].append(0.0)
-                held[1][-1] = max(held[1][-1], -distance)
+                if not depths[0] or depths[0][-1] != index:
+                    depths[0].append(index)
+                    depths[1].append(0.0)
+                depths[1][-1] = max(depths[1][-1], -distance)
 
     def _send_surfaces(self, indices: range) -> None:
         rr, scale = self._rr, self._frames.surface_scale
         assert scale is not None
-        held = [self._frames.surfaces(index, self._world) for index in indices]
+        cells = [self._frames.surfaces(index, self._world) for index in indices]
         if scale.has_faces:
-            faces, parts = [each.faces for each in held], ("surfaces", "faces")
-            corners = [each.corner - self._zero for each in faces]
-            colours = [depth_colours(np.repeat(scale.fraction(each.pressure), each.lengths), 1.0) for each in faces]
+            faces, parts = [cell.faces for cell in cells], ("surfaces", "faces")
+            corners = [cell.corner - self._zero for cell in faces]
+            colours = [depth_colours(np.repeat(scale.fraction(cell.pressure), cell.lengths), 1.0) for cell in faces]
             self._lists(parts, indices, rr.Mesh3D, vertex_positions=corners, vertex_colors=colours)
-            triangles = [triangle_fans(each.lengths) for each in faces]
+            triangles = [triangle_fans(cell.lengths) for cell in faces]
             self._lists(parts, indices, rr.Mesh3D, triangle_indices=triangles)
         else:
             longest = FORCE_LENGTH * self._stage.unit / (scale.greatest or 1.0)
-            colours = [depth_colours(scale.fraction(np.linalg.norm(each.force, axis=1)), 1.0) for each in held]
-            vectors, origins = [longest * each.force for each in held], [each.center - self._zero for each in held]
+            colours = [depth_colours(scale.fraction(np.linalg.norm(cell.force, axis=1)), 1.0) for cell in cells]
+            vectors, origins = [longest * cell.force for cell in cells], [cell.center - self._zero for cell in cells]
             fields = {"vectors": vectors, "origins": origins, "colors": colours}
             self._lists(("surfaces", "forces"), indices, rr.Arrows3D, **fields)
 
@@ -229,10 +229,10 @@ class _World:
         """Sends the depth of each pair [m]: where it touches, and 0 in the frames before and after that."""
         last = len(self._frames) - 1
         for number, pair in enumerate(self._pairs):
-            held, parts = dict(zip(*self._depths[pair.shapes], strict=True)), ("depth", *_name(pair).split(" × "))
-            near = {index + step for index in held for step in (-1, 0, 1)}
+            depth_at, parts = dict(zip(*self._depths[pair.shapes], strict=True)), ("depth", *_name(pair).split(" × "))
+            near = {index + step for index in depth_at for step in (-1, 0, 1)}
             known = sorted({0, last, *(index for index in near if 0 <= index <= last)})
-            depth = self._rr.Scalars.columns(scalars=[held.get(index, 0.0) for index in known])
+            depth = self._rr.Scalars.columns(scalars=[depth_at.get(index, 0.0) for index in known])
             self._rows(_path(self._rr, self._world, *parts), known, depth)
             look = {"colors": [PLOTTED[number]]} if number < len(PLOTTED) else {}
             self._fixed(self._rr.SeriesLines(names=_name(pair), **look), *parts)

@@ -95,9 +95,9 @@ def median_size(frames: ViewFrames, world: int) -> float:
 
 def middle_of(poses: np.ndarray, rows: np.ndarray, up: int) -> np.ndarray:
     """float64[3]: the median position of shapes without its height; it is continuous, and ignores single shapes."""
-    found = np.median(poses[rows, :3], axis=0) if len(rows) else np.zeros(3)
-    found[up] = 0.0
-    return found
+    middle = np.median(poses[rows, :3], axis=0) if len(rows) else np.zeros(3)
+    middle[up] = 0.0
+    return middle
 
 
 def extent_of(frames: ViewFrames, world: int, up: int) -> Extent:
@@ -114,39 +114,39 @@ def extent_of(frames: ViewFrames, world: int, up: int) -> Extent:
     rows = moving_rows(frames, world)
     size = np.linalg.norm(frames.model.shapes.size[rows], axis=1)
     poses = [frames.shape_poses(index, world) for index in sampled]
-    middles = np.array([middle_of(one, rows, up) for one in poses]).reshape(-1, 3)
+    middles = np.array([middle_of(frame_poses, rows, up) for frame_poses in poses]).reshape(-1, 3)
     travel = middles - middles[:1]
-    places = [one[rows, :3] for one in poses]
+    places = [frame_poses[rows, :3] for frame_poses in poses]
     first_radius = _ball(places[0], size)[1] if places else 1.0
     travels = bool(np.linalg.norm(travel, axis=1).max(initial=0.0) > first_radius)
     if travels:
         places = [place - moved for place, moved in zip(places, travel, strict=True)]
-    found = np.concatenate(places) if places else np.zeros((0, 3))
-    found, sizes = _with_particles(
-        frames, world, sampled, found, np.tile(size, len(places)), travel if travels else None
+    middle_points = np.concatenate(places) if places else np.zeros((0, 3))
+    middle_points, sizes = _with_particles(
+        frames, world, sampled, middle_points, np.tile(size, len(places)), travel if travels else None
     )
-    center, radius = _ball(found, sizes)
+    center, radius = _ball(middle_points, sizes)
     planes = _floor_planes(frames.model, frames.rows(world), poses[0], up) if poses else np.zeros(0)
     if len(planes):
         floor = float(planes.max())
-    elif not len(points) and len(found):
-        floor = float((found[:, up] - sizes).min())
+    elif not len(points) and len(middle_points):
+        floor = float((middle_points[:, up] - sizes).min())
     return Extent(center, radius, floor, len(planes) > 0, travels)
 
 
 def _with_particles(
-    frames: ViewFrames, world: int, sampled: list[int], found: np.ndarray, size: np.ndarray, travel: np.ndarray | None
+    frames: ViewFrames, world: int, sampled: list[int], points: np.ndarray, size: np.ndarray, travel: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Positions and sizes with those of at most SAMPLED_PARTICLES particles in each sampled frame."""
     if not frames.has_particles:
-        return found, size
+        return points, size
     assert frames.model is not None
     particles = frames.model.particles
     rows = particles.of_template(int(frames.model.world_template[world]))
     rows = rows[:: -(-len(rows) // SAMPLED_PARTICLES) or 1]
     moved = np.zeros((len(sampled), 3)) if travel is None else travel
     positions = [frames.particles(index, world)[rows] - by for index, by in zip(sampled, moved, strict=True)]
-    return np.concatenate([found, *positions]), np.concatenate([size, np.tile(particles.radius[rows], len(sampled))])
+    return np.concatenate([points, *positions]), np.concatenate([size, np.tile(particles.radius[rows], len(sampled))])
 
 
 def _ball(points: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, float]:
@@ -241,9 +241,9 @@ class Stage:
 
     def focus(self, pair: tuple[int, int], index: int, world: int) -> tuple[np.ndarray, float] | None:
         """Centre of the contacts of a pair as drawn, and a distance for the camera [m]; None without contacts."""
-        held = self.frames.contacts(index, world)
-        rows = (held["shape0"] == pair[0]) & (held["shape1"] == pair[1])
-        points = 0.5 * (held["point0"][rows].astype(float) + held["point1"][rows])
+        contacts = self.frames.contacts(index, world)
+        rows = (contacts["shape0"] == pair[0]) & (contacts["shape1"] == pair[1])
+        points = 0.5 * (contacts["point0"][rows].astype(float) + contacts["point1"][rows])
         if self.frames.surface_scale is not None:
             surfaces = self.frames.surfaces(index, world)
             points = np.concatenate([points, surfaces.center[surfaces.of_pair(pair)]])
@@ -321,34 +321,34 @@ class TouchingPair:
 class TouchList:
     """The touching pairs of every world, deepest first. deepest: greatest depth of all pairs [m]."""
 
-    def __init__(self, found: Intervals, keys: PairKeys) -> None:
+    def __init__(self, intervals: Intervals, keys: PairKeys) -> None:
         self._of_world: dict[int, list[TouchingPair]] = {}
-        self.deepest = float(max(0.0, -found.distance.min(initial=0.0)))
-        order = np.lexsort((found.first, found.key))
-        start = np.flatnonzero(np.diff(found.key[order], prepend=-1))
+        self.deepest = float(max(0.0, -intervals.distance.min(initial=0.0)))
+        order = np.lexsort((intervals.first, intervals.key))
+        start = np.flatnonzero(np.diff(intervals.key[order], prepend=-1))
         short = short_names(keys.paths)
         for rows in np.split(order, start[1:]) if len(order) else []:
-            self._add(found, keys, rows, short)
+            self._add(intervals, keys, rows, short)
         for pairs in self._of_world.values():
             pairs.sort(key=lambda pair: (pair.deepest.distance, pair.shapes))
 
-    def _add(self, found: Intervals, keys: PairKeys, rows: np.ndarray, short: Sequence[str]) -> None:
-        key = found.key[rows[:1]]
-        world, (one, other) = int(keys.world(key)[0]), (int(side[0]) for side in keys.items(key))
-        columns = (found.first, found.last, found.deepest, found.distance)
+    def _add(self, intervals: Intervals, keys: PairKeys, rows: np.ndarray, short: Sequence[str]) -> None:
+        key = intervals.key[rows[:1]]
+        world, (first, second) = int(keys.world(key)[0]), (int(side[0]) for side in keys.items(key))
+        columns = (intervals.first, intervals.last, intervals.deepest, intervals.distance)
         touches = tuple(Touch(*numbers) for numbers in zip(*(column[rows].tolist() for column in columns), strict=True))
         least = min(touch.distance for touch in touches)
-        label = f"{short[one]} × {short[other]} · {length(max(0.0, -least))}"
-        pair = TouchingPair(world, (one, other), (keys.paths[one], keys.paths[other]), label, touches)
+        label = f"{short[first]} × {short[second]} · {length(max(0.0, -least))}"
+        pair = TouchingPair(world, (first, second), (keys.paths[first], keys.paths[second]), label, touches)
         self._of_world.setdefault(world, []).append(pair)
 
     def add_missing(self, other: TouchList) -> None:
         """Adds the pairs of another list that this one lacks."""
         for world, pairs in other._of_world.items():
             known = {pair.shapes for pair in self.of(world)}
-            held = self._of_world.setdefault(world, [])
-            held += [pair for pair in pairs if pair.shapes not in known]
-            held.sort(key=lambda pair: (pair.deepest.distance, pair.shapes))
+            listed = self._of_world.setdefault(world, [])
+            listed += [pair for pair in pairs if pair.shapes not in known]
+            listed.sort(key=lambda pair: (pair.deepest.distance, pair.shapes))
         self.deepest = max(self.deepest, other.deepest)
 
     def of(self, world: int) -> list[TouchingPair]:

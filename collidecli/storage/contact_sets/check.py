@@ -110,13 +110,13 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
     rule = str(model.attrs.get("material_rule", "")) if isinstance(model, h5py.Group) else ""
     version = require_version(file, name)
     tables = [*schema.MODEL_TABLES, *schema.TIME_TABLES, *tables_of(rule, file.__contains__)]
-    for is_there, held in (
+    for is_there, tables_there in (
         ("/model/forced_pair" in file, schema.FORCED_TABLES),
         (schema.EPISODE_GROUP in file and version >= EPISODES_SINCE, schema.EPISODE_TABLES),
         (schema.PARTICLE_GROUP in file and version >= GROUPS_SINCE, schema.PARTICLE_TABLES),
         (schema.has_engine(file, version), schema.ENGINE_TABLES),
     ):
-        tables += held if is_there else ()
+        tables += tables_there if is_there else ()
     expected: list[Expected] = [(table.path, (table.dtype,), schema.row_shape(table), table.extent) for table in tables]
     if version[0] > 1:
         expected.append((schema.BLOCK_HASHES, (np.dtype(np.uint8),), (HASH_BYTES,), "blocks"))
@@ -127,10 +127,10 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
         if not isinstance(dataset, h5py.Dataset):
             findings.append(Finding(where, "the dataset is missing"))
             continue
-        found = None if h5py.check_string_dtype(dataset.dtype) else dataset.dtype.newbyteorder("=")
-        if str(found) not in map(str, types):  # a comparison with None would be one with float64
-            wanted = " or ".join("string" if one is None else str(one) for one in types)
-            findings.append(Finding(where, f"the type is {'string' if found is None else found}, not {wanted}"))
+        dtype = None if h5py.check_string_dtype(dataset.dtype) else dataset.dtype.newbyteorder("=")
+        if str(dtype) not in map(str, types):  # a comparison with None would be one with float64
+            wanted = " or ".join("string" if kind is None else str(kind) for kind in types)
+            findings.append(Finding(where, f"the type is {'string' if dtype is None else dtype}, not {wanted}"))
         if dataset.ndim != 1 + len(row_shape) or dataset.shape[1:] != row_shape:
             findings.append(Finding(where, f"the shape is {dataset.shape}, not {('n', *row_shape)}"))
         elif dataset.shape[0] != lengths.setdefault(extent, dataset.shape[0]):
@@ -141,25 +141,25 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
 def _contact_datasets(file: h5py.File, with_groups: bool, optional: bool) -> list[Expected]:
     """Each dataset of the tables of contacts that the file has."""
     whole, points = (np.dtype(np.int64),), (np.dtype(np.float32), np.dtype(np.float64))
-    found: list[Expected] = []
+    datasets: list[Expected] = []
 
     def expect(path: str, column: Column, extent: str) -> None:
         types = points if column.follows_motion else (column.dtype,)
-        found.append((path, types, schema.row_shape(column), extent))
+        datasets.append((path, types, schema.row_shape(column), extent))
 
     for table in TABLES:
         group = file.get(f"/{table.name}")
         if table is not RIGID_CONTACTS and not (with_groups and group is not None):
             continue
         columns = table.having(group if optional and isinstance(group, h5py.Group) else ()).columns
-        found.append((f"/{table.name}/cell_start", whole, (), "cell starts"))
+        datasets.append((f"/{table.name}/cell_start", whole, (), "cell starts"))
         for column in columns:
             expect(f"/{table.name}/{column.name}", column, table.name)
-        for held in table.lists:
-            values = f"/{table.name}/{held.column.name}"
-            expect(values, held.column, values)
-            found.append((f"/{table.name}/{held.start}", whole, (), f"{table.name}/{held.start}"))
-    return found
+        for entries in table.lists:
+            values = f"/{table.name}/{entries.column.name}"
+            expect(values, entries.column, values)
+            datasets.append((f"/{table.name}/{entries.start}", whole, (), f"{table.name}/{entries.start}"))
+    return datasets
 
 
 def _content_findings(file: h5py.File, name: str) -> list[Finding]:
@@ -181,11 +181,11 @@ def _block_findings(file: h5py.File, name: str, digests: list[DatasetDigest]) ->
         return [Finding(where, f"{what}: datasets were changed after it was written")]
     findings, first = [], 0
     for digest in in_order(digests):
-        own = digest.blocks
-        held = stored[first : first + len(own)]
-        first += len(own)
-        if held != own:
-            differ = np.frombuffer(held, np.uint8) != np.frombuffer(own, np.uint8)
+        computed = digest.blocks
+        recorded = stored[first : first + len(computed)]
+        first += len(computed)
+        if recorded != computed:
+            differ = np.frombuffer(recorded, np.uint8) != np.frombuffer(computed, np.uint8)
             row = int(np.argmax(differ)) // HASH_BYTES * HASHED_ROWS
             last = min(row + HASHED_ROWS, digest.row_count)
             what = "the hash of this block does not match: the data was changed after it was written"
@@ -300,14 +300,14 @@ def _times(count: int) -> str:
 
 def start_findings(contacts: ContactSet) -> list[Finding]:
     """The rules that the first rows of cells and the first values of lists break, in all tables."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for table in contacts.tables.values():
         where, cells = table.where("cell_start"), contacts.cell_count
-        found += _starts(where, table.cell_start, cells, table.row_count, "rows", contacts)
-        for held in table.definition.lists:
-            values, read = table.value_count(held.column.name), partial(table.column, held.start)
-            found += _starts(table.where(held.start), read, table.row_count, values, "values")
-    return found
+        findings += _starts(where, table.cell_start, cells, table.row_count, "rows", contacts)
+        for entries in table.definition.lists:
+            values, read = table.value_count(entries.column.name), partial(table.column, entries.start)
+            findings += _starts(table.where(entries.start), read, table.row_count, values, "values")
+    return findings
 
 
 def _starts(
@@ -357,8 +357,8 @@ def row_findings(contacts: ContactSet) -> list[Finding]:
                     first_row.setdefault((name, what), where)
                     counts[name, what] = counts.get((name, what), 0) + int(broken.sum())
     noted = NOTED if contacts.engine is not None else ()
-    found = [Finding(where, key[1] + _times(counts[key]), key[1] in noted) for key, where in first_row.items()]
-    return found + unreadable
+    findings = [Finding(where, key[1] + _times(counts[key]), key[1] in noted) for key, where in first_row.items()]
+    return findings + unreadable
 
 
 def _row_words(contacts: ContactSet, tables: Mapping[str, GroupRows], name: str, cell: np.ndarray, row: int) -> str:
@@ -387,8 +387,8 @@ def pair_values(contacts: ContactSet) -> tuple[PairValue, PairValue]:
             if not len(pairs):
                 return usual
             at = pair_rows(pairs, len(shapes), shape0, shape1)
-            own = np.where(at >= 0, of_pair[at].astype(np.float64), np.nan)
-            return np.where(np.isnan(own), usual, own)
+            forced_values = np.where(at >= 0, of_pair[at].astype(np.float64), np.nan)
+            return np.where(np.isnan(forced_values), usual, forced_values)
 
         return value
 
@@ -397,8 +397,8 @@ def pair_values(contacts: ContactSet) -> tuple[PairValue, PairValue]:
 
 def gap_range(contacts: ContactSet) -> tuple[float, float]:
     """See `scene.filters.gap_range`."""
-    shapes, own = contacts.shapes, contacts.forced.gap.astype(np.float64)
-    return filters.gap_range(shapes.gap.astype(np.float64), shapes.body, own, contacts.gap_rule)
+    shapes, forced_gaps = contacts.shapes, contacts.forced.gap.astype(np.float64)
+    return filters.gap_range(shapes.gap.astype(np.float64), shapes.body, forced_gaps, contacts.gap_rule)
 
 
 class PairRules:
@@ -408,9 +408,9 @@ class PairRules:
         self._mixing, shapes, forced = None, contacts.shapes, contacts.forced
         self._optional = contacts.optional_columns
         if contacts.materials is not None:
-            pairs, own = np.stack([forced.shape0, forced.shape1], axis=1), contacts.forced_materials
+            pairs, pairwise = np.stack([forced.shape0, forced.shape1], axis=1), contacts.forced_materials
             rule = contacts.material_rule
-            self._mixing = ContactMixing(rule, contacts.materials, shapes.margin, pairs, forced.margin, own)
+            self._mixing = ContactMixing(rule, contacts.materials, shapes.margin, pairs, forced.margin, pairwise)
         self._margin, self._gap = pair_values(contacts)
 
     def of(self, columns: Mapping[str, np.ndarray], cell: np.ndarray) -> Iterator[tuple[str, Any]]:
@@ -537,8 +537,8 @@ def _rules(
         yield "shape0 is not less than shape1", shapes[0] >= shapes[1]
     template = contacts.world_template[cell % contacts.world_count]
     for shape in shapes:
-        own = contacts.shapes.template[shape]
-        yield "a shape is not in this world", (own != -1) & (own != template)
+        template_of_shape = contacts.shapes.template[shape]
+        yield "a shape is not in this world", (template_of_shape != -1) & (template_of_shape != template)
     if definition.objects:
         yield from _object_rules(contacts, definition, rows, template)
     is_other = contacts.engine is not None and name == RIGID_CONTACTS.name
@@ -554,12 +554,12 @@ def _rules(
     if name in OF_STEPS:
         yield "is in the last frame, which has no step", cell // contacts.world_count == contacts.frame_count - 1
         yield from _sweep_rules(rows)
-    for held in definition.lists:
-        lengths, values = rows.lists[held.column.name]
-        yield f"{held.column.name} has fewer than {held.least} entries", lengths < held.least
+    for entries in definition.lists:
+        lengths, values = rows.lists[entries.column.name]
+        yield f"{entries.column.name} has fewer than {entries.least} entries", lengths < entries.least
         row = np.repeat(np.arange(len(cell)), lengths)
         bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
-        yield f"{held.column.name} is not finite", np.bincount(row[bad], minlength=len(cell)) > 0
+        yield f"{entries.column.name} is not finite", np.bincount(row[bad], minlength=len(cell)) > 0
     if name == "hydro_patches" and "hydro_faces" in groups:
         faces = np.bincount(groups["hydro_faces"].columns["patch"], minlength=len(cell))
         yield "face_count is not the number of faces", rows.columns["face_count"] != faces
@@ -581,27 +581,27 @@ def _object_rules(
         expected[:, 2] = row[:, 3]
         expected[:, 3] = row[:, 3]
     yield "the particles of an element are of several objects", (is_there & (row != expected)).any(axis=1)
-    own = np.append(objects.template, -1)[row]
-    yield "a particle is not in this world", (is_there & (own != -1) & (own != template[:, None])).any(axis=1)
+    owner = np.append(objects.template, -1)[row]
+    yield "a particle is not in this world", (is_there & (owner != -1) & (owner != template[:, None])).any(axis=1)
 
 
 def _element_rules(rows: GroupRows) -> Iterator[tuple[str, Any]]:
     """Rules for vertices, edges and faces: as many particles as the kind has, with weights."""
     indices, weights = rows.columns["indices"], rows.columns["barycentric"]
-    held = np.arange(3) <= rows.columns["kind"][:, None]
-    yield "indices are not as many as the kind has", ((indices >= 0) != held).any(axis=1)
+    is_used = np.arange(3) <= rows.columns["kind"][:, None]
+    yield "indices are not as many as the kind has", ((indices >= 0) != is_used).any(axis=1)
     with np.errstate(invalid="ignore"):
         wrong = (weights < 0.0).any(axis=1) | (np.abs(weights.sum(axis=1, dtype=np.float64) - 1.0) > WEIGHT_TOLERANCE)
-    yield "the weights are not at least 0 with the sum 1", wrong | ((weights != 0.0) & ~held).any(axis=1)
+    yield "the weights are not at least 0 with the sum 1", wrong | ((weights != 0.0) & ~is_used).any(axis=1)
 
 
 def _sweep_rules(rows: GroupRows) -> Iterator[tuple[str, Any]]:
-    held = rows.columns
-    yield "status is not 1 or 2", (held["status"] < 1) | (held["status"] > 2)
-    is_between = (held["enter"] > 0.0) & (held["leave"] < 1.0) & (held["status"] == 1)
-    yield "tunnel does not follow from enter, leave and status", held["tunnel"] != is_between
-    yield "enter and leave are not ascending in 0 to 1", (held["enter"] > held["leave"]) | (held["leave"] > 1.0)
-    yield "least_bound is above least", held["least_bound"] > held["least"]
+    of = rows.columns
+    yield "status is not 1 or 2", (of["status"] < 1) | (of["status"] > 2)
+    is_between = (of["enter"] > 0.0) & (of["leave"] < 1.0) & (of["status"] == 1)
+    yield "tunnel does not follow from enter, leave and status", of["tunnel"] != is_between
+    yield "enter and leave are not ascending in 0 to 1", (of["enter"] > of["leave"]) | (of["leave"] > 1.0)
+    yield "least_bound is above least", of["least_bound"] > of["least"]
 
 
 def _value_rules(definition: ContactGroup, rows: GroupRows, more_kinds: tuple[int, ...]) -> Iterator[tuple[str, Any]]:

@@ -61,8 +61,8 @@ def spans(
     window = max(1, max_rows)
     while first < last:
         cells = slice(first, min(last, first + window) + 1)
-        held = [start(cells) for start in starts]
-        rows = sum(start - start[0] for start in held)
+        cell_starts = [start(cells) for start in starts]
+        rows = sum(start - start[0] for start in cell_starts)
         following = first + max(1, int(np.searchsorted(rows, max_rows, side="right")) - 1)
         yield first, following
         first = following
@@ -99,10 +99,10 @@ class ContactTable:
         whole, reason = np.dtype(np.int64), f": {cells[0]} frames of {cells[1]} worlds, and one more"
         self._check("cell_start", whole, (self._cell_count + 1,), reason)
         self.row_count = self._extent(definition.columns[0].name)
-        self._value_count = {held.column.name: self._extent(held.column.name) for held in definition.lists}
-        for held in definition.lists:
-            self._check(held.start, whole, (self.row_count + 1,))
-        for column in (*definition.columns, *(held.column for held in definition.lists)):
+        self._value_count = {entries.column.name: self._extent(entries.column.name) for entries in definition.lists}
+        for entries in definition.lists:
+            self._check(entries.start, whole, (self.row_count + 1,))
+        for column in (*definition.columns, *(entries.column for entries in definition.lists)):
             extent = self._value_count.get(column.name, self.row_count)
             self._check(column.name, column.dtype_for(float_type), (extent, *schema.row_shape(column)))
         required = (column.name for column in definition.columns if column.name not in extra)
@@ -119,9 +119,9 @@ class ContactTable:
         return int((self._dataset(name).shape or (0,))[0])
 
     def _check(self, name: str, dtype: np.dtype, shape: tuple[int, ...], reason: str = "") -> None:
-        held = self._dataset(name)
-        if held.shape != shape or not _is_kind(held.dtype, dtype):
-            raise InputError(f"is {held.dtype}{held.shape}, not {dtype}{shape}{reason}", self.where(name), AGAIN)
+        dataset = self._dataset(name)
+        if dataset.shape != shape or not _is_kind(dataset.dtype, dtype):
+            raise InputError(f"is {dataset.dtype}{dataset.shape}, not {dtype}{shape}{reason}", self.where(name), AGAIN)
 
     def where(self, name: str) -> str:
         """File and dataset, for messages."""
@@ -176,7 +176,7 @@ class ContactTable:
         wanted = list(self.names if names is None else names)
         columns = {name: self.column(name, rows) for name in wanted if name not in self._value_count}
         lists = {}
-        starts = {held.column.name: held.start for held in self.definition.lists}
+        starts = {entries.column.name: entries.start for entries in self.definition.lists}
         for name in filter(starts.__contains__, wanted):
             values = self._starts(starts[name], rows.start, rows.stop, self._value_count[name])
             lists[name] = np.diff(values), self.column(name, slice(int(values[0]), int(values[-1])))
@@ -209,7 +209,7 @@ def tables_of_file(
 
     Raises InputError for a table that is not as the format specifies.
     """
-    found: dict[str, ContactTable] = {}
+    tables: dict[str, ContactTable] = {}
     float_type = np.dtype(np.float64)  # of the rigid contacts, whose points give the type of the other tables' points
     for definition in TABLES:
         where = f"{path}: /{definition.name}"
@@ -219,15 +219,15 @@ def tables_of_file(
         if not isinstance(group, h5py.Group):
             raise InputError("is missing" if group is None else "is not a group", where, AGAIN)
         for target in definition.references.values():
-            if target not in found:
+            if target not in tables:
                 raise InputError(f"refers to /{target}, which is missing", where, AGAIN)
         is_rigid = definition is RIGID_CONTACTS
         extra = [str(name) for name in group if name not in definition.dataset_names] if is_rigid else ()
         definition = definition.having(extra if optional else ())
-        found[definition.name] = ContactTable(file, path, definition, float_type, cells, extra)
+        tables[definition.name] = ContactTable(file, path, definition, float_type, cells, extra)
         if is_rigid:
-            float_type = found[definition.name].chunks("point0").dtype
-    return found
+            float_type = tables[definition.name].chunks("point0").dtype
+    return tables
 
 
 def rows_of_cells(
@@ -238,21 +238,21 @@ def rows_of_cells(
     names: the columns of each group to read; None is all. Raises InputError for a row that refers to another cell than
     its own.
     """
-    found: dict[str, GroupRows] = {}
+    rows_of_tables: dict[str, GroupRows] = {}
     for name, table in tables.items():
-        rows = found[name] = table.rows(first, last, None if names is None else names[name])
+        rows = rows_of_tables[name] = table.rows(first, last, None if names is None else names[name])
         for column, target in table.definition.references.items():
             if column not in rows.columns:
                 continue
             begin = int(tables[target].row_starts(first, first)[0])
             numbers = rows.columns[column] = rows.columns[column].astype(np.int64) - begin
-            ends = np.cumsum(found[target].cell_counts)
+            ends = np.cumsum(rows_of_tables[target].cell_counts)
             cell = np.repeat(np.arange(last - first), rows.cell_counts)
-            outside = (numbers < (ends - found[target].cell_counts)[cell]) | (numbers >= ends[cell])
+            outside = (numbers < (ends - rows_of_tables[target].cell_counts)[cell]) | (numbers >= ends[cell])
             if outside.any():
                 where = f"{table.where(column)}, cell {first + int(cell[int(np.argmax(outside))])}"
                 raise InputError(f"is no row of /{target} of its cell", where, AGAIN)
-    return found
+    return rows_of_tables
 
 
 # The material tables of a contact set: conversion from and to `Materials`.
@@ -430,14 +430,14 @@ class ContactSet:
 
     def _tables(self, tables: tuple[schema.Table, ...]) -> dict[str, Any]:
         """Each table by its path. Raises InputError for tables of one extent with different numbers of rows."""
-        found = {table.path: self._table(table) for table in tables}
+        columns = {table.path: self._table(table) for table in tables}
         first = {table.extent: table.path for table in reversed(tables)}
         for table in tables:
-            rows, wanted = len(found[table.path]), len(found[first[table.extent]])
+            rows, wanted = len(columns[table.path]), len(columns[first[table.extent]])
             if rows != wanted:
                 what = f"has {rows} rows, and {first[table.extent]} has {wanted}"
                 raise InputError(what, f"{self.path}: {table.path}")
-        return found
+        return columns
 
     def _table(self, table: schema.Table) -> Any:
         dataset, where = _dataset(self._file, self.path, table.path), f"{self.path}: {table.path}"
@@ -465,9 +465,9 @@ class ContactSet:
         """Raises InputError for names that are not unique, and ranges that are not in the file or overlap."""
         if self.version < EPISODES_SINCE or schema.EPISODE_GROUP not in self._file:
             return None
-        found = Episodes(*self._tables(schema.EPISODE_TABLES).values())
-        self._refuse(found.faults(self.frame_count, self.world_count), schema.EPISODE_GROUP)
-        return found
+        episodes = Episodes(*self._tables(schema.EPISODE_TABLES).values())
+        self._refuse(episodes.faults(self.frame_count, self.world_count), schema.EPISODE_GROUP)
+        return episodes
 
     def _refuse(self, faults: Iterable[tuple[str, int, str]], group: str) -> None:
         """Raises InputError for the first fault: column, row, and what is wrong."""
@@ -478,9 +478,9 @@ class ContactSet:
         if not schema.has_engine(self._file, self.version):
             return None
         group: Any = self._file[schema.ENGINE_GROUP]
-        held = {name: group.attrs.get(name) for name in schema.ENGINE_ATTRIBUTES}
-        held |= {name: bool(held[name]) for name in ("stateful", "reports_gap") if held[name] is not None}
-        record = schema.EngineRecord(*held.values(), *self._tables(schema.ENGINE_TABLES).values())
+        values = {name: group.attrs.get(name) for name in schema.ENGINE_ATTRIBUTES}
+        values |= {name: bool(values[name]) for name in ("stateful", "reports_gap") if values[name] is not None}
+        record = schema.EngineRecord(*values.values(), *self._tables(schema.ENGINE_TABLES).values())
         count, pairs = len(self.shapes), np.append(record.not_asked0, record.not_asked1)
         for what, is_fault in {
             f"has {len(record.treated)} rows for {count} shapes": len(record.treated) != count,
@@ -496,9 +496,9 @@ class ContactSet:
         are_needed = any(table.definition.objects for table in self.groups.values())
         if self.version < GROUPS_SINCE or not (are_needed or schema.PARTICLE_GROUP in self._file):
             return ParticleObjects()
-        found = ParticleObjects(*self._tables(schema.PARTICLE_TABLES).values())
-        self._refuse(found.faults(int(self.world_template.max(initial=-1)) + 1), schema.PARTICLE_GROUP)
-        return found
+        objects = ParticleObjects(*self._tables(schema.PARTICLE_TABLES).values())
+        self._refuse(objects.faults(int(self.world_template.max(initial=-1)) + 1), schema.PARTICLE_GROUP)
+        return objects
 
     @property
     def materials(self) -> Materials | None:
@@ -513,15 +513,15 @@ class ContactSet:
     @cached_property
     def _materials(self) -> tuple[Materials | None, PairMaterials]:
         tables = tables_of(self.material_rule, self._file.__contains__)
-        held = {table.path: self._table(table) for table in tables}
+        stored = {table.path: self._table(table) for table in tables}
         expected = {"shapes": len(self.shapes), "forced pairs": len(self.forced)}
         for table in tables:
-            if len(held[table.path]) != expected[table.extent]:
-                what = f"has {len(held[table.path])} rows for {expected[table.extent]} {table.extent}"
+            if len(stored[table.path]) != expected[table.extent]:
+                what = f"has {len(stored[table.path])} rows for {expected[table.extent]} {table.extent}"
                 raise InputError(what, f"{self.path}: {table.path}")
         columns = vars(PairMaterials.of([None] * len(self.forced)))
-        own = {name: held.get(f"{schema.PAIR_GROUP}/{name}", values) for name, values in columns.items()}
-        return (_read_materials(len(self.shapes), held) if self.material_rule else None), PairMaterials(**own)
+        of_pairs = {name: stored.get(f"{schema.PAIR_GROUP}/{name}", values) for name, values in columns.items()}
+        return (_read_materials(len(self.shapes), stored) if self.material_rule else None), PairMaterials(**of_pairs)
 
     @property
     def file(self) -> h5py.File:
@@ -626,11 +626,11 @@ class ContactSet:
         self.close()
 
 
-def _is_kind(found: np.dtype, wanted: np.dtype | None) -> bool:
-    """Whether every value of type `found` is a value of type `wanted`; None is strings."""
+def _is_kind(dtype: np.dtype, wanted: np.dtype | None) -> bool:
+    """Whether every value of type `dtype` is a value of type `wanted`; None is strings."""
     if wanted is None:
-        return h5py.check_string_dtype(found) is not None
-    return found.kind in "iuf" and np.can_cast(found, wanted, "safe")
+        return h5py.check_string_dtype(dtype) is not None
+    return dtype.kind in "iuf" and np.can_cast(dtype, wanted, "safe")
 
 
 def is_complete(file: h5py.File) -> bool:
@@ -658,11 +658,11 @@ def refuse_large_chunks(file: h5py.File, path: str) -> None:
 def require_version(file: h5py.File, path: str) -> tuple[int, int]:
     """The file's (major, minor). Raises InputError for another format, an unsupported major version."""
     known = f"this program reads {schema.FORMAT} {' and '.join(f'{major}.x' for major in schema.VERSIONS)}"
-    found = file.attrs.get("format")
-    if found is None:
+    stored_format = file.attrs.get("format")
+    if stored_format is None:
         raise InputError("this HDF5 file has no root attribute format", path, known)
-    if str(found) != schema.FORMAT:
-        raise InputError(f"the format is {found!s}, not a contact set", path, known)
+    if str(stored_format) != schema.FORMAT:
+        raise InputError(f"the format is {stored_format!s}, not a contact set", path, known)
     version = np.atleast_1d(file.attrs.get("format_version", []))
     if version.shape != (2,) or version.dtype.kind not in "iu":
         raise InputError("the root attribute format_version is not two integers", path, known)

@@ -135,8 +135,8 @@ class EngineRecord:
     @property
     def attributes(self) -> dict[str, str | np.int32]:
         """The attributes of /engine; one that is unknown is left out."""
-        found = ((name, getattr(self, name)) for name in ENGINE_ATTRIBUTES)
-        return {name: v if isinstance(v, str) else np.int32(v) for name, v in found if v is not None}
+        values = ((name, getattr(self, name)) for name in ENGINE_ATTRIBUTES)
+        return {name: v if isinstance(v, str) else np.int32(v) for name, v in values if v is not None}
 
 
 ENGINE_ATTRIBUTES = tuple(field.name for field in fields(EngineRecord))[: -len(ENGINE_TABLES)]
@@ -410,8 +410,8 @@ RULES = (
 
 def _same_number(wanted: int) -> Fault:
     def fault(value: Any) -> str:
-        found = np.asarray(value)
-        if found.shape == () and found.dtype.kind in "iu" and int(found) == wanted:
+        number = np.asarray(value)
+        if number.shape == () and number.dtype.kind in "iu" and int(number) == wanted:
             return ""
         return f"is not {wanted}"
 

@@ -101,12 +101,12 @@ class _Table:
             path, dtype = f"/{definition.name}/{column.name}", column.dtype_for(float_type)
             return ChunkedColumn(objects, path, dtype, schema.row_shape(column), column.unit, compression, digest)
 
-        starts = ("cell_start", *(held.start for held in definition.lists))
+        starts = ("cell_start", *(entries.start for entries in definition.lists))
         self.row_count = 0
         self._definition = definition
         self._starts_of = [column(Column(name, "int64", 1, "", "")) for name in starts]
-        self._rows_of = [column(one) for one in definition.columns]
-        self._values_of = [column(held.column) for held in definition.lists]
+        self._rows_of = [column(row_column) for row_column in definition.columns]
+        self._values_of = [column(entries.column) for entries in definition.lists]
         self.rows = ChunkedColumns(self._rows_of, chunk_rows)
         self._values = [ChunkedColumns([values], chunk_rows) for values in self._values_of]
         self._starts = [ChunkedColumns([starts], chunk_rows) for starts in self._starts_of]
@@ -119,10 +119,10 @@ class _Table:
         table, count = self._definition, rows.row_count
         if set(rows.columns) != {column.name for column in table.columns}:
             raise ValueError(f"table {table.name} has columns {sorted(rows.columns)}")
-        if set(rows.lists) != {held.column.name for held in table.lists}:
+        if set(rows.lists) != {entries.column.name for entries in table.lists}:
             raise ValueError(f"table {table.name} has lists {sorted(rows.lists)}")
         columns = [rows.columns[column.name] for column in table.columns]
-        lists = [rows.lists[held.column.name] for held in table.lists]
+        lists = [rows.lists[entries.column.name] for entries in table.lists]
         for values in (*columns, *(lengths for lengths, _ in lists)):
             if len(values) != count:
                 raise ValueError(f"table {table.name}: a column has {len(values)} rows for {count}")
@@ -147,7 +147,7 @@ class _Table:
     def finish(self, threads: ChunkThreads | None) -> list[DatasetDigest]:
         for grown in (*self._starts, self.rows, *self._values):
             grown.finish(threads)
-        return [each.digest for each in (*self._starts_of, *self._rows_of, *self._values_of)]
+        return [stored.digest for stored in (*self._starts_of, *self._rows_of, *self._values_of)]
 
 
 SHORT_CHUNK_ROWS, LEAST_CHUNKS = 8192, 8
@@ -254,7 +254,7 @@ class ContactWriter:
         tables = _header_tables(model, time, step, episodes)
         if engine is not None:
             values = (engine.treated, engine.reason, engine.not_asked0, engine.not_asked1)
-            tables += [_stored_values(*one) for one in zip(schema.ENGINE_TABLES, values, strict=True)]
+            tables += [_stored_values(*entry) for entry in zip(schema.ENGINE_TABLES, values, strict=True)]
         rules = {name: getattr(model, name) for name in ("gap_rule", "up_axis", "material_rule")}
         header = Header(self._version, attributes, tables, rules, contacts, float_type, environment)
         self._digests += write_header(self._objects, header)
@@ -361,19 +361,19 @@ def _header_tables(model: Model, time: np.ndarray, step: np.ndarray, episodes: E
     values["/model/shape/type"] = [_TYPE_LABELS[kind] for kind in shapes.type.tolist()]
     values |= {"/model/body/path": model.bodies.path, "/model/world/template": model.world_template}
     if len(forced):
-        own = np.full(len(forced), np.nan)
+        no_lengths = np.full(len(forced), np.nan)
         values |= {
             "/model/forced_pair/shape0": forced[:, 0],
             "/model/forced_pair/shape1": forced[:, 1],
-            "/model/forced_pair/margin": model.forced_margin if len(model.forced_margin) else own,
-            "/model/forced_pair/gap": model.forced_gap if len(model.forced_gap) else own,
+            "/model/forced_pair/margin": model.forced_margin if len(model.forced_margin) else no_lengths,
+            "/model/forced_pair/gap": model.forced_gap if len(model.forced_gap) else no_lengths,
         }
     if len(model.particles.path):
         objects = ParticleObjects.of_scene(model.particles)
         values |= {table.path: getattr(objects, table.path.rpartition("/")[2]) for table in schema.PARTICLE_TABLES}
     tables = (*schema.MODEL_TABLES, *schema.TIME_TABLES, *schema.FORCED_TABLES, *schema.PARTICLE_TABLES)
-    held = [_stored_values(table, values[table.path]) for table in tables if table.path in values]
-    return [*held, *episode_tables(episodes), *(_stored_values(*one) for one in material_values(model).values())]
+    stored = [_stored_values(table, values[table.path]) for table in tables if table.path in values]
+    return [*stored, *episode_tables(episodes), *(_stored_values(*entry) for entry in material_values(model).values())]
 
 
 def _stored_values(table: schema.Table, values: Any) -> StoredTable:
@@ -410,15 +410,15 @@ class StoredTable:
 @structure()
 def model_tables(contacts: ContactSet) -> dict[str, StoredTable]:
     """Every dataset of /model, by path. Raises InputError for a string that is not UTF-8."""
-    found: dict[str, StoredTable] = {}
+    tables: dict[str, StoredTable] = {}
 
     def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
         if isinstance(item, h5py.Dataset):
-            found[f"{MODEL}/{name}"] = _stored(contacts.path, f"{MODEL}/{name}", item)
+            tables[f"{MODEL}/{name}"] = _stored(contacts.path, f"{MODEL}/{name}", item)
 
     model: Any = contacts.file[MODEL]
     model.visititems(visit)
-    return dict(sorted(found.items()))
+    return dict(sorted(tables.items()))
 
 
 @structure()
@@ -457,8 +457,8 @@ def episode_tables(episodes: Episodes | None) -> list[StoredTable]:
     """The datasets of /episode; none without episodes."""
     if episodes is None:
         return []
-    held = zip(EPISODE_NAMES, schema.EPISODE_TABLES, strict=True)
-    return [StoredTable(table.path, table.dtype, getattr(episodes, name), "") for name, table in held]
+    named = zip(EPISODE_NAMES, schema.EPISODE_TABLES, strict=True)
+    return [StoredTable(table.path, table.dtype, getattr(episodes, name), "") for name, table in named]
 
 
 def _stored(file: str, path: str, dataset: h5py.Dataset) -> StoredTable:
