@@ -8,15 +8,17 @@ import click
 
 from collidecli.cli import options
 from collidecli.cli.options import METRES, Verb, option, streams_of
-from collidecli.scene.options import EXPORT_FORMATS, GROUP_NAMES
+from collidecli.scene.options import EXPORT_FORMATS, GROUP_NAMES, formats_with
 
 SELECTED, OUTPUT = "Selection", "Output"
 FILE = "The exported file. [default: OUT with the format's extension]"
-GROUP = "Rows of this table in place of the contacts; for csv, parquet and npz."
-SCENE = "The scene of the run, for usd, mcap, mujoco and jacobian."
-RECORDING = "The run's recording, for usd, mcap and jacobian. [default: found by its hash]"
+GROUP = f"Rows of this table in place of the contacts; for {formats_with('group')}."
+SCENE = f"The scene of the run, for {formats_with('scene')}."
+RECORDING = f"The run's recording, for {formats_with('trajectory')}. [default: found by its hash]"
 NORMALS = "Length of the normals in a USD layer and an MCAP file [m]."
-FRAME_ID = "Frame of the messages, for mcap. [default: FRAME of --base-from tf:FRAME, else world]"
+FRAME_ID = (
+    f"Frame of the messages, for {formats_with('frame_id')}. [default: FRAME of --base-from tf:FRAME, else world]"
+)
 EPILOG = """\b
 collide export out.h5 --to usd -o contacts.usda --scene scene.usda
 collide export out.h5 --to csv -o contacts.csv --frames 0:100 --include '*/gripper/*'
@@ -32,7 +34,7 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 @options.world_option("worlds", default=(), section=SELECTED)
 @options.pattern_options(SELECTED)
 @option("--group", type=click.Choice(GROUP_NAMES), section=SELECTED, help=GROUP)
-@option("--to", type=click.Choice(EXPORT_FORMATS), section=OUTPUT, help="The format; required.")
+@option("--to", type=click.Choice(tuple(EXPORT_FORMATS)), section=OUTPUT, help="The format; required.")
 @option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help=FILE)
 @option("--scene", default="", metavar="FILE", section=OUTPUT, help=SCENE)
 @option("-t", "--trajectory", default="", metavar="FILE", section=OUTPUT, help=RECORDING)

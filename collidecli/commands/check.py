@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from collidecli.commands.results import PathLike, Result
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import HDF5, storage_of
 from collidecli.importers.recordings.recording import kind_of
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_files import format_of, open_h5
+from collidecli.storage.input_files import HDF5, storage_of
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import PROFILE_FORMAT
 from collidecli.storage.trajectory_files import TRAJECTORY_FORMAT, check_trajectory

@@ -15,11 +15,10 @@ from collidecli.commands import scenes
 from collidecli.commands.results import Result, check_ending, check_output
 from collidecli.commands.scenes import LoadedScene
 from collidecli.errors import InputError
-from collidecli.exporters.arrays import Layout
 from collidecli.exporters.selection import SINGLE_PARTICLE, SelectedContacts, chosen_worlds, kept_items, rows_of
 from collidecli.scene.arguments import unknown_argument
 from collidecli.scene.motion import Motion, RecordsCoordinates, RestingMotion
-from collidecli.scene.options import EXPORT_FORMATS, SceneOptions
+from collidecli.scene.options import EXPORT_FORMATS, SceneOptions, formats_with
 from collidecli.scene.tables import RIGID_CONTACTS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -91,13 +90,15 @@ def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:
     return layers_of(imported.stage, (path,), output, imported.metres_per_unit)
 
 
-ENDINGS = {"usd": (".usd", ".usda", ".usdc"), "csv": (".csv",), "parquet": (".parquet",), "mcap": (".mcap",)}
-"""File extensions by format, the default one first; formats of arrays have NPZ_ENDING."""
-NPZ_ENDING = (".npz",)
 WORLD_FRAME = "world"
 """Frame of the messages of an MCAP file, if neither --frame-id nor --base-from names one."""
-GROUP_FORMATS = ("csv", "parquet", "npz")
-"""Formats of any table."""
+REFUSED = {
+    "scene": "needs no scene",
+    "trajectory": "needs no recording",
+    "frame_id": "has no frame of messages",
+    "group": "has no layout for the rows of one group",
+}
+"""Messages for options that a format does not use."""
 GROUPS_OF_FORMATS: dict[str, dict[str, int | None]] = {
     "newton": {"soft_contacts": SINGLE_PARTICLE},
     "usd": {"hydro_patches": None, "hydro_faces": None},
@@ -187,9 +188,9 @@ def export(request: ExportRequest) -> ExportResult:
             write(stream)
             stream.commit()
         kinds = GROUPS_OF_FORMATS.get(request.to, {})
-        groups = () if request.group else contacts.groups
+        groups, formats = () if request.group else contacts.groups, formats_with("group", "or")
         alone = [name for name in groups if name not in kinds]
-        others = (f"{name}: a table of its own; --group {name} exports it as csv, parquet or npz" for name in alone)
+        others = (f"{name}: a table of its own; --group {name} exports it as {formats}" for name in alone)
         return ExportResult(
             file=request.contacts,
             format=request.to,
@@ -205,9 +206,9 @@ def export(request: ExportRequest) -> ExportResult:
 
 
 def _output(request: ExportRequest) -> str:
-    endings = ENDINGS.get(request.to, NPZ_ENDING)
+    endings = EXPORT_FORMATS[request.to].endings
     if not request.output:
-        middle = "" if request.to in (*ENDINGS, "npz") else f".{request.to}"
+        middle = "" if f".{request.to}" == endings[0] else f".{request.to}"
         return f"{Path(request.contacts).stem}{middle}{endings[0]}"
     check_ending(request.output, endings, f"a file of {request.to}")
     return request.output
@@ -222,26 +223,16 @@ def _selected(contacts: ContactSet, request: ExportRequest) -> SelectedContacts:
 
 def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
     """A function that writes the export to a stream, and the names of the fields that are left out."""
-    if request.scene and request.to not in ("usd", "mujoco", "jacobian", "mcap"):
-        raise InputError(f"{request.to} needs no scene", "--scene", "leave it out")
-    if request.trajectory and request.to not in ("usd", "jacobian", "mcap"):
-        raise InputError(f"{request.to} needs no recording", "--trajectory", "leave it out")
-    if request.frame_id and request.to != "mcap":
-        raise InputError(f"{request.to} has no frame of messages", "--frame-id", "use it with mcap")
-    if request.group and request.to not in GROUP_FORMATS:
-        what = f"{request.to} has no layout for the rows of one group"
-        raise InputError(what, "--group", f"use it with {', '.join(GROUP_FORMATS)}")
-    if request.to == "usd":
-        return _usd(request, selected, output)
-    if request.to in ("csv", "parquet"):
-        return _table(request, selected)
-    if request.to == "jacobian":
-        return _jacobian(request, selected)
-    if request.to == "mcap":
-        return _mcap(request, selected)
-    layout = _layout(request, selected)
+    for option, what in REFUSED.items():
+        if getattr(request, option) and option not in EXPORT_FORMATS[request.to].options:
+            fix = f"leave it out; it is for {formats_with(option)}"
+            raise InputError(f"{request.to} {what}", f"--{option.replace('_', '-')}", fix)
+    if request.to in WRITERS:
+        return WRITERS[request.to](request, selected, output)
+    from collidecli.exporters import layouts
     from collidecli.exporters.arrays import write_npz
 
+    layout = getattr(layouts, f"{request.to}_layout")(selected)
     return (lambda stream: write_npz(stream, layout.arrays)), layout.left_out
 
 
@@ -315,7 +306,7 @@ def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
     return write, left_out
 
 
-def _mcap(request: ExportRequest, selected: SelectedContacts):
+def _mcap(request: ExportRequest, selected: SelectedContacts, _output: str):
     from collidecli.exporters.mcap import Messages, write_mcap
 
     Messages()  # refuses a missing package before the output is created
@@ -336,7 +327,7 @@ def _mcap(request: ExportRequest, selected: SelectedContacts):
     return (lambda stream: write_mcap(stream, selected, start, frame_id, request.normal_length)), left_out
 
 
-def _jacobian(request: ExportRequest, selected: SelectedContacts):
+def _jacobian(request: ExportRequest, selected: SelectedContacts, _output: str):
     from collidecli.exporters import layouts
     from collidecli.exporters.arrays import write_npz
 
@@ -393,7 +384,7 @@ def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -
     return MovingJoints(axes.names, axes.affects[body], at)
 
 
-def _table(request: ExportRequest, selected: SelectedContacts):
+def _table(request: ExportRequest, selected: SelectedContacts, _output: str):
     from collidecli.exporters.arrays import ContactRows
     from collidecli.exporters.layouts import unknown_columns
     from collidecli.storage.flat_tables import csv_table, parquet_table, require_pyarrow
@@ -414,19 +405,16 @@ def _table(request: ExportRequest, selected: SelectedContacts):
     return write, (*lists, *unknown_columns(selected))
 
 
-def _layout(request: ExportRequest, selected: SelectedContacts) -> Layout:
+def _mujoco(request: ExportRequest, selected: SelectedContacts, _output: str):
     from collidecli.exporters import layouts
+    from collidecli.exporters.arrays import write_npz
 
-    if request.to == "mujoco":
-        if not request.scene:
-            what = "mjContact has ids of the compiled scene, which a contact set does not contain"
-            raise InputError(what, selected.contacts.path, "give the scene of the run with --scene")
-        return layouts.mujoco_layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene)))
-    layout_of = {
-        "npz": layouts.columns_layout,
-        "newton": layouts.newton_layout,
-        "genesis": layouts.genesis_layout,
-        "dart": layouts.dart_layout,
-        "raisim": layouts.raisim_layout,
-    }
-    return layout_of[request.to](selected)
+    if not request.scene:
+        what = "mjContact has ids of the compiled scene, which a contact set does not contain"
+        raise InputError(what, selected.contacts.path, "give the scene of the run with --scene")
+    layout = layouts.mujoco_layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene)))
+    return (lambda stream: write_npz(stream, layout.arrays)), layout.left_out
+
+
+WRITERS = {"usd": _usd, "mcap": _mcap, "csv": _table, "parquet": _table, "mujoco": _mujoco, "jacobian": _jacobian}
+"""Functions that prepare the formats that are made of more than the contact set, or are no arrays."""

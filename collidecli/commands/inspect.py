@@ -20,7 +20,6 @@ from collidecli.commands.contact_totals import ColumnRanges, ContactCounts, Tall
 from collidecli.commands.results import Result
 from collidecli.commands.scenes import MUJOCO_ENDINGS, LoadedScene, load_scene
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import BAG, CSV, JSON, NPY, NPZ, USD, storage_of
 from collidecli.importers.recordings.recording import open_recording
 from collidecli.scene.filter_rules import FilterClass
 from collidecli.scene.filters import allowed_pairs, excluded_counts, explain, pair_lengths
@@ -34,7 +33,7 @@ from collidecli.storage.contact_sets.check import check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet, ContactTable
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_files import open_h5, text_of
-from collidecli.storage.input_files import bag_format
+from collidecli.storage.input_files import HDF5, UNKNOWN, USD, bag_format, storage_of
 from collidecli.storage.process_activity import structure
 from collidecli.storage.trajectory_files import TRAJECTORY_FORMAT, read_header
 
@@ -326,7 +325,7 @@ class RecordingResult(Result, schema="collide.inspect.recording/1"):
 
 def is_recording(path: str) -> bool:
     """Whether a file contains arrays or columns and so cannot be a scene. A USD file may be both."""
-    return Path(path).suffix.lower() not in MUJOCO_ENDINGS and storage_of(path) in (NPZ, NPY, CSV, JSON, BAG)
+    return Path(path).suffix.lower() not in MUJOCO_ENDINGS and storage_of(path) not in (HDF5, USD, UNKNOWN)
 
 
 def is_layer_alone(path: str) -> bool:

@@ -15,7 +15,7 @@ from collidecli.errors import InputError, OutputError
 from collidecli.escaping import printable
 from collidecli.scene.text_format import count
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.input_files import bag_format
+from collidecli.storage.input_files import ENDINGS, HDF5, USD, bag_format
 
 # Base class of the verbs' results, and conversion of values to the types of JSON.
 
@@ -132,7 +132,7 @@ class ResultList(Result):
 # Checks of output paths before a computation, and writing of small files.
 
 PAGE_ENDINGS = (".html", ".htm")
-HDF5_ENDINGS = (".h5", ".hdf5")
+HDF5_ENDINGS = ENDINGS[HDF5]
 
 
 def check_ending(path: PathLike, endings: tuple[str, ...], what: str) -> None:
@@ -175,7 +175,7 @@ TRACE = (".json",), "a trace"
 
 # Input files named by paths, patterns and folders, and the names of the outputs of several inputs.
 
-RECORDING_ENDINGS = (*HDF5_ENDINGS, ".npz", ".npy", ".csv", ".mcap", ".bag", ".db3")
+RECORDING_ENDINGS = tuple(ending for storage, every in ENDINGS.items() if storage != USD for ending in every)
 """Extensions of the recordings of a folder. USD layers are named by a path or a pattern: a folder of them may contain
 scenes too."""
 

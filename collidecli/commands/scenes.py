@@ -23,7 +23,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.motion import Episodes, Motion, RestingMotion, TimedMotion, has_joint_tree, recorded_particles
 from collidecli.scene.options import GROUND, ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 from collidecli.scene.particles import Particles
-from collidecli.storage.input_files import files_sha256
+from collidecli.storage.input_files import ENDINGS, USD, files_sha256
 from collidecli.storage.process_activity import check_size, limited_reading, reading
 from collidecli.storage.trajectory_files import check_positions, normalize, pose_fault
 
@@ -308,7 +308,7 @@ def file_state(path: str) -> tuple[str, int, int]:
     return path, state.st_mtime_ns, state.st_size
 
 
-USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
+USD_ENDINGS = ENDINGS[USD]
 MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
 _SELECT = " or one world, for example with --demos"
 

@@ -28,12 +28,12 @@ from collidecli.scene.text_format import numbered
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.field_cache import cache_folder
-from collidecli.storage.input_files import file_sha256
+from collidecli.storage.input_files import ENDINGS, file_sha256
 from collidecli.storage.process_activity import reading
 
 # Scene and motion of a contact set, found by name and by hash; poses and contacts of a view's frames.
 
-MOTION_ENDINGS = (".h5", ".hdf5", ".npz", ".npy", ".csv", ".mcap", ".db3", ".bag", *scenes.USD_ENDINGS)
+MOTION_ENDINGS = sum(ENDINGS.values(), ())
 MAX_BYTES = 4 << 30
 """Total size of the files that are read to find a motion by its hash."""
 ANYWAY = "or draw it nevertheless with --allow-mismatch"

@@ -57,7 +57,7 @@ def mixed(
     return per_contact(selected, field, dtype, row, PAIR, lambda c: surfaces.of(name, *_pair(c), dtype))
 
 
-def columns_layout(selected: SelectedContacts) -> Layout:
+def npz_layout(selected: SelectedContacts) -> Layout:
     """Every column under its name, and the tables of shapes, bodies, frames and worlds."""
     contacts = selected.contacts
     shapes = contacts.shapes

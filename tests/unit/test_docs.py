@@ -27,7 +27,6 @@ from collidecli.commands.audit import AuditRequest, write_mask
 from collidecli.commands.audit import audit as run_audit
 from collidecli.commands.clearance import ClearanceRequest, clearance
 from collidecli.commands.event_stream import MISSED, TIMES, interval_rows
-from collidecli.commands.export import ENDINGS, NPZ_ENDING
 from collidecli.commands.label import LabelOptions, LabelRequest, label
 from collidecli.commands.timing import TimingReport
 from collidecli.engine import pipeline
@@ -304,7 +303,7 @@ def test_the_table_of_columns():
 
 
 EXPORT_PAGE = page("docs/howto/export-contacts.md")
-LAYOUTS = [name for name in choices.EXPORT_FORMATS if name not in ENDINGS]
+LAYOUTS = [name for name, each in choices.EXPORT_FORMATS.items() if each.endings == (".npz",)]
 MADE_UP = {"N": 5, "V": 12, "E": 30, "F": 3, "W": 1, "S": 3, "B": 2, "M": 5, "number of geoms": 3}
 """Extents of the example: contacts, velocities, entries of the Jacobian, frames, worlds, shapes, bodies, manifolds."""
 
@@ -359,7 +358,7 @@ def test_the_table_of_each_layout(name, folder, monkeypatch):
 def test_the_table_of_formats():
     rows = table(EXPORT_PAGE, "# Export contacts")
     found = {re.findall(r"`(\w+)`", row[0])[0]: tuple(re.findall(r"`([.\w]+)`", row[1])) for row in rows}
-    assert found == {name: ENDINGS.get(name, NPZ_ENDING) for name in choices.EXPORT_FORMATS}
+    assert found == {name: each.endings for name, each in choices.EXPORT_FORMATS.items()}
 
 
 def run_page(text: str, capsys: pytest.CaptureFixture[str], whole: bool = False) -> None:

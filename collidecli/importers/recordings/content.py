@@ -17,7 +17,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.scene.text_format import some_names
 from collidecli.storage.h5_files import DAMAGE, damaged, open_h5
-from collidecli.storage.input_files import bag_format
+from collidecli.storage.input_files import CSV, HDF5, JSON, NO_ZIP, NPY, NPZ, START_BYTES, UNKNOWN, storage_of
 from collidecli.storage.process_activity import check_size
 
 # Motions that are no recordings of a robot yet: recognised by content, refused with the conversion to make.
@@ -26,7 +26,6 @@ AMASS_ARRAYS = ({"poses", "trans"}, {"poses", "betas"})
 """Each a set of names of which AMASS has all; a motion in the parameters of the body models SMPL, SMPL+H or SMPL-X."""
 GMR_KEYS = (b"root_pos", b"root_rot", b"dof_pos")
 PICKLE_PROTOCOLS = range(2, 6)
-START_BYTES = 1 << 16
 
 SAVE = "numpy.savez('motion.npz', root_pos=..., root_quat_xyzw=..., dof_pos=..., joint_names=..., fps=...)"
 
@@ -36,7 +35,7 @@ def refuse_amass(path: str) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             names = {name.removesuffix(".npy") for name in archive.namelist()}
-    except _NO_ZIP:
+    except NO_ZIP:
         return
     if any(wanted <= names for wanted in AMASS_ARRAYS):
         what = "this is a motion of AMASS (poses, trans, betas): rotations of a human body model, not of a robot"
@@ -60,8 +59,7 @@ def refuse_pickle(path: str) -> None:
     raise InputError(what, path, f"if you trust it, load it and save {SAVE}")
 
 
-_NO_ZIP = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError)
-_DAMAGE = (*_NO_ZIP, zlib.error, EOFError, RuntimeError, KeyError, TypeError, OverflowError, MemoryError)
+_DAMAGE = (*NO_ZIP, zlib.error, EOFError, RuntimeError, KeyError, TypeError, OverflowError, MemoryError)
 _DAMAGE += (SyntaxError, tokenize.TokenError)  # of headers, which NumPy parses as Python literals
 _AGAIN = "copy it again, or save it again with NumPy"
 
@@ -151,17 +149,11 @@ def _header(file: BinaryIO, size: int, where: str) -> ArrayHeader:
     return ArrayHeader(tuple(int(extent) for extent in shape), dtype)
 
 
-HDF5, NPZ, NPY, USD, CSV, JSON, BAG, UNKNOWN = "HDF5", "npz", "npy", "USD", "csv", "JSON", "ROS bag", ""
-
-_HEADER_LINE = 1 << 16
-"""Maximum length of the first line of a csv file [bytes]."""
-
-
 @dataclass(frozen=True)
 class Content:
     """An open file by its storage format.
 
-    storage: one of HDF5, NPZ, NPY, USD, CSV, JSON, BAG, or UNKNOWN. h5: the open file, of HDF5 only.
+    storage: as of `storage_of`. h5: the open file, of HDF5 only.
     arrays: headers (shape and type) of the arrays in npz by name, in npy under the name "".
     columns: names in a csv file's first line.
     """
@@ -193,7 +185,7 @@ class Content:
             return f"text whose first line is {', '.join(self.columns[:6])!r}"
         if self.storage == JSON:
             return "a JSON file; of a LeRobot data set, give meta/info.json"
-        return "a USD file" if self.storage == USD else "neither HDF5, npz, npy, USD nor csv"
+        return f"a {self.storage} file" if self.storage else "neither HDF5, npz, npy, USD nor csv"
 
 
 def open_content(path: str | os.PathLike[str]) -> Content:
@@ -214,7 +206,7 @@ def open_content(path: str | os.PathLike[str]) -> Content:
         return Content(name, NPY, arrays={"": npy_header(name)})
     if storage == CSV:
         with open(name, encoding="utf-8-sig", errors="replace") as file:
-            columns = file.readline(_HEADER_LINE).split(",")
+            columns = file.readline(START_BYTES).split(",")
         return Content(name, CSV, columns=tuple(column.strip() for column in columns))
     return Content(name, storage)
 
@@ -246,43 +238,3 @@ def held_rows(parts: Sequence[h5py.Dataset], frames: range, path: str) -> np.nda
             with h5_damage(f"{path}: {part.name}"):
                 out[within] = part[int(offset.min()) : int(offset.max()) + 1][offset - offset.min()]
     return out
-
-
-def storage_of(path: str) -> str:
-    """The storage format by a file's first bytes. Raises InputError: missing, a folder, empty, unreadable."""
-    if bag_format(path):
-        return BAG
-    if not os.path.isfile(path):
-        what = "is a folder, not a recording" if os.path.isdir(path) else "there is no such file"
-        raise InputError(what, path, "give the path of a recording")
-    try:
-        with open(path, "rb") as file:
-            start = file.read(_HEADER_LINE)
-    except OSError as error:
-        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path) from error
-    if not start:
-        raise InputError("the file is empty", path, "record it again")
-    if start.startswith(b"\x93NUMPY"):
-        return NPY
-    if start.startswith((b"#usda", b"PXR-USDC")):
-        return USD
-    if start[:16].lstrip().startswith(b"{"):
-        return JSON
-    if start.startswith(b"PK\x03\x04"):
-        try:
-            with zipfile.ZipFile(path) as archive:
-                names = archive.namelist()
-        except _NO_ZIP as error:
-            raise InputError(f"the zip archive is damaged: {error}", path, "copy or create the file again") from error
-        if any(name.endswith(".npy") for name in names):
-            return NPZ
-        return USD if any(name.endswith((".usd", ".usda", ".usdc")) for name in names) else UNKNOWN
-    if h5py.is_hdf5(path):
-        return HDF5
-    try:
-        text = start.split(b"\n")[0].decode("utf-8")
-    except UnicodeDecodeError:
-        return UNKNOWN
-    # The first line of csv has several columns; markup and other text have no commas there.
-    is_csv = "," in text and not text.lstrip("\ufeff \t").startswith("<") and text.strip().isprintable()
-    return CSV if is_csv else UNKNOWN

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import CSV, NPZ, ArrayHeader, Content, read_npz
+from collidecli.importers.recordings.content import ArrayHeader, Content, read_npz
 from collidecli.importers.recordings.coordinates import (
     ORDERS,
     ArticulationMotion,
@@ -28,6 +28,7 @@ from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.text_format import plural, some_names
 from collidecli.storage.h5_files import text_of
+from collidecli.storage.input_files import CSV, NPZ
 from collidecli.storage.trajectory_motion import BodyMatch, RecordedInFile
 
 BODY_KEYS = (("body_pos_w", "body_quat_w"), ("body_positions", "body_rotations"))

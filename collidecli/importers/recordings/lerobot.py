@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError, extra_module
-from collidecli.importers.recordings.content import JSON, Content
+from collidecli.importers.recordings.content import Content
 from collidecli.importers.recordings.coordinates import (
     ArticulationMotion,
     RecordedArticulation,
@@ -37,6 +37,7 @@ from collidecli.scene.kinematics import JointColumns, coordinate_names, last_ele
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.text_format import some_names
+from collidecli.storage.input_files import JSON
 from collidecli.storage.process_activity import check_size
 
 STATE = "observation.state"

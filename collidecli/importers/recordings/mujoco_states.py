@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import NPY, Content, h5_damage, h5_masks, read_npy, read_npz
+from collidecli.importers.recordings.content import Content, h5_damage, h5_masks, read_npy, read_npz
 from collidecli.importers.recordings.coordinates import RECORDED_FROM, CoordinateMotion, check_world_count, mujoco_scene
 from collidecli.importers.recordings.humanoid import holds_motion
 from collidecli.importers.recordings.recording import (
@@ -34,6 +34,7 @@ from collidecli.numerics.matrices import WXYZ_TO_XYZW
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.text_format import in_order
+from collidecli.storage.input_files import NPY
 from collidecli.storage.process_activity import structure, structure_step
 
 PREFIX = "mjSTATE_"

@@ -18,18 +18,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import (
-    BAG,
-    CSV,
-    HDF5,
-    JSON,
-    NPY,
-    NPZ,
-    USD,
-    Content,
-    h5_damage,
-    open_content,
-)
+from collidecli.importers.recordings.content import Content, h5_damage, open_content
 from collidecli.importers.scene_import import SceneImport
 from collidecli.scene.kinematics import ArticulatedScene, Kinematics
 from collidecli.scene.model import Model
@@ -37,7 +26,7 @@ from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import RecordingOptions, declared_options
 from collidecli.scene.text_format import in_order
 from collidecli.storage.h5_files import format_of
-from collidecli.storage.input_files import file_sha256
+from collidecli.storage.input_files import BAG, CSV, HDF5, JSON, NPY, NPZ, USD, file_sha256
 from collidecli.storage.process_activity import structure
 from collidecli.storage.trajectory_files import check_format, header_of
 from collidecli.storage.trajectory_motion import TrajectoryMotion

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import BAG, Content
+from collidecli.importers.recordings.content import Content
 from collidecli.importers.recordings.coordinates import ArticulationMotion, RecordedArticulation, moved_articulation
 from collidecli.importers.recordings.recording import EmbeddedScene, EmbeddedScenes, Recording, Target
 from collidecli.importers.recordings.recording import RecordingDescription as Description
@@ -44,6 +44,7 @@ from collidecli.scene.kinematics import (
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.text_format import plural, some_names
+from collidecli.storage.input_files import BAG
 from collidecli.storage.process_activity import check_size
 
 JOINT_STATE, TEXT, ODOMETRY = "sensor_msgs/JointState", "std_msgs/String", "nav_msgs/Odometry"

@@ -19,6 +19,7 @@ from pxr import Ar, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdUtils
 from collidecli.errors import InputError
 from collidecli.importers.scene_import import AssetMap
 from collidecli.scene.options import SceneOptions
+from collidecli.storage.input_files import ENDINGS, USD
 
 # Environments of a USD stage: root prims of worlds, and their equality.
 
@@ -250,7 +251,6 @@ def _known_prims(stage: Usd.Stage) -> str:
     return f"prims with variants: {', '.join(known[:NAMED_PRIMS])}{more}"
 
 
-USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
 _TRANSFORM_OP = "xformOp:"
 _INSTANCE_ARRAYS = ("positions", "orientations", "orientationsf", "scales")
 """Arrays of point instancers; in a layer without the scene such a prim may have no type."""
@@ -279,9 +279,9 @@ def read_motion_layer(path: str) -> MotionLayer:
 
     Raises InputError: pxr cannot read it; the ending is not USD's; no transform has a time sample; no rate.
     """
-    if not path.lower().endswith(USD_ENDINGS):
+    if not path.lower().endswith(ENDINGS[USD]):
         what = "the content is USD, and OpenUSD requires one of its file name endings"
-        raise InputError(what, path, f"rename it to {', '.join(USD_ENDINGS)}")
+        raise InputError(what, path, f"rename it to {', '.join(ENDINGS[USD])}")
     try:
         stage = Usd.Stage.Open(path, Usd.Stage.LoadNone)
         stage.Reload()  # pxr keeps loaded layers by path; this reads a changed file again

@@ -78,7 +78,7 @@ def test_npz_reads_back(layout, select, contacts, tmp_path):
         assert file["world"].tolist() == [0, 2]
         counts = np.concatenate([block.cell_counts for block in picked.blocks(())])
         assert np.diff(file["cell_start"]).tolist() == counts.tolist()
-    if layout is layouts.columns_layout:
+    if layout is layouts.npz_layout:
         found = made(layout(select()))
         for name, values in BLOCK.columns.items():
             assert np.array_equal(found[name], values), name
