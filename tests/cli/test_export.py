@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 from collidecli.scene.options import EXPORT_FORMATS
 from tests.cli.conftest import CommandLine, arrays, distances, refusals, sha, write_poses
 from tests.support.contact_sets import made_up
+from tests.support.usd_scenes import BOTH, COLLIDER, at, placed, write_usda
 from tests.unit.storage.contact_sets.test_check import damage
 
 
@@ -199,24 +200,16 @@ def test_a_layer_that_memory_would_not_hold_is_refused(folder, collide, monkeypa
     collide.refused("export", folder / "out.h5", *words, told="a layer of 2 contacts needs")
 
 
-STILL = """#usda 1.0
-(
-    metersPerUnit = 0.01
-    upAxis = "Z"
-)
-def Xform "World" {
-    double3 xformOp:translate = (100, 0, 0)
-    uniform token[] xformOpOrder = ["xformOp:translate"]
-    def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
+STILL = f"""def Xform "World" {{
+    {at(100, 0, 0)}
+    def Plane "floor" {COLLIDER} {{
         uniform token axis = "Z"
-    }
-    def Cube "box" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsRigidBodyAPI"]) {
+    }}
+    def Cube "box" {BOTH} {{
         double size = 20
-        double3 xformOp:scale = (1, 2, 3)
-        double3 xformOp:translate = (0, 0, 100)
-        uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:scale"]
-    }
-}
+        {placed((0, 0, 100), scale=(1, 2, 3))}
+    }}
+}}
 """
 
 
@@ -230,7 +223,7 @@ def recorded_poses() -> np.ndarray:
 
 
 def test_bodies_move_as_recorded(collide):
-    Path("still.usda").write_text(STILL)
+    write_usda(Path(), STILL, 'metersPerUnit = 0.01\nupAxis = "Z"', "still.usda")
     poses = recorded_poses()
     write_poses("motion.h5", poses, ["/World/box"], 1.0 / 24.0)
     collide.ok("run still.usda -t motion.h5 -o out.h5 --device cpu -q")

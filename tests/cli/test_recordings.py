@@ -15,6 +15,7 @@ import collidecli
 from collidecli.storage.contact_sets.check import check_file
 from tests.cli.conftest import RUN as SPHERES
 from tests.cli.conftest import SCENE, CommandLine, arrays, attributes, refusals, sha
+from tests.support.usd_scenes import COLLIDER, at, moving, sphere, write_usda
 
 FRAMES = 12
 RUN = ("--device", "cpu", "--gap", "0.2")
@@ -40,34 +41,15 @@ def write_demos(path, demos, scenes=None, **attributes) -> None:
         data.attrs.update(attributes)
         for name, states in demos.items():
             demo = data.create_group(name)
-            demo["states"] = states
+            if states is not None:
+                demo["states"] = states
             text = SCENE if scenes is None else scenes.get(name)
             if text is not None:
                 demo.attrs["model_file"] = text
 
 
-LAYER = """#usda 1.0
-(
- timeCodesPerSecond = 50
-)
-over "ball" {
- double3 xformOp:translate.timeSamples = { 0: (0, 0, 0.9), 5: (0, 0, 0.7) }
-}
-"""
-USD_SCENE = """#usda 1.0
-(
- metersPerUnit = 1
- upAxis = "Z"
-)
-def Sphere "base" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
- double radius = 0.5
-}
-def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {
- double radius = 0.3
- double3 xformOp:translate = (0, 0, 2)
- uniform token[] xformOpOrder = ["xformOp:translate"]
-}
-"""
+LAYER = f'over "ball" {{{moving("0: (0, 0, 0.9), 5: (0, 0, 0.7)")}}}\n'
+USD_SCENE = sphere("base", "double radius = 0.5", COLLIDER) + sphere("ball", f"double radius = 0.3\n{at(0, 0, 2)}")
 
 
 @pytest.fixture
@@ -80,8 +62,8 @@ def recordings(here):
     np.savez(here / "qpos.npz", qpos=falling()[:, 1 : 1 + coordinates], time=falling()[:, 0])
     with h5py.File(here / "states.h5", "w") as file:
         file["states"] = falling()
-    (here / "scene.usda").write_text(USD_SCENE)
-    (here / "layer.usda").write_text(LAYER)
+    write_usda(here, USD_SCENE, name="scene.usda")
+    write_usda(here, LAYER, "timeCodesPerSecond = 50", "layer.usda")
     return here
 
 
@@ -322,8 +304,8 @@ def test_coordinates_of_programs_with_the_real_part_last(tmp_path, collide):
     (tmp_path / "both.xml").write_text(SCENE.replace("</worldbody>", f"{ball}</worldbody>"))
     rng = np.random.default_rng(3)
     qpos = rng.normal(size=(4, 18))
-    for at in (3, 10, 14):
-        qpos[:, at : at + 4] /= np.linalg.norm(qpos[:, at : at + 4], axis=1, keepdims=True)
+    for start in (3, 10, 14):
+        qpos[:, start : start + 4] /= np.linalg.norm(qpos[:, start : start + 4], axis=1, keepdims=True)
     order = [*range(3), 4, 5, 6, 3, *range(7, 10), 11, 12, 13, 10, 15, 16, 17, 14]
     np.savez("wxyz.npz", qpos=qpos, time=np.arange(4.0))
     np.savez("xyzw.npz", qpos=qpos[:, order], time=np.arange(4.0))

@@ -16,27 +16,19 @@ from tests.cli.conftest import FRAMES, RUN, SCENE, Answer, checked_trace, distan
 from tests.support.usd_scenes import COLLIDER, sphere, write_usda
 
 SELECTABLE = tuple(column.name for column in OPTIONAL_COLUMNS if column.name not in BROUGHT_BY)
-VARIANTS = """#usda 1.0
-(
-    metersPerUnit = 1
-    upAxis = "Z"
+SMALL_AND_LARGE = "".join(
+    f'"{name}" {{\n{sphere("s", f"double radius = {radius}", COLLIDER)}}}\n'
+    for name, radius in (("small", 0.5), ("large", 2))
 )
-def Sphere "a" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {
-}
-def Xform "b" (
-    variants = { string size = "small" }
+VARIANTS = f"""{sphere("a")}def Xform "b" (
+    variants = {{ string size = "small" }}
     prepend variantSets = "size"
-) {
-    variantSet "size" = {
-        "small" {
-            def Sphere "s" (prepend apiSchemas = ["PhysicsCollisionAPI"]) { double radius = 0.5 }
-        }
-        "large" {
-            def Sphere "s" (prepend apiSchemas = ["PhysicsCollisionAPI"]) { double radius = 2 }
-        }
-    }
-}
-""".replace(" }\n        }", "\n            }\n        }")
+) {{
+    variantSet "size" = {{
+        {SMALL_AND_LARGE}
+    }}
+}}
+"""
 
 
 def test_facts_and_file_say_what_the_spheres_do(here, collide):
@@ -151,7 +143,7 @@ def scenes(here):
     (here / "broken.usda").write_text("#usda 1.0\ndef {")
     (here / "scene.stl").write_text("solid")
     write_usda(here, sphere("ball", apis=COLLIDER), name="ball.usda")
-    (here / "variants.usda").write_text(VARIANTS)
+    write_usda(here, VARIANTS, name="variants.usda")
 
 
 test_scenes_that_cannot_be_used = refusals(
@@ -246,22 +238,16 @@ def test_a_trace_holds_threads_chunks_and_stages(here, collide):
 
 
 RUN_AGAIN = (*RUN, "--force", "-q")
-USD = """#usda 1.0
-(
- metersPerUnit = 1
-)
-def Material "Ice" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {
- float physics:dynamicFriction = 0.125
- float physics:restitution = 0.5
- uniform token physxMaterial:frictionCombineMode = "min"
-}
-def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
- uniform token axis = "Y"
-}
-def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "MaterialBindingAPI"]) {
- rel material:binding:physics = </Ice>
-}
-"""
+BOUND = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "MaterialBindingAPI"])'
+USD = f"""def Material "Ice" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {{
+    float physics:dynamicFriction = 0.125
+    float physics:restitution = 0.5
+    uniform token physxMaterial:frictionCombineMode = "min"
+}}
+def Plane "floor" {COLLIDER} {{
+    uniform token axis = "Y"
+}}
+{sphere("ball", "rel material:binding:physics = </Ice>", BOUND)}"""
 
 
 def test_columns_are_written_checked_and_shown(here, collide):
@@ -291,7 +277,7 @@ def test_columns_are_written_checked_and_shown(here, collide):
 
 
 def test_a_usd_scene(here, collide):
-    (here / "s.usda").write_text(USD)
+    write_usda(here, USD, "metersPerUnit = 1")
     collide.ok("run s.usda --device cpu -q --columns friction,restitution")
     with ContactSet.open(here / "s.contacts.h5") as contacts:
         assert contacts.materials.friction.tolist() == [0.5, 0.125]

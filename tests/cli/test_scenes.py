@@ -15,7 +15,7 @@ from tests.cli.conftest import arrays, attributes, refusals
 from tests.cli.test_recordings import states, write_demos
 from tests.support.fields import RING
 from tests.support.meshes import Mesh, box, joined, turned
-from tests.support.usd_scenes import BODY_APIS, mesh, placed, sphere, write_usda
+from tests.support.usd_scenes import BODY_APIS, at, mesh, placed, sphere, write_usda
 
 ARM = """<robot name="arm"><link name="base"><collision><geometry><sphere radius="0.5"/></geometry></collision></link>
 <link name="tip"><collision><geometry><sphere radius="0.5"/></geometry></collision></link>
@@ -32,23 +32,14 @@ HINGE = """<robot name="arm"><link name="base"><collision><geometry><sphere radi
 <link name="hand"><collision><geometry><sphere radius="0.1"/></geometry></collision></link>
 <joint name="turn" type="revolute"><parent link="base"/><child link="hand"/><origin xyz="0 0 0.5"/><axis xyz="1 0 0"/>
 <limit lower="-1" upper="1"/></joint></robot>"""
-BALL = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {\n}\n'
+BALL = sphere("ball")
 ENVIRONMENTS = (
     '#usda 1.0\n(metersPerUnit = 1\nupAxis = "Z")\ndef "World" { def "envs" {\n'
     + "".join(f'def "env_{k}" {{ {BALL} }}\n' for k in range(3))
     + "}\n}\n"
 )
-Y_UP = """#usda 1.0
-(
- metersPerUnit = 0.01
- upAxis = "Y"
-)
-def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {
- double radius = 30
- double3 xformOp:translate = (500, 29, 0)
- uniform token[] xformOpOrder = ["xformOp:translate"]
-}
-"""
+Y_UP = sphere("ball", f"double radius = 30\n{at(500, 29, 0)}")
+CENTIMETRES_Y_UP = 'metersPerUnit = 0.01\nupAxis = "Y"'
 WALK = "hinge.urdf -t walk.csv --fps 30 --quaternion-order xyzw --joint-names turn"
 
 
@@ -173,14 +164,14 @@ def test_record_simulates_a_floating_base_on_the_ground(robot, collide):
 
 
 def test_ground_of_usd_is_normal_to_the_up_axis(here, collide):
-    (here / "y.usda").write_text(Y_UP)
+    write_usda(here, Y_UP, CENTIMETRES_Y_UP, "y.usda")
     assert run(collide, "y.usda", "--ground")["deepest"]["distance"] == pytest.approx(-0.01, abs=1e-6)
 
 
 @pytest.fixture
 def scenes(arm, walk, collide):
     """Scenes that options have no effect on, or that lack what they refer to, and recordings that do not fit them."""
-    (arm / "y.usda").write_text(Y_UP)
+    write_usda(arm, Y_UP, CENTIMETRES_Y_UP, "y.usda")
     (arm / "ground.xml").write_text("<mujoco><worldbody><geom name='ground' size='1'/></worldbody></mujoco>")
     (arm / "fixed.urdf").write_text(ROBOT.format(foot=SPHERE).replace('"pelvis"', '"world"'))
     (arm / "seen.xml").write_text(BROKEN.replace('name="a" size', 'name="a" contype="0" conaffinity="0" size'))

@@ -559,6 +559,13 @@ def stepped_demo(twins: Twins, frames: int, seed: int = 0) -> Demo:
     )
 
 
+def check_poses(poses: np.ndarray, truth: np.ndarray, tolerance: float) -> None:
+    """Poses float64[F, 7] are those of the truth; a quaternion and its negative are one rotation."""
+    np.testing.assert_allclose(poses[:, :3], truth[:, :3], atol=tolerance)
+    sign = np.sign(np.sum(poses[:, 3:] * truth[:, 3:], axis=1, keepdims=True))
+    np.testing.assert_allclose(poses[:, 3:] * sign, truth[:, 3:], atol=tolerance)
+
+
 def write_isaac_lab(path: Path, demos: list[Demo], version: int | None, robot: str = "robot", puck: str = PUCK) -> Path:
     """A file as Isaac Lab's HDF5DatasetFileHandler writes it: float32, gzip, the first frame as the initial state."""
     with h5py.File(path, "w") as file:

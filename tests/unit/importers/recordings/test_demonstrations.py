@@ -15,6 +15,7 @@ from collidecli.importers.recordings.mujoco_states import NAMES, USUAL, find_lay
 from collidecli.importers.recordings.recording import in_order, rate_time, shared_time
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import RecordingOptions, SceneOptions
+from tests.cli.test_recordings import write_demos
 from tests.support.usd_scenes import check_refused
 
 SCENE = """<mujoco>
@@ -44,16 +45,11 @@ def states_of(scene=SCENE, frames=FRAMES, lift=0.0, act=False):
 
 
 def write(path, demos, scenes=SCENE, on="demo"):
-    with h5py.File(path, "w") as file:
-        data = file.create_group("data")
-        for name, states in demos.items():
-            group = data.create_group(name)
-            if states is not None:
-                group["states"] = states
-            if on == "demo":
-                group.attrs["model_file"] = scenes if isinstance(scenes, (str, bytes)) else scenes[name]
-        if on == "data":
-            data.attrs["model_file"] = scenes
+    """A file whose demonstrations, or all of them together, have a scene."""
+    if on == "data":
+        write_demos(path, demos, {}, model_file=scenes)
+    else:
+        write_demos(path, demos, scenes if isinstance(scenes, dict) else dict.fromkeys(demos, scenes))
     return str(path)
 
 

@@ -19,7 +19,7 @@ from collidecli.importers.recordings.humanoid import BodyPoseMotion
 from collidecli.importers.recordings.recording import kind_of, open_motion, open_recording
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.contact_sets.reader import ContactSet
-from tests.support.twin_robots import ROBOT, Demo, target_of, write_twins
+from tests.support.twin_robots import ROBOT, Demo, check_poses, target_of, write_twins
 from tests.support.twin_robots import stepped_demo as stepped
 
 FRAMES = 9
@@ -85,9 +85,7 @@ def check(motion, target, demo: Demo, tolerance=1e-6, rate=50.0):
     for k, body in enumerate(target.model.bodies.path):
         name = body.rsplit("/", 1)[-1]
         truth = demo.poses[name] if name != "puck" else np.tile(target.model.bodies.pose[k], (FRAMES, 1))
-        np.testing.assert_allclose(poses[:, k, :3], truth[:, :3], atol=tolerance)
-        sign = np.sign(np.sum(poses[:, k, 3:] * truth[:, 3:], axis=1, keepdims=True))
-        np.testing.assert_allclose(poses[:, k, 3:] * sign, truth[:, 3:], atol=tolerance)
+        check_poses(poses[:, k], truth, tolerance)
     np.testing.assert_array_equal(motion.read(range(1, 8, 3)), motion.read(range(FRAMES))[1:8:3])
     assert len(motion.warnings) >= 1
     assert "'/World/puck'" in motion.warnings[-1] or "'puck'" in motion.warnings[-1]

@@ -98,6 +98,7 @@ HEADER_CASES = {
     "the root attribute scene_sha256 is no SHA-256": attribute("scene_sha256", "0" * 64),
     "the root attribute trajectory_sha256 is no SHA-256": attribute("trajectory_sha256", "\x1b[2J\x07\n\r"),
     "the root attribute content_sha256 is no SHA-256": attribute("content_sha256", "zz"),
+    "the root attribute content_sha256 is no SHA-256 ": attribute("content_sha256", "AB" * 32),
     "attribute gap_rule is 'zzz'; known": attribute("gap_rule", "zzz", "model"),
     "attribute up_axis is 'Q'; known": attribute("up_axis", "Q", "model"),
     "attribute up_axis is missing": attribute("up_axis", None, "model"),
