@@ -45,7 +45,10 @@ def by_reference(kind: Any, value: Any, device: wp.Device) -> wp.array:
 
 
 def array_of(dtype: Any, name: str) -> Any:
-    """Function that returns a local array as one of any length: for fields of structs, and to be passed by address."""
+    """Function that returns a local array as one of any length: for fields of structs, and to be passed by address.
+
+    Not for a generic function that others call with a local array: Warp compiles it for the kind of array of the first.
+    """
 
     @wp.func(name=name)
     def as_array(scratch: wp.array[dtype]) -> wp.array[dtype]:  # type: ignore[valid-type]

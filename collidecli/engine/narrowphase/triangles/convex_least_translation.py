@@ -63,7 +63,6 @@ from collidecli.engine.narrowphase.triangles.convex_sweep import (
 as_ints = array_of(int, "as_ints")
 as_regions = array_of(Region, "as_regions_of_overlap")
 as_vectors = array_of(Vec3, "as_vectors")
-as_vertices = array_of(Vertex, "as_vertices")
 
 # Search over directions.
 
@@ -383,7 +382,8 @@ def contact_of(pair: Any, surface: Any, sweep: Sweep, best: FreeAt) -> ContactRe
     difference = pair
     difference.b = corners_of(surface, best.number)
     difference.position = pair.position - best.t * best.direction - WITNESS_GAP * sweep.size * best.normal
-    nearest = nearest_of_difference(difference, -best.normal, Real(wp.inf), sweep.simplex)
+    simplex = wp.zeros(shape=4, dtype=Vertex)
+    nearest = nearest_of_difference(difference, -best.normal, Real(wp.inf), simplex)
     contact.point = nearest.on_a + pair.radius_a * nearest.normal
     foot = wp.transpose(pair.rotation) * (contact.point + best.t * best.direction - pair.position)
     contact.feature_a = feature_at(pair.a, contact.point, nearest.normal)
@@ -566,12 +566,10 @@ def settle_pair(a: Any, surface: Any, query: Query, size_b: Vec3, before: PairCo
     """Replaces the deepest contact of each region of a pair by that of the least translation. size_b: as `sweep_of`."""
     pair = minkowski_difference(a, TriangleShape(), query.pose_b_to_a)
     sweep = sweep_of(a, surface, query, size_b)
-    simplex = wp.zeros(shape=4, dtype=Vertex)
     recent = wp.zeros(shape=wp.static(RECENT), dtype=int)
     for k in range(wp.static(RECENT)):
         recent[k] = -1
     regions = wp.zeros(shape=wp.static(MAX_REGIONS), dtype=Region)
-    sweep.simplex = as_vertices(simplex)
     sweep.recent = as_ints(recent)
     sweep.regions = as_regions(regions)
     # Where the middle of the shape is inside the solid, the overlap is taken as one region.

@@ -58,7 +58,6 @@ class Sweep:
     regions: all, region_count of them. in_region: 1 where overlaps outside region `own` do not count.
 
     recent: RECENT triangles that the shape exited last along other directions, -1 for none; they are tested first.
-    simplex: of GJK.
     """
 
     lower: Vec3
@@ -73,7 +72,6 @@ class Sweep:
     own: int
     in_region: int
     recent: wp.array[int]
-    simplex: wp.array[Vertex]
 
 
 @wp.func(inline=False)
@@ -273,14 +271,15 @@ def leave_triangle(difference: Any, sweep: Sweep, ray: Ray, number: int, before:
         normal = -face
     moved = difference
     moved.position = difference.position - before.t * ray.direction
+    simplex = wp.zeros(shape=4, dtype=Vertex)
     guess = wp.where(wp.abs(high) < wp.abs(low), face, -face)
-    nearest = nearest_of_difference(moved, guess, wp.max(radius - touch, Real(0.0)), sweep.simplex)
+    nearest = nearest_of_difference(moved, guess, wp.max(radius - touch, Real(0.0)), simplex)
     if nearest.state != OVERLAP and nearest.distance >= radius - touch:
         return before
     exact = int(0)
     for _step in range(ADVANCES):
         moved.position = difference.position - end * ray.direction
-        nearest = nearest_of_difference(moved, -normal, Real(wp.inf), sweep.simplex)
+        nearest = nearest_of_difference(moved, -normal, Real(wp.inf), simplex)
         if nearest.state == OVERLAP or nearest.distance <= radius + touch:
             exact = 1
             break
