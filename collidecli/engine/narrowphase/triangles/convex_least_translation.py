@@ -21,17 +21,7 @@ from collidecli.engine.geometry.bounds import bounding_box, local_half_extents
 from collidecli.engine.geometry.hulls import FACE_ROW, HullShape, hull_number, hull_point
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.primitives import Primitive, Vertex, middle_of
-from collidecli.engine.geometry.real import (
-    BOX,
-    CAPSULE,
-    CONE,
-    CYLINDER,
-    ELLIPSOID,
-    Real,
-    Vec2,
-    Vec3,
-    array_of,
-)
+from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, Real, Vec2, Vec3, array_of
 from collidecli.engine.narrowphase.contact_merging import record_found, unique_by_feature
 from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
 from collidecli.engine.narrowphase.convex.features import feature_at, triangle_feature_at
