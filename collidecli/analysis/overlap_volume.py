@@ -6,21 +6,16 @@ enclosed by two polyhedra, one inside it and one around it, whose two volumes bo
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from collidecli.numerics.matrices import compose_poses, inverse_poses, moved_points
+from collidecli.numerics.matrices import compose_poses, dot, inverse_poses, moved_points, norm
 from collidecli.scene.heightfield import solid_mesh
 from collidecli.scene.model import Model
-from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.signed_distance import facets
+from collidecli.scene.shape_types import SOLIDS, ShapeType, ball_radius, support_heights
 from collidecli.scene.triangle_mesh import TriangleMesh
-
-CIRCLE_SEGMENTS, SPHERE_SEGMENTS = 1024, 256
 
 
 @dataclass(frozen=True)
@@ -44,24 +39,22 @@ def overlap_volume(model: Model, poses: np.ndarray, shape0: int, shape1: int) ->
     rows = sorted((shape0, shape1), key=lambda row: model.shapes.type[row] == ShapeType.PLANE)
     if model.shapes.type[rows[0]] == ShapeType.PLANE:
         return OverlapVolume(NO_VOLUME, 0.0, "both are infinite planes")
+    solids = [_solids(model, row) for row in rows if model.shapes.type[row] != ShapeType.PLANE]
+    for each in solids:
+        if isinstance(each, str):
+            return OverlapVolume(NO_VOLUME, 0.0, each)
     pose_b_to_a = compose_poses(inverse_poses(poses[rows[0]]), poses[rows[1]])
+    normal = _matrix(pose_b_to_a)[:, 2]
     volumes = []
-    for outside in (False, True):
-        first = _solid(model, rows[0], outside)
-        if isinstance(first, str):
-            return OverlapVolume(NO_VOLUME, 0.0, first)
-        if model.shapes.type[rows[1]] == ShapeType.PLANE:
-            normal = _matrix(pose_b_to_a)[:, 2]
-            common = first.trim_by_plane((-normal).tolist(), float(-normal @ pose_b_to_a[:3]))
+    for first, *others in zip(*solids, strict=True):
+        if others:
+            common = first ^ others[0].transform(_matrix(pose_b_to_a))
         else:
-            second = _solid(model, rows[1], outside)
-            if isinstance(second, str):
-                return OverlapVolume(NO_VOLUME, 0.0, second)
-            common = first ^ second.transform(_matrix(pose_b_to_a))
+            common = first.trim_by_plane((-normal).tolist(), float(-normal @ pose_b_to_a[:3]))
         volumes.append(float(common.volume()))
-        if not any(model.shapes.type[row] in _ROUND_SOLIDS for row in rows):
-            return OverlapVolume(volumes[0], 0.0)
-    low, high = volumes
+        if all(inside is outside for inside, outside in solids):
+            break
+    low, high = volumes[0], volumes[-1]
     return OverlapVolume((low + high) / 2, (high - low) / 2)
 
 
@@ -70,46 +63,56 @@ def _matrix(pose: np.ndarray) -> np.ndarray:
     return np.column_stack([(moved_points(pose, np.eye(3)) - pose[:3]).T, pose[:3]])
 
 
-def _solid(model: Model, row: int, outside: bool) -> Any:
-    """A shape as a solid of Manifold in its own frame; a text if it is none. outside: around a round shape."""
-    shapes = model.shapes
-    kind, size, path = ShapeType(shapes.type[row]), shapes.size[row], shapes.path[row]
-    if kind in _ROUND_SOLIDS:
-        return _ROUND_SOLIDS[kind](size, outside)
-    mesh = _triangles(model, row)
+def _solids(model: Model, row: int) -> tuple[Any, Any] | str:
+    """Solids of Manifold in a shape and around it, in its own frame, one for a polyhedron; a text if it is none."""
+    mesh, path = _triangles(model, row), model.shapes.path[row]
     if not (mesh.is_closed and mesh.is_solid):
         return f"{path} is {'a hollow' if mesh.is_closed else 'an open'} mesh"
-    return _polyhedron(mesh.vertex, mesh.face if mesh.volume >= 0.0 else mesh.face[:, ::-1], path)
+    inside = _polyhedron(mesh.vertex, mesh.face if mesh.volume >= 0.0 else mesh.face[:, ::-1], path)
+    excess = _excess(model, row, mesh)
+    return inside if isinstance(inside, str) else (inside, inside.scale([1.0 + excess] * 3) if excess else inside)
 
 
 def _triangles(model: Model, row: int) -> TriangleMesh:
-    """The triangles of a shape that is neither round nor a plane."""
+    """The triangles of a shape that is no plane."""
     shapes, kind = model.shapes, ShapeType(model.shapes.type[row])
     if kind == ShapeType.HEIGHTFIELD:
         return solid_mesh(model.heightfields[shapes.heightfield[row]])
     if kind == ShapeType.MESH:
         return model.meshes[shapes.mesh[row]]
-    hull = model.hulls[shapes.hull[row]] if kind == ShapeType.CONVEX_MESH else None
-    mesh = facets(kind, shapes.size[row], hull=hull)
-    assert mesh is not None
-    return mesh
+    if kind == ShapeType.CONVEX_MESH:
+        vertex, face = model.hulls[shapes.hull[row]].vertex, model.hulls[shapes.hull[row]].triangles
+    else:
+        make, segments = SOLIDS[kind].triangles, SOLIDS[kind].segments
+        assert make is not None
+        vertex, face = make(shapes.size[row], segments)
+    return TriangleMesh(np.ascontiguousarray(vertex, np.float64), np.zeros(3), face.astype(np.int32))
+
+
+def _excess(model: Model, row: int, mesh: TriangleMesh) -> float:
+    """Least x for which a round shape is within its triangles scaled by 1 + x about its origin; 0 of a polyhedron.
+
+    A convex shape is within the half spaces below its supporting planes along the triangles' normals, and those are
+    within the triangles' scaled by the greatest ratio of both planes' heights.
+    """
+    kind, size = model.shapes.type[row], model.shapes.size[row]
+    if kind not in SOLIDS or not SOLIDS[kind].segments:
+        return 0.0
+    a, b, c = (mesh.vertex[mesh.face[:, k]] for k in range(3))
+    normal = np.cross(b - a, c - a)
+    normal /= norm(normal)[:, None]
+    height = support_heights(np.full(len(normal), kind), np.tile(size, (len(normal), 1)), normal)
+    return float((height / dot(normal, a)).max() - 1.0)
 
 
 def surface_of(model: Model, row: int) -> tuple[np.ndarray, np.ndarray, float]:
     """Vertices float64[n, 3] and triangles int[m, 3] of a shape that is no plane, in its frame [m], and the greatest
     distance of its surface from them [m]: 0 for all but round shapes, whose vertices are on the surface.
     """
-    kind, size = ShapeType(model.shapes.type[row]), model.shapes.size[row]
-    if kind not in _ROUND_SOLIDS:
-        mesh = _triangles(model, row)
-        return mesh.vertex, mesh.face, 0.0
-    mesh = _ROUND_SOLIDS[kind](size, False).to_mesh64()
-    vertex = np.asarray(mesh.vert_properties, np.float64)[:, :3]
-    if kind in (ShapeType.CYLINDER, ShapeType.CONE):
-        error = float(size[0] * (1.0 - np.cos(np.pi / CIRCLE_SEGMENTS)))
-    else:
-        error = float((size.max() if kind == ShapeType.ELLIPSOID else size[0]) * (1.0 - _least_height()))
-    return vertex, np.asarray(mesh.tri_verts, np.int64), error
+    mesh, shapes = _triangles(model, row), model.shapes
+    radius = ball_radius(shapes.type[row], shapes.size[row], shapes.size[row])
+    excess = _excess(model, row, mesh)
+    return mesh.vertex, mesh.face, excess * float(radius) if excess else 0.0
 
 
 def _polyhedron(vertex: np.ndarray, face: np.ndarray, path: str) -> Any:
@@ -122,53 +125,3 @@ def _polyhedron(vertex: np.ndarray, face: np.ndarray, path: str) -> Any:
     if solid.status() != manifold3d.Error.NoError or solid.is_empty():
         return f"{path} is no manifold solid: {str(solid.status()).rpartition('.')[2]}"
     return solid
-
-
-def _ball(outside: bool) -> Any:
-    import manifold3d
-
-    inner = manifold3d.Manifold.sphere(1.0, SPHERE_SEGMENTS)
-    return inner.scale([1.0 / _least_height()] * 3) if outside else inner
-
-
-@cache
-def _least_height() -> float:
-    """Least distance of the faces of the polyhedron in the unit ball from its centre."""
-    mesh = _ball(False).to_mesh64()
-    vertex = np.asarray(mesh.vert_properties, np.float64)[:, :3]
-    a, b, c = (vertex[np.asarray(mesh.tri_verts)[:, k]] for k in range(3))
-    normal = np.cross(b - a, c - a)
-    return float(((normal * a).sum(axis=1) / np.sqrt((normal * normal).sum(axis=1))).min())
-
-
-def _sphere(size: np.ndarray, outside: bool) -> Any:
-    return _ball(outside).scale([float(size[0])] * 3)
-
-
-def _ellipsoid(size: np.ndarray, outside: bool) -> Any:
-    return _ball(outside).scale(size.tolist())
-
-
-def _capsule(size: np.ndarray, outside: bool) -> Any:
-    import manifold3d
-
-    ball = _sphere(size, outside)
-    ends = [ball.translate([0.0, 0.0, sign * float(size[1])]) for sign in (-1.0, 1.0)]
-    return manifold3d.Manifold.batch_hull(ends)
-
-
-def _frustum(low: float, high: float, half: float, outside: bool) -> Any:
-    import manifold3d
-
-    wider = 1.0 / np.cos(np.pi / CIRCLE_SEGMENTS) if outside else 1.0
-    frustum = manifold3d.Manifold.cylinder(2.0 * half, low, high, CIRCLE_SEGMENTS, True)
-    return frustum.scale([float(wider), float(wider), 1.0])
-
-
-_ROUND_SOLIDS: dict[ShapeType, Callable[[np.ndarray, bool], Any]] = {
-    ShapeType.SPHERE: _sphere,
-    ShapeType.ELLIPSOID: _ellipsoid,
-    ShapeType.CAPSULE: _capsule,
-    ShapeType.CYLINDER: lambda size, outside: _frustum(float(size[0]), float(size[0]), float(size[1]), outside),
-    ShapeType.CONE: lambda size, outside: _frustum(float(size[0]), 0.0, float(size[1]), outside),
-}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:
     from collidecli.commands.view import Sources
+    from collidecli.exporters.arrays import Layout
     from collidecli.exporters.layouts import CompiledGeoms, MovingJoints
     from collidecli.exporters.usd_layer import MovedBodies, SceneLayers
 
@@ -230,10 +231,18 @@ def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
     if request.to in WRITERS:
         return WRITERS[request.to](request, selected, output)
     from collidecli.exporters import layouts
+
+    return _arrays(getattr(layouts, f"{request.to}_layout")(selected))
+
+
+def _arrays(layout: Layout, done: Callable[[], None] = lambda: None):
     from collidecli.exporters.arrays import write_npz
 
-    layout = getattr(layouts, f"{request.to}_layout")(selected)
-    return (lambda stream: write_npz(stream, layout.arrays)), layout.left_out
+    def write(stream: AtomicOutput) -> None:
+        write_npz(stream, layout.arrays)
+        done()
+
+    return write, layout.left_out
 
 
 RECORDING_MISSING = "motion of the bodies: give the recording of the run with -t"
@@ -329,19 +338,13 @@ def _mcap(request: ExportRequest, selected: SelectedContacts, _output: str):
 
 def _jacobian(request: ExportRequest, selected: SelectedContacts, _output: str):
     from collidecli.exporters import layouts
-    from collidecli.exporters.arrays import write_npz
 
     sources = _sources(request, selected.contacts)
     if sources.scene is None or sources.motion is None:
         what = "a Jacobian needs the scene and the recording of the run, which were not found"
         raise InputError(what, selected.contacts.path, SOURCES)
-    layout = layouts.jacobian_layout(selected, moving_joints(sources.scene, sources.motion, sources.frame_of))
-
-    def write(stream: AtomicOutput) -> None:
-        write_npz(stream, layout.arrays)
-        sources.close()
-
-    return write, layout.left_out
+    joints = moving_joints(sources.scene, sources.motion, sources.frame_of)
+    return _arrays(layouts.jacobian_layout(selected, joints), sources.close)
 
 
 def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -> MovingJoints:
@@ -407,13 +410,11 @@ def _table(request: ExportRequest, selected: SelectedContacts, _output: str):
 
 def _mujoco(request: ExportRequest, selected: SelectedContacts, _output: str):
     from collidecli.exporters import layouts
-    from collidecli.exporters.arrays import write_npz
 
     if not request.scene:
         what = "mjContact has ids of the compiled scene, which a contact set does not contain"
         raise InputError(what, selected.contacts.path, "give the scene of the run with --scene")
-    layout = layouts.mujoco_layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene)))
-    return (lambda stream: write_npz(stream, layout.arrays)), layout.left_out
+    return _arrays(layouts.mujoco_layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene))))
 
 
 WRITERS = {"usd": _usd, "mcap": _mcap, "csv": _table, "parquet": _table, "mujoco": _mujoco, "jacobian": _jacobian}

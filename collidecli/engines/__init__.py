@@ -22,7 +22,7 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.content import npz_headers, read_npz
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.model import Model
-from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType, has_support
 from collidecli.scene.text_format import did_you_mean
 from collidecli.storage.contact_sets.schema import DISTANCE_RULES, POINT_RULES, TREATMENTS, json_mapping
 from collidecli.storage.process_activity import check_size
@@ -301,4 +301,4 @@ def check_problem_size(model: Model, cells: int) -> None:
 
 def is_convex(model: Model) -> np.ndarray:
     """bool[S]: shapes that have a support function that is finite in every direction."""
-    return (model.shapes.type > ShapeType.PLANE) & (model.shapes.type <= ShapeType.CONVEX_MESH)
+    return (model.shapes.type != ShapeType.PLANE) & has_support(model.shapes.type)

@@ -49,7 +49,7 @@ from collidecli.scene.shape_config import (
     check_pair_material,
     sdf_options,
 )
-from collidecli.scene.shape_types import LENGTH_LIMIT, SIZE_COUNT, ShapeType, checked_pose, checked_size
+from collidecli.scene.shape_types import LENGTH_LIMIT, SIZE_COUNT, SOLIDS, ShapeType, checked_pose, checked_size
 from collidecli.scene.signed_distance import sdf_shape
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 
@@ -163,10 +163,9 @@ class ModelBuilder:
         where = location_of("shape", key, self.shape_count)
         if not is_integer(type) or type not in SIZE_COUNT:
             raise InputError(f"type is {type!r}", where, "give a ShapeType")
-        if type in (ShapeType.CONVEX_MESH, ShapeType.MESH):
-            raise InputError("a mesh has vertices, not a size", where, "use add_shape_convex_hull or add_shape_mesh")
-        if type == ShapeType.HEIGHTFIELD:
-            raise InputError("a heightfield has heights, not a size", where, "use add_shape_heightfield")
+        if type not in SOLIDS:
+            fix = "use add_shape_convex_hull, add_shape_mesh or add_shape_heightfield"
+            raise InputError(f"a {ShapeType(type).label} has vertices or heights, not a size", where, fix)
         return self._add_shape(body, ShapeType(type), size, checked_pose(xform, where), cfg, key)
 
     def add_shape_plane(self, body: int, xform: Xform = None, cfg: Cfg = None, key: str | None = None) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, product
@@ -13,7 +12,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.arguments import float_array
-from collidecli.scene.shape_types import LENGTH_LIMIT
+from collidecli.scene.shape_types import LENGTH_LIMIT, fan
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 FACE_CORNERS = 6
@@ -55,11 +54,6 @@ class ConvexHull:
     def key(self) -> bytes:
         """Equal for equal polytopes."""
         return self.vertex.tobytes()
-
-
-def fan(outline: Sequence[int]) -> list[tuple[int, int, int]]:
-    """The triangles of a convex polygon from its first vertex."""
-    return [(outline[0], outline[k], outline[k + 1]) for k in range(1, len(outline) - 1)]
 
 
 def convex_hull(points: np.ndarray, where: str) -> ConvexHull:

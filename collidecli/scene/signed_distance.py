@@ -16,16 +16,14 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.numerics import elementary
-from collidecli.numerics.elementary import sincos
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.arguments import is_integer, is_number
-from collidecli.scene.convex_hull import ConvexHull, fan
-from collidecli.scene.shape_types import LENGTH_LIMIT, ShapeType, half_extents
+from collidecli.scene.convex_hull import ConvexHull
+from collidecli.scene.shape_types import LENGTH_LIMIT, SOLIDS, ShapeType, half_extents
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 SPOKES = 48
 """Corners of the polygon that approximates a circle."""
-BALL_RINGS = 24
 
 
 def facets(
@@ -39,59 +37,13 @@ def facets(
         return mesh
     if hull is not None:
         vertex, face = hull.vertex, hull.triangles
-    elif shape_type in FACETS:
-        vertex, face = FACETS[shape_type](size)
     else:
-        return None
+        solid = SOLIDS.get(shape_type)
+        if solid is None or solid.triangles is None or solid.has_flat_core:
+            return None
+        vertex, face = solid.triangles(size, SPOKES)
     return TriangleMesh(np.ascontiguousarray(vertex, np.float64), np.zeros(3), face.astype(np.int32))
 
-
-def _box(half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    corner = np.array([[(k >> axis & 1) * 2 - 1 for axis in range(3)] for k in range(8)]) * half
-    sides = ((0, 4, 6, 2), (1, 3, 7, 5), (0, 1, 5, 4), (2, 6, 7, 3), (0, 2, 3, 1), (4, 5, 7, 6))
-    return corner, np.array([t for side in sides for t in fan(side)])
-
-
-def _circle() -> np.ndarray:
-    angle = np.arange(SPOKES) / SPOKES * 2.0 * np.pi
-    sine, cosine = sincos(angle)
-    return np.stack([cosine, sine], axis=1)
-
-
-def _prism(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    ring = size[0] * _circle()
-    vertex = np.concatenate([np.column_stack([ring, np.full(SPOKES, z)]) for z in (-size[1], size[1])])
-    low = tuple(range(SPOKES))
-    face = [*fan(low[::-1]), *fan(tuple(k + SPOKES for k in low))]
-    for k in low:
-        following = (k + 1) % SPOKES
-        face += [(k, following, following + SPOKES), (k, following + SPOKES, k + SPOKES)]
-    return vertex, np.array(face)
-
-
-def _pyramid(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    ring = np.column_stack([size[0] * _circle(), np.full(SPOKES, -size[1])])
-    face = [*fan(tuple(range(SPOKES))[::-1]), *((k, (k + 1) % SPOKES, SPOKES) for k in range(SPOKES))]
-    return np.concatenate([ring, [[0.0, 0.0, size[1]]]]), np.array(face)
-
-
-def _ball(half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    polar = np.arange(1, BALL_RINGS) / BALL_RINGS * np.pi
-    rings = [np.column_stack([s * _circle(), np.full(SPOKES, -c)]) for s, c in zip(*sincos(polar), strict=True)]
-    vertex = np.concatenate([*rings, [[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]]])
-    low, high, last = len(vertex) - 2, len(vertex) - 1, (BALL_RINGS - 2) * SPOKES
-    face = []
-    for k in range(SPOKES):
-        following = (k + 1) % SPOKES
-        face += [(low, following, k), (high, last + k, last + following)]
-        for first in range(0, last, SPOKES):
-            a, b = first + k, first + following
-            face += [(a, b, b + SPOKES), (a, b + SPOKES, a + SPOKES)]
-    return vertex * half, np.array(face)
-
-
-FACETS = {ShapeType.BOX: _box, ShapeType.CYLINDER: _prism, ShapeType.CONE: _pyramid, ShapeType.ELLIPSOID: _ball}
-"""Vertices and triangles of the types that are tested against fields by their triangles."""
 
 DEFAULT_BAND = (-0.1, 0.1)
 DEFAULT_ITERATIONS = 10

@@ -404,7 +404,7 @@ def route(first: Form, second: Form) -> str:
         return "vertices"
     if kind == "mesh":
         return "tree"
-    return "closed form" if (first.type.label, second.type.label) in dispatch.CLOSED_FORM else "GJK, EPA"
+    return "closed form" if second.type.label in dispatch.CLOSED_FORM.get(first.type.label, {}) else "GJK, EPA"
 
 
 # The tables of docs/reference/shape-matrix.md.

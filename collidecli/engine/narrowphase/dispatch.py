@@ -15,24 +15,13 @@ from collidecli.engine.narrowphase.collider import Collider, ColliderTable, clos
 from collidecli.scene.shape_types import ShapeType
 
 CLOSED_FORM = {
-    ("plane", "sphere"): ("closed_form", 1),
-    ("plane", "capsule"): ("closed_form", 2),
-    ("plane", "box"): ("closed_form", 8),
-    ("plane", "cylinder"): ("closed_form", 5),
-    ("plane", "cone"): ("closed_form", 5),
-    ("plane", "ellipsoid"): ("closed_form", 1),
-    ("sphere", "sphere"): ("closed_form", 1),
-    ("sphere", "capsule"): ("closed_form", 1),
-    ("sphere", "box"): ("closed_form", 1),
-    ("sphere", "cylinder"): ("closed_form", 1),
-    ("sphere", "cone"): ("closed_form", 1),
-    ("sphere", "ellipsoid"): ("closed_form", 1),
-    ("capsule", "capsule"): ("closed_form", 2),
-    ("capsule", "box"): ("closed_form", 2),
-    ("box", "box"): ("box_box", 9),
+    "plane": {"sphere": 1, "capsule": 2, "box": 8, "cylinder": 5, "cone": 5, "ellipsoid": 1},
+    "sphere": {"sphere": 1, "capsule": 1, "box": 1, "cylinder": 1, "cone": 1, "ellipsoid": 1},
+    "capsule": {"capsule": 2, "box": 2},
+    "box": {"box": 9},
 }
-"""Pairs with a closed-form collider `collide_<a>_<b>`: its module in `primitive`, and the maximum number of contacts.
-Every other convex pair uses GJK with EPA or MPR."""
+"""Maximum number of contacts of the pairs with a closed-form collider `collide_<a>_<b>`, which is in the module
+`primitive.<a>_<b>` for box_box, else in `primitive.closed_form`. Every other convex pair uses GJK with EPA or MPR."""
 
 SUB_PAIR_COLLIDERS = {
     "mesh": "triangles.convex_colliders.on_mesh",
@@ -81,8 +70,8 @@ def collider(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool 
         module, name = colliders[kind].rsplit(".", 1)
         return getattr(importlib.import_module(f"collidecli.engine.narrowphase.{module}"), name)(type_a)
     name = f"{type_a.label}_{type_b.label}"
-    if (type_a.label, type_b.label) in CLOSED_FORM:
-        module, most = CLOSED_FORM[type_a.label, type_b.label]
+    if most := CLOSED_FORM.get(type_a.label, {}).get(type_b.label):
+        module = name if name == "box_box" else "closed_form"
         functions = importlib.import_module(f"collidecli.engine.narrowphase.primitive.{module}")
         return Collider(name, most, closed_form_kernel(getattr(functions, f"collide_{name}")), by_pairs=True)
     is_hull = tuple(kind == ShapeType.CONVEX_MESH for kind in (type_a, type_b))

@@ -13,7 +13,14 @@ from collidecli.errors import InputError
 from collidecli.numerics.elementary import atan2, sincos
 from collidecli.numerics.matrices import compose_poses, cross, dot, norm
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType, ball_radius, half_extents, support_heights
+from collidecli.scene.shape_types import (
+    IDENTITY_POSE,
+    ShapeType,
+    ball_radius,
+    half_extents,
+    has_support,
+    support_heights,
+)
 
 if TYPE_CHECKING:
     from collidecli.engine.distances import PairDistanceRows, PairDistances
@@ -51,7 +58,7 @@ class Supports:
         self.half = half_extents(shapes.type, shapes.size)
         self.radius = ball_radius(shapes.type, self.size, self.half)
         self.is_ball = shapes.type == ShapeType.SPHERE
-        self.is_convex = shapes.type <= ShapeType.CONVEX_MESH
+        self.is_convex = has_support(shapes.type)
         self._points: dict[tuple[int, int], np.ndarray] = {}
         self._key = np.where(shapes.type == ShapeType.CONVEX_MESH, shapes.hull, shapes.mesh)
         for row in np.flatnonzero((shapes.type == ShapeType.CONVEX_MESH) | (shapes.type == ShapeType.MESH)):

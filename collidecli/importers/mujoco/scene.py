@@ -39,7 +39,7 @@ from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import TimedMotion
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_config import Material, PairMaterial, ShapeConfig
-from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
+from collidecli.scene.shape_types import SIZE_COUNT, SOLIDS, ShapeType
 from collidecli.storage.trajectory_motion import BodyMatch
 
 # Adds the geoms, materials and pairs of a compiled MuJoCo model to a builder.
@@ -243,16 +243,8 @@ LEFT_OUT = -1
 
 _GEOM = mujoco.mjtGeom
 _MESH = int(_GEOM.mjGEOM_MESH)
-SHAPE_OF = {
-    int(_GEOM.mjGEOM_PLANE): ShapeType.PLANE,
-    int(_GEOM.mjGEOM_SPHERE): ShapeType.SPHERE,
-    int(_GEOM.mjGEOM_CAPSULE): ShapeType.CAPSULE,
-    int(_GEOM.mjGEOM_BOX): ShapeType.BOX,
-    int(_GEOM.mjGEOM_CYLINDER): ShapeType.CYLINDER,
-    int(_GEOM.mjGEOM_ELLIPSOID): ShapeType.ELLIPSOID,
-    int(_GEOM.mjGEOM_HFIELD): ShapeType.HEIGHTFIELD,
-    _MESH: ShapeType.CONVEX_MESH,
-}
+SHAPE_OF = {int(getattr(_GEOM, name)): kind for kind in SOLIDS if hasattr(_GEOM, name := f"mjGEOM_{kind.name}")}
+SHAPE_OF |= {int(_GEOM.mjGEOM_HFIELD): ShapeType.HEIGHTFIELD, _MESH: ShapeType.CONVEX_MESH}
 _UNHANDLED = {int(_GEOM.mjGEOM_SDF): "sdf"}
 
 

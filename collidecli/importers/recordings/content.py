@@ -141,7 +141,6 @@ def _header(file: BinaryIO, size: int, where: str) -> ArrayHeader:
         raise InputError("the array contains pickled objects, which are not read", where, f"{fix} code from the file")
     if any(extent < 0 for extent in shape):
         raise InputError(f"the shape is {list(shape)}", where, "save it again with NumPy")
-    declared = int(np.prod(shape, dtype=object)) * dtype.itemsize
     declared, present = int(np.prod(shape, dtype=object)) * dtype.itemsize, size - file.tell()
     if declared != present:
         what = f"the header declares {declared} bytes of data, and the file has {max(0, present)}"

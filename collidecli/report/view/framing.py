@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from collidecli.scene.heightfield import Heightfield
+from collidecli.scene.heightfield import Heightfield, solid_mesh
 from collidecli.scene.model import Model
-from collidecli.scene.shape_types import ShapeType, half_extents
+from collidecli.scene.shape_types import SOLIDS, ShapeType, half_extents
 
 # What the camera of a view is aimed at: the moving shapes; the floor; and whether the view follows the shapes.
 
@@ -146,8 +146,8 @@ def triangle_fans(lengths: np.ndarray) -> np.ndarray:
 
 AROUND = 32
 """Number of vertices of a circle."""
-RINGS = 8
-"""Number of rings of a half sphere, from its rim to its pole."""
+SMOOTH_COSINE = 0.8
+"""Cosine of the angle of two triangles above which their edge is shaded smooth."""
 MAX_GRID = 256
 """Largest number of rows and columns of a heightfield that are drawn; above it some are skipped, with a note."""
 
@@ -212,15 +212,17 @@ def coarse_heightfields(model: Model) -> int:
     return sum(max(field.data.shape) > MAX_GRID for field in model.heightfields)
 
 
+_TABLES = {ShapeType.CONVEX_MESH: "hull", ShapeType.MESH: "mesh", ShapeType.HEIGHTFIELD: "heightfield"}
+
+
 def _key(model: Model, row: int, kind: ShapeType) -> tuple[tuple, np.ndarray]:
-    shapes = model.shapes
-    if kind == ShapeType.CAPSULE:
-        x, y, _ = shapes.size[row]
-        return (kind, y / x), np.full(3, x)
-    if kind in (ShapeType.CONVEX_MESH, ShapeType.MESH, ShapeType.HEIGHTFIELD):
-        table = {ShapeType.CONVEX_MESH: "hull", ShapeType.MESH: "mesh", ShapeType.HEIGHTFIELD: "heightfield"}[kind]
-        return (kind, int(getattr(shapes, table)[row])), np.ones(3)
-    return (kind, 0), np.ones(3) if kind == ShapeType.PLANE else half_extents(kind, shapes.size[row])
+    """A shape's type with the index of its surface or the size of its mesh, and its scale."""
+    size = model.shapes.size[row]
+    if kind in _TABLES:
+        return (kind, int(getattr(model.shapes, _TABLES[kind])[row])), np.ones(3)
+    if kind == ShapeType.PLANE or not SOLIDS[kind].scales:
+        return (kind, tuple(size / (size[0] or 1.0))), np.full(3, size[0] or 1.0)
+    return (kind, ()), half_extents(kind, size)
 
 
 def _mesh(model: Model, key: tuple) -> DrawnMesh:
@@ -232,77 +234,41 @@ def _mesh(model: Model, key: tuple) -> DrawnMesh:
         return _drawn(mesh.vertex, mesh.face, flat=True, open=not mesh.is_closed)
     if kind == ShapeType.HEIGHTFIELD:
         return _heightfield(model.heightfields[which])
-    if kind in (ShapeType.CAPSULE, ShapeType.SPHERE, ShapeType.ELLIPSOID):
-        return _surface_of_revolution(*_capsule_profile(which))
-    if kind == ShapeType.PLANE:
+    make = SOLIDS[kind].triangles
+    if make is None:
         corners = np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)])
         return _drawn(corners, np.array([(0, 1, 2), (0, 2, 3)]), flat=True, open=True)
-    if kind == ShapeType.BOX:
-        return _box()
-    # A rim is two rings, one for each of the adjacent surfaces, whose vertex normals differ.
-    if kind == ShapeType.CYLINDER:
-        return _surface_of_revolution([0.0, 1.0, 1.0, 1.0, 1.0, 0.0], [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0], doubled=(1, 3))
-    assert kind == ShapeType.CONE, kind
-    return _surface_of_revolution([0.0, 1.0, 1.0, 0.0], [-1.0, -1.0, -1.0, 1.0], doubled=(1,))
+    return _smooth(*make(np.array(which or (1.0, 1.0, 1.0)), AROUND))
+
+
+def _smooth(vertex: np.ndarray, face: np.ndarray) -> DrawnMesh:
+    """A closed surface whose triangles on both sides of a sharp edge have vertices of their own, for smooth shading."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    a, b, c = (vertex[face[:, k]] for k in range(3))
+    normal = np.cross(b - a, c - a)
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    edges = np.sort(np.concatenate([face[:, [k, (k + 1) % 3]] for k in range(3)]), axis=1)
+    order = np.lexsort(edges.T).reshape(-1, 2)  # each edge is of two triangles
+    left, right = (order % len(face)).T
+    near = (normal[left] * normal[right]).sum(axis=1) > SMOOTH_COSINE
+    links = coo_matrix((np.ones(near.sum()), (left[near], right[near])), shape=(len(face), len(face)))
+    side = connected_components(links, directed=False)[1]
+    corners, number = np.unique(side[:, None] * len(vertex) + face, return_inverse=True)
+    return _drawn(vertex[corners % len(vertex)], number.reshape(face.shape), flat=False)
 
 
 def _drawn(vertex: np.ndarray, face: np.ndarray, flat: bool, open: bool = False) -> DrawnMesh:
     return DrawnMesh(np.ascontiguousarray(vertex, np.float32), np.ascontiguousarray(face, np.uint32), flat, open)
 
 
-def _capsule_profile(half_length: float) -> tuple[list[float], list[float]]:
-    angle = np.linspace(0.0, 0.5 * np.pi, RINGS + 1)
-    radius, height = np.cos(angle), np.sin(angle)
-    radius[-1] = 0.0
-    upper = half_length + height
-    if half_length == 0.0:
-        return [*radius[:0:-1], *radius], [*-upper[:0:-1], *upper]
-    return [*radius[::-1], *radius], [*-upper[::-1], *upper]
-
-
-def _surface_of_revolution(radius: list[float], height: list[float], doubled: tuple[int, ...] = ()) -> DrawnMesh:
-    """Surface of revolution of a profile about z. doubled: rings that coincide with the next ring."""
-    angle = np.linspace(0.0, 2.0 * np.pi, AROUND, endpoint=False)
-    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    rings = [np.column_stack([r * circle, np.full(AROUND, h)]) for r, h in zip(radius, height, strict=True)]
-    around, after = np.arange(AROUND), np.roll(np.arange(AROUND), -1)
-    faces = []
-    for ring in range(len(rings) - 1):
-        if ring in doubled:
-            continue
-        low, high = ring * AROUND, (ring + 1) * AROUND
-        # At a pole one of the two triangles has no area.
-        if radius[ring] > 0.0:
-            faces.append(np.column_stack([low + around, low + after, high + after]))
-        if radius[ring + 1] > 0.0:
-            faces.append(np.column_stack([low + around, high + after, high + around]))
-    return _drawn(np.concatenate(rings), np.concatenate(faces), flat=False)
-
-
-def _box() -> DrawnMesh:
-    corner = np.array([(x, y, z) for z in (-1, 1) for y in (-1, 1) for x in (-1, 1)])
-    quads = [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)]
-    return _drawn(corner, np.array([t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))]), flat=True)
-
-
 def _heightfield(field: Heightfield) -> DrawnMesh:
     """Top surface, walls and base; if rows or columns are skipped, the outermost are kept."""
     rows, cols = (np.unique(np.linspace(0, n - 1, min(n, MAX_GRID)).astype(int)) for n in field.data.shape)
-    x = np.linspace(-field.half_x, field.half_x, field.data.shape[1])[cols]
-    y = np.linspace(-field.half_y, field.half_y, field.data.shape[0])[rows]
-    top = np.stack([*np.meshgrid(x, y), field.heights[np.ix_(rows, cols)]], axis=-1).reshape(-1, 3)
-    number = np.arange(len(top)).reshape(len(rows), len(cols))
-    low, right, up, far = (
-        part.ravel() for part in (number[:-1, :-1], number[:-1, 1:], number[1:, :-1], number[1:, 1:])
-    )
-    faces = [np.column_stack([low, right, far]), np.column_stack([low, far, up])]
-    border = np.concatenate([number[0, :-1], number[:-1, -1], number[-1, :0:-1], number[:0:-1, 0]])
-    base = top[border].copy()
-    base[:, 2] = field.bottom
-    below, following = len(top) + np.arange(len(border)), np.roll(np.arange(len(border)), -1)
-    ahead, ahead_below = border[following], below[following]
-    faces += [np.column_stack([border, below, ahead_below]), np.column_stack([border, ahead_below, ahead])]
-    middle = len(top) + len(border)
-    faces.append(np.column_stack([np.full(len(border), middle), ahead_below, below]))
-    vertex = np.concatenate([top, base, [(0.0, 0.0, field.bottom)]])
-    return _drawn(vertex, np.concatenate(faces), flat=True)
+    mesh = solid_mesh(replace(field, data=np.ascontiguousarray(field.data[np.ix_(rows, cols)])))
+    vertex = mesh.vertex.copy()
+    for axis, half, kept in ((0, field.half_x, cols), (1, field.half_y, rows)):
+        even, uneven = (np.linspace(-half, half, n) for n in (len(kept), field.data.shape[1 - axis]))
+        vertex[:, axis] = np.interp(vertex[:, axis], even, uneven[kept])
+    return _drawn(vertex, mesh.face, flat=True)

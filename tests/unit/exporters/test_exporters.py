@@ -28,7 +28,7 @@ from tests.support.contact_sets import made_up, made_up_block, pair_margin, smal
 FRAMES, WORLDS = 7, 3
 BLOCK = made_up_block(small_model(WORLDS, forced=True), FRAMES)
 SHAPE_BODY = np.array([-1, 0, 1, 2, 3])
-ALL = [getattr(layouts, f"{name}_layout") for name in ("columns", "dart", "genesis", "newton", "raisim")]
+ALL = [getattr(layouts, f"{name}_layout") for name in ("npz", "dart", "genesis", "newton", "raisim")]
 
 
 @pytest.fixture(scope="module")

@@ -266,7 +266,7 @@ def test_features_stay_while_the_shapes_move():
 
 # Box and box: exact distance, and manifolds for every combination of supporting features.
 
-MAX_CONTACTS = CLOSED_FORM["box", "box"][1]
+MAX_CONTACTS = CLOSED_FORM["box"]["box"]
 
 CUBE_SIZE = np.ones(3)
 EIGHTH = (np.sin(np.pi / 8), np.cos(np.pi / 8))

@@ -1,6 +1,5 @@
 """Closed-form colliders: contract and oracle at all scales, and the documented choice of degenerate poses."""
 
-import importlib
 from collections.abc import Callable
 from itertools import product
 
@@ -9,11 +8,12 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
+from collidecli.engine.narrowphase.primitive import closed_form
 from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import PairContacts, check_collider, poses_for, run_collider, size_cases
 from tests.support.poses import core_touching_poses
 
-PAIRS = [tuple(ShapeType[label.upper()] for label in pair) for pair in CLOSED_FORM if pair != ("box", "box")]
+PAIRS = [(ShapeType[a.upper()], ShapeType[b.upper()]) for a, of in CLOSED_FORM.items() if a != "box" for b in of]
 CASES = [
     pytest.param(*pair, *case.values, id=f"{pair[0].label}_{pair[1].label}-{case.id}")
     for pair in PAIRS
@@ -23,9 +23,8 @@ CASES = [
 
 def collider_of(pair: str) -> tuple[Callable, int]:
     """The collider of a pair, as "plane_box", and its largest number of contacts."""
-    module, most = CLOSED_FORM[tuple(pair.split("_"))]
-    functions = importlib.import_module(f"collidecli.engine.narrowphase.primitive.{module}")
-    return getattr(functions, f"collide_{pair}"), most
+    a, b = pair.split("_")
+    return getattr(closed_form, f"collide_{pair}"), CLOSED_FORM[a][b]
 
 
 def run(pair: str, size_a, size_b, pose, max_separation: float) -> PairContacts:
