@@ -192,18 +192,18 @@ def owner(particle):
     return SHAPES + (particle >= 6)
 
 
-def touches_of_objects(block, threshold=0.0):
+def touches_of_objects(block):
     """Every touch by the definition: of shapes, surfaces, objects with shapes, and objects with each other."""
     cell = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
     for row, at in enumerate(cell.tolist()):
-        if block.columns["distance"][row] <= threshold:
+        if block.columns["distance"][row] <= 0.0:
             pair = (block.columns[name][row] for name in ("shape0", "shape1", "distance"))
             yield Touch(*divmod(at, MODEL.world_count), *pair)
     for frame, world, row in rows_of(block, "hydro_patches"):
-        if np.float32(row["depth"]) <= threshold:
+        if np.float32(row["depth"]) <= 0.0:
             yield Touch(frame, world, row["shape0"], row["shape1"], row["depth"])
     for frame, world, row in rows_of(block, "soft_contacts"):
-        if np.float32(row["distance"]) <= threshold:
+        if np.float32(row["distance"]) <= 0.0:
             yield Touch(frame, world, row["shape"], owner(row["indices"][0]), row["distance"])
     for frame, world, row in rows_of(block, "self_contacts"):
         yield Touch(frame, world, owner(row["indices"][0]), owner(row["indices"][3]), row["distance"])

@@ -69,15 +69,12 @@ def body_of(name: str, shapes: str) -> str:
     return xform(name, spheres(shapes, COLLIDER), BODY)
 
 
-def instance(name: str, of: str = "Proto") -> str:
-    return xform(name, "", f"(\ninstanceable = true\nprepend references = </{of}>\n)")
-
-
 def rule(words: str) -> str:
     return f'uniform token collection:colliders:expansionRule = "{words}"'
 
 
 ABC, ABCD = spheres("abc"), spheres("abcd")
+INSTANCE = xform("i", "", "(\ninstanceable = true\nprepend references = </Proto>\n)")
 ALL_ABC = "a b, a c, b c"
 ALL_ABCD = "a b, a c, a d, b c, b d, c d"
 CHAIN = ABCD + links("/r", "ab bc cd")
@@ -169,22 +166,22 @@ MEMBERS = {
         + group("G", "", "", 'uniform pathExpression collection:colliders:membershipExpression = "/x/q"'), "a p",
     ),
     "an instance": FilterScene(
-        xform("Proto", body_of("x", "p"), kind="class") + instance("i") + spheres("ab") + group("G", "i") + AGAINST,
+        xform("Proto", body_of("x", "p"), kind="class") + INSTANCE + spheres("ab") + group("G", "i") + AGAINST,
         "b p, a b",
     ),
     "a collider within an instance": FilterScene(
-        xform("Proto", body_of("x", "pq"), kind="class") + instance("i") + spheres("a") + group("G", ("i/x/p",))
+        xform("Proto", body_of("x", "pq"), kind="class") + INSTANCE + spheres("a") + group("G", ("i/x/p",))
         + AGAINST, "a q",
     ),
     "groups within instances": FilterScene(
         xform("Proto", spheres("pq") + group("G", ("Proto/p", "Proto/q"), ("Proto/G",)), kind="class")
-        + instance("i") + sphere("a"), "a p, a q", "a p, a q, p q",
+        + INSTANCE + sphere("a"), "a p, a q", "a p, a q, p q",
         "pxr's table knows no groups of instances",
     ),
     # M within the instance is one with G, and filters H within the instance
     "merged with a group within an instance": FilterScene(
         group("G", "a", "", MERGE) + spheres("ab") + xform("Proto", spheres("p") + group("H", ("Proto/p",))
-        + group("M", "", ("Proto/H",), MERGE), kind="class") + instance("i"), "a b, b p", "a b, a p, b p",
+        + group("M", "", ("Proto/H",), MERGE), kind="class") + INSTANCE, "a b, b p", "a b, a p, b p",
         "pxr's table knows no groups of instances",
     ),
     "named by the shape": FilterScene(
@@ -245,7 +242,7 @@ PAIRS = {
     ),
     "within an instance": FilterScene(
         xform("Proto", sphere("p", "rel physics:filteredPairs = </Proto/q>") + sphere("q"), kind="class")
-        + instance("i") + sphere("a"), "a p, a q",
+        + INSTANCE + sphere("a"), "a p, a q",
     ),
     "with itself": FilterScene(sphere("a", "rel physics:filteredPairs = </a>") + spheres("b"), "a b"),
 }  # fmt: skip

@@ -7,7 +7,7 @@ BUDGETS = {
     "package, lines": (89_612, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (279, 220),
-    "tests, lines": (58_224, 50_000),
+    "tests, lines": (58_215, 50_000),
     "tests, files": (201, 244),
     "unformatted": (109, 142),
     "decision records": (33, 35),

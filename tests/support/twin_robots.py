@@ -136,24 +136,20 @@ def write_twins(
     links: tuple[Link, ...],
     seed: int = 0,
     metres_per_unit: float = 1.0,
-    simple: bool = False,
     geom: str = "",
     ground: bool = False,
 ) -> Twins:
-    """Writes robot.usda and robot.xml. simple: joint frames without turns in the child, so that quaternions agree.
-
-    ground: a plane z = 0 in both.
-    """
+    """Writes robot.usda and robot.xml. ground: a plane z = 0 in both."""
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
     frames: dict[str, tuple[Pose, Pose]] = {}
     world: dict[str, Pose] = {"world": Pose(np.zeros(3), Rotation.identity())}
     usd, alone, texts = [], [], {}
     for link in links:
-        locals_ = [_local(rng, metres_per_unit, turned=not simple) for _ in (0, 1)]
+        locals_ = [_local(rng, metres_per_unit) for _ in (0, 1)]
         scales = [1.0, 1.0]
         if link.parent == "":
-            world[link.name] = _in_metres(_local(rng, metres_per_unit, turned=True), metres_per_unit)
+            world[link.name] = _in_metres(_local(rng, metres_per_unit), metres_per_unit)
             world[link.name].position[2] += 2.0
             texts[link.name] = f'<joint name="{link.name}_free" type="free"/>'
         else:
@@ -177,13 +173,11 @@ def write_twins(
     return Twins(folder / "robot.usda", folder / "robot.xml", tuple(links), frames)
 
 
-def _local(rng: np.random.Generator, unit: float, turned: bool) -> Pose:
+def _local(rng: np.random.Generator, unit: float) -> Pose:
     """In stage units, as float32 holds it."""
     position = (rng.uniform(-0.4, 0.4, 3) / unit).astype(np.float32).astype(np.float64)
     quaternion = rng.normal(size=4)
     quaternion = (quaternion / np.linalg.norm(quaternion)).astype(np.float32).astype(np.float64)
-    if not turned:
-        quaternion = np.array([0.0, 0.0, 0.0, 1.0])
     return Pose(position, Rotation.from_quat(quaternion), quaternion)
 
 
@@ -566,7 +560,7 @@ def check_poses(poses: np.ndarray, truth: np.ndarray, tolerance: float) -> None:
     np.testing.assert_allclose(poses[:, 3:] * sign, truth[:, 3:], atol=tolerance)
 
 
-def write_isaac_lab(path: Path, demos: list[Demo], version: int | None, robot: str = "robot", puck: str = PUCK) -> Path:
+def write_isaac_lab(path: Path, demos: list[Demo], version: int | None, robot: str = "robot") -> Path:
     """A file as Isaac Lab's HDF5DatasetFileHandler writes it: float32, gzip, the first frame as the initial state."""
     with h5py.File(path, "w") as file:
         data = file.create_group("data")
@@ -581,7 +575,7 @@ def write_isaac_lab(path: Path, demos: list[Demo], version: int | None, robot: s
             for part, rows in (("initial_state", slice(0, 1)), ("states", slice(1, None))):
                 assets = {
                     f"articulation/{robot}": {"root_pose": demo.root, "joint_position": demo.joints},
-                    f"rigid_object/{puck}": {"root_pose": demo.puck},
+                    f"rigid_object/{PUCK}": {"root_pose": demo.puck},
                 }
                 for asset, arrays in assets.items():
                     for name, values in arrays.items():

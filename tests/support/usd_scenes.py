@@ -189,14 +189,14 @@ def contacts_of(imported, model: Model) -> Contacts:
     return collide(model, imported.motion(model), device="cpu", threads=1)
 
 
-def check_same_contacts(ours: tuple, theirs: tuple, atol: float = 1e-6) -> None:
+def check_same_contacts(ours: tuple, theirs: tuple) -> None:
     """Two (import, model), shapes in the same order, have the same contacts, and have some."""
     a, b = contacts_of(*ours), contacts_of(*theirs)
     assert a.rigid_contact_count
     for name in ("cell_start", "shape0", "shape1", "feature0", "feature1", "kind"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
     for name in ("distance", "normal", "point0", "point1"):
-        np.testing.assert_allclose(getattr(a, name), getattr(b, name), atol=atol)
+        np.testing.assert_allclose(getattr(a, name), getattr(b, name), atol=1e-6)
 
 
 def _body_pose(model: Model, row: int, body_pose: np.ndarray | None) -> list[np.ndarray]:
@@ -382,10 +382,10 @@ def rows(contacts, model):
     return [sorted(names[k]) for k in order], np.concatenate([contacts.distance[:, None], point], axis=1)[order]
 
 
-def check_against_alone(path, folder, roots=None):
+def check_against_alone(path, folder):
     _, model = load(folder, path)
     together = collidecli.collide(model, device="cpu")
-    assert model.world_path == tuple(roots or (env(k) for k in range(COUNT)))
+    assert model.world_path == tuple(env(k) for k in range(COUNT))
     found = []
     for world, root in enumerate(model.world_path):
         single = load(folder, flattened_alone(path, root, folder), environments="none")[1]
