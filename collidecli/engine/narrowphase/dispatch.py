@@ -75,12 +75,18 @@ def collider(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool 
         functions = importlib.import_module(f"collidecli.engine.narrowphase.primitive.{module}")
         return Collider(name, most, closed_form_kernel(getattr(functions, f"collide_{name}")), by_pairs=True)
     is_hull = tuple(kind == ShapeType.CONVEX_MESH for kind in (type_a, type_b))
-    if type_a == ShapeType.PLANE:
-        from collidecli.engine.narrowphase.primitive import closed_form
+    return plane_collider(is_hull[1]) if type_a == ShapeType.PLANE else _convex_collider(method, *is_hull)
 
+
+@cache
+def plane_collider(is_hull: bool) -> Collider:
+    """Collider of a plane and hulls, or the primitives without a closed form, which have one contact."""
+    from collidecli.engine.narrowphase.primitive import closed_form
+
+    if is_hull:
         kernel = convex_kernel(closed_form.collide_plane_convex_mesh, primitive_of, hull_of)
-        return Collider(name, closed_form.MAX_CONTACTS, kernel)
-    return _convex_collider(method, *is_hull)
+        return Collider("plane_convex_mesh", closed_form.MAX_CONTACTS, kernel)
+    return Collider("plane_convex", 1, convex_kernel(closed_form.collide_plane_primitive, primitive_of, primitive_of))
 
 
 @cache

@@ -267,6 +267,19 @@ def collide_plane_convex_mesh(
     return written
 
 
+@wp.func
+def collide_plane_primitive(
+    plane: Any, shape: Any, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
+    """Contact of a plane and a primitive that has no closed form with planes: its lowest point, of no feature."""
+    down_in_shape = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), UP)
+    lowest = wp.transform_point(pose_b_to_a, primitives.support_point(shape, down_in_shape))
+    if lowest[2] >= max_separation:
+        return 0
+    _emit(out, row, lowest, lowest[2], -1, 0)
+    return 1
+
+
 # Sphere and each primitive: one contact, at the point of b's surface closest to the centre.
 
 

@@ -25,7 +25,6 @@ def drawn(builder: ModelBuilder) -> list[trimesh.Trimesh]:
             # Rims have two rings of vertices, for the shading; merged, the surface must be closed.
             mesh = trimesh.Trimesh(group.mesh.vertex * scale, group.mesh.face.astype(np.int64), process=False)
             mesh.merge_vertices(digits_vertex=6)
-            mesh.update_faces(mesh.nondegenerate_faces())
             found[row] = mesh
     return [found[row] for row in range(len(model.shapes))]
 
