@@ -28,6 +28,7 @@ from collidecli.engine.scheduler import Workers, batch_size, default_memory_limi
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
+from collidecli.scene.options import BROAD_PHASES
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
 from collidecli.storage.contact_sets.schema import StreamDigest, content_hash, row_shape
 from collidecli.storage.field_cache import FieldCache
@@ -65,12 +66,8 @@ def compare_devices(times: Sequence[tuple[str, np.ndarray]]) -> str:
     return f"choose --device {fastest}: {second} takes {ratio:.2f} times as long"
 
 
-PHASES = {
-    "nxn": {"pipeline": "unified", "broad_phase": "nxn"},
-    "sap": {"pipeline": "unified", "broad_phase": "sap"},
-    "explicit": {"pipeline": "unified", "broad_phase": "explicit"},
-    "standard": {"pipeline": "standard", "broad_phase": "auto"},
-}
+PHASES = {name: {"pipeline": "unified", "broad_phase": name} for name in BROAD_PHASES if name != "auto"}
+PHASES["standard"] = {"pipeline": "standard", "broad_phase": "auto"}
 """Engine options of each measured entry; `standard` is a separate pipeline, whose broad phase is explicit."""
 
 MOST_PAIR_TESTS = 2_000_000_000
