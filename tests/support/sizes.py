@@ -4,7 +4,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (89_612, 82_000),
+    "package, lines": (89_606, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (279, 220),
     "tests, lines": (58_215, 50_000),
