@@ -14,7 +14,7 @@ from collidecli.engine.candidates import CandidateList
 from collidecli.engine.cells import Chunk
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, ColliderTable
+from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, ColliderTable, ContactOutput
 from collidecli.engine.runtime.kernel import is_loaded, load_kernels
 from collidecli.engine.runtime.workspace import Workspace
 
@@ -112,9 +112,8 @@ class NarrowPhase:
                 continue
             if collider.sub_pair_kernels:
                 bucket = ColliderBatch(collider, shared, self.surfaces, order, start, size)
-                collider.sub_pair_kernels.collide(
-                    bucket, sub_pairs[index], (contact, first_row), limit, inexact, workspace
-                )
+                out = ContactOutput(contact, first_row, limit, inexact)
+                collider.sub_pair_kernels.collide(bucket, sub_pairs[index], out, workspace)
                 continue
             bucket = workspace.struct(
                 Bucket, order=order, start=start, first_pair=listed.pair_starts[index], limit=limit, inexact=inexact

@@ -74,7 +74,7 @@ FOREIGN = {
     *("xyaxes", "rotateXYZ", "H5Dwrite_chunk", "add_", "FIRST", "LAST", ""),
 }
 """Names in backticks of other programs' sources and of parts of names."""
-IN_KERNELS = {"TriangleSource", "region_depth", "mesh_nearest", "surface_interior", "nearest_on_primitive"}
+IN_KERNELS = {"mesh_nearest", "surface_interior", "nearest_on_primitive"}
 """Names that are gone, in docstrings of device functions: a change of them compiles their kernels again."""
 
 

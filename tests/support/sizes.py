@@ -4,12 +4,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (89_606, 82_000),
+    "package, lines": (89_407, 82_000),
     "package, C++ lines": (945, 960),
-    "package, files": (279, 220),
+    "package, files": (278, 220),
     "tests, lines": (58_215, 50_000),
     "tests, files": (201, 244),
-    "unformatted": (109, 142),
+    "unformatted": (108, 142),
     "decision records": (33, 35),
 }
 """Largest number that a change may leave, and the aim. Who goes below the former lowers it.

@@ -133,15 +133,7 @@ class SubPairMethod(Protocol):
         """Sub-pairs of a batch."""
         ...
 
-    def collide(
-        self,
-        bucket: ColliderBatch,
-        sub_pairs: Any,
-        contact_rows: tuple[wp.array, int],
-        limit: int,
-        inexact: wp.array,
-        workspace: Workspace,
-    ) -> None:
+    def collide(self, bucket: ColliderBatch, sub_pairs: Any, out: ContactOutput, workspace: Workspace) -> None:
         """Emits the contacts of a batch's sub-pairs, merged by pair."""
         ...
 
@@ -188,6 +180,16 @@ class ColliderBatch:
     order: wp.array
     start: int
     size: int
+
+
+@dataclass(frozen=True)
+class ContactOutput:
+    """Rows of contacts, from first_row on, for the contacts of a batch. limit, inexact: as in `Bucket`."""
+
+    contact: wp.array
+    first_row: int
+    limit: int
+    inexact: wp.array
 
 
 @dataclass(frozen=True)

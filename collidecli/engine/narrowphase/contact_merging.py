@@ -11,6 +11,7 @@ from collidecli.engine.contact_record import Candidates, ContactRecord, features
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.primitives import core_radius
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrowphase.sub_pairs import begin_of, sub_pair_range
 from collidecli.engine.runtime.kernel import kernel
 
 
@@ -196,22 +197,17 @@ def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> w
         """
         thread = wp.tid()
         candidate = order[start + thread]
-        begin = int(0)
-        if thread > 0:
-            begin = sub_pair_end[thread * parts - 1]
-        end = sub_pair_end[(thread + 1) * parts - 1]
-        first = first_row + begin * most
+        held = sub_pair_range(sub_pair_end, thread, parts)
+        first = first_row + held[0] * most
         count = int(0)
         if most > 0:
-            for sub_pair in range(begin, end):
+            for sub_pair in range(held[0], held[1]):
                 for i in range(found[sub_pair]):
                     contact[first + count] = contact[first_row + sub_pair * most + i]
                     count += 1
         else:
-            if begin > 0:
-                first += found[begin - 1]
-            if end > 0:
-                count = first_row + found[end - 1] - first
+            first += begin_of(found, held[0])
+            count = first_row + begin_of(found, held[1]) - first
         if count > 0:
             row = candidates.row[candidate]
             swapped = rows.type[row[0]] > rows.type[row[1]]
@@ -220,8 +216,7 @@ def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> w
             if wp.static(merges):
                 near = SAME_POINT * wp.min(wp.length(rows.size[row[0]]), wp.length(rows.size[row[1]]))
                 count = unique_by_point(contact, first, count, near, swapped)
-        candidates.found[candidate] = count
-        candidates.count[candidate] = wp.where(limit > 0, wp.min(count, limit), count)
+        record_found(candidates, candidate, count, limit)
         candidates.first[candidate] = first
         candidates.stride[candidate] = 1
 

@@ -25,13 +25,13 @@ CLOSED_FORM = {
 
 SUB_PAIR_COLLIDERS = {
     "mesh": "triangles.convex_colliders.on_mesh",
-    "meshes": "triangles.mesh_mesh.collider_for",
+    "meshes": "triangles.mesh_mesh.COLLIDER",
     "heightfield": "triangles.convex_colliders.on_heightfield",
-    "heightfield_mesh": "triangles.heightfield_solid.mesh_collider_for",
+    "heightfield_mesh": "triangles.heightfield_solid.COLLIDER",
     "heightfield_solid": "triangles.heightfield_solid.collider_for",
-    "sdf": "signed_distance.collider_for",
+    "sdf": "signed_distance.COLLIDER",
 }
-"""Functions that return the colliders of pairs with sub-pairs, see `sub_pairs`."""
+"""Colliders of pairs with sub-pairs, see `sub_pairs`, or functions that return them by the type of a."""
 
 TOUCH_COLLIDERS = {
     "mesh": "triangles.convex_colliders.touches_mesh",
@@ -68,7 +68,8 @@ def collider(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool 
     if kind:
         colliders = SUB_PAIR_COLLIDERS | (TOUCH_COLLIDERS if method == "touch" else {})
         module, name = colliders[kind].rsplit(".", 1)
-        return getattr(importlib.import_module(f"collidecli.engine.narrowphase.{module}"), name)(type_a)
+        found = getattr(importlib.import_module(f"collidecli.engine.narrowphase.{module}"), name)
+        return found if isinstance(found, Collider) else found(type_a)
     name = f"{type_a.label}_{type_b.label}"
     if most := CLOSED_FORM.get(type_a.label, {}).get(type_b.label):
         module = name if name == "box_box" else "closed_form"

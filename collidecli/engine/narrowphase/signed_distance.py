@@ -643,8 +643,3 @@ SDF = SubPairKernels(
 
 
 COLLIDER = Collider("sdf", MAX_CONTACTS, sub_pair_kernel(wp.array[Fields], collide_sub_pair), sub_pair_kernels=SDF)
-
-
-def collider_for(type_a: ShapeType) -> Collider:
-    """The collider of all pairs with a field."""
-    return COLLIDER

@@ -27,7 +27,7 @@ from collidecli.engine.contact_record import (
 )
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.real import Real
-from collidecli.engine.narrowphase.collider import INEXACT, Collider, ColliderBatch
+from collidecli.engine.narrowphase.collider import INEXACT, Collider, ColliderBatch, ContactOutput
 from collidecli.engine.narrowphase.convex.penetration import APART_BY_LIMIT, TOUCHING
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
@@ -53,16 +53,10 @@ class SubPairList:
 
 @wp.struct
 class ContactRows:
-    """Rows of a sub-pair's contacts: from `first` up to but excluding `end`; more are only counted."""
+    """Rows of the contacts of a sub-pair or a pair: from `first` up to but excluding `end`.
 
-    contact: wp.array[ContactRecord]
-    first: int
-    end: int
-
-
-@wp.struct
-class PairRows:
-    """Contacts of a pair's sub-pairs: rows from `first` up to but excluding `end`."""
+    Of a sub-pair: more contacts are only counted.
+    """
 
     contact: wp.array[ContactRecord]
     first: int
@@ -128,9 +122,7 @@ def search_kernel(surfaces_type: Any, sub_pairs_of: Callable[..., Any]) -> wp.Ke
         out.end = out.first + FEW
         out.writes = writes
         if writes == 1:
-            out.first = 0
-            if thread > 0:
-                out.first = end[thread - 1]
+            out.first = begin_of(end, thread)
             out.end = end[thread]
             if out.end - out.first <= FEW:
                 return
@@ -205,9 +197,7 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
         out.first = thread * CACHED
         out.end = out.first + CACHED
         if writes == 1:
-            begin = int(0)
-            if thread > 0:
-                begin = end[thread - 1]
+            begin = begin_of(end, thread)
             if end[thread] - begin <= CACHED:
                 for i in range(end[thread] - begin):
                     contact[first_row + begin + i] = cached[thread * CACHED + i]
@@ -227,8 +217,8 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
 def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel:
     """Kernel that computes the penetration depth of overlapping pairs from the contacts of their sub-pairs.
 
-    measure(rows, surfaces, query, out: PairRows) -> int: changes the contacts of a pair in place; returns 0 if a depth
-    is an upper bound.
+    measure(rows, surfaces, query, out: ContactRows) -> int: changes the contacts of a pair in place; returns 0 if a
+    depth is an upper bound.
     """
 
     def measure_overlaps(
@@ -251,18 +241,8 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
         """
         thread = wp.tid()
         candidate = order[start + thread]
-        begin = int(0)
-        if thread > 0:
-            begin = sub_pair_end[thread * parts - 1]
-        end = sub_pair_end[(thread + 1) * parts - 1]
-        out = PairRows()
-        out.contact = contact
-        out.first = first_row
-        out.end = first_row
-        if begin > 0:
-            out.first += found[begin - 1]
-        if end > 0:
-            out.end += found[end - 1]
+        held = sub_pair_range(sub_pair_end, thread, parts)
+        out = ContactRows(contact, first_row + begin_of(found, held[0]), first_row + begin_of(found, held[1]))
         overlaps = bool(False)
         for i in range(out.first, out.end):
             role = contact[i].role
@@ -301,9 +281,7 @@ def copy_sub_pairs(
 ):
     """Copies the sub-pairs stored in the counting pass; most: the largest count. Threads as in the search."""
     thread = wp.tid()
-    slot = int(0)
-    if thread > 0:
-        slot = end[thread - 1]
+    slot = begin_of(end, thread)
     count = end[thread] - slot
     if count <= FEW:
         for k in range(count):
@@ -384,21 +362,10 @@ class SubPairKernels:
         workspace.launch(collider.kernel, count, arguments)
         return SubPairs(sub_pair, end, count, parts, workspace.scan(row_end, count), row_end, cached)
 
-    def collide(
-        self,
-        bucket: ColliderBatch,
-        sub_pairs: SubPairs,
-        contact_rows: tuple[wp.array, int],
-        limit: int,
-        inexact: wp.array,
-        workspace: Workspace,
-    ) -> None:
-        """Emits the contacts of a batch's sub-pairs, merged by candidate.
-
-        contact_rows: contact array and its first row. limit: maximum number of contacts of a pair, 0 for all.
-        """
+    def collide(self, bucket: ColliderBatch, sub_pairs: SubPairs, out: ContactOutput, workspace: Workspace) -> None:
+        """Emits the contacts of a batch's sub-pairs, merged by candidate."""
         bucket = self.bound(bucket)
-        (contact, first_row), collider, shared = contact_rows, bucket.collider, bucket.shared
+        contact, first_row, collider, shared = out.contact, out.first_row, bucket.collider, bucket.shared
         most = collider.max_contacts
         surfaces = bucket.surfaces[self.surfaces]
         if sub_pairs.row_end is not None:
@@ -407,18 +374,19 @@ class SubPairKernels:
         else:
             found = workspace.array("sub_pair_found", sub_pairs.count, wp.int32)
             # Rows are contiguous: those of a sub-pair, and of a candidate's sub-pairs, follow each other.
-            out = workspace.struct(ContactBuffer, contact=contact, start=first_row, most=1, pair_count=1)
-            arguments = [*shared, surfaces, sub_pairs.sub_pair, most, inexact, out, found]
+            buffer = workspace.struct(ContactBuffer, contact=contact, start=first_row, most=1, pair_count=1)
+            arguments = [*shared, surfaces, sub_pairs.sub_pair, most, out.inexact, buffer, found]
         workspace.launch(collider.kernel, sub_pairs.count, arguments)
         if self.overlap is not None:
             arguments = [*shared, surfaces, bucket.order, bucket.start, sub_pairs.parts, sub_pairs.end, found]
-            workspace.launch(self.overlap, bucket.size, [*arguments, contact, first_row, inexact])
+            workspace.launch(self.overlap, bucket.size, [*arguments, contact, first_row, out.inexact])
         rows, _, _, candidates = shared
-        arguments = [rows, candidates, bucket.order, bucket.start, limit, sub_pairs.parts, sub_pairs.end, found]
+        arguments = [rows, candidates, bucket.order, bucket.start, out.limit, sub_pairs.parts, sub_pairs.end, found]
         workspace.launch(self.merge, bucket.size, [*arguments, contact, first_row, most])
         if collider.region_depths is not None:
-            arguments = [*shared, surfaces, bucket.order, bucket.start, sub_pairs.parts, sub_pairs.end, limit, inexact]
-            workspace.launch(collider.region_depths, bucket.size, [*arguments, contact, most])
+            arguments = [*shared, surfaces, bucket.order, bucket.start, sub_pairs.parts, sub_pairs.end]
+            arguments += [out.limit, out.inexact, contact, most]
+            workspace.launch(collider.region_depths, bucket.size, arguments)
 
 
 # Pairs tested as sub-pairs of which only is wanted whether they have a contact, for `touch_only`.
@@ -472,9 +440,7 @@ def touch_kernel(surfaces_type: Any, touch_of_pair: Callable[..., Any], reads_li
 def list_undecided(order: wp.array[wp.int32], start: int, end: wp.array[wp.int32], undecided: wp.array[wp.int32]):
     """Lists the candidates that are undecided; end: the inclusive scan of their flags."""
     thread = wp.tid()
-    slot = int(0)
-    if thread > 0:
-        slot = end[thread - 1]
+    slot = begin_of(end, thread)
     if end[thread] > slot:
         undecided[slot] = order[start + thread]
 
@@ -529,22 +495,11 @@ class TouchKernels:
         return UndecidedPairs(left, sub_pairs, sub_pairs.rows)
 
     def collide(
-        self,
-        bucket: ColliderBatch,
-        sub_pairs: UndecidedPairs,
-        contact_rows: tuple[wp.array, int],
-        limit: int,
-        inexact: wp.array,
-        workspace: Workspace,
+        self, bucket: ColliderBatch, sub_pairs: UndecidedPairs, out: ContactOutput, workspace: Workspace
     ) -> None:
         """Collides the undecided pairs of a batch."""
         if sub_pairs.sub_pairs is not None:
-            self.full.collide(sub_pairs.batch, sub_pairs.sub_pairs, contact_rows, limit, inexact, workspace)
-
-
-def without_depths(full: Collider) -> Collider:
-    """A collider whose contacts do not get the depths of their regions, which leave a pair one contact at least."""
-    return replace(full, region_depths=None)
+            self.full.collide(sub_pairs.batch, sub_pairs.sub_pairs, out, workspace)
 
 
 def touch_collider(full: Collider, touch: wp.Kernel, reads_list: bool) -> Collider:
@@ -552,4 +507,5 @@ def touch_collider(full: Collider, touch: wp.Kernel, reads_list: bool) -> Collid
     kernels = full.sub_pair_kernels
     assert isinstance(kernels, SubPairKernels)
     decided = TouchKernels(kernels, touch, reads_list)
-    return replace(without_depths(full), name=f"{full.name}_touch", sub_pair_kernels=decided)
+    # Depths of regions leave a pair one contact at least.
+    return replace(full, name=f"{full.name}_touch", region_depths=None, sub_pair_kernels=decided)

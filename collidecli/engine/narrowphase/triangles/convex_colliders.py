@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import warp as wp
@@ -23,7 +23,6 @@ from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import (
     OUTWARD,
-    ShapeBounds,
     bounding_box,
     box_intersects,
     box_of_shape,
@@ -51,7 +50,6 @@ from collidecli.engine.geometry.meshes import (
     barycentric_of,
     is_inside_mesh,
     nearest_mesh_point,
-    square_to_box,
     square_to_segment,
     square_to_triangle,
 )
@@ -82,7 +80,6 @@ from collidecli.engine.narrowphase.sub_pairs import (
     sub_pair_kernel,
     touch_collider,
     touch_kernel,
-    without_depths,
 )
 from collidecli.engine.narrowphase.triangles.convex_least_translation import settle_kernel
 from collidecli.engine.narrowphase.triangles.convex_surface import (
@@ -116,6 +113,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     squared_distance_to_square,
     wall_range,
 )
+from collidecli.engine.narrowphase.triangles.surface import boxes_intersect, is_in_box
 from collidecli.scene.shape_types import ShapeType
 
 # Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
@@ -133,38 +131,28 @@ def middle_of_row(rows: ShapeRows, row: int) -> Vec3:
     return Vec3()
 
 
-@wp.func
-def mesh_bounds(rows: ShapeRows, meshes: Meshes, query: Query) -> ShapeBounds:
-    """Bounds of the convex shape of a pair, and the BVH of its mesh."""
-    pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
-    max_separation = wp.max(query.max_separation, Real(0.0))
-    bounds = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, max_separation)
-    bounds.first = meshes.arrays[0].header[rows.mesh[query.row_b]].first_node
-    bounds.end = meshes.arrays[0].header[rows.mesh[query.row_b]].end_node
-    return bounds
-
-
 @wp.func(inline=False)
 def exit_face(meshes: Meshes, mesh: int, middle: Vec3) -> int:
     """The triangle closest to the middle of a shape, if the middle is inside a closed mesh; else -1."""
     if meshes.arrays[0].header[mesh].is_closed == 0:
         return -1
-    root = meshes.arrays[0].header[mesh].first_node
-    if square_to_box(meshes, root, middle) > Real(0.0):
+    if not is_in_box(meshes, mesh, middle):
         return -1
     closest = nearest_mesh_point(meshes, mesh, middle)
-    if not is_inside_mesh(meshes, mesh, middle, closest):
-        return -1
-    return closest.face
+    return wp.where(is_inside_mesh(meshes, mesh, middle, closest), closest.face, -1)
 
 
 @wp.func(inline=True)
 def mesh_triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: SubPairList) -> int:
     """Appends the triangles in the bounds, in BVH order, then ~ that of `exit_face`; `parts` is 1."""
-    bounds = mesh_bounds(rows, meshes, query)
+    pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
+    max_separation = wp.max(query.max_separation, Real(0.0))
+    bounds = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, max_separation)
+    mesh = rows.mesh[query.row_b]
     found = int(0)
-    node = bounds.first
-    while node < bounds.end:
+    node = meshes.arrays[0].header[mesh].first_node
+    stop = meshes.arrays[0].header[mesh].end_node
+    while node < stop:
         if box_intersects(bounds, meshes, node):
             if meshes.arrays[0].leaf[node] >= 0:
                 found = append_sub_pair(out, found, meshes.arrays[0].leaf[node])
@@ -172,8 +160,7 @@ def mesh_triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int
         else:
             node = meshes.arrays[0].skip[node]
     if rows.type[query.row_a] != PLANE and not has_all(out, found):
-        middle = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), middle_of_row(rows, query.row_a))
-        face = exit_face(meshes, rows.mesh[query.row_b], middle)
+        face = exit_face(meshes, mesh, wp.transform_point(pose_a_to_b, middle_of_row(rows, query.row_a)))
         if face >= 0:
             found = append_sub_pair(out, found, ~face)
     return found
@@ -345,7 +332,7 @@ def capsule_within(field: Field, bounds: FieldBounds, number: int) -> bool:
     if low * high >= Real(0.0):
         return False
     weights = barycentric_of(triangle.p, triangle.q, triangle.r, start + low / (low - high) * (end - start))
-    return wp.min(weights[0], wp.min(weights[1], weights[2])) >= Real(0.0)
+    return wp.min(weights) >= Real(0.0)
 
 
 @wp.func
@@ -426,10 +413,9 @@ def top_sub_pairs(field: Field, bounds: FieldBounds, out: SubPairList, start: in
         if not passes:
             heights = range_of(field, traversal)
             if heights.known == 1:
+                square = squared_distance_to_square(field, traversal, bounds.center)
                 passes = bounds.lower[2] > heights.high or bounds.upper[2] < heights.low
-                passes = (
-                    passes or squared_distance_to_square(field, traversal, bounds.center) >= bounds.ball * bounds.ball
-                )
+                passes = passes or square >= bounds.ball * bounds.ball
         if passes:
             traversal = skip_square(traversal)
         elif traversal.level > FIRST:
@@ -469,18 +455,13 @@ def field_triangles_near(
     field = field_of(fields, rows.heightfield[query.row_b])
     bounds = field_bounds(rows, query, field)
     found = int(0)
-    under_field = (
-        bounds.beneath == 1 and wp.abs(bounds.middle[0]) <= field.half_x and wp.abs(bounds.middle[1]) <= field.half_y
-    )
-    if not under_field:
+    over_base = wp.abs(bounds.middle[0]) <= field.half_x and wp.abs(bounds.middle[1]) <= field.half_y
+    if bounds.beneath == 0 or not over_base:
         found = top_sub_pairs(field, bounds, out, found)
     found = border_sub_pairs(field, bounds, out, found)
     if bounds.beneath == 1:
-        reaches = bounds.upper[2] >= field.bottom
-        for axis in range(2):
-            half = wp.where(axis == 0, field.half_x, field.half_y)
-            reaches = reaches and bounds.lower[axis] <= half and bounds.upper[axis] >= -half
-        if reaches:
+        corner = Vec3(field.half_x, field.half_y, Real(wp.inf))
+        if boxes_intersect(bounds.lower, bounds.upper, Vec3(-field.half_x, -field.half_y, field.bottom), corner):
             base = base_begins(field)
             found = append_sub_pair(out, found, base)
             found = append_sub_pair(out, found, base + 1)
@@ -685,7 +666,6 @@ def depth_kernel(kind: SurfaceKind, shape_a: Callable[..., Any]) -> wp.Kernel:
     return settle_kernel(kind.struct, kind.swept_surface(shape_a), shape_a)
 
 
-@cache
 def triangle_touches(kind: SurfaceKind, shape_a: Callable[..., Any]) -> wp.Kernel:
     """The kernel that decides whether pairs touch."""
     surface_of = kind.surface_of
@@ -704,39 +684,26 @@ def triangle_touches(kind: SurfaceKind, shape_a: Callable[..., Any]) -> wp.Kerne
 def _collider(kind: SurfaceKind, name: str, touches: bool) -> Collider:
     shape_a = hull_of if name == "hull" else primitive_of
     functions = {"plane": (collide_plane_triangle, 3), "sphere": (collide_sphere_triangle, 1)}
+    if touches:
+        full = _collider(kind, name, touches=False)
+        if name in functions:
+            return replace(full, region_depths=None)
+        return touch_collider(full, triangle_touches(kind, shape_a), reads_list=True)
     collide, most = functions.get(name, (collide_convex_triangle, MAX_CONTACTS))
     kernel = triangle_kernel(kind, collide, shape_a)
     full = Collider(f"{name}_{kind.names[2]}", most, kernel, sub_pair_kernels=triangle_sub_pairs(kind))
-    if name != "plane":
-        full = replace(full, may_be_inexact=True, region_depths=depth_kernel(kind, shape_a))
-    if not touches:
+    if name == "plane":
         return full
-    if name in functions:
-        return without_depths(full)
-    return touch_collider(full, triangle_touches(kind, shape_a), reads_list=True)
+    return replace(full, may_be_inexact=True, region_depths=depth_kernel(kind, shape_a))
 
 
-def _name(kind: SurfaceKind, type_a: ShapeType) -> str:
-    if type_a == kind.closed_form:
-        return type_a.label
-    return "hull" if type_a == ShapeType.CONVEX_MESH else "convex"
+def collider_on(kind: SurfaceKind, touches: bool, type_a: ShapeType) -> Collider:
+    """The collider of a shape type against a kind of surfaces. touches: of method "touch"."""
+    name = "hull" if type_a == ShapeType.CONVEX_MESH else "convex"
+    return _collider(kind, type_a.label if type_a == kind.closed_form else name, touches)
 
 
-def on_mesh(type_a: ShapeType) -> Collider:
-    """The collider of a shape type against meshes."""
-    return _collider(MESH, _name(MESH, type_a), touches=False)
-
-
-def on_heightfield(type_a: ShapeType) -> Collider:
-    """The collider of a shape type against heightfields."""
-    return _collider(HEIGHTFIELD, _name(HEIGHTFIELD, type_a), touches=False)
-
-
-def touches_mesh(type_a: ShapeType) -> Collider:
-    """The collider of method "touch" of a shape type against meshes."""
-    return _collider(MESH, _name(MESH, type_a), touches=True)
-
-
-def touches_heightfield(type_a: ShapeType) -> Collider:
-    """The collider of method "touch" of a shape type against heightfields."""
-    return _collider(HEIGHTFIELD, _name(HEIGHTFIELD, type_a), touches=True)
+on_mesh = partial(collider_on, MESH, False)
+on_heightfield = partial(collider_on, HEIGHTFIELD, False)
+touches_mesh = partial(collider_on, MESH, True)
+touches_heightfield = partial(collider_on, HEIGHTFIELD, True)

@@ -32,11 +32,11 @@ from collidecli.engine.geometry.closest_points import TrianglePair, closest_poin
 from collidecli.engine.geometry.heightfields import Field, Heightfields, field_of, highest_of_cell, named_triangle
 from collidecli.engine.geometry.meshes import Meshes, mesh_corner, upload_meshes
 from collidecli.engine.geometry.real import HEIGHTFIELD, Pose, Real, Vec3
-from collidecli.engine.narrowphase.collider import Collider, ColliderBatch
+from collidecli.engine.narrowphase.collider import Collider, ColliderBatch, ContactOutput
 from collidecli.engine.narrowphase.contact_merging import merge_surfaces
 from collidecli.engine.narrowphase.convex.penetration import APART_BY_LIMIT, SEARCH_ERROR, TOUCHING, UNCERTAIN
 from collidecli.engine.narrowphase.sub_pairs import (
-    PairRows,
+    ContactRows,
     SubPairKernels,
     SubPairList,
     SubPairs,
@@ -50,9 +50,7 @@ from collidecli.engine.narrowphase.triangles import convex_colliders, mesh_mesh
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     Traversal,
     begin_traversal,
-    descend,
-    is_under,
-    range_of,
+    cell_between,
     skip_square,
     wall_range,
 )
@@ -65,7 +63,7 @@ from collidecli.engine.narrowphase.triangles.mesh_mesh import (
 )
 from collidecli.engine.narrowphase.triangles.separating_translation import measure_regions
 from collidecli.engine.narrowphase.triangles.surface import depth_inside, has_one_side
-from collidecli.engine.narrowphase.triangles.surface_pair import TOUCHES
+from collidecli.engine.narrowphase.triangles.surface_pair import touch_of_pair
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.warp_internals import struct_of
 from collidecli.engine.runtime.workspace import Workspace
@@ -108,8 +106,7 @@ def bounds_of_pair(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshOverHei
     bounds.mesh = rows.mesh[query.row_a]
     bounds.to_mesh = query.pose_b_to_a
     bounds.to_heightfield = wp.transform_inverse(query.pose_b_to_a)
-    extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])
-    bounds.grown = wp.max(query.max_separation, Real(0.0)) + TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))
+    bounds.grown = wp.max(query.max_separation, Real(0.0)) + touch_of_pair(rows, query)
     bounds.of_heightfield = box_of_shape(rows.type[query.row_b], rows.size[query.row_b], bounds.to_mesh, bounds.grown)
     bounds.of_mesh = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], bounds.to_heightfield, bounds.grown)
     bounds.of_heightfield.first = meshes.arrays[0].header[bounds.mesh].first_node
@@ -122,20 +119,11 @@ def is_off_heightfield(field: Field, low: Vec3, high: Vec3) -> bool:
     """Whether a box is above the surface under it, beside the rectangle, or below the base."""
     if high[2] < field.bottom:
         return True
-    traversal = begin_traversal(field, low, high)
+    traversal = cell_between(field, begin_traversal(field, low, high), low[2], Real(wp.inf))
     while traversal.done == 0:
-        passes = not is_under(traversal)
-        if not passes:
-            heights = range_of(field, traversal)
-            passes = heights.known == 1 and heights.high < low[2]
-        if passes:
-            traversal = skip_square(traversal)
-        elif traversal.level > 0:
-            traversal = descend(traversal)
-        else:
-            if highest_of_cell(field, traversal.i, traversal.j) >= low[2]:
-                return False
-            traversal = skip_square(traversal)
+        if highest_of_cell(field, traversal.i, traversal.j) >= low[2]:
+            return False
+        traversal = cell_between(field, skip_square(traversal), low[2], Real(wp.inf))
     return True
 
 
@@ -195,23 +183,14 @@ def faces_of_heightfield(
 ) -> int:
     """Appends the heightfield's triangles with candidate features in part `part`; returns the number of sub-pairs."""
     found = before
-    traversal = traversal_of_part(bounds, field, part, parts)
+    low = bounds.of_mesh.lower[2]
+    high = bounds.of_mesh.upper[2]
+    traversal = cell_between(field, traversal_of_part(bounds, field, part, parts), low, high)
     while traversal.done == 0:
-        passes = not is_under(traversal)
-        if not passes:
-            heights = range_of(field, traversal)
-            passes = heights.known == 1 and (
-                heights.high < bounds.of_mesh.lower[2] or heights.low > bounds.of_mesh.upper[2]
-            )
-        if passes:
-            traversal = skip_square(traversal)
-        elif traversal.level > 0:
-            traversal = descend(traversal)
-        else:
-            first = 2 * (traversal.i * field.cols + traversal.j)
-            for upper in range(2):
-                found = append_face(bounds, meshes, field, first + upper, out, found)
-            traversal = skip_square(traversal)
+        first = 2 * (traversal.i * field.cols + traversal.j)
+        for upper in range(2):
+            found = append_face(bounds, meshes, field, first + upper, out, found)
+        traversal = cell_between(field, skip_square(traversal), low, high)
     if part == 0:
         for side in range(4):
             numbers = wall_range(field, side, bounds.of_mesh.lower, bounds.of_mesh.upper)
@@ -259,8 +238,8 @@ def source_of_pair(rows: ShapeRows, surfaces: Surfaces, query: Query) -> Heightf
 
 
 @wp.func
-def measure_pair(rows: ShapeRows, surfaces: Surfaces, query: Query, out: PairRows) -> int:
-    """Replaces the contacts of an overlapping mesh and heightfield by those of their regions, see `region_depth`."""
+def measure_pair(rows: ShapeRows, surfaces: Surfaces, query: Query, out: ContactRows) -> int:
+    """Replaces the contacts of an overlapping mesh and heightfield by those of their regions, see `measure_regions`."""
     heightfield_pair = source_of_pair(rows, surfaces, query)
     pair = surface_pair_of(rows, heightfield_pair, query)
     if heightfield_pair.beneath == 0:
@@ -285,11 +264,6 @@ COLLIDER = Collider(
     may_be_inexact=True,
     sub_pair_kernels=MESH_HEIGHTFIELD,
 )
-
-
-def mesh_collider_for(type_a: ShapeType) -> Collider:
-    """The collider of meshes on heightfields, whose contacts are counted."""
-    return COLLIDER
 
 
 @dataclass(frozen=True)
@@ -376,21 +350,13 @@ class SolidKernels(SubPairKernels):
         """Kernels launched in addition to the collider's own."""
         return [*super().kernels, name_solid_features]
 
-    def collide(
-        self,
-        bucket: ColliderBatch,
-        sub_pairs: SubPairs,
-        contact_rows: tuple[wp.array, int],
-        limit: int,
-        inexact: wp.array,
-        workspace: Workspace,
-    ) -> None:
+    def collide(self, bucket: ColliderBatch, sub_pairs: SubPairs, out: ContactOutput, workspace: Workspace) -> None:
         """Emits the contacts of a batch's sub-pairs, merged by candidate, with the features of heightfields."""
         solids: Solids = bucket.surfaces[self.surfaces]
-        super().collide(bucket, sub_pairs, contact_rows, limit, inexact, workspace)
+        super().collide(bucket, sub_pairs, out, workspace)
         candidates = bucket.shared[3]
         arguments = [bucket.shared[0], candidates, bucket.order, bucket.start, solids.features, solids.first]
-        workspace.launch(name_solid_features, bucket.size, [*arguments, contact_rows[0]])
+        workspace.launch(name_solid_features, bucket.size, [*arguments, out.contact])
 
     def bound(self, bucket: ColliderBatch) -> ColliderBatch:
         """The batch with the heightfields' meshes."""
@@ -564,7 +530,7 @@ def touch_of_meshes(
     if query.max_separation < Real(0.0):
         return UNCERTAIN
     extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])
-    error = SEARCH_ERROR * wp.max(extent[0], wp.max(extent[1], extent[2]))
+    error = SEARCH_ERROR * wp.max(extent)
     limit = query.max_separation - error
     frames = box_frames(query.pose_b_to_a)
     if boxes_are_apart(meshes, a, b, frames, query.max_separation + error):

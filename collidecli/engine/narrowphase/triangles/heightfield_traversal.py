@@ -139,6 +139,24 @@ def range_of(field: Field, traversal: Traversal) -> Range:
     return result
 
 
+@wp.func
+def cell_between(field: Field, before: Traversal, low: Real, high: Real) -> Traversal:
+    """The traversal at the first cell, from the current square on, in squares with heights from low to high [m]."""
+    traversal = before
+    while traversal.done == 0:
+        passes = not is_under(traversal)
+        if not passes:
+            heights = range_of(field, traversal)
+            passes = heights.known == 1 and (heights.high < low or heights.low > high)
+        if passes:
+            traversal = skip_square(traversal)
+        elif traversal.level > 0:
+            traversal = descend(traversal)
+        else:
+            return traversal
+    return traversal
+
+
 @wp.struct
 class SegmentCursor:
     """State of a traversal. number: the current triangle, -1 after the last.

@@ -15,13 +15,12 @@ from collidecli.engine.candidates import Query
 from collidecli.engine.contact_record import SPARE, SPARE_UNTESTED
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import ShapeBounds, box_intersects, box_of_shape, clearance_at, measure_grid
-from collidecli.engine.geometry.meshes import Meshes
+from collidecli.engine.geometry.meshes import EDGE_PART, FACE_PART, RISE, Meshes, square_to_segment
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.contact_merging import FALLBACK, merge_surfaces
 from collidecli.engine.narrowphase.sub_pairs import (
     ContactRows,
-    PairRows,
     SubPairKernels,
     SubPairList,
     append_sub_pair,
@@ -32,36 +31,341 @@ from collidecli.engine.narrowphase.sub_pairs import (
 )
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import begin_near_segment, next_near_segment
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import HeightfieldPair
-from collidecli.engine.narrowphase.triangles.mesh_features import (
-    chord_contact,
-    edge_on_edge,
-    edge_through_sheet,
-    vertex_inside,
-    vertex_on_triangle,
-)
 from collidecli.engine.narrowphase.triangles.separating_translation import measure_meshes
 from collidecli.engine.narrowphase.triangles.surface import (
+    chord_of,
     closed_flag,
+    closest_point_on,
+    corner_cone_contains,
     corner_on,
     crossing_parameter,
+    deepest_of,
+    depth_inside,
+    edge_cone_contains,
+    exit_point_of,
+    feature_on,
     free_radius,
     front_flag,
     has_one_side,
     is_crossed,
+    is_front_facing,
+    is_owned,
     mesh_arrays,
+    normal_on,
+    origin_on,
     other_bits,
+    outward_on,
     own_bits,
+    priority_on,
 )
 from collidecli.engine.narrowphase.triangles.surface_pair import (
     CAPACITY,
-    TOUCHES,
     MeshPairContext,
     SurfacePair,
+    append_contact,
+    append_crossing,
     context_of_pair,
+    is_facing,
+    own_direction,
+    touch_of_pair,
 )
-from collidecli.scene.shape_types import ShapeType
 
-# ruff: noqa: F811
+# ruff: noqa: F811, SIM102
+
+# Contacts of a vertex or an edge of the own surface with the other.
+#
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
+
+
+@wp.func
+def part_cone_contains(source: Any, surface: int, face: int, part: int, direction: Vec3, rise: Real) -> bool:
+    """Whether a unit direction is in the normal cone of a side or a corner of a triangle, to a sine of `rise`."""
+    if part >= EDGE_PART:
+        return edge_cone_contains(source, surface, face, part - EDGE_PART, direction, rise)
+    return corner_cone_contains(source, surface, face, part, direction, rise)
+
+
+@wp.func
+def part_snapped(source: Any, surface: int, face: int, part: int, point: Vec3, near: Real) -> int:
+    """The corner or side within `near` [m] of a point of a triangle; else its part.
+
+    All triangles around an edge or vertex then assign the point to one feature.
+    """
+    if part < EDGE_PART:
+        return part
+    for k in range(3):
+        if wp.length(point - corner_on(source, surface, face, k)) <= near:
+            return k
+    if part < FACE_PART:
+        return part
+    for k in range(3):
+        start = corner_on(source, surface, face, k)
+        square = square_to_segment(start, corner_on(source, surface, face, k + 1), point)
+        if square <= near * near:
+            return EDGE_PART + k
+    return part
+
+
+@wp.func
+def side_toward(context: MeshPairContext, source: Any, normal: Vec3, at: Vec3, height: Real) -> Real:
+    """1 where a point is in front of a triangle of other, -1 behind; for a point that touches it, by own's origin."""
+    if context.other_front == 1:
+        return Real(1.0)
+    if wp.abs(height) > context.touch:
+        return wp.sign(height)
+    # The point that decides on which side of an open surface a touching point of own is.
+    origin = origin_on(source, context.own, context.origin, context.pose, at)
+    return wp.where(wp.dot(normal, origin - at) < Real(0.0), Real(-1.0), Real(1.0))
+
+
+@wp.func(inline=False)
+def vertex_on_triangle(
+    context: MeshPairContext, source: Any, face: int, k: int, point: Vec3, target: int, rows: ContactRows, count: int
+) -> int:
+    """Appends the contact of corner k of own's triangle `face`, at `point`, with other's triangle `target`, if any.
+
+    The point is above the interior of the triangle, or above an edge or vertex that the triangle owns. The direction is
+    in the normal cones of both features, or is the triangle's normal. Returns the count of contacts after it.
+    """
+    closest = closest_point_on(source, context.other, target, point)
+    if closest.square >= context.max_separation * context.max_separation:
+        return count
+    part = part_snapped(source, context.other, target, closest.part, closest.point, context.touch)
+    if part < FACE_PART:
+        if not is_owned(source, context.other, target, part):
+            return count
+    normal = normal_on(source, context.other, target)
+    distance = wp.sqrt(closest.square)
+    height = wp.dot(normal, point - corner_on(source, context.other, target, 0))
+    side = side_toward(context, source, normal, closest.point, height)
+    direction = -side * normal
+    is_level = bool(True)
+    # The owner of an edge or vertex sees it as the closest, where a neighbour's point up to `touch` beside it is: the
+    # direction to the point turns by up to touch / distance.
+    rise = Real(RISE)
+    if part < FACE_PART:
+        if distance > context.touch:
+            direction = (closest.point - point) / distance
+            is_level = wp.length(wp.cross(direction, normal)) < RISE
+            rise = RISE + context.touch / distance
+            if not part_cone_contains(source, context.other, target, part, -direction, rise):
+                return count
+            if context.other_front == 1 and not is_front_facing(
+                outward_on(source, context.other, target, part), -direction
+            ):
+                return count
+        elif context.other_front == 1 and wp.length_sq(outward_on(source, context.other, target, part)) > Real(0.0):
+            direction = -wp.normalize(outward_on(source, context.other, target, part))
+    elif side * height < -context.touch:
+        return count
+    priority = int(FALLBACK)
+    if is_facing(context, source, face, k, direction):
+        if not is_level:
+            in_own = own_direction(context, direction)
+            if not corner_cone_contains(source, context.own, face, k, in_own, rise):
+                return count
+        priority = priority_on(source, context.own, face) + priority_on(source, context.other, target)
+    elif distance > context.touch:
+        # A vertex that faces in the direction of the surface it touches overlaps: a fallback contact.
+        return count
+    code = feature_on(source, context.own, face, k)
+    code_other = feature_on(source, context.other, target, part)
+    separation = wp.dot(closest.point - point, direction)
+    return append_contact(context, rows, count, point, direction, separation, code, code_other, priority, 0)
+
+
+@wp.func
+def vertex_inside(
+    context: MeshPairContext, source: Any, face: int, k: int, point: Vec3, rows: ContactRows, count: int
+) -> wp.vec2i:
+    """Appends the contact of a corner that is inside other; returns the count, and 1 where the corner is inside."""
+    closest = exit_point_of(source, context.other, point, context.touch)
+    if closest.face < 0:
+        return wp.vec2i(count, 0)
+    depth = wp.sqrt(closest.square)
+    direction = (point - closest.point) / depth
+    priority = int(FALLBACK)
+    if is_facing(context, source, face, k, direction):
+        priority = priority_on(source, context.own, face)
+    code = feature_on(source, context.own, face, k)
+    code_other = feature_on(source, context.other, closest.face, closest.part)
+    after = append_contact(context, rows, count, point, direction, -depth, code, code_other, priority, 1)
+    return wp.vec2i(after, 1)
+
+
+PARALLEL = wp.constant(Real(1.0e-18))
+"""Squared sine of two edges below which they count as parallel: only their vertices have contacts then."""
+SHALLOWEST = wp.constant(Real(0.5))
+"""Two edges that have passed each other have a contact if the midpoint of one's chord in the other mesh is inside by at
+least this fraction of their depth. The fraction is 1 for crossing bars, 0.7 for the ridges of two roofs at right
+angles.
+"""
+
+
+@wp.func
+def edges_face(
+    context: MeshPairContext, source: Any, face: int, k: int, target: int, side: int, direction: Vec3
+) -> bool:
+    """Whether a direction from own's edge to other's is in the normal cones of both, on their fronts."""
+    if not is_facing(context, source, face, EDGE_PART + k, direction):
+        return False
+    outward = outward_on(source, context.other, target, EDGE_PART + side)
+    if context.other_front == 1 and not is_front_facing(outward, -direction):
+        return False
+    return edge_cone_contains(source, context.other, target, side, -direction, RISE) and edge_cone_contains(
+        source, context.own, face, k, own_direction(context, direction), RISE
+    )
+
+
+@wp.func
+def depth_of_chord(source: Any, mesh: int, start: Vec3, end: Vec3, at: Real) -> Real:
+    """Depth inside a closed surface of the midpoint of a segment's chord around parameter `at` [m]."""
+    chord = chord_of(source, mesh, start, end, at)
+    middle = Real(0.5) * (wp.max(chord[0], Real(0.0)) + wp.min(chord[1], Real(1.0)))
+    return depth_inside(source, mesh, start + middle * (end - start), Real(0.0))
+
+
+@wp.func(inline=False)
+def edges_overlap(
+    context: MeshPairContext,
+    source: Any,
+    start: Vec3,
+    end: Vec3,
+    s: Real,
+    from_other: Vec3,
+    to_other: Vec3,
+    t: Real,
+    depth: Real,
+) -> bool:
+    """Whether two edges have passed each other, at parameters s and t by `depth` [m], and separate best along this
+    axis.
+
+    Each point is inside or on the other surface, and the midpoint of one edge's chord in the other surface is not much
+    less deep than `depth`.
+    """
+    into_own = wp.transform_inverse(context.pose)
+    own_start = wp.transform_point(into_own, from_other)
+    own_end = wp.transform_point(into_own, to_other)
+    inside = depth_inside(source, context.other, start + s * (end - start), context.touch)
+    if inside < -context.touch:
+        return False
+    if depth_inside(source, context.own, own_start + t * (own_end - own_start), context.touch) < -context.touch:
+        return False
+    if depth <= context.touch or depth_of_chord(source, context.other, start, end, s) >= SHALLOWEST * depth:
+        return True
+    return depth_of_chord(source, context.own, own_start, own_end, t) >= SHALLOWEST * depth
+
+
+@wp.func
+def edges_are_apart(context: MeshPairContext, source: Any, on_own: Vec3, on_other: Vec3) -> bool:
+    """Whether the points of two edges are outside the surfaces that are closed."""
+    if context.other_closed == 1 and depth_inside(source, context.other, on_own, Real(0.0)) > context.touch:
+        return False
+    if context.own_closed == 0:
+        return True
+    own_point = wp.transform_point(wp.transform_inverse(context.pose), on_other)
+    return depth_inside(source, context.own, own_point, Real(0.0)) <= context.touch
+
+
+@wp.func(inline=False)
+def edge_on_edge(
+    context: MeshPairContext,
+    source: Any,
+    face: int,
+    k: int,
+    start: Vec3,
+    end: Vec3,
+    target: int,
+    side: int,
+    overlaps: bool,
+    rows: ContactRows,
+    count: int,
+) -> int:
+    """Appends the contact of own's edge and side `side` of other's triangle `target` where they cross, if any.
+
+    overlaps: whether to test edges of closed surfaces that overlap, see `edges_overlap`; else edges that are apart,
+    with both points outside. Returns the count of contacts after it.
+    """
+    u = end - start
+    from_other = corner_on(source, context.other, target, side)
+    v = corner_on(source, context.other, target, side + 1) - from_other
+    across = wp.cross(u, v)
+    square = wp.length_sq(across)
+    if square <= PARALLEL * wp.length_sq(u) * wp.length_sq(v):
+        return count
+    off = from_other - start
+    s = wp.dot(wp.cross(off, v), across) / square
+    t = wp.dot(wp.cross(off, u), across) / square
+    if s <= Real(0.0) or s >= Real(1.0) or t <= Real(0.0) or t >= Real(1.0):
+        return count
+    across = across / wp.sqrt(square)
+    height = wp.dot(off, across)
+    on_own = start + s * u
+    on_other = from_other + t * v
+    direction = wp.where((height >= Real(0.0)) != overlaps, across, -across)
+    separation = wp.dot(on_other - on_own, direction)
+    if separation >= context.max_separation:
+        return count
+    if not edges_face(context, source, face, k, target, side, direction):
+        # The sign of the height of edges that touch is rounding.
+        direction = -direction
+        separation = -separation
+        turns = not overlaps and wp.abs(height) <= context.touch
+        if not turns or not edges_face(context, source, face, k, target, side, direction):
+            return count
+    if overlaps:
+        if not edges_overlap(context, source, start, end, s, from_other, from_other + v, t, -separation):
+            return count
+    elif not edges_are_apart(context, source, on_own, on_other):
+        return count
+    code = feature_on(source, context.own, face, EDGE_PART + k)
+    code_other = feature_on(source, context.other, target, EDGE_PART + side)
+    priority = priority_on(source, context.own, face) + priority_on(source, context.other, target)
+    return append_contact(context, rows, count, on_own, direction, separation, code, code_other, priority, 0)
+
+
+@wp.func(inline=False)
+def edge_through_sheet(
+    context: MeshPairContext, source: Any, face: int, k: int, start: Vec3, end: Vec3, rows: ContactRows, count: int
+) -> int:
+    """Appends both ends of an edge of own that crosses an open surface; one is behind, see `measured_crossing`."""
+    count = append_crossing(context, rows, count, start, feature_on(source, context.own, face, k))
+    return append_crossing(context, rows, count, end, feature_on(source, context.own, face, (k + 1) % 3))
+
+
+@wp.func(inline=False)
+def chord_contact(
+    context: MeshPairContext,
+    source: Any,
+    face: int,
+    k: int,
+    start: Vec3,
+    end: Vec3,
+    enters: Real,
+    rows: ContactRows,
+    count: int,
+) -> int:
+    """Appends the contact of the midpoint of an edge's chord in a closed surface. enters: parameter of its start."""
+    chord = chord_of(source, context.other, start, end, enters)
+    if chord[1] > Real(1.0):
+        return count
+    middle = start + deepest_of(source, context.other, start, end, enters, chord[1]) * (end - start)
+    closest = exit_point_of(source, context.other, middle, context.touch)
+    if closest.face < 0:
+        return count
+    depth = wp.sqrt(closest.square)
+    direction = (middle - closest.point) / depth
+    priority = int(FALLBACK)
+    if is_facing(context, source, face, EDGE_PART + k, direction) and edge_cone_contains(
+        source, context.own, face, k, own_direction(context, direction), RISE
+    ):
+        priority = 0
+    code = feature_on(source, context.own, face, EDGE_PART + k)
+    code_other = feature_on(source, context.other, closest.face, closest.part)
+    return append_contact(context, rows, count, middle, direction, -depth, code, code_other, priority, 1)
+
+
+# Contacts of a triangle of the own surface with the other surface.
 
 VERTEX_OWNED = wp.constant(0)
 EDGE_OWNED = wp.constant(3)
@@ -101,8 +405,7 @@ def side_of(rows: ShapeRows, meshes: Meshes, query: Query, of_a: bool) -> Search
     side.bounds.first = meshes.arrays[0].header[rows.mesh[own]].first_node
     side.bounds.end = meshes.arrays[0].header[rows.mesh[own]].end_node
     side.other = rows.mesh[other]
-    extent = wp.max(rows.size[own], rows.size[other])
-    side.grown = max_separation + TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))
+    side.grown = max_separation + touch_of_pair(rows, query)
     return side
 
 
@@ -158,8 +461,7 @@ class CandidateFeatures:
 
     bits: as in `Meshes.owned`. p, q, r: corners, other's frame [m].
     candidates: bit k for corner k, 3 + k for side k; a candidate corner is in front of other's surface. low, high: AABB
-    of the candidates [m]. max_distance: greatest distance at which they have contacts [m]. crossings: for each side the
-    number of other's triangles that it crosses. enters: the parameter of the side at which it first enters other.
+    of the candidates [m]. max_distance: greatest distance at which they have contacts [m].
     """
 
     bits: int
@@ -170,6 +472,17 @@ class CandidateFeatures:
     low: Vec3
     high: Vec3
     max_distance: Real
+
+
+@wp.struct
+class Found:
+    """What the traversal of other's triangles has found. count: of contacts.
+
+    crossings: for each side of the own triangle the number of other's triangles that it crosses. enters: the parameter
+    of the side at which it first enters other.
+    """
+
+    count: int
     crossings: wp.vec3i
     enters: Vec3
 
@@ -193,19 +506,19 @@ def edge_on_triangle(
     target: int,
     k: int,
     rows: ContactRows,
-    count: int,
-) -> wp.vec2d:
-    """Appends the contacts of side k of an own triangle with a triangle of other.
-
-    Returns the count after them, and the signed parameter at which the side crosses the triangle (see
-    `crossing_parameter`), or 2 where it does not.
-    """
+    before: Found,
+) -> Found:
+    """Appends the contacts of side k of an own triangle with a triangle of other."""
+    found = before
+    count = before.count
     start = corner_of_features(features, k)
     end = corner_of_features(features, k + 1)
-    t = Real(2.0)
     crosses = is_crossed(source, context.other, target, start, end)
     if crosses:
         t = crossing_parameter(source, context.other, target, start, end)
+        found.crossings[k] = found.crossings[k] + 1
+        if t >= Real(0.0):
+            found.enters[k] = wp.min(found.enters[k], t)
         if context.other_closed == 0:
             count = edge_through_sheet(context, source, face, k, start, end, rows, count)
     # Edges that overlap are found from either surface: one of the two crosses a triangle beside the other.
@@ -218,7 +531,8 @@ def edge_on_triangle(
                 count = edge_on_edge(context, source, face, k, start, end, target, side, False, rows, count)
             if overlaps:
                 count = edge_on_edge(context, source, face, k, start, end, target, side, True, rows, count)
-    return wp.vec2d(Real(count), t)
+    found.count = count
+    return found
 
 
 @wp.func
@@ -229,14 +543,15 @@ def square_between(lower: Vec3, upper: Vec3, low: Vec3, high: Vec3) -> Real:
 
 @wp.func
 def chord_contacts(
-    context: MeshPairContext, source: Any, face: int, features: CandidateFeatures, rows: ContactRows, count: int
+    context: MeshPairContext, source: Any, face: int, features: CandidateFeatures, rows: ContactRows, found: Found
 ) -> int:
-    """Appends the contacts of the sides of an own triangle that enter and exit other's solid."""
+    """Appends the contacts of the sides of an own triangle that enter and exit other's solid; returns the count."""
+    count = found.count
     for k in range(3):
-        if features.crossings[k] > 1 and features.enters[k] <= Real(1.0):
+        if found.crossings[k] > 1 and found.enters[k] <= Real(1.0):
             start = corner_of_features(features, k)
             end = corner_of_features(features, k + 1)
-            count = chord_contact(context, source, face, k, start, end, features.enters[k], rows, count)
+            count = chord_contact(context, source, face, k, start, end, found.enters[k], rows, count)
     return count
 
 
@@ -245,6 +560,7 @@ def collide_with_mesh(
     context: MeshPairContext, source: Any, face: int, features: CandidateFeatures, rows: ContactRows, count: int
 ) -> int:
     """Appends the contacts of an own triangle with a mesh, by a traversal of its BVH."""
+    found = Found(count, wp.vec3i(), Vec3(Real(2.0), Real(2.0), Real(2.0)))
     square = features.max_distance * features.max_distance
     meshes = mesh_arrays(source)
     node = meshes.arrays[0].header[context.other].first_node
@@ -262,20 +578,15 @@ def collide_with_mesh(
         for k in range(3):
             start = corner_of_features(features, k)
             if ((features.candidates >> k) & 1) == 1 and square_between(lower, upper, start, start) <= square:
-                count = vertex_on_triangle(context, source, face, k, start, target, rows, count)
+                found.count = vertex_on_triangle(context, source, face, k, start, target, rows, found.count)
             if ((features.candidates >> (EDGE_OWNED + k)) & 1) == 0:
                 continue
             end = corner_of_features(features, k + 1)
             if square_between(lower, upper, wp.min(start, end), wp.max(start, end)) <= square:
-                result = edge_on_triangle(context, source, face, features, target, k, rows, count)
-                count = int(result[0])
-                if result[1] <= Real(1.0):
-                    features.crossings[k] = features.crossings[k] + 1
-                    if result[1] >= Real(0.0):
-                        features.enters[k] = wp.min(features.enters[k], result[1])
-    if context.other_closed == 1:
-        count = chord_contacts(context, source, face, features, rows, count)
-    return count
+                found = edge_on_triangle(context, source, face, features, target, k, rows, found)
+    if context.other_closed == 0:
+        return found.count
+    return chord_contacts(context, source, face, features, rows, found)
 
 
 @wp.func
@@ -288,25 +599,22 @@ def collide_with_heightfield(
     count: int,
 ) -> int:
     """Appends the contacts of an own triangle with a heightfield, by traversals of its grid."""
+    found = Found(count, wp.vec3i(), Vec3(Real(2.0), Real(2.0), Real(2.0)))
     for k in range(3):
         start = corner_of_features(features, k)
         end = corner_of_features(features, k + 1)
         if ((features.candidates >> k) & 1) == 1:
             cursor = begin_near_segment(heightfield_pair.field, start, start, features.max_distance)
             while cursor.number >= 0:
-                count = vertex_on_triangle(context, heightfield_pair, face, k, start, cursor.number, rows, count)
+                target = cursor.number
+                found.count = vertex_on_triangle(context, heightfield_pair, face, k, start, target, rows, found.count)
                 cursor = next_near_segment(heightfield_pair.field, cursor)
         if ((features.candidates >> (EDGE_OWNED + k)) & 1) == 1:
             cursor = begin_near_segment(heightfield_pair.field, start, end, features.max_distance)
             while cursor.number >= 0:
-                result = edge_on_triangle(context, heightfield_pair, face, features, cursor.number, k, rows, count)
-                count = int(result[0])
-                if result[1] <= Real(1.0):
-                    features.crossings[k] = features.crossings[k] + 1
-                    if result[1] >= Real(0.0):
-                        features.enters[k] = wp.min(features.enters[k], result[1])
+                found = edge_on_triangle(context, heightfield_pair, face, features, cursor.number, k, rows, found)
                 cursor = next_near_segment(heightfield_pair.field, cursor)
-    return chord_contacts(context, heightfield_pair, face, features, rows, count)
+    return chord_contacts(context, heightfield_pair, face, features, rows, found)
 
 
 @wp.func(inline=False)
@@ -340,7 +648,6 @@ def contacts_of_triangle(context: MeshPairContext, source: Any, face: int, rows:
     features.p = wp.transform_point(context.pose, corner_on(source, context.own, face, 0))
     features.q = wp.transform_point(context.pose, corner_on(source, context.own, face, 1))
     features.r = wp.transform_point(context.pose, corner_on(source, context.own, face, 2))
-    features.enters = Vec3(Real(2.0), Real(2.0), Real(2.0))
     features.max_distance = wp.max(context.max_separation, Real(0.0)) + context.touch
     features.low = Vec3(Real(wp.inf), Real(wp.inf), Real(wp.inf))
     features.high = -features.low
@@ -378,7 +685,7 @@ def surface_pair_of(rows: ShapeRows, source: Any, query: Query) -> SurfacePair:
     pair.closed_b = closed_flag(source, pair.b)
     pair.front_a = front_flag(source, pair.a)
     pair.front_b = front_flag(source, pair.b)
-    pair.touch = TOUCHES * wp.max(wp.max(rows.size[query.row_a], rows.size[query.row_b]))
+    pair.touch = touch_of_pair(rows, query)
     # For any poses: two boxes that overlap are apart once one has been moved by the sum of their diagonals.
     pair.span = Real(2.0) * (wp.length(rows.size[query.row_a]) + wp.length(rows.size[query.row_b]))
     pair.size = wp.min(wp.max(rows.size[query.row_a]), wp.max(rows.size[query.row_b]))
@@ -415,8 +722,8 @@ def source_of_meshes(rows: ShapeRows, meshes: Meshes, query: Query) -> Meshes:
 
 
 @wp.func(inline=True)
-def measure_pair(rows: ShapeRows, meshes: Meshes, query: Query, out: PairRows) -> int:
-    """Replaces the contacts of two overlapping meshes by those of their regions of overlap, see `region_depth`."""
+def measure_pair(rows: ShapeRows, meshes: Meshes, query: Query, out: ContactRows) -> int:
+    """Replaces the contacts of two overlapping meshes by those of their regions of overlap, see `measure_regions`."""
     return measure_meshes(meshes, surface_pair_of(rows, meshes, query), out)
 
 
@@ -432,8 +739,3 @@ MESHES = SubPairKernels(
 COLLIDER = Collider(
     "mesh_mesh", 0, feature_kernel(Meshes, source_of_meshes), may_be_inexact=True, sub_pair_kernels=MESHES
 )
-
-
-def collider_for(type_a: ShapeType) -> Collider:
-    """The collider of two meshes, whose contacts are counted."""
-    return COLLIDER

@@ -29,9 +29,9 @@ from collidecli.engine.geometry.closest_points import (
     sweep_interval,
 )
 from collidecli.engine.geometry.meshes import FACE_PART, Meshes
-from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.real import Real, Vec3, array_of
 from collidecli.engine.narrowphase.contact_merging import FALLBACK
-from collidecli.engine.narrowphase.sub_pairs import PairRows
+from collidecli.engine.narrowphase.sub_pairs import ContactRows
 from collidecli.engine.narrowphase.triangles.surface import (
     begin_in_box,
     boxes_intersect,
@@ -62,6 +62,8 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
 
 # Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
 # ruff: noqa: SIM102
+
+as_vectors = array_of(Vec3, "as_vectors")
 
 SAMPLES = wp.constant(5)
 """Number of triangles whose centroids are sampled, see `clear_point`."""
@@ -357,7 +359,6 @@ def exit_without_crossing(
 def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> Exit:
     """The least translation of b along a unit direction that separates a region, if it is shorter than `limit` [m].
 
-    Args:
     Degenerate: surfaces that only touch, to `pair.touch`, are separated.
     """
     last = Exit()
@@ -497,8 +498,9 @@ def refined(source: Any, pair: SurfacePair, before: Search) -> Search:
 
 
 @wp.func
-def is_of_region(pair: SurfacePair, region: OverlapRegion, contact: ContactRecord) -> bool:
-    """Whether a contact's witness points are in the box of a region."""
+def is_of_region(pair: SurfacePair, contact: ContactRecord) -> bool:
+    """Whether a contact's witness points are in the box of the region that is being separated."""
+    region = pair.regions[pair.own]
     grown = Vec3(pair.touch, pair.touch, pair.touch)
     other = contact.point + contact.separation * contact.normal
     low = wp.min(contact.point, other) - grown
@@ -513,29 +515,34 @@ def is_measured(contact: ContactRecord) -> bool:
 
 
 @wp.func(inline=False)
-def search_normals(source: Any, pair: SurfacePair, rows: PairRows, before: Search) -> Search:
+def deepest_of_region(pair: SurfacePair, rows: ContactRows, tried: wp.array[Vec3], count: int) -> int:
+    """Row of the region's deepest contact whose normal is not among `count` tried ones, -1 for none.
+
+    This order does not depend on the order of the contacts. Contacts that only touch do not count: which there are
+    depends on the maximum separation.
+    """
+    result = int(-1)
+    least = -pair.touch
+    for i in range(rows.first, rows.end):
+        contact = rows.contact[i]
+        if contact.separation < least and is_measured(contact) and is_of_region(pair, contact):
+            is_new = bool(True)
+            for k in range(count):
+                is_new = is_new and wp.dot(tried[k], contact.normal) < SAME_DIRECTION
+            if is_new:
+                least = contact.separation
+                result = i
+    return result
+
+
+@wp.func(inline=False)
+def search_normals(source: Any, pair: SurfacePair, rows: ContactRows, before: Search) -> Search:
     """The search after trying the normals of the region's contacts."""
     best = before
     tried = wp.zeros(shape=wp.static(MAX_NORMALS), dtype=Vec3)
     count = int(0)
     while count < wp.static(MAX_NORMALS):
-        # The deepest whose normal is not yet tried: this order does not depend on the order of the contacts.
-        # Contacts that only touch are not tried: which there are depends on the maximum separation.
-        deepest = int(-1)
-        least = -pair.touch
-        for i in range(rows.first, rows.end):
-            contact = rows.contact[i]
-            if (
-                contact.separation < least
-                and is_measured(contact)
-                and is_of_region(pair, pair.regions[pair.own], contact)
-            ):
-                is_new = bool(True)
-                for k in range(count):
-                    is_new = is_new and wp.dot(tried[k], contact.normal) < SAME_DIRECTION
-                if is_new:
-                    least = contact.separation
-                    deepest = i
+        deepest = deepest_of_region(pair, rows, as_vectors(tried), count)
         if deepest < 0:
             return best
         tried[count] = rows.contact[deepest].normal
@@ -545,7 +552,7 @@ def search_normals(source: Any, pair: SurfacePair, rows: PairRows, before: Searc
 
 
 @wp.func(inline=False)
-def projected_translation(pair: SurfacePair, region: OverlapRegion, rows: PairRows, of_region: bool) -> Vec3:
+def projected_translation(pair: SurfacePair, rows: ContactRows, of_region: bool) -> Vec3:
     """A short translation in the half-spaces of all contacts, each bounded by a plane; zero without contacts [m].
 
     Cyclic projections onto the half-spaces. of_region: whether only the region's contacts count.
@@ -557,24 +564,24 @@ def projected_translation(pair: SurfacePair, region: OverlapRegion, rows: PairRo
             contact = rows.contact[i]
             if contact.separation < -pair.touch and is_measured(contact):
                 lacks = -contact.separation - wp.dot(contact.normal, result)
-                if lacks > Real(0.0) and (not of_region or is_of_region(pair, region, contact)):
+                if lacks > Real(0.0) and (not of_region or is_of_region(pair, contact)):
                     result += lacks * contact.normal
     return result
 
 
 @wp.func(inline=False)
-def search_projections(source: Any, pair: SurfacePair, rows: PairRows, before: Search) -> Search:
+def search_projections(source: Any, pair: SurfacePair, rows: ContactRows, before: Search) -> Search:
     """The search after trying the projected translations of the region's contacts and of all contacts of the pair."""
     best = before
     for turn in range(2):
-        translation = projected_translation(pair, pair.regions[pair.own], rows, turn == 0)
+        translation = projected_translation(pair, rows, turn == 0)
         if wp.length_sq(translation) > Real(0.0):
             best = try_direction(source, pair, wp.normalize(translation), best)
     return best
 
 
 @wp.func(inline=False)
-def search_all(source: Any, pair: SurfacePair, rows: PairRows, before: Search) -> Search:
+def search_all(source: Any, pair: SurfacePair, rows: ContactRows, before: Search) -> Search:
     """The least translation over the contacts' normals and, unless it is short, the fixed directions, then refined."""
     best = search_normals(source, pair, rows, before)
     best = search_projections(source, pair, rows, best)
@@ -653,25 +660,12 @@ def measured_crossing(
 
 
 @wp.func
-def emit_spare(rows: PairRows, contact: ContactRecord):
+def emit_spare(rows: ContactRows, contact: ContactRecord):
     """Writes a contact into the first spare row; there is one spare row per region."""
     for i in range(rows.first, rows.end):
         if rows.contact[i].role == SPARE or rows.contact[i].role == SPARE_UNTESTED:
             rows.contact[i] = contact
             return
-
-
-@wp.func(inline=False)
-def deepest_of_region(pair: SurfacePair, region: OverlapRegion, rows: PairRows) -> int:
-    """Row of the deepest contact of a region, -1 for none; as in `search_normals` contacts that touch do not count."""
-    result = int(-1)
-    least = -pair.touch
-    for i in range(rows.first, rows.end):
-        contact = rows.contact[i]
-        if contact.separation < least and is_measured(contact) and is_of_region(pair, region, contact):
-            least = contact.separation
-            result = i
-    return result
 
 
 SLACK = wp.constant(Real(2.0))
@@ -683,27 +677,27 @@ either surface rises."""
 
 
 @wp.func(inline=False)
-def only_touches(source: Any, pair: SurfacePair, rows: PairRows) -> bool:
+def only_touches(source: Any, pair: SurfacePair, rows: ContactRows) -> bool:
     """Whether the surfaces of a nudged pair are apart after a short translation along the normal of a contact that
     touches."""
-    region = pair.regions[pair.own]
     for i in range(rows.first, rows.end):
         contact = rows.contact[i]
         touches = wp.abs(contact.separation) <= pair.touch and is_measured(contact)
-        if touches and is_of_region(pair, region, contact):
+        if touches and is_of_region(pair, contact):
             if is_separated(source, pair, contact.normal, UNDONE * wp.length(pair.nudge)):
                 return True
     return False
 
 
 @wp.func(inline=False)
-def measure_region(source: Any, pair: SurfacePair, rows: PairRows) -> int:
+def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
     """Writes the contacts of a region; returns 0 where the search ended at its greatest number of steps."""
     region = pair.regions[pair.own]
     slack = pair.touch + SLACK * wp.length(pair.nudge)
     recent = wp.zeros(shape=wp.static(RECENT), dtype=wp.vec2i)
     pair.recent = as_pairs(recent)
-    deepest = deepest_of_region(pair, region, rows)
+    tried = wp.zeros(shape=1, dtype=Vec3)
+    deepest = deepest_of_region(pair, rows, as_vectors(tried), 0)
     best = Search()
     best.exact = 1
     lower = wp.max(region.depth_a, region.depth_b)
@@ -734,7 +728,7 @@ def measure_region(source: Any, pair: SurfacePair, rows: PairRows) -> int:
         if not is_measured(contact):
             if contact.role == CROSSING_A or contact.role == CROSSING_B:
                 rows.contact[i] = measured_crossing(source, pair, region, best, contact)
-        elif is_of_region(pair, region, contact):
+        elif is_of_region(pair, contact):
             along = wp.dot(contact.normal, best.direction)
             is_deeper = -contact.separation > best.exit.translation * SAME_DEPTH + slack
             if is_deeper or (stays < 0 and along <= Real(0.0)):
@@ -749,7 +743,7 @@ def measure_region(source: Any, pair: SurfacePair, rows: PairRows) -> int:
 
 
 @wp.func(inline=False)
-def measure_regions(source: Any, pair: SurfacePair, rows: PairRows) -> int:
+def measure_regions(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
     """Replaces a pair's contacts by those of its regions of overlap.
 
     Returns 0 where the search ended at its greatest number of steps.
@@ -774,7 +768,7 @@ def measure_regions(source: Any, pair: SurfacePair, rows: PairRows) -> int:
 
 
 @wp.func(inline=False)
-def measure_meshes(meshes: Meshes, pair: SurfacePair, rows: PairRows) -> int:
+def measure_meshes(meshes: Meshes, pair: SurfacePair, rows: ContactRows) -> int:
     """As `measure_regions`, for two meshes, in the frame of the mesh with more triangles.
 
     So the search does not depend on the order of the shapes in the scene, unless both have equally many triangles.

@@ -1,6 +1,6 @@
 """Triangle sources: the accessors by which collision functions read the surfaces of a pair.
 
-Contract `TriangleSource`: a source is a Warp struct that holds both surfaces of a pair. There are two: `Meshes` (two
+Contract of a triangle source: a Warp struct that holds both surfaces of a pair. There are two: `Meshes` (two
 triangle meshes) and `HeightfieldPair` (a mesh and a heightfield). A surface is an integer: the number of a mesh, or a
 negative number for the heightfield of a `HeightfieldPair`. `face` is a triangle, numbered as its surface numbers it;
 `part` is a part of a triangle as in `MeshPoint`: corner, side or interior. Collision functions declare their source as
@@ -12,8 +12,8 @@ negative number for the heightfield of a `HeightfieldPair`. `face` is a triangle
 - normal cones: `edge_cone_contains`, `corner_cone_contains`;
 - traversals: `begin_in_box` and `next_in_box`, the triangles of surface b of a pair near a box; `mesh_arrays`
   and `first_face_of`, for the BVH of a mesh of the pair;
-- interior: `nearest_on`, `free_radius`, `surface_clearance`, `is_within`, `is_within_by`,
-  `exit_point_of`, `depth_inside`, `origin_on`, `chord_of`, `deepest_of`.
+- interior: `nearest_on`, `free_radius`, `surface_clearance`, `is_within`, `exit_point_of`,
+  `depth_inside`, `origin_on`, `chord_of`, `deepest_of`.
 """
 
 from typing import Any
@@ -449,21 +449,6 @@ def is_within(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> b
         return True
     over_base = wp.abs(point[0]) < field.half_x and wp.abs(point[1]) < field.half_y
     return heightfield_pair.beneath == 0 and over_base and point[2] <= field.bottom
-
-
-@wp.func
-def is_within_by(meshes: Meshes, surface: int, point: Vec3, closest: MeshPoint) -> bool:
-    """Whether a point is inside a closed mesh, from its closest point."""
-    return is_inside_mesh(meshes, surface, point, closest)
-
-
-@wp.func
-def is_within_by(heightfield_pair: HeightfieldPair, surface: int, point: Vec3, closest: MeshPoint) -> bool:
-    """Whether a point is inside the mesh, from its closest point, or inside the heightfield, from its exit point."""
-    if surface < 0:
-        outward = outward_of_face(heightfield_pair.field, closest.face, closest.part)
-        return wp.dot(point - closest.point, outward) < Real(0.0)
-    return is_inside_mesh(heightfield_pair.meshes, surface, point, closest)
 
 
 @wp.func

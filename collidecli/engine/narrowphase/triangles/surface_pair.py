@@ -12,22 +12,19 @@ from collidecli.engine.candidates import Query
 from collidecli.engine.contact_record import CROSSING_A, CROSSING_B, INNER_A, INNER_B, OF_REGION, ContactRecord
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.closest_points import TrianglePair, crossing_segment, overlap_of_projections
-from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
+from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3, array_of
 from collidecli.engine.narrowphase.contact_merging import FALLBACK
-from collidecli.engine.narrowphase.sub_pairs import ContactRows, PairRows
+from collidecli.engine.narrowphase.sub_pairs import ContactRows
 from collidecli.engine.narrowphase.triangles.surface import (
     begin_in_box,
     boxes_intersect,
     closed_flag,
     corner_on,
-    exit_point_of,
-    feature_on,
     front_flag,
     is_front_facing,
     mesh_arrays,
     next_in_box,
     normal_on,
-    origin_on,
     outward_on,
     surface_clearance,
 )
@@ -84,16 +81,8 @@ class SurfacePair:
     recent: wp.array[wp.vec2i]
 
 
-@wp.func
-def as_regions(regions: wp.array[OverlapRegion]) -> wp.array[OverlapRegion]:
-    """Local array as an array of any length, for the field of a struct."""
-    return regions
-
-
-@wp.func
-def as_pairs(pairs: wp.array[wp.vec2i]) -> wp.array[wp.vec2i]:
-    """Local array as an array of any length, for the field of a struct."""
-    return pairs
+as_regions = array_of(OverlapRegion, "as_regions")
+as_pairs = array_of(wp.vec2i, "as_pairs")
 
 
 @wp.func
@@ -284,7 +273,7 @@ def exchanged(contact: ContactRecord, pose_b_to_a: Pose) -> ContactRecord:
 
 
 @wp.func(inline=False)
-def exchange_rows(rows: PairRows, pose_b_to_a: Pose):
+def exchange_rows(rows: ContactRows, pose_b_to_a: Pose):
     """Exchanges a and b in all contacts of a pair."""
     for i in range(rows.first, rows.end):
         if rows.contact[i].separation < Real(wp.inf) or rows.contact[i].role >= CROSSING_A:
@@ -311,7 +300,7 @@ INNER_BALL = wp.constant(Real(1.1))
 
 
 @wp.func(inline=False)
-def inner_regions(rows: PairRows, regions: wp.array[OverlapRegion], before: int) -> int:
+def inner_regions(rows: ContactRows, regions: wp.array[OverlapRegion], before: int) -> int:
     """Adds the points inside the other surface, each with the box of a ball; returns the number of regions."""
     count = before
     for i in range(rows.first, rows.end):
@@ -366,12 +355,17 @@ class MeshPairContext:
 
 
 @wp.func
+def touch_of_pair(rows: ShapeRows, query: Query) -> Real:
+    """TOUCHES of the size of two surfaces [m]."""
+    return TOUCHES * wp.max(wp.max(rows.size[query.row_a], rows.size[query.row_b]))
+
+
+@wp.func
 def context_of_pair(rows: ShapeRows, source: Any, query: Query, is_a: bool) -> MeshPairContext:
     """The context of a pair with surface a as own, or where not `is_a` with surface b as own."""
-    extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])
     context = MeshPairContext()
     context.max_separation = query.max_separation
-    context.touch = TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))
+    context.touch = touch_of_pair(rows, query)
     # The mesh number of a heightfield's row is -1, which denotes the heightfield in a triangle source.
     if is_a:
         context.is_a = 1
@@ -461,35 +455,3 @@ def is_facing(context: MeshPairContext, source: Any, face: int, part: int, direc
     if context.own_front == 0:
         return True
     return is_front_facing(outward_on(source, context.own, face, part), own_direction(context, direction))
-
-
-@wp.func
-def origin_of(context: MeshPairContext, source: Any, point: Vec3) -> Vec3:
-    """The point, in other's frame, that decides on which side of an open surface a touching point of own is."""
-    return origin_on(source, context.own, context.origin, context.pose, point)
-
-
-@wp.struct
-class PointPenetration:
-    """Penetration of a point of own into other. found: 1 where it is inside. direction: unit; depth [m].
-
-    feature: of other at the exit point.
-    """
-
-    found: int
-    direction: Vec3
-    depth: Real
-    feature: int
-
-
-@wp.func(inline=False)
-def penetration_of_point(context: MeshPairContext, source: Any, point: Vec3) -> PointPenetration:
-    """Penetration of a point of own, in other's frame. An open mesh has no interior."""
-    result = PointPenetration()
-    closest = exit_point_of(source, context.other, point, context.touch)
-    if closest.face >= 0:
-        result.found = 1
-        result.depth = wp.sqrt(closest.square)
-        result.direction = (point - closest.point) / result.depth
-        result.feature = feature_on(source, context.other, closest.face, closest.part)
-    return result
