@@ -1,10 +1,10 @@
-"""Command line of `collide audit`."""
+"""Command lines of `collide audit` and `collide clearance`."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidecli.cli import options
-from collidecli.cli.options import Length, PatternPair, Verb, WholeNumber, option, repeated, request_of, streams_of
+from collidecli.cli.options import Verb, WholeNumber, option, repeated, streams_of
 from collidecli.cli.run import run_inputs
 from collidecli.cli.several import CONTACT_SET, Job, computed, listed, listed_contact_sets
 from collidecli.cli.streams import Pages, Streams, check_chart, check_outputs, write_chart
-from collidecli.commands.results import HDF5_ENDINGS, InputFile, Result
+from collidecli.commands.results import HDF5_ENDINGS, InputFile, Result, output_folders, planned_outputs
 from collidecli.errors import InputError
-from collidecli.scene.options import ContactOptions
+from collidecli.scene.options import CLEARANCE_THINGS, COMPRESSIONS, SPEED, ContactOptions
 
 if TYPE_CHECKING:
     from collidecli.commands.audit import AuditRequest
+    from collidecli.commands.clearance import ClearanceRequest
 
 limit = partial(option, section="Limits")
 of_class = partial(repeated, section="Classes of pairs", metavar="GLOB,...")
@@ -31,8 +32,8 @@ AGAINST = "Fail only on what is worse than this earlier --json output."
 ALLOW = "Pairs without a limit, by shape or body."
 POINT = "Measure how far a point of one surface is below the other, of these pairs' deepest overlaps."
 VOLUME = "Measure the volume of these pairs' deepest overlaps, of solids."
-DEPTH = Length(0.0)
-SELF_DEPTH = Length(0.0, "write one, as 2mm, or --self after the scene")
+DEPTH = options.Length(0.0)
+SELF_DEPTH = options.Length(0.0, "write one, as 2mm, or --self after the scene")
 PAGES = ("junit_xml", "markdown", "mask", "chart")
 OF_SCENES = ("Motion", "Recording", "Scene", "Contacts")
 EPILOG = """\b
@@ -55,7 +56,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @limit("--limits", metavar="FILE", help="Limits in a TOML file; options take precedence.")
 @limit("--against", metavar="FILE", help=AGAINST)
 @limit("--tolerance", type=DEPTH, default="1µm", help="Greater depths than these are worse.")
-@option("--allow", type=PatternPair(), multiple=True, section="Classes of pairs", help=ALLOW)
+@option("--allow", type=options.PatternPair(), multiple=True, section="Classes of pairs", help=ALLOW)
 @of_class("--ground-shapes", help="The ground. [default: static planes and heightfields]")
 @of_class("--self-bodies", help="The bodies of one robot. [default: those that joints connect]")
 @written("--first", type=WholeNumber(0), default=20, help="Number of pairs in the table.")
@@ -95,7 +96,7 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     request = _request(ctx, inputs, values)
     # All outputs are checked before the imports, which take longer.
     from collidecli.commands.audit import audit, check_mask, write_mask
-    from collidecli.report.audit import audit_table, audit_verdict
+    from collidecli.report.results import audit_table, audit_verdict
 
     if "mask" in outputs:
         check_mask(outputs["mask"])
@@ -159,7 +160,7 @@ def _request(ctx: click.Context, inputs: Sequence[str], values: dict[str, Any]) 
     scenes, trajectory = options.scenes_and_recording(inputs, values["trajectory"])
     if not scenes and trajectory is None:
         raise click.UsageError("Missing argument 'SCENE...': give a scene, or a contact set of collide run.")
-    scene = request_of(EngineRequest, values, scenes=scenes, trajectory=trajectory)
+    scene = options.request_of(EngineRequest, values, scenes=scenes, trajectory=trajectory)
     return AuditRequest(scene=scene, **common)
 
 
@@ -171,3 +172,90 @@ def _refuse_options_of_scenes(ctx: click.Context, path: str) -> None:
         if is_of_scene and on_line:
             what = "is an option for scenes, and a contact set has its motion and its contacts"
             raise InputError(what, f"{parameter.opts[-1]}, {path}", "leave it out, or audit the scene")
+
+
+ENDING = ".clearance.h5"
+BY = "Measure each pair of shapes, each body, or all pairs together. [default: pair; all with --between]"
+BETWEEN = "Only pairs of a shape or body of each pattern."
+TOP = "Only the N pairs that come nearest. [default: all pairs]"
+OUTPUT = "Write the distances of every frame: .h5, .parquet or .csv; of several recordings a folder. [default: none]"
+MARGIN = "Inflate every shape by this length. [default: as authored]"
+PLOT = "Draw the listed distances over time: .svg or .png."
+BINS = 512
+CLEARANCE_EPILOG = """\b
+collide clearance robot.xml -t motion.h5 -o clearance.h5
+collide clearance robot.xml -t motion.h5 --top 5 --plot nearest.svg
+collide clearance robot.xml -t demos/ -o near/
+collide clearance cell.usda --between '*gripper*,*table*' -o approach.csv
+"""
+measured = partial(option, section="What is measured")
+
+
+@click.command("clearance", cls=Verb, epilog=CLEARANCE_EPILOG)
+@click.argument("scenes", nargs=-1, metavar="[SCENE...]")
+@measured("--by", type=click.Choice(CLEARANCE_THINGS), help=BY)
+@measured("--between", type=options.PatternPair(), help=BETWEEN)
+@measured("--top", type=WholeNumber(), help=TOP)
+@options.setting("--margin", type=options.METRES, section="What is measured", help=MARGIN)
+@options.setting(
+    "--static-pairs", is_flag=True, section="What is measured", help="Measure pairs of two static shapes too."
+)
+@options.source_options
+@written("-o", "--output", default="", metavar="FILE", help=OUTPUT)
+@written("--compression", type=click.Choice(COMPRESSIONS[:2]), default="none", help="Compression of an HDF5 file.")
+@written("--first", type=WholeNumber(0), default=20, help="Number of the nearest to list.")
+@written("--plot", default="", metavar="FILE", help=PLOT)
+@options.force_option
+@options.setting("--device", default="", metavar="NAME", section=SPEED, help="cpu, cuda or cuda:1. [default: cpu]")
+@options.setting("--threads", type=WholeNumber(), section=SPEED, help="Number of CPU workers. [default: one per core]")
+@options.cache_options
+@click.pass_context
+def clearance_verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
+    """Measure how near shapes come: the least distance of pairs, bodies or selections in every frame, without a cutoff.
+
+    Measured are the pairs that `collide run` tests. A distance is signed as that of a contact: negative is penetration,
+    and margins count.
+
+    Several recordings, by a folder or a pattern for -t: a row for each, and in the folder of -o a file for each.
+    """
+    from collidecli.commands.clearance import ClearanceRequest, check_clearance, clearance
+    from collidecli.report.results import clearance_table
+
+    streams = streams_of(ctx)
+    inputs, plot = run_inputs(streams, scenes, [*filter(None, [values["trajectory"]])], False), values["plot"]
+    bins = BINS if plot or (streams.json and values["first"]) else 0
+
+    def requested(**given: Any) -> ClearanceRequest:
+        request = options.request_of(ClearanceRequest, values, scenes=inputs.scenes, bins=bins, **given)
+        check_clearance(request)
+        return request
+
+    if inputs.several:
+        if plot:
+            raise click.UsageError("--plot is for one recording, and several are given.")
+        return _several_clearances(streams, values, inputs.several, requested)
+    request = requested(trajectory=inputs.trajectory)
+    scenes, trajectory = inputs.scenes, inputs.trajectory
+    if plot:
+        check_chart(plot, values["force"], (*scenes, trajectory))
+    with streams.progress("measuring", "loading", kernels=True) as progress:
+        result = clearance(request, progress)
+    if plot:
+        write_chart(plot, {"clearance": result.as_dict()}, "clearance", values["force"])
+    streams.result(result, clearance_table)
+    return 0
+
+
+def _several_clearances(
+    streams: Streams, values: dict[str, Any], files: Sequence[InputFile], requested: Callable[..., ClearanceRequest]
+) -> int:
+    from collidecli.commands.clearance import clearance
+
+    planned = planned_outputs(values["output"], files, ENDING, values["force"], False) if values["output"] else ()
+    jobs = [Job(file.path, planned[row][0] if planned else None) for row, file in enumerate(files)]
+
+    def compute(job: Job, progress: Any) -> Result:
+        return clearance(requested(trajectory=job.name, output=job.output or ""), progress)
+
+    with output_folders(job.output for job in jobs if job.output):
+        return listed(streams, "clearance", computed(streams, jobs, compute, "measuring", "loading", kernels=True))

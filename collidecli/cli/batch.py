@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidecli.cli import options
-from collidecli.cli.label import rule_options
+from collidecli.cli.events import rule_options
 from collidecli.cli.options import DURATION, PatternPair, Verb, WholeNumber, option, request_of, streams_of, together
 from collidecli.cli.streams import Streams
 from collidecli.cli.traj import VerbGroup
@@ -262,7 +262,7 @@ def _compute(streams: Streams, store: Store, plan: Plan, shards: range | None, v
                 progress(report.shard, report.failed)
 
         if left and values.get("executor") == "dask":
-            from collidecli.batch.dask_cluster import by_dask, connected
+            from collidecli.batch.executors import by_dask, connected
 
             with connected(values["address"], values["scheduler_file"], workers) as client:
                 by_dask(store, plan, tuple(left), client, done, values["episode_timeout"])

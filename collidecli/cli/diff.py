@@ -86,8 +86,7 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
 
 
 def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any], by_pair: bool) -> int:
-    from collidecli.commands.diff import DiffRequest, diff
-    from collidecli.commands.diff_pairs import PairDiffRequest, diff_pairs
+    from collidecli.commands.diff import DiffRequest, PairDiffRequest, diff, diff_pairs
     from collidecli.report.diff import diff_list_verdict, diff_table, diff_verdict, pair_diff_table, pair_diff_verdict
 
     started = time.perf_counter()

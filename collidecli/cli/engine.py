@@ -1,4 +1,4 @@
-"""Command line of `collide engine pack`."""
+"""Command lines of `collide engine pack` and `collide import`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 from collidecli.cli import options
 from collidecli.cli.options import Verb, option, request_of, scenes_and_recording, streams_of
 from collidecli.cli.traj import VerbGroup
+from collidecli.scene.options import CONTACT_FORMATS, IMPORT_SOURCES
 
 EPILOG = """\b
 collide engine pack samples/02_humanoid/humanoid.xml -t samples/02_humanoid/motion.h5 -o problem.npz
@@ -40,4 +41,40 @@ def pack(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     with streams.progress("packing", "loading") as progress:
         result = packed(request, values["output"], values["force"], progress)
     streams.result(result, pack_table)
+    return 0
+
+
+IMPORT_EPILOG = """\b
+collide import rows.npz --scene robot.xml -t motion.h5 -o mujoco.h5
+collide import log.npz --layout mujoco --scene robot.xml -t motion.h5 -o logged.h5
+"""
+LAYOUT = "Rows of an adapter, or a log in the layout of collide export --to."
+SCENE = "The scene. [default: the scene in the recording]"
+
+
+@click.command("import", cls=Verb, epilog=IMPORT_EPILOG)
+@click.argument("source", metavar="FILE")
+@option("--layout", type=click.Choice(IMPORT_SOURCES), default=IMPORT_SOURCES[0], help=LAYOUT)
+@option("--scene", metavar="FILE", section="Scene", help=SCENE)
+@options.problem_options
+@option("-o", "--output", required=True, metavar="FILE", section="Output", help="The contact set.")
+@options.compression_option
+@options.format_option(default=CONTACT_FORMATS[0], help=options.FORMAT)
+@options.force_option
+@click.pass_context
+def import_verb(ctx: click.Context, source: str, scene: str | None, **values: Any) -> int:
+    """Write contacts of another engine, or those that a simulation logged, as a contact set. None is changed.
+
+    Scene and motion are those of the simulation, as of collide run.
+    """
+    from collidecli.commands.engine_sets import ImportRequest, import_contacts
+    from collidecli.report.runs import import_table
+
+    streams = streams_of(ctx)
+    if scene is None and values["trajectory"] is None:
+        raise click.UsageError("Missing option '--scene': it is optional only with a trajectory that contains a scene.")
+    request = request_of(ImportRequest, values, source=source, scenes=(scene,) if scene else ())
+    with streams.progress("importing", "loading") as progress:
+        result = import_contacts(request, progress)
+    streams.result(result, import_table)
     return 0

@@ -1,13 +1,14 @@
-"""Command line of `collide export`."""
+"""Command lines of `collide export`, `collide merge` and `collide textconv`: a contact set in another form."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
 from collidecli.cli import options
-from collidecli.cli.options import METRES, Verb, option, streams_of
+from collidecli.cli.options import METRES, Verb, WholeNumber, option, streams_of
 from collidecli.scene.options import EXPORT_FORMATS, GROUP_NAMES, formats_with
 
 SELECTED, OUTPUT = "Selection", "Output"
@@ -57,4 +58,65 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
     with streams.progress("exporting"):
         result = export(ExportRequest(contacts, **values))
     streams.result(result, export_table)
+    return 0
+
+
+MERGE_EPILOG = """\b
+collide run scene.usda -t motion.h5 --frames :500 -o a.h5
+collide run scene.usda -t motion.h5 --frames 500: -o b.h5
+collide merge a.h5 b.h5 -o whole.h5
+"""
+
+
+@click.command("merge", cls=Verb, epilog=MERGE_EPILOG)
+@click.argument("contacts", metavar="OUT.h5...", nargs=-1, required=True)
+@option("--worlds", is_flag=True, help="The sets have equal frames and different worlds.")
+@option("-o", "--output", metavar="FILE", default="merged.contacts.h5", section="Output", help="The merged set.")
+@options.compression_option
+@options.format_option(help=f"{options.FORMAT} [default: that of the sets]")
+@options.force_option
+@click.pass_context
+def merge_verb(ctx: click.Context, contacts: tuple[str, ...], **values: Any) -> int:
+    """Merge contact sets of disjoint frames, identified by their steps, to the contact set of one run.
+
+    The content hash equals that of one run. Sets of different models or options, and common frames, are refused.
+    """
+    from collidecli.commands.merge import MergeRequest, merge
+    from collidecli.report.results import merge_table
+
+    streams = streams_of(ctx)
+    with streams.progress("merging") as progress:
+        result = merge(MergeRequest(contacts, **values), progress)
+    streams.result(result, merge_table)
+    return 0
+
+
+TEXTCONV_EPILOG = """\b
+collide textconv out.h5 --summary
+echo '*.h5 diff=collide' >> .gitattributes
+git config diff.collide.textconv 'collide textconv'
+"""
+MAX_DECIMALS = 17
+
+
+@click.command("textconv", cls=Verb, epilog=TEXTCONV_EPILOG)
+@click.argument("file", metavar="OUT.h5")
+@option("--decimals", type=WholeNumber(0), default=6, help="Number of decimals of lengths and normals.")
+@option("--summary", is_flag=True, help="Print one line per pair, and none per frame.")
+@click.pass_context
+def textconv_verb(ctx: click.Context, file: str, decimals: int, summary: bool) -> int:
+    """Print a contact set as text with a line per pair and frame, so that `git diff` shows the changed contacts."""
+    from collidecli.cli.streams import unbroken_pipe
+    from collidecli.commands.export import contact_text, textconv
+
+    if decimals > MAX_DECIMALS:
+        raise click.BadParameter(f"{decimals} is more than {MAX_DECIMALS}.", ctx, param_hint="'--decimals'")
+    streams = streams_of(ctx)
+    if streams.json:
+        streams.result(textconv(file, decimals, not summary), lambda result: "\n".join(result["lines"]))
+        return 0
+    for line in contact_text(file, decimals, not summary):
+        if not streams.quiet:
+            with unbroken_pipe():
+                sys.stdout.write(line + "\n")
     return 0

@@ -1,4 +1,4 @@
-"""Command line of `collide inspect`."""
+"""Command lines of `collide inspect` and `collide check`."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     For a recording: its kind, bodies, frames and worlds, and the options that `run` needs for it. Several files, a
     folder of recordings and contact sets, or a pattern such as 'demos/*.h5': a row for each.
     """
-    from collidecli.commands.check import CHECKED
-    from collidecli.commands.inspect import inspect_file
+    from collidecli.commands.inspect import CHECKED, inspect_file
     from collidecli.importers.mesh_files import parts_kept_in
     from collidecli.report.runs import inspect_table
     from collidecli.storage.process_activity import limited_reading, reading
@@ -59,3 +58,33 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     jobs = [Job(file.path, shown=file.name) for file in several]
     items = computed(streams, jobs, lambda job, _: inspected(job.name), "reading", "loading")
     return listed(streams, "inspect", items)
+
+
+CHECK_EPILOG = """\b
+collide check pile.contacts.h5
+collide check recordings/ 'runs/*.contacts.h5'
+\b
+Exit codes: 0 the files are good; 1 one has faults, or one of several cannot be read; 2 none can be read.
+"""
+
+
+@click.command("check", cls=Verb, epilog=CHECK_EPILOG)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.pass_context
+def check_verb(ctx: click.Context, files: tuple[str, ...]) -> int:
+    """Check that contact sets and trajectories are well formed, complete and unchanged since they were written.
+
+    FILE is a path, a folder or a pattern such as 'runs/*.h5'.
+    """
+    from collidecli.commands.inspect import CHECKED, check
+    from collidecli.report.results import check_table
+
+    streams = streams_of(ctx)
+    several = listed_files(streams, files, CHECKED, "contact sets or trajectories")
+    if several is None:
+        result = check(files[0])
+        streams.result(result, check_table)
+        return 0 if result.good else 1
+    jobs = [Job(file.path, shown=file.name) for file in several]
+    items = computed(streams, jobs, lambda job, _: check(job.name), "checking")
+    return listed(streams, "check", items, lambda item: item["good"])

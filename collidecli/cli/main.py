@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
-from keyword import iskeyword
 
 import click
 
@@ -44,7 +43,10 @@ VERBS = {
     "completion": "Print the script that completes verbs and options in bash, zsh or fish.",
     "check": "Check that a contact set or a trajectory is well formed and complete.",
 }
-"""Verbs and their summaries; the command is `verb` in collidecli.cli.<name>, of import in import_."""
+"""Verbs and their summaries."""
+MODULES = {"check": "inspect", "clearance": "audit", "import": "engine", "label": "events", "profile": "run"}
+MODULES |= {"record": "traj", "merge": "export", "textconv": "export", "plot": "report", "view": "report"}
+"""Modules of collidecli.cli with the command `<name>_verb`; the module of another verb has its name, and `verb`."""
 
 EPILOG = """\b
 Exit codes
@@ -68,7 +70,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        return import_module(f"collidecli.cli.{cmd_name}{'_' * iskeyword(cmd_name)}").verb
+        module = import_module(f"collidecli.cli.{MODULES.get(cmd_name, cmd_name)}")
+        return getattr(module, f"{cmd_name}_verb" if cmd_name in MODULES else "verb")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):

@@ -1,20 +1,22 @@
-"""Command line of `collide run`."""
+"""Command lines of `collide run` and `collide profile`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from collidecli.cli import options
-from collidecli.cli.options import Verb, VerbOption, option, repeated, request_of, scenes_and_recording, setting
+from collidecli.cli.options import Verb, WholeNumber, option, repeated, streams_of
 from collidecli.cli.several import Job, computed, listed, listed_files
 from collidecli.cli.streams import Streams
 from collidecli.commands import results
-from collidecli.commands.results import InputFile, Result, input_files, output_folders
+from collidecli.commands.results import InputFile, Result
 from collidecli.errors import InputError
 from collidecli.scene.options import CACHE, CONTACT_FORMATS, CONTACTS, HYDRO, SPEED, STEPS
 from collidecli.scene.text_format import plural
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from collidecli.commands.scenes import SceneCache
     from collidecli.report.progress import FrameProgress
+
 
 EPILOG = """An environment variable, such as COLLIDE_THREADS=4, or a key in collide.toml, such as "threads = 4", can set
 an option. A flag takes precedence over a variable, and a variable over the file.
@@ -59,12 +62,12 @@ OWN_SECTIONS = (CONTACTS, HYDRO, STEPS, SPEED, CACHE)
 @options.contact_options
 @options.hydro_options
 @options.sweep_options
-@setting("--columns", type=options.NAMES, metavar="NAME,...", section="Contacts", help=COLUMNS)
-@setting("-o", "--output", metavar="FILE|FOLDER", section="Output", help=OUTPUT)
+@options.setting("--columns", type=options.NAMES, metavar="NAME,...", section="Contacts", help=COLUMNS)
+@options.setting("-o", "--output", metavar="FILE|FOLDER", section="Output", help=OUTPUT)
 @options.compression_option
 @options.format_option(default=CONTACT_FORMATS[0], help=options.FORMAT)
 @options.trace_option
-@setting("--force", is_flag=True, section="Output", help="Replace an existing output.")
+@options.setting("--force", is_flag=True, section="Output", help="Replace an existing output.")
 @option("--skip-existing", is_flag=True, section="Output", help=SKIP)
 @option("--engine", metavar="NAME", section=OTHER, help=ENGINE)
 @repeated("--engine-option", "engine_options", metavar="NAME=VALUE,...", section=OTHER, help=ENGINE_OPTION)
@@ -95,7 +98,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     folder = output if output.endswith("/") else ""
     if folder:
         output = os.path.join(folder, options.default_output((trajectory,) if trajectory else scenes, None, ENDING))
-    with output_folders([output] if folder else ()):
+    with results.output_folders([output] if folder else ()):
         sources, force = (*scenes, trajectory), values["force"]
         results.check_output(output, force, sources, results.HDF5_ENDINGS, "a contact set")  # before slow imports
         if values["trace"]:
@@ -114,7 +117,7 @@ def _check_options(ctx: click.Context, values: Mapping[str, Any]) -> None:
                 raise click.UsageError(f"--{name.removesuffix('s').replace('_', '-')} has no effect without --engine.")
         return
     for parameter in ctx.command.params:
-        is_own = isinstance(parameter, VerbOption) and parameter.section in OWN_SECTIONS
+        is_own = isinstance(parameter, options.VerbOption) and parameter.section in OWN_SECTIONS
         no_effect = (is_own and parameter.name not in HAS_EFFECT) or parameter.name == "trace"
         source = ctx.get_parameter_source(str(parameter.name))
         if no_effect and source is click.core.ParameterSource.COMMANDLINE:
@@ -149,7 +152,7 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
                 f" for its recordings -t {scene}"
             )
             raise InputError("a folder is not a scene: it may contain parts of scenes", scene, fix)
-    files = input_files(scenes, (), "SCENE") if any(map(results.is_pattern, scenes)) else None
+    files = results.input_files(scenes, (), "SCENE") if any(map(results.is_pattern, scenes)) else None
     scenes = [file.path for file in files] if files is not None else list(scenes)
     if each:
         if not scenes or results.names_several(recordings):
@@ -159,7 +162,7 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
             common = os.path.commonpath([os.path.dirname(os.path.abspath(scene)) for scene in scenes])
             files = [
                 replace(found, relative=os.path.relpath(found.path, common))
-                for found in input_files(scenes, (), "SCENE")
+                for found in results.input_files(scenes, (), "SCENE")
             ]
         return RunInputs((), recordings[0] if recordings else None, files, True)
     if not recordings and len(scenes) > 1 and all(map(options.is_hdf5, scenes)):
@@ -170,7 +173,7 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
     several = listed_files(streams, recordings, ("collide-trajectory",), "recordings", results.RECORDING_ENDINGS)
     if several is not None:
         return RunInputs(tuple(scenes), None, several)
-    return RunInputs(*scenes_and_recording(scenes, recordings[0] if recordings else None))
+    return RunInputs(*options.scenes_and_recording(scenes, recordings[0] if recordings else None))
 
 
 def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]) -> int:
@@ -190,7 +193,7 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
         scenes, trajectory = ((job.name,), inputs.trajectory) if inputs.each else (inputs.scenes, job.name)
         return _run(values, {"scenes": scenes, "output": job.output, "trajectory": trajectory}, progress, cache)
 
-    with output_folders(job.output or "" for job in jobs if not job.is_skipped):
+    with results.output_folders(job.output or "" for job in jobs if not job.is_skipped):
         items = computed(streams, jobs, compute, "colliding", "loading", kernels=not values["engine"])
         return listed(streams, "run", items)
 
@@ -204,7 +207,74 @@ def _run(
 
         name = values["engine"]
         python = values["engine_python"].removeprefix(f"{name}=")
-        return import_contacts(request_of(ImportRequest, values, source=name, engine_python=python, **files), progress)
+        return import_contacts(
+            options.request_of(ImportRequest, values, source=name, engine_python=python, **files), progress
+        )
     from collidecli.commands.run import RunRequest, run
 
-    return run(request_of(RunRequest, values, **files), progress, cache)
+    return run(options.request_of(RunRequest, values, **files), progress, cache)
+
+
+JSON = "The results as JSON. [default: path of the HDF5 file with .json]"
+DEVICES = "Devices to compare, such as cpu,cuda, in place of --device."
+engine = partial(repeated, section="Other engines")
+ENGINES = "Engines to time beside this one, each in a process of its own: mujoco, newton, coal, ..., or adapter.py."
+TIMED_ENGINE_PYTHON = "Interpreter of an engine, or of all others. [default: that of collide]"
+TIMED_ENGINE_OPTION = "Of an adapter, as of collide fidelity."
+PROFILE_EPILOG = """\b
+collide profile pile.usda --repeats 9
+collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
+collide profile robot.xml -t motion.h5 --devices cpu,cuda
+collide profile robot.xml -t motion.h5 --engines mujoco,coal
+"""
+
+
+@click.command("profile", cls=Verb, epilog=PROFILE_EPILOG)
+@click.argument("scenes", nargs=-1, metavar="[SCENE...]")
+@options.source_options
+@options.contact_options
+@options.hydro_options
+@option("-o", "--output", metavar="FILE", section="Output", help="The results as HDF5. [default: <scene>.profile.h5]")
+@option("--json-out", metavar="FILE", section="Output", help=JSON)
+@options.trace_option
+@options.force_option
+@option("--repeats", type=WholeNumber(), default=5, section=SPEED, help="Least number of measurements of each.")
+@options.device_options
+@option("--devices", default="", metavar="NAMES", section=SPEED, help=DEVICES)
+@engine("--engines", metavar="[NAME=]ADAPTER,...", help=ENGINES)
+@engine("--engine-python", metavar="[NAME=]PYTHON,...", help=TIMED_ENGINE_PYTHON)
+@engine("--engine-option", metavar="NAME.KEY=VALUE,...", help=TIMED_ENGINE_OPTION)
+@options.cache_options
+@click.pass_context
+def profile_verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
+    """Time nxn, sap, explicit and the standard pipeline on one motion, and recommend one.
+
+    The times exclude loading and compiling. With --devices each device is timed in turn. The exit code is 1 if the
+    contacts of the broad phases are not bit-identical.
+    """
+    streams = streams_of(ctx)
+    scenes, trajectory = options.scenes_and_recording(scenes, values["trajectory"])
+    if values["devices"] and values["device"]:
+        raise InputError("is given with --device", "--devices", "give one of them; --devices names all devices")
+    inputs = (*scenes, trajectory)
+    output = values["output"] or options.default_output(scenes, trajectory, ".profile.h5")
+    json_output = values["json_out"] or str(Path(output).with_suffix(".json"))
+    if Path(output) == Path(json_output):
+        raise InputError("the HDF5 and the JSON file have one path", output, "choose two with -o and --json-out")
+    results.check_output(output, values["force"], inputs, results.HDF5_ENDINGS, "a profile")
+    results.check_output(json_output, values["force"], inputs, (".json",), "a profile as JSON")
+    if values["trace"]:
+        results.check_output(values["trace"], values["force"], inputs, *results.TRACE)
+    # All outputs are checked before the imports, which take longer.
+    from collidecli.commands.profile import ProfileRequest, profile
+    from collidecli.report.runs import profile_table
+    from collidecli.storage.result_files import write_json, write_profile_h5
+
+    request = options.request_of(ProfileRequest, values, scenes=scenes, trajectory=trajectory)
+    with streams.progress("profiling", "loading", kernels=True) as progress:
+        result = profile(request, progress)
+    record = result.as_dict()
+    write_profile_h5(output, record, values["force"])
+    write_json(json_output, record, values["force"])
+    streams.result(replace(result, output=output, json_output=json_output), profile_table)
+    return 0 if result.identical else 1

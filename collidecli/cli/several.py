@@ -139,7 +139,7 @@ PLAN = "plan.parquet"
 
 def _batch_files(streams: Streams, folder: str) -> list[InputFile]:
     """The contact sets of a batch, each once. Raises InputError where an episode has none and has not failed."""
-    from collidecli.batch.gather_formats import Gathered
+    from collidecli.batch.gather import Gathered
     from collidecli.batch.plan import read_plan
     from collidecli.batch.store import open_store
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from collidecli.analysis.contact_motion import ContactTracker
 from collidecli.analysis.summary import touches_of
 from collidecli.commands.scenes import SceneCache
 from collidecli.commands.timing import TimingReport
@@ -134,8 +135,6 @@ class Collision:
         world_count = model.world_count
         tracker = None
         if self.contact.tracks_contacts:
-            from collidecli.analysis.contact_tracking import ContactTracker
-
             episodes = episodes_in(self.motion, world_count)
             tracker = ContactTracker(model, self.contact.sticky_contacts, episodes)
         pending: deque[PoseBatch] = deque()

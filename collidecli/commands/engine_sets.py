@@ -23,8 +23,7 @@ from collidecli.commands.results import HDF5_ENDINGS, Progress, check_output
 from collidecli.commands.scenes import EngineRequest, EnginesRequest, LoadedScene, MotionResult, scene_in_motion
 from collidecli.engine.distances import PairDistanceRows, PairDistances
 from collidecli.engine.pipeline import find_device
-from collidecli.engines import EngineRows
-from collidecli.engines.logs import LOGS, Log, read_log
+from collidecli.engines import LOGS, EngineRows, Log, read_log
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, write_npz
 from collidecli.numerics.matrices import compose_poses, inverse_poses, moved_points

@@ -22,11 +22,10 @@ from collidecli.commands.view import touches_of
 from collidecli.engine.distances import PairDistanceRows, point_distances
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep.motion import Supports
-from collidecli.engines import EngineRows, is_convex, read_rows, run_adapter, unusable_rows
-from collidecli.engines.repros import Repro, make_repro
+from collidecli.engines import EngineRows, Repro, is_convex, make_repro, read_rows, run_adapter, unusable_rows
 from collidecli.errors import OutputError
 from collidecli.numerics.matrices import compose_poses, inverse_poses
-from collidecli.report.view.frames import ViewFrames
+from collidecli.report.view.drawing import ViewFrames
 from collidecli.report.view.page import view_page
 from collidecli.scene.particles import Particles
 from collidecli.scene.shape_types import ShapeType

@@ -1,4 +1,4 @@
-"""The verb `inspect`: contents of a scene, a recording or a contact set, recognised by its content."""
+"""The verbs `inspect` and `check`: contents of a scene, a recording or a contact set; faults of files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ import h5py
 import numpy as np
 
 from collidecli.analysis.touches import Names
-from collidecli.commands.check import file_format, refuse_profile
 from collidecli.commands.contact_totals import ColumnRanges, ContactCounts, Tally
-from collidecli.commands.results import Result
+from collidecli.commands.results import PathLike, Result
 from collidecli.commands.scenes import MUJOCO_ENDINGS, LoadedScene, load_scene
 from collidecli.errors import InputError
-from collidecli.importers.recordings.recording import open_recording
+from collidecli.importers.recordings.recording import kind_of, open_recording
 from collidecli.scene.filter_rules import FilterClass
 from collidecli.scene.filters import allowed_pairs, excluded_counts, explain, pair_lengths
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model, may_share_world
@@ -29,13 +28,80 @@ from collidecli.scene.particles import Particles
 from collidecli.scene.shape_config import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.scene.text_format import did_you_mean, some_names
-from collidecli.storage.contact_sets.check import check_shape_rows
+from collidecli.storage.contact_sets.check import check_file, check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet, ContactTable
 from collidecli.storage.contact_sets.schema import FORMAT
-from collidecli.storage.h5_files import open_h5, text_of
+from collidecli.storage.h5_files import format_of, open_h5, text_of
 from collidecli.storage.input_files import HDF5, UNKNOWN, USD, bag_format, storage_of
-from collidecli.storage.process_activity import structure
-from collidecli.storage.trajectory_files import TRAJECTORY_FORMAT, read_header
+from collidecli.storage.process_activity import reading, structure
+from collidecli.storage.result_files import PROFILE_FORMAT
+from collidecli.storage.trajectory_files import TRAJECTORY_FORMAT, check_trajectory, read_header
+
+CHECKED = (FORMAT, TRAJECTORY_FORMAT)
+"""Formats of the files that are checked."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault of a file. where: path of the dataset or attribute in the file."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True)
+class CheckResult(Result, schema="collide.check/1", optional=("notes",)):
+    """Findings about a file. good: there are none. notes: what rows of another engine do not keep; None without it."""
+
+    file: str
+    format: str
+    good: bool
+    findings: list[Finding]
+    notes: list[Finding] | None = None
+
+
+def check(path: PathLike) -> CheckResult:
+    """Checks a contact set or a trajectory.
+
+    Raises InputError for a file that cannot be opened, or is neither a contact set nor a trajectory.
+    """
+    with reading("file", path):
+        storage = storage_of(os.fspath(path))
+        kind = file_format(path) if storage == HDF5 else ""
+        checks = dict(zip(CHECKED, (check_file, check_trajectory), strict=True))
+        refuse_profile(kind, path)
+        if kind not in checks:
+            what, fix = "is neither a contact set nor a trajectory of collide", "collide inspect shows scenes"
+            if kind.startswith("collide-"):
+                what, fix = (
+                    f"the format is {kind}, and files of {' and '.join(CHECKED)} are checked",
+                    "read it with h5py",
+                )
+            elif storage:
+                what += f" but {kind_of(path).LABEL}"
+                fix = "make a trajectory of it with collide traj convert"
+            raise InputError(what, os.fspath(path), fix)
+        rules = checks[kind](path)
+        faults, notes = (
+            [Finding(rule.where, rule.what) for rule in rules if rule.is_note == wanted] for wanted in (False, True)
+        )
+        return CheckResult(os.fspath(path), kind, not faults, faults, notes or None)
+
+
+def refuse_profile(kind: str, path: PathLike) -> None:
+    """Raises InputError if `kind`, the format of a file, is that of the figures of `collide profile`."""
+    if kind == PROFILE_FORMAT:
+        fix = "collide report OUT.h5 --profile FILE draws them; the .json beside the file has the same figures as text"
+        raise InputError("this file has the times of collide profile, not contacts or a motion", os.fspath(path), fix)
+
+
+def file_format(path: PathLike) -> str:
+    """Attribute `format` of an HDF5 file; empty without one. Raises InputError for a file that cannot be read."""
+    with open_h5(path) as file:
+        return format_of(file)
+
+
+# Contents of a scene, a recording or a contact set.
 
 # Contents of a scene and its collision filter, for the verb `inspect`.
 

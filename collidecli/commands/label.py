@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.analysis.labels import LabelRule, Runs, labelled_runs
 from collidecli.analysis.patterns import NamedItems, Sides
 from collidecli.analysis.summary import TimeBins
-from collidecli.analysis.touches import RIGID, Intervals, PairKeys
+from collidecli.analysis.touches import RIGID, Intervals, LabelRule, PairKeys, Runs, labelled_runs
 from collidecli.commands.event_stream import EventOptions, EventStream, group_notes, row_templates
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_output, html_table
 from collidecli.errors import InputError

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.escaping import printable_line
 from collidecli.importers.recordings.content import npz_headers, read_npz
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.model import Model
@@ -302,3 +307,225 @@ def check_problem_size(model: Model, cells: int) -> None:
 def is_convex(model: Model) -> np.ndarray:
     """bool[S]: shapes that have a support function that is finite in every direction."""
     return (model.shapes.type != ShapeType.PLANE) & has_support(model.shapes.type)
+
+
+# Contacts that a simulation logged, in the layouts that `collide export` writes.
+
+PLAIN, LESS_MARGINS = DISTANCE_RULES
+
+
+@dataclass(frozen=True)
+class LogLayout:
+    """The arrays of a layout: two indices into `names`, and of each contact its distance, normal and point.
+
+    towards_first: the normal points to the first shape, and a distance is a depth. points: two, in frames of bodies.
+    """
+
+    shapes: tuple[str, str]
+    names: str
+    distance: str
+    normal: str
+    points: tuple[str, ...]
+    margins: tuple[str, ...] = ()
+    towards_first: bool = True
+    distance_rule: str = LESS_MARGINS
+
+
+_NEWTON = {name: (f"rigid_contact_{name}0", f"rigid_contact_{name}1") for name in ("shape", "point", "margin")}
+LOGS = {
+    "mujoco": LogLayout(("geom1", "geom2"), "geom_name", "dist", "frame", ("pos",), (), False, PLAIN),
+    "newton": LogLayout(
+        *(_NEWTON["shape"], "shape_label", "", "rigid_contact_normal", _NEWTON["point"], _NEWTON["margin"], False)
+    ),
+    "dart": LogLayout(("object1", "object2"), "object_name", "depth", "normal", ("position",)),
+    "genesis": LogLayout(("geom_a", "geom_b"), "geom_name", "penetration", "normal", ("pos",)),
+    "raisim": LogLayout(("object_a", "object_b"), "object_name", "depth", "normal", ("position",)),
+}
+"""Layouts by the names of `collide export --to`."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """N contacts of F frames and W worlds.
+
+    time: float64[F] [s]. step: int64[F]. world: int64[W]. cell: int64[N], frame * W + world. shapes: int64[N, 2], of
+    `names`. distance: float64[N], negative is overlap; None follows from the points. normal: float64[N, 3], from the
+    first shape to the second. points: [N, 3], 1 or 2. margins: [N], 0 or 2. float_type: of the distance or the normal.
+    """
+
+    layout: LogLayout
+    time: np.ndarray
+    step: np.ndarray
+    world: np.ndarray
+    names: tuple[str, ...]
+    cell: np.ndarray
+    shapes: np.ndarray
+    distance: np.ndarray | None
+    normal: np.ndarray
+    points: tuple[np.ndarray, ...]
+    margins: tuple[np.ndarray, ...]
+    float_type: str
+
+
+class _Arrays:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __call__(self, name: str, kinds: str, *shape: int | None) -> np.ndarray:
+        """An array of a type and shape; None is any extent. Raises InputError."""
+        values = read_npz(self.path, name)
+        fits = values.ndim == len(shape) and all(
+            want in (None, have) for want, have in zip(shape, values.shape, strict=True)
+        )
+        if values.dtype.kind not in kinds or not fits:
+            what = f"is {values.dtype}[{', '.join(map(str, values.shape))}]"
+            raise InputError(what, f"{self.path}: {name}", "write the arrays that collide export --to writes")
+        return values
+
+    def starts(self, name: str, count: int, end: int | None = None) -> np.ndarray:
+        """Numbers of rows of `count` groups. Raises InputError for starts that are not ascending from 0 to `end`."""
+        start = self(name, "iu", count + 1).astype(np.int64)
+        if start[0] != 0 or (np.diff(start) < 0).any() or end not in (None, int(start[-1])):
+            raise InputError("is not ascending from 0 to the number of rows", f"{self.path}: {name}", "write it again")
+        return np.diff(start)
+
+
+def read_log(path: str, kind: str) -> Log:
+    """The contacts of a log. kind: of LOGS. Raises InputError: damaged, or other arrays than those of the layout."""
+    layout, arrays = LOGS[kind], _Arrays(path)
+    time, step, world = (arrays(name, kinds, None) for name, kinds in (("time", "f"), ("step", "iu"), ("world", "iu")))
+    if len(step) != len(time):
+        raise InputError(f"has {len(step)} rows for {len(time)} times", f"{path}: step", "write a step of each frame")
+    counts = arrays.starts("cell_start", len(time) * len(world))
+    count = int(counts.sum())
+    first = arrays(layout.shapes[0], "iu", None)
+    shapes = np.stack([first, arrays(layout.shapes[1], "iu", len(first))], axis=1).astype(np.int64)
+    if kind == "dart":
+        shapes = np.repeat(shapes, arrays.starts("contact_start", len(shapes), count), axis=0)
+    names = tuple(map(str, arrays(layout.names, "U", None).tolist()))
+    if len(shapes) != count or ((shapes < 0) | (shapes >= len(names))).any():
+        what = f"are not {count} indices of {layout.names}, which has {len(names)}"
+        raise InputError(what, f"{path}: {', '.join(layout.shapes)}", "write the shapes of each contact")
+    normal = arrays(layout.normal, "f", count, None)
+    if normal.shape[1] not in (3, 9):
+        raise InputError(f"has vectors of {normal.shape[1]} numbers", f"{path}: {layout.normal}", "write 3, or a frame")
+    distance = arrays(layout.distance, "f", count) if layout.distance else None
+    sign = -1.0 if layout.towards_first else 1.0
+    return Log(
+        layout,
+        time.astype(np.float64),
+        step.astype(np.int64),
+        world.astype(np.int64),
+        names,
+        np.repeat(np.arange(len(counts)), counts),
+        shapes,
+        None if distance is None else sign * distance.astype(np.float64),
+        sign * normal[:, :3].astype(np.float64),
+        tuple(arrays(name, "f", count, 3).astype(np.float64) for name in layout.points),
+        tuple(arrays(name, "f", count).astype(np.float64) for name in layout.margins),
+        (normal if distance is None else distance).dtype.name,
+    )
+
+
+# Repros: a pair of shapes with a wrong answer, as MJCF and as a script that needs the engine alone.
+
+MOST_VERTICES = 500
+"""Of a hull or mesh that a repro contains."""
+
+
+@dataclass(frozen=True)
+class Repro:
+    """Texts of a repro. name: of its files, without their endings. mjcf, script: "" if there is none.
+
+    reason: why there is no MJCF or no script; "" if there are both.
+    """
+
+    name: str
+    mjcf: str
+    script: str
+    reason: str
+
+    @property
+    def files(self) -> list[tuple[str, str]]:
+        """Name and text of each file."""
+        return [(f"{self.name}{end}", text) for end, text in ((".py", self.script), (".xml", self.mjcf)) if text]
+
+
+def make_repro(arrays: Mapping[str, np.ndarray], rows: EngineRows, answer: Mapping[str, Any], number: int) -> Repro:
+    """The repro of a wrong answer.
+
+    Args:
+        arrays: of the problem. rows: of the engine. answer: one of `FidelityResult.worst`, with `cell` and `row`, its
+            cell and pair in the problem. number: of the answer, for the names of the files.
+    """
+    name = re.sub(r"[^\w.-]", "_", "-".join([f"{number:02d}", answer["engine"], *answer["types"]]))
+    values: dict[str, Any] = {"gap": max(0.0, float(arrays["pair_gap"][answer["row"]]))}
+    kinds, engine = [], printable_line(rows.engine)
+    for k, shape in enumerate(arrays["pair"][answer["row"]].tolist()):
+        kinds.append(str(arrays["shape_type"][shape]))
+        position, turn = np.split(arrays["pose"][answer["cell"], shape], [3])
+        of_shape = {"xyz": position, "xyzw": turn, "wxyz": turn[[3, 0, 1, 2]]}
+        of_shape |= {"points": [], "faces": []}
+        if kinds[k] in ("convex_mesh", "mesh"):
+            geometry = arrays["shape_geometry"][shape]
+            for key, array_name in (("points", "vertex"), ("faces", "face")):
+                of_shape[key] = arrays[array_name][slice(*arrays[f"{array_name}_start"][geometry:][:2])]
+            if len(of_shape["points"]) > MOST_VERTICES:
+                return Repro(name, "", "", f"a mesh has more than {MOST_VERTICES} vertices")
+        words = {"pos": "xyz", "quat": "wxyz", "vertices": "points", "triangles": "faces"}
+        texts = {key: " ".join(map(repr, np.ravel(of_shape[array_name]).tolist())) for key, array_name in words.items()}
+        size = dict(zip("xyz", arrays["shape_size"][shape].tolist(), strict=True))
+        texts |= {"k": k, **size, **{2 * axis: 2.0 * value for axis, value in size.items()}}
+        texts |= {key: np.asarray(numbers).tolist() for key, numbers in of_shape.items()}
+        values |= {f"{key}_{k}": text for key, text in texts.items()}
+    mjcf = values["mjcf"] = _filled("mjcf", kinds, values)
+    lacking = dict.fromkeys(kind for kind in kinds if kind not in _templates()["mjcf"])
+    reasons = [] if mjcf else [f"MJCF lacks {' and '.join(lacking)}"]
+    options = {key: value for key, value in json.loads(rows.options).items() if re.fullmatch(r"\w+", str(value))}
+    can_run = rows.engine in ADAPTERS and not rows.stateful
+    body = _filled(rows.engine, kinds, options | values) if can_run else ""
+    if rows.stateful:
+        reasons.append(f"answers of {engine} depend on the frame before")
+    elif not body:
+        reasons.append(f"no script for {' and '.join(kinds)} in {engine}")
+    return Repro(name, mjcf, body and _script(rows, answer, kinds, body), "; ".join(reasons))
+
+
+@cache
+def _templates() -> dict[str, dict[str, Any]]:
+    return tomllib.loads((Path(__file__).parent / "repros.toml").read_text(encoding="utf-8"))
+
+
+def _filled(engine: str, kinds: list[str], values: dict[str, Any]) -> str:
+    """The text of an engine for two types of shapes; "" if it lacks one."""
+    template = _templates().get(engine, {})
+    lacks_one = not values["mjcf"] if engine == "mujoco" else any(kind not in template for kind in kinds)
+    if "script" not in template or lacks_one:
+        return ""
+    for k, kind in enumerate(kinds):
+        local = {key.removesuffix(f"_{k}"): value for key, value in values.items() if key.endswith(f"_{k}")}
+        for name, texts in (("shape", template), ("asset", template.get("asset", {}))):
+            values = values | {f"{name}_{k}": Template(texts.get(kind, "")).substitute(local)}
+    return Template(template["script"]).substitute(template | values).lstrip("\n")
+
+
+def _script(rows: EngineRows, answer: Mapping[str, Any], kinds: list[str], body: str) -> str:
+    version = printable_line(f"{rows.engine} {rows.version}")
+    names = " and ".join(printable_line(answer[name]) for name in ("shape0", "shape1"))
+    normal, point = (" ".join(f"{value:.6f}" for value in answer[name]) for name in ("normal", "point"))
+    proof = ""
+    if np.isfinite([answer["separation"], answer["reported_separation"]]).all():
+        proof = (
+            f"# Proof by support functions: both shapes are apart after a translation of {answer['separation']:.9f} m "
+            f"along the exact normal, and of\n# {answer['reported_separation']:.9f} m along the engine's.\n"
+        )
+    return f"""# {version}, {" and ".join(kinds)}: {answer["what"].replace("_", " ")}, wrong by {answer["error"]:.6g} m.
+# It needs NumPy and the engine alone: pip install {ADAPTERS[rows.engine]}
+# Frame {answer["frame"]}, world {answer["world"]}: {names}.
+def answer(distance, normal, point):
+    normal, point = (" ".join(f"{{value:.6f}}" for value in each) for each in (normal, point))
+    print(f"engine: distance {{distance:.9f}} m, normal {{normal}}, point {{point}}")
+
+{body}
+print("exact:  distance {answer["distance"]:.9f} m, normal {normal}, point {point}")
+{proof}"""

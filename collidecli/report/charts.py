@@ -19,7 +19,7 @@ import numpy as np
 from collidecli.analysis.summary import BINS_PER_DECADE
 from collidecli.errors import InputError
 from collidecli.escaping import printable_values
-from collidecli.report.audit import audit_words
+from collidecli.report.results import audit_words
 from collidecli.report.tables import (
     ResultDict,
     length,

@@ -11,27 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from collidecli.escaping import markdown_code, markdown_text, printable_values
-from collidecli.report.tables import (
-    Column,
-    Finding,
-    Fitting,
-    Listing,
-    ResultDict,
-    Suite,
-    Verdict,
-    length,
-    listing,
-    markdown_rows,
-    markdown_section,
-    more_text,
-    name_value_table,
-    pair_columns,
-    rows_table,
-    seconds,
-    seconds_text,
-    verdict_text,
-    world_text,
-)
+from collidecli.report import tables
 from collidecli.scene.tables import GROUPS_BY_NAME, group_words
 from collidecli.scene.text_format import count, plural
 
@@ -42,7 +22,7 @@ MEASURES = ("distance", "angle", "centre")
 SPREAD = {"median": "median", "p99": "99 %", "worst": "worst"}
 
 
-def verdict(result: ResultDict) -> str:
+def verdict(result: tables.ResultDict) -> str:
     """Whether the sets are equal, as one line."""
     rows = "".join(f", {count(group['a'])} {group_words(group['name'])}" for group in result["groups"])
     contacts = result["contacts"]
@@ -59,23 +39,23 @@ def verdict(result: ResultDict) -> str:
     return matched if result["by_hash"] else f"{matched}; the content hashes differ"
 
 
-def at_limit_text(result: ResultDict) -> str:
+def at_limit_text(result: tables.ResultDict) -> str:
     """Counts of the missing and extra contacts within the tolerance of the pair's gap; empty without any."""
     return " and ".join(_by_kind(result["contacts"]["at_limit"]))
 
 
-def _by_kind(counts: ResultDict) -> list[str]:
+def _by_kind(counts: tables.ResultDict) -> list[str]:
     """The numbers of differences of each kind that has any, as texts."""
     return [f"{count(counts[kind])} {kind}" for kind in KINDS if counts.get(kind)]
 
 
-def cell_text(where: ResultDict) -> str:
+def cell_text(where: tables.ResultDict) -> str:
     """Frame, world and time of a cell, as text."""
     frame = f"frame {where['frame_a']}"
     if where["frame_b"] != where["frame_a"]:
         frame += f" (B: {where['frame_b']})"
     time = where["time"]
-    world = world_text(where["world"], where.get("episode", ""))
+    world = tables.world_text(where["world"], where.get("episode", ""))
     return f"{frame}, world {world}, t = {time if isinstance(time, str) else f'{time:.6g}'} s"
 
 
@@ -84,11 +64,11 @@ def deviation(value: Any, unit: str) -> str:
     if isinstance(value, str):
         return value
     if unit == "m":
-        return length(value) if value >= 1e-6 or value == 0.0 else f"{value:.3g} m"
+        return tables.length(value) if value >= 1e-6 or value == 0.0 else f"{value:.3g} m"
     return f"{value:.3g} {unit}".strip()
 
 
-def model_line(difference: ResultDict) -> str:
+def model_line(difference: tables.ResultDict) -> str:
     """A difference of the models, as one line."""
     world = f" (world {difference['world']})" if difference["world"] is not None else ""
     if difference["kind"] == "renamed":
@@ -98,7 +78,7 @@ def model_line(difference: ResultDict) -> str:
     return f"changed: {difference['path']}: {difference['what']} {both_values(difference)}{world}"
 
 
-def both_values(difference: ResultDict) -> str:
+def both_values(difference: tables.ResultDict) -> str:
     """The values `a` and `b` of a difference, with digits enough to tell them apart."""
     texts = [[short(difference[name], digits) for name in ("a", "b")] for digits in range(6, 18)]
     a, b = next((both for both in texts if both[0] != both[1]), texts[0])
@@ -112,7 +92,7 @@ def short(value: Any, digits: int = 6) -> str:
     return f"{value:.{digits}g}" if isinstance(value, float) else "none" if value == "" else str(value)
 
 
-def frame_lines(result: ResultDict) -> list[str]:
+def frame_lines(result: tables.ResultDict) -> list[str]:
     """Lines about frames that only one file has, and about times that differ."""
     frames, lines = result["frames"], []
     for name in ("a", "b"):
@@ -126,7 +106,7 @@ def frame_lines(result: ResultDict) -> list[str]:
     return lines
 
 
-def group_lines(result: ResultDict) -> list[str]:
+def group_lines(result: tables.ResultDict) -> list[str]:
     """A line for each group with differing rows, followed by one for each of its fields that differ."""
     lines = []
     for group in result["groups"]:
@@ -145,8 +125,8 @@ def group_lines(result: ResultDict) -> list[str]:
     return lines
 
 
-FIRST_IN: Column = ("first in", "left", lambda one: cell_text(one["first"]))
-FIELDS: list[Column] = [
+FIRST_IN: tables.Column = ("first in", "left", lambda one: cell_text(one["first"]))
+FIELDS: list[tables.Column] = [
     ("field", "left", itemgetter("name")),
     ("differ", "right", lambda one: count(one["differing"])),
     ("beyond tolerance", "right", lambda one: count(one["changed"])),
@@ -155,13 +135,13 @@ FIELDS: list[Column] = [
 """Columns of a table of fields."""
 
 
-def findings(result: ResultDict) -> list[Finding]:
+def findings(result: tables.ResultDict) -> list[tables.Finding]:
     """The stages of the comparison, with their failures."""
     contacts, worlds = result["contacts"], result["worlds"]
     listed = [
-        Finding("model", [model_line(difference) for difference in result["model"]["listed"]]),
-        Finding("frames", frame_lines(result)),
-        Finding("worlds", [f"{worlds['a']} in A and {worlds['b']} in B"] if worlds["a"] != worlds["b"] else []),
+        tables.Finding("model", [model_line(difference) for difference in result["model"]["listed"]]),
+        tables.Finding("frames", frame_lines(result)),
+        tables.Finding("worlds", [f"{worlds['a']} in A and {worlds['b']} in B"] if worlds["a"] != worlds["b"] else []),
     ]
     for kind in KINDS:
         lines = []
@@ -175,20 +155,20 @@ def findings(result: ResultDict) -> list[Finding]:
                 if field["changed"]:
                     most = deviation(field["largest"], field["unit"])
                     lines.append(f"{field['name']}: {count(field['changed'])} changed, by up to {most}")
-        listed.append(Finding(f"{contacts['what']} {kind}", lines))
+        listed.append(tables.Finding(f"{contacts['what']} {kind}", lines))
     for group in result["groups"]:
         over = any(group[kind] > group["allowed"][kind] for kind in KINDS)
-        listed.append(Finding(group_words(group["name"]), group_lines({"groups": [group]}) if over else []))
+        listed.append(tables.Finding(group_words(group["name"]), group_lines({"groups": [group]}) if over else []))
     return listed
 
 
-def diff_verdict(result: ResultDict, seconds: float) -> Verdict:
+def diff_verdict(result: tables.ResultDict, seconds: float) -> tables.Verdict:
     """The verdict of collide.diff/1. seconds: duration of the comparison."""
     result = printable_values(result)
-    return Verdict.of("diff", verdict(result), findings(result), seconds, markdown(result))
+    return tables.Verdict.of("diff", verdict(result), findings(result), seconds, markdown(result))
 
 
-def markdown(result: ResultDict, title: str = "collide diff") -> str:
+def markdown(result: tables.ResultDict, title: str = "collide diff") -> str:
     """A Markdown section for a step summary."""
     result = printable_values(result)
     contacts, pairs = result["contacts"], result["pairs"]["listed"]
@@ -198,14 +178,14 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
     more = result["pairs"]["differing"] - len(pairs)
     fields = [[text(row) for _, _, text in FIELDS] for row in result["fields"] if row["differing"]]
     ignored, at_limit = contacts["ignored_shallow"], at_limit_text(result)
-    return markdown_section(
+    return tables.markdown_section(
         f"{_cell(title)}: {'equal' if result['equal'] else 'different'}",
         [_cell(verdict(result), most=1000)],
-        markdown_rows(["", "A", "B"], sides),
+        tables.markdown_rows(["", "A", "B"], sides),
         [f"- {_cell(line, most=300)}" for line in wrong],
-        markdown_rows(["shape 0", "shape 1", *KINDS, "first in"], of_pairs),
-        [more_text(more)] if pairs and more else [],
-        markdown_rows([title for title, _, _ in FIELDS], fields),
+        tables.markdown_rows(["shape 0", "shape 1", *KINDS, "first in"], of_pairs),
+        [tables.more_text(more)] if pairs and more else [],
+        tables.markdown_rows([title for title, _, _ in FIELDS], fields),
         [f"- {_cell(line.strip(), most=300)}" for line in group_lines(result)],
         [f"Ignored: {plural(ignored, 'contact')} within --ignore-shallow of the gap."] if ignored else [],
         [f"At the limit, not counted: {at_limit} within the tolerance of the pair's gap."] if at_limit else [],
@@ -213,11 +193,11 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
     )
 
 
-def _pair_cells(pair: ResultDict) -> list[str]:
+def _pair_cells(pair: tables.ResultDict) -> list[str]:
     return [_code(pair["shape0"]), _code(pair["shape1"]), *(count(pair[kind]) for kind in KINDS)]
 
 
-def _sides(result: ResultDict, name: str) -> list[str]:
+def _sides(result: tables.ResultDict, name: str) -> list[str]:
     values = [result[side][name] for side in ("a", "b")]
     return [_code(value) if isinstance(value, str) else count(value) for value in values]
 
@@ -233,46 +213,51 @@ def _code(text: str) -> str:
 # Comparisons by pair, of sets of any engines.
 
 
-def pair_diff_words(result: ResultDict) -> str:
+def pair_diff_words(result: tables.ResultDict) -> str:
     """Whether the sets agree by pair, as one line."""
     both = plural(result["counts"]["both"], "pair")
     return f"different: {', '.join(result['reasons'])}" if result["reasons"] else f"equal by pair: {both} in both"
 
 
-def _worst(row: ResultDict, name: str) -> str:
+def _worst(row: tables.ResultDict, name: str) -> str:
     return "" if row[name] is None else _measure(name, row[name]["worst"])
 
 
 def _measure(name: str, value: float) -> str:
-    return f"{value:.3g} deg" if name == "angle" else length(value)
+    return f"{value:.3g} deg" if name == "angle" else tables.length(value)
 
 
-def _contacts_of_pair(row: ResultDict) -> str:
+def _contacts_of_pair(row: tables.ResultDict) -> str:
     return "" if row["contacts_a"] is None else f"{row['contacts_a']:.3g} / {row['contacts_b']:.3g}"
 
 
-def _by_pair(result: ResultDict, narrow: int) -> Listing:
-    columns: list[Column] = [
-        *pair_columns(narrow),
+def _by_pair(result: tables.ResultDict, narrow: int) -> tables.Listing:
+    columns: list[tables.Column] = [
+        *tables.pair_columns(narrow),
         ("both", "right", lambda row: count(row["both"])),
         *_kind_columns(),
         *((f"{name}, worst", "right", partial(_worst, name=name)) for name in MEASURES),
         ("contacts A / B", "right", _contacts_of_pair),
         FIRST_IN,
     ]
-    return rows_table(columns, result["pairs"], more_text(result["differing_pairs"] - len(result["pairs"])))
+    return tables.rows_table(
+        columns, result["pairs"], tables.more_text(result["differing_pairs"] - len(result["pairs"]))
+    )
 
 
-def pair_diff_table(result: ResultDict) -> RenderableType:
+def pair_diff_table(result: tables.ResultDict) -> RenderableType:
     """Tables of collide.diff_pairs/1."""
-    words, totals = verdict_text(pair_diff_words(result), result["equal"]), name_value_table(_pair_totals(result))
+    words, totals = (
+        tables.verdict_text(pair_diff_words(result), result["equal"]),
+        tables.name_value_table(_pair_totals(result)),
+    )
     parts: list[RenderableType] = [words, Text(), totals]
     if result["pairs"]:
-        parts.append(Fitting(partial(_by_pair, result), ("first in", f"{MEASURES[-1]}, worst")))
+        parts.append(tables.Fitting(partial(_by_pair, result), ("first in", f"{MEASURES[-1]}, worst")))
     return Group(*parts, *(Text(f"note: {note}") for note in result["notes"]))
 
 
-def _pair_totals(result: ResultDict) -> list[tuple[str, str]]:
+def _pair_totals(result: tables.ResultDict) -> list[tuple[str, str]]:
     counts, frames = result["counts"], result["frames"]
     rows = []
     for name in ("a", "b"):
@@ -290,18 +275,18 @@ def _pair_totals(result: ResultDict) -> list[tuple[str, str]]:
     return [*rows, ("contacts", f"{contacts} a pair in A / B")] if contacts else rows
 
 
-def pair_diff_verdict(result: ResultDict, seconds: float) -> Verdict:
+def pair_diff_verdict(result: tables.ResultDict, seconds: float) -> tables.Verdict:
     """The verdict of collide.diff_pairs/1. seconds: duration of the comparison."""
     result = printable_values(result)
     words = pair_diff_words(result)
     rows = [[*_pair_cells(row), *(_worst(row, name) for name in MEASURES)] for row in result["pairs"]]
-    text = markdown_section(
+    text = tables.markdown_section(
         f"collide diff --by-pair: {'equal' if result['equal'] else 'different'}",
         [_cell(words, most=1000)],
-        markdown_rows(["", "value"], [[name, _cell(value, most=300)] for name, value in _pair_totals(result)]),
-        markdown_rows(["shape 0", "shape 1", *KINDS, *MEASURES], rows),
+        tables.markdown_rows(["", "value"], [[name, _cell(value, most=300)] for name, value in _pair_totals(result)]),
+        tables.markdown_rows(["shape 0", "shape 1", *KINDS, *MEASURES], rows),
     )
-    return Verdict.of("diff", words, [Finding("by pair", result["reasons"])], seconds, text)
+    return tables.Verdict.of("diff", words, [tables.Finding("by pair", result["reasons"])], seconds, text)
 
 
 # Terminal tables of the results of several inputs: a row per input.
@@ -310,41 +295,46 @@ STATES = {"done": "done", "failed": "failed", "skipped": "output exists", "only_
 """Words for the states of inputs."""
 
 
-def _kind_columns(counts: Callable[[ResultDict], ResultDict] = lambda row: row) -> list[Column]:
+def _kind_columns(counts: Callable[[tables.ResultDict], tables.ResultDict] = lambda row: row) -> list[tables.Column]:
     """Columns of the numbers of differences by kind; 0 is empty. counts: of a row."""
 
-    def number(row: ResultDict, kind: str) -> str:
+    def number(row: tables.ResultDict, kind: str) -> str:
         return count(counts(row)[kind]) if counts(row)[kind] else ""
 
     return [(kind, "right", partial(number, kind=kind)) for kind in KINDS]
 
 
-def _of_counts(*names: str, of: str = "") -> list[Column]:
+def _of_counts(*names: str, of: str = "") -> list[tables.Column]:
     """Columns of numbers, or of the lengths of lists; empty without one. of: the part of the result."""
 
-    def text(result: ResultDict, name: str) -> str:
+    def text(result: tables.ResultDict, name: str) -> str:
         value = (result[of] if of else result).get(name)
         return "" if value is None else count(value if isinstance(value, int) else len(value))
 
     return [(name, "right", partial(text, name=name)) for name in names]
 
 
-def _nearest(title: str, side: str, name: str) -> Column:
+def _nearest(title: str, side: str, name: str) -> tables.Column:
     return title, side, lambda result: str(result["listed"][0][name]) if result["listed"] else ""
 
 
-def _depth(result: ResultDict) -> str:
+def _depth(result: tables.ResultDict) -> str:
     deepest = result["deepest"]
-    return length(-deepest["distance"]) if deepest is not None and deepest["distance"] < 0.0 else ""
+    return tables.length(-deepest["distance"]) if deepest is not None and deepest["distance"] < 0.0 else ""
 
 
-WRITTEN: Column = ("written", "left", lambda one: one["output"] or "")
-DEEPEST: Column = ("deepest", "right", _depth)
+WRITTEN: tables.Column = ("written", "left", lambda one: one["output"] or "")
+DEEPEST: tables.Column = ("deepest", "right", _depth)
 FRAMES, PAIRS = _of_counts("frames", "pairs")
-LISTS: dict[str, tuple[str, list[Column]]] = {
+LISTS: dict[str, tuple[str, list[tables.Column]]] = {
     "run": (
         "input",
-        [*_of_counts("frames", "contacts"), DEEPEST, ("time", "right", lambda o: seconds(o["wall_seconds"])), WRITTEN],
+        [
+            *_of_counts("frames", "contacts"),
+            DEEPEST,
+            ("time", "right", lambda o: tables.seconds(o["wall_seconds"])),
+            WRITTEN,
+        ],
     ),
     "check": (
         "file",
@@ -359,7 +349,7 @@ LISTS: dict[str, tuple[str, list[Column]]] = {
             ("frames", "right", lambda one: count(one["frames"]["count"])),
             ("pairs", "right", lambda one: count(one["intervals"]["pairs"])),
             ("touches", "right", lambda one: count(one["intervals"]["count"])),
-            ("longest", "right", lambda one: seconds_text(one["intervals"]["longest"])),
+            ("longest", "right", lambda one: tables.seconds_text(one["intervals"]["longest"])),
         ],
     ),
     "label": (
@@ -374,7 +364,7 @@ LISTS: dict[str, tuple[str, list[Column]]] = {
         [
             FRAMES,
             ("pairs", "right", lambda one: count(len(one["pairs"]))),
-            ("deepest", "right", lambda one: length(max((pair["depth"] for pair in one["pairs"]), default=0.0))),
+            ("deepest", "right", lambda one: tables.length(max((pair["depth"] for pair in one["pairs"]), default=0.0))),
             ("usable", "right", lambda one: f"{count(one['usable']['cells'])} of {count(one['cells'])}"),
         ],
     ),
@@ -383,7 +373,7 @@ LISTS: dict[str, tuple[str, list[Column]]] = {
         [
             FRAMES,
             PAIRS,
-            ("least", "right", lambda one: length(one["listed"][0]["least_distance"]) if one["listed"] else ""),
+            ("least", "right", lambda one: tables.length(one["listed"][0]["least_distance"]) if one["listed"] else ""),
             _nearest("shape 0", "left", "shape0"),
             _nearest("shape 1", "left", "shape1"),
             _nearest("in frame", "right", "frame"),
@@ -415,14 +405,14 @@ VERDICTS = {
 }
 
 
-def list_table(result: ResultDict) -> RenderableType:
+def list_table(result: tables.ResultDict) -> RenderableType:
     """Table of collide.<verb>_list/1: a row per input, of `check` the findings, totals, and the written tables."""
     verb = result["schema"].split(".")[1].removesuffix("_list/1")
     title, columns = LISTS[verb]
     if verb in ("run", "inspect"):
         columns = [*columns, *_group_columns(result)]
     verdict = VERDICTS.get(verb, lambda _: "done")
-    table = listing((title, "left"), ("result", "left"), *(column[:2] for column in columns))
+    table = tables.listing((title, "left"), ("result", "left"), *(column[:2] for column in columns))
     ends: list[str] = []
     for item in result["items"]:
         name, diffed = item["name"] or item["input"], item["result"]
@@ -437,7 +427,7 @@ def list_table(result: ResultDict) -> RenderableType:
     return Group(table, *map(Text, ends), _total(verb, result), *(Text(f"written: {path}") for path in paths))
 
 
-def _total(verb: str, result: ResultDict) -> Text:
+def _total(verb: str, result: tables.ResultDict) -> Text:
     counts = result["counts"]
     if verb == "diff":
         return Text(diff_list_words(result), style="bold")
@@ -449,7 +439,7 @@ def _total(verb: str, result: ResultDict) -> Text:
     return Text(", ".join(f"{count(number)} {words[state]}" for state, number in counts.items() if number))
 
 
-def diff_list_words(result: ResultDict) -> str:
+def diff_list_words(result: tables.ResultDict) -> str:
     """Numbers of equal, different and unmatched contact sets of two folders, as one line."""
     counts = result["counts"]
     equal = sum(bool(item["result"] and item["result"]["equal"]) for item in result["items"])
@@ -464,21 +454,21 @@ def diff_list_words(result: ResultDict) -> str:
     return f"{plural(len(result['items']), 'contact set')}: {parts_text}"
 
 
-def state_text(item: ResultDict) -> str:
+def state_text(item: tables.ResultDict) -> str:
     """The state of an input without a result, with the error of one that failed."""
     words = STATES[item["state"]]
     return f"{words}: {item['error']['what']}" if item["error"] is not None else words
 
 
-def _group_columns(result: ResultDict) -> list[Column]:
-    def rows(contact_set: ResultDict, name: str) -> str:
+def _group_columns(result: tables.ResultDict) -> list[tables.Column]:
+    def rows(contact_set: tables.ResultDict, name: str) -> str:
         return count(contact_set["groups"][name]["rows"]) if name in (contact_set.get("groups") or {}) else ""
 
     names = {name for item in result["items"] for name in (item["result"] or {}).get("groups") or {}}
     return [(group_words(name), "right", partial(rows, name=name)) for name in GROUPS_BY_NAME if name in names]
 
 
-def _kind(item: ResultDict) -> str:
+def _kind(item: tables.ResultDict) -> str:
     if item["schema"] == "collide.inspect.recording/1":
         return item["label"]
     return {"scene": "scene", "trajectory": "trajectory", "contacts": "contact set"}[item["schema"].split(".")[2][:-2]]
@@ -490,27 +480,27 @@ MAX_SECTIONS = 20
 """Number of different contact sets that have a section in Markdown: GitHub shows a summary of up to 1 MiB."""
 
 
-def diff_list_verdict(result: ResultDict, seconds: Mapping[str, float]) -> Verdict:
+def diff_list_verdict(result: tables.ResultDict, seconds: Mapping[str, float]) -> tables.Verdict:
     """The verdict of collide.diff_list/1, with a suite per contact set. seconds: durations by the names of inputs."""
     result = printable_values(result)
     suites, failures = [], []
     for item in result["items"]:
         name, diffed = item["input"], item["result"]
         kind, case = ("error", "comparison") if item["error"] else ("failure", "in both folders")
-        of_item = findings(diffed) if diffed else [Finding(case, [state_text(item)])]
-        suites.append(Suite(f"collide diff: {name}", name, of_item, seconds.get(name, 0.0), kind))
+        of_item = findings(diffed) if diffed else [tables.Finding(case, [state_text(item)])]
+        suites.append(tables.Suite(f"collide diff: {name}", name, of_item, seconds.get(name, 0.0), kind))
         if diffed is None or not diffed["equal"]:
             failures.append((name, verdict(diffed) if diffed else state_text(item)))
-    return Verdict("diff", diff_list_words(result), suites, failures, _markdown_list(result, bool(failures)))
+    return tables.Verdict("diff", diff_list_words(result), suites, failures, _markdown_list(result, bool(failures)))
 
 
-def _markdown_list(result: ResultDict, is_different: bool) -> str:
+def _markdown_list(result: tables.ResultDict, is_different: bool) -> str:
     """A row per contact set, and a section for each of the first different ones."""
     different = [item for item in result["items"] if item["result"] and not item["result"]["equal"]]
-    head = markdown_section(
+    head = tables.markdown_section(
         f"collide diff: {'different' if is_different else 'equal'}",
         [markdown_text(diff_list_words(result))],
-        markdown_rows(["contact set", "result", *KINDS], [_row(item) for item in result["items"]]),
+        tables.markdown_rows(["contact set", "result", *KINDS], [_row(item) for item in result["items"]]),
     )
     sections = [markdown(item["result"], item["input"]) for item in different[:MAX_SECTIONS]]
     more = len(different) - len(sections)
@@ -518,7 +508,7 @@ def _markdown_list(result: ResultDict, is_different: bool) -> str:
     return "\n".join([head, *sections, *rest])
 
 
-def _row(item: ResultDict) -> list[str]:
+def _row(item: tables.ResultDict) -> list[str]:
     result = item["result"]
     if result is None:
         return [markdown_code(item["input"]), markdown_text(state_text(item)), *[""] * len(KINDS)]
@@ -529,9 +519,9 @@ def _row(item: ResultDict) -> list[str]:
 # Terminal tables of a comparison of two contact sets.
 
 
-def diff_table(result: ResultDict) -> RenderableType:
+def diff_table(result: tables.ResultDict) -> RenderableType:
     """Tables of collide.diff/1: the verdict, then the differences."""
-    parts: list[RenderableType] = [verdict_text(verdict(result), result["equal"])]
+    parts: list[RenderableType] = [tables.verdict_text(verdict(result), result["equal"])]
     if not (result["by_hash"] and result["equal"]):
         parts += [Text(), _summary(result)]
     lines = [model_line(row) for row in result["model"]["listed"]]
@@ -541,10 +531,10 @@ def diff_table(result: ResultDict) -> RenderableType:
     if lines:
         parts += [Text(), Text("\n".join(lines))]
     if result["pairs"]["listed"]:
-        parts.append(Fitting(partial(_pairs, result)))
+        parts.append(tables.Fitting(partial(_pairs, result)))
     fields = [row for row in result["fields"] if row["differing"]]
     if fields:
-        parts.append(rows_table(FIELDS, fields))
+        parts.append(tables.rows_table(FIELDS, fields))
         for row in fields:
             if worst := row["worst"]:
                 where = f"{worst['shape0']} and {worst['shape1']}, {cell_text(worst)}"
@@ -558,7 +548,7 @@ def diff_table(result: ResultDict) -> RenderableType:
     return Group(*parts)
 
 
-def _summary(result: ResultDict) -> RenderableType:
+def _summary(result: tables.ResultDict) -> RenderableType:
     contacts, frames, worlds = result["contacts"], result["frames"], result["worlds"]
     noun = "pairs" if contacts["what"] == "pairs" else "contacts"
     verb = "differs" if frames["differing"] == 1 else "differ"
@@ -584,19 +574,19 @@ def _summary(result: ResultDict) -> RenderableType:
             rows.append(("", f"{count(pair['contacts'])} of {pair['shape0']} and {pair['shape1']}"))
     if result["first"] is not None:
         rows.append(("first", cell_text(result["first"])))
-    return name_value_table(rows)
+    return tables.name_value_table(rows)
 
 
-def _pairs(result: ResultDict, narrow: int) -> Listing:
+def _pairs(result: tables.ResultDict, narrow: int) -> tables.Listing:
     listed = result["pairs"]["listed"]
-    columns = [*pair_columns(narrow), *_kind_columns(), FIRST_IN]
-    return rows_table(columns, listed, more_text(result["pairs"]["differing"] - len(listed)))
+    columns = [*tables.pair_columns(narrow), *_kind_columns(), FIRST_IN]
+    return tables.rows_table(columns, listed, tables.more_text(result["pairs"]["differing"] - len(listed)))
 
 
-def _histogram(fields: list[ResultDict]) -> RenderableType:
+def _histogram(fields: list[tables.ResultDict]) -> RenderableType:
     """Numbers of contacts by field and decade of the deviation."""
     columns = {field["name"]: {b["from"] or 0.0: b["contacts"] for b in field["histogram"]} for field in fields}
-    table = listing(("deviation", "left"), *((name, "right") for name in columns))
+    table = tables.listing(("deviation", "left"), *((name, "right") for name in columns))
     for edge in sorted({edge for column in columns.values() for edge in column}):
         numbers = (count(column[edge]) if edge in column else "" for column in columns.values())
         table.add_row(f"from {edge:.0e}" if edge else "below 1e-09", *numbers)

@@ -13,25 +13,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from collidecli.escaping import markdown_text, printable_values
+from collidecli.report import tables
 from collidecli.report.charts import Canvas, ChartKind, value_map
 from collidecli.report.report_page import columns_table, html_page, page_charts, part, section
-from collidecli.report.tables import (
-    Column,
-    Finding,
-    Fitting,
-    Listing,
-    ResultDict,
-    Verdict,
-    length,
-    markdown_rows,
-    markdown_section,
-    name_value_table,
-    pair_columns,
-    quantity,
-    rows_table,
-    seconds,
-    short_length,
-)
 from collidecli.scene.text_format import count, plural
 
 if TYPE_CHECKING:
@@ -41,7 +25,7 @@ LEAST_LENGTH, LEAST_ANGLE = 1e-9, 1e-5
 """Smaller errors are listed as 0 [m] and [degree]: they are rounding."""
 
 
-def fidelity_table(result: ResultDict) -> RenderableType:
+def fidelity_table(result: tables.ResultDict) -> RenderableType:
     """Tables of collide.fidelity/1: a summary, errors by engine and pair of types, and the worst answers."""
     cells = f"{plural(result['cells'], 'cell')}, {plural(result['pairs'], 'pair')}"
     rows = [("scene", result["scene"]), ("motion", f"{result['trajectory'] or 'of the scene'}, {cells}")]
@@ -49,35 +33,35 @@ def fidelity_table(result: ResultDict) -> RenderableType:
         rows.append((engine["name"], engine_text(engine)))
         rows += [("", text) for text in engine["reasons"]]
     note = Text(fidelity_words(result), style="bold")
-    engines = Fitting(lambda _: rows_table(engine_columns(), result["rows"]), LEFT_OUT)
-    parts: list[RenderableType] = [note, Text(), name_value_table(rows), engines]
+    engines = tables.Fitting(lambda _: tables.rows_table(engine_columns(), result["rows"]), LEFT_OUT)
+    parts: list[RenderableType] = [note, Text(), tables.name_value_table(rows), engines]
     if result["worst"]:
-        parts.append(Fitting(partial(_worst_answers, result["worst"])))
+        parts.append(tables.Fitting(partial(_worst_answers, result["worst"])))
     return Group(*parts)
 
 
-def engine_text(row: ResultDict) -> str:
+def engine_text(row: tables.ResultDict) -> str:
     """Version, interpreter and times of an engine."""
     version = f"{row['engine']} {row['version']}" + (f", Python {row['interpreter']}" if row["interpreter"] else "")
     if row["setup_seconds"] is None:
         return version
-    return f"{version}: {seconds(row['setup_seconds'])} to set up, {seconds(row['frame_seconds'])} a cell"
+    return f"{version}: {tables.seconds(row['setup_seconds'])} to set up, {tables.seconds(row['frame_seconds'])} a cell"
 
 
-def faults_text(row: ResultDict) -> str:
+def faults_text(row: tables.ResultDict) -> str:
     """Answers and rows of a kind of pair that are wrong in another way than by a length."""
     names = {"wrong_sign": "wrong sign", "stale": "of the frame before", "shifted": "of another frame"}
     names |= {"flipped": "opposite normals", "unusable_rows": "unusable rows", "not_asked": "not asked"}
     return ", ".join(f"{count(row[key])} {words}" for key, words in names.items() if row[key])
 
 
-def _spread_text(name: str, which: str, row: ResultDict) -> str:
+def _spread_text(name: str, which: str, row: tables.ResultDict) -> str:
     if row[name] is None:
         return ""
     value = row[name][which]
     if name == "angle":
         return f"{value:.3g} deg" if value >= LEAST_ANGLE else "0 deg"
-    return length(value) if value >= LEAST_LENGTH else "0 m"
+    return tables.length(value) if value >= LEAST_LENGTH else "0 m"
 
 
 MEASURED = {"depth error": "depth_error", "normal excess": "excess", "angle": "angle", "point": "point_error"}
@@ -86,9 +70,9 @@ LEFT_OUT = (*(f"{title}, 99 %" for title in MEASURED), "angle, worst", "point, w
 """Columns that a narrow terminal lacks, the first first."""
 
 
-def engine_columns() -> list[Column]:
+def engine_columns() -> list[tables.Column]:
     """The columns of collide.fidelity/1 by engine and pair of types."""
-    columns: list[Column] = [
+    columns: list[tables.Column] = [
         ("engine", "left", itemgetter("engine")),
         ("pair", "left", lambda row: " ".join(row["types"]).replace("_", " ")),
         *((name, "right", lambda row, name=name: count(row[name])) for name in ("asked", "wrong", "missed", "phantom")),
@@ -99,14 +83,14 @@ def engine_columns() -> list[Column]:
     return [*columns, ("faults", "left", faults_text)]
 
 
-def worst_columns(narrow: int) -> list[Column]:
+def worst_columns(narrow: int) -> list[tables.Column]:
     """The columns of the worst answers. narrow: both shapes in one column."""
     return [
         ("engine", "left", itemgetter("engine")),
         ("worst", "left", lambda answer: answer["what"].replace("_", " ")),
-        *pair_columns(narrow),
+        *tables.pair_columns(narrow),
         ("in frame", "right", lambda answer: str(answer["frame"])),
-        ("distance", "right", lambda answer: quantity(answer["distance"], length)),
+        ("distance", "right", lambda answer: tables.quantity(answer["distance"], tables.length)),
         ("reported", "right", lambda answer: _reported(answer["reported_distance"])),
         ("along its normal", "right", lambda answer: _reported(answer["reported_separation"])),
     ]
@@ -114,17 +98,17 @@ def worst_columns(narrow: int) -> list[Column]:
 
 def _reported(value: float | str) -> str:
     """A length that an engine may lack."""
-    return "none" if value == "nan" else quantity(value, length)
+    return "none" if value == "nan" else tables.quantity(value, tables.length)
 
 
-def _worst_answers(rows: Sequence[ResultDict], narrow: int) -> Listing:
-    return rows_table(worst_columns(narrow), rows)
+def _worst_answers(rows: Sequence[tables.ResultDict], narrow: int) -> tables.Listing:
+    return tables.rows_table(worst_columns(narrow), rows)
 
 
 # The verdict.
 
 
-def fidelity_words(result: ResultDict) -> str:
+def fidelity_words(result: tables.ResultDict) -> str:
     """Whether every engine is within the limits, as one line."""
     if not any(limit is not None for limit in result["limits"].values()):
         return "passed: no limit is given"
@@ -132,7 +116,7 @@ def fidelity_words(result: ResultDict) -> str:
     return f"failed: {plural(failing, 'kind of pair', 'kinds of pairs')}" if failing else "passed: within the limits"
 
 
-def _failures(row: ResultDict, limits: ResultDict) -> list[str]:
+def _failures(row: tables.ResultDict, limits: tables.ResultDict) -> list[str]:
     """A line for each limit that a row exceeds."""
     lines = []
     for name in row["exceeds"]:
@@ -141,31 +125,31 @@ def _failures(row: ResultDict, limits: ResultDict) -> list[str]:
         if name in ("max_missed", "max_phantom"):
             lines.append(f"{count(value)} {column}, the limit is {count(limit)}")
             continue
-        value_text = f"up to {length(value['worst'])}" if value else "no value"
+        value_text = f"up to {tables.length(value['worst'])}" if value else "no value"
         faults = faults_text({**row, "not_asked": 0})
         more = f"; {faults}" if faults else ""
-        lines.append(f"{column.replace('_', ' ')}: {value_text}, the limit is {length(limit)}{more}")
+        lines.append(f"{column.replace('_', ' ')}: {value_text}, the limit is {tables.length(limit)}{more}")
     return lines
 
 
-def fidelity_verdict(result: ResultDict, duration: float) -> Verdict:
+def fidelity_verdict(result: tables.ResultDict, duration: float) -> tables.Verdict:
     """The verdict of collide.fidelity/1. duration: of the verb [s]."""
     result = printable_values(result)
     findings = [
-        Finding(f"{row['engine']}: {' and '.join(row['types'])}", _failures(row, result["limits"]))
+        tables.Finding(f"{row['engine']}: {' and '.join(row['types'])}", _failures(row, result["limits"]))
         for row in result["rows"]
     ]
     columns = engine_columns()
-    markdown = markdown_section(
+    markdown = tables.markdown_section(
         f"collide fidelity: {'passed' if result['passed'] else 'failed'}",
         [markdown_text(fidelity_words(result))],
         [f"- {markdown_text(row['name'])}: {markdown_text(engine_text(row))}" for row in result["engines"]],
-        markdown_rows(
+        tables.markdown_rows(
             [title for title, _, _ in columns],
             [[markdown_text(text(row)) for _, _, text in columns] for row in result["rows"]],
         ),
     )
-    return Verdict.of("fidelity", fidelity_words(result), findings, duration, markdown)
+    return tables.Verdict.of("fidelity", fidelity_words(result), findings, duration, markdown)
 
 
 # The page: a map of wrong answers, reported against true depths, and the worst with repros.
@@ -179,7 +163,7 @@ def types_text(types: Sequence[str]) -> str:
     return " and ".join(types).replace("_", " ")
 
 
-def wrong_share(row: ResultDict) -> float:
+def wrong_share(row: tables.ResultDict) -> float:
     """The share of wrong answers of a row: of the pairs that touch, and those that are reported though apart."""
     answers = row["asked"] + row["phantom"]
     return row["wrong"] / answers if answers else np.nan
@@ -192,7 +176,7 @@ def share_text(share: float) -> str:
     return "<1" if 0.0 < share < 0.01 else f"{100.0 * share:.0f}"
 
 
-def wrong_chart(result: ResultDict, canvas: Canvas) -> Figure:
+def wrong_chart(result: tables.ResultDict, canvas: Canvas) -> Figure:
     """Map of the share of wrong answers by pair of types and engine."""
     engines = [entry["name"] for entry in result["engines"]]
     kinds = list(dict.fromkeys(types_text(entry["types"]) for entry in result["rows"]))
@@ -218,7 +202,7 @@ def wrong_chart(result: ResultDict, canvas: Canvas) -> Figure:
     return figure
 
 
-def depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
+def depths_chart(result: tables.ResultDict, canvas: Canvas) -> Figure:
     """Reported against true depth of each engine, on logarithmic scales; 0 is a depth of none."""
     columns = 2 if canvas.narrow else 4
     engines = result["depths"]
@@ -228,7 +212,7 @@ def depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
     values = [depth for points in engines.values() for point in points for depth in point[:2] if depth]
     low, high = np.floor(np.log10(min(values, default=1e-3))), np.ceil(np.log10(max(values, default=1.0)))
     ticks = np.arange(low, high + 1, 2 if high - low > 5 else 1)
-    labels = ["0", "", *(short_length(10.0**tick) for tick in ticks[1:])]
+    labels = ["0", "", *(tables.short_length(10.0**tick) for tick in ticks[1:])]
     for axes, (name, points) in zip(grid, engines.items(), strict=False):
         canvas.plain(axes, grid="both")
         axes.plot((low, high), (low, high), color=canvas.colours["muted"], linewidth=0.8)
@@ -281,7 +265,7 @@ POINTS = (
 )
 
 
-def fidelity_page(result: ResultDict, repros: Sequence[Any], view: str = "") -> str:
+def fidelity_page(result: tables.ResultDict, repros: Sequence[Any], view: str = "") -> str:
     """The page of collide.fidelity/1. repros: of `result["worst"]`. view: address of their view; "" is none.
 
     Raises InputError without jinja2 and matplotlib.
@@ -296,11 +280,11 @@ def fidelity_page(result: ResultDict, repros: Sequence[Any], view: str = "") -> 
         ("engines", count(len(result["engines"])), ", ".join(row["name"] for row in result["engines"])),
         ("frames", count(result["frames"]), cells),
         ("answers", answers, f"{wrong} are wrong"),
-        ("our own error", length(result["own_excess"]), "of depths, by overlaps along normals, at most"),
+        ("our own error", tables.length(result["own_excess"]), "of depths, by overlaps along normals, at most"),
     ]
     maps = {name: part(chart=name if name in charts else "") for name in KINDS}
     shown = [row for row in engine_columns() if row[0] not in LEFT_OUT]
-    lead = LEAD.format(*(length(result["tolerance"][name]) for name in ("depth_error", "excess")))
+    lead = LEAD.format(*(tables.length(result["tolerance"][name]) for name in ("depth_error", "excess")))
     return html_page(
         title=result["scene"],
         subtitle="Collision engines against exact distances",
@@ -322,17 +306,17 @@ def fidelity_page(result: ResultDict, repros: Sequence[Any], view: str = "") -> 
     )
 
 
-def _fragment(row: ResultDict) -> str:
+def _fragment(row: tables.ResultDict) -> str:
     """The part of the address of a view that shows the pair of an answer in its frame."""
     shown = [("world", row["world"]), ("pair", row["shape0"]), ("pair", row["shape1"]), ("frame", row["frame"])]
     return urlencode(shown, quote_via=quote)
 
 
-def _worst(answers: Sequence[tuple[ResultDict, Any]], view: str) -> list[dict[str, Any]]:
+def _worst(answers: Sequence[tuple[tables.ResultDict, Any]], view: str) -> list[dict[str, Any]]:
     answers = sorted(answers, key=lambda answer: -answer[0]["error"])[:MOST_WORST]
     if not answers:
         return []
-    columns: list[Column] = [*worst_columns(0), ("repro", "left", itemgetter("repro"))]
+    columns: list[tables.Column] = [*worst_columns(0), ("repro", "left", itemgetter("repro"))]
     lines = [f"{answer['repro']}: {answer['no_repro']}" for answer, _ in answers if answer["no_repro"]]
     repros = part(heading="Repros", lines=lines, files=[file for _, repro in answers for file in repro.files])
     listed = columns_table("Worst answers", columns, [answer for answer, _ in answers])
@@ -343,7 +327,7 @@ def _worst(answers: Sequence[tuple[ResultDict, Any]], view: str) -> list[dict[st
     return [section("worst", "Worst answers", part(table=listed), repros, lead=PROOF)]
 
 
-def _source(result: ResultDict) -> list[tuple[str, str, bool]]:
+def _source(result: tables.ResultDict) -> list[tuple[str, str, bool]]:
     rows = [("scene_sha256", result["scene_sha256"], True), ("recording", result["trajectory_sha256"], True)]
     for engine in result["engines"]:
         rows.append((engine["name"], engine_text(engine), False))

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from collidecli.errors import InputError
 from collidecli.escaping import printable_values
-from collidecli.report.audit import CHECK_COLUMNS, DEEPEST, OVER, audit_words, findings, usable_text
 from collidecli.report.charts import (
     BEFORE,
     NARROW,
@@ -29,7 +28,17 @@ from collidecli.report.charts import (
     with_hovers,
 )
 from collidecli.report.diff import FIELDS, KINDS, cell_text, frame_lines, group_lines, model_line, verdict
-from collidecli.report.results import group_figures, label_columns, label_rule
+from collidecli.report.results import (
+    CHECK_COLUMNS,
+    DEEPEST,
+    OVER,
+    audit_words,
+    findings,
+    group_figures,
+    label_columns,
+    label_rule,
+    usable_text,
+)
 from collidecli.report.tables import (
     STAGE_COLUMNS,
     Column,

@@ -10,13 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PATH = ("importers", "storage", "scene", "engine", "numerics")
 """Packages of collidecli that decide a contact; besides, of analysis, what changes contact sets while they are made."""
-TRACKING = ("analysis/contact_tracking.py",)
-NOT_ON_THE_PATH = (
-    "exporters/",
-    "importers/visuals.py",
-    "storage/result_files.py",
-    "storage/contact_sets/check.py",
-)
+TRACKING = ("analysis/contact_motion.py",)
+NOT_ON_THE_PATH = ("exporters/", "storage/result_files.py", "storage/contact_sets/check.py")
 """What reads finished contact sets."""
 
 # Python's, NumPy's and Warp's functions that call the C library or select an implementation by the processor.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from collidecli.batch.dask_cluster import by_dask, connected
+from collidecli.batch.executors import by_dask, connected
 from collidecli.batch.plan import Episode, EpisodeTable, Plan
 from collidecli.batch.store import Store
 from collidecli.batch.work import ShardReport

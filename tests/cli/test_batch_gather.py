@@ -14,9 +14,8 @@ import pyarrow.parquet as parquet
 import pytest
 import yaml
 
-from collidecli.analysis.labels import LabelRule
-from collidecli.batch import gather as gather_merge
-from collidecli.batch import gather_formats
+from collidecli.analysis.touches import LabelRule
+from collidecli.batch import gather as batch_gather
 from collidecli.batch.plan import read_plan
 from collidecli.batch.store import Failure, Store, open_store
 from collidecli.commands.label import NamedPairs
@@ -152,8 +151,8 @@ def test_slots_write_the_rows_of_one_gathering(done, collide):
 
 
 def test_a_manifest_trusts_what_runs_recorded(done, collide, monkeypatch):
-    opened, checked = [], gather_formats.Gathered.open
-    monkeypatch.setattr(gather_formats.Gathered, "open", lambda *given: opened.append(given) or checked(*given))
+    opened, checked = [], batch_gather.Gathered.open
+    monkeypatch.setattr(batch_gather.Gathered, "open", lambda *given: opened.append(given) or checked(*given))
     assert gather(collide, "manifest", "all.parquet")["episodes"] == 4
     assert len(opened) == 1
     found = parquet.read_table("all.parquet").to_pylist()
@@ -335,7 +334,7 @@ def test_merge_has_a_world_for_each_episode(done, collide, monkeypatch):
                     continue
                 for name, values in contacts.cell(frame).columns.items():
                     np.testing.assert_array_equal(cell.columns[name], values)
-    monkeypatch.setattr(gather_merge, "SHARD_BYTES", 1)
+    monkeypatch.setattr(batch_gather, "SHARD_BYTES", 1)
     gather(collide, "merge", "many")
     assert files_of("many") == {*(f"lift/shard-{k:05d}.h5" for k in range(4)), "gather.json"}
 
@@ -391,7 +390,7 @@ def test_failed_episodes_are_left_out_and_counted(batch, collide, monkeypatch, t
     if to == "parquet":
         assert parquet.read_table("out/episodes.parquet")["episode_index"].to_pylist() == [0, 2, 3]
     if to == "lerobot":
-        monkeypatch.setattr(gather_formats, "GROUP_BYTES", 1)  # a frame at a time
+        monkeypatch.setattr(batch_gather, "GROUP_BYTES", 1)  # a frame at a time
         gather(collide, to, "out", "--force", *PAIRS[:2])
         items = load_lerobot(Path("out"))[1]
         found = {(int(item["episode_index"]), int(item["original_episode_index"])) for item in items}

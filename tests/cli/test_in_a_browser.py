@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from collidecli.commands.view import ViewRequest, opened_view, write_view
-from collidecli.report.view.framing import OPACITY_OVER_SURFACES
+from collidecli.report.view.drawing import OPACITY_OVER_SURFACES
 from tests.cli.conftest import CommandLine, write_poses
 
 sync_api = pytest.importorskip("playwright.sync_api")

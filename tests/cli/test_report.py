@@ -162,7 +162,7 @@ def test_single_worlds_bodies_and_static_shapes(here, no_charts):
 
 
 def test_what_cannot_be_selected_on_the_page_is_stated(here, no_charts, monkeypatch):
-    monkeypatch.setattr("collidecli.commands.report_subsets.MAX_WORLDS", 2)
+    monkeypatch.setattr("collidecli.commands.report.MAX_WORLDS", 2)
     path = made_up(frames=9, worlds=3).write(here / "a.h5")
     result = report(ReportRequest(path, subsets=True)).as_dict()
     assert result["subsets"]["left_out"]["worlds"] == 1

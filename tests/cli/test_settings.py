@@ -156,7 +156,6 @@ def run(words: str) -> str:
 
 
 NONE_OF_A_RUN = "rich psutil numpy.ma fractions tomllib html xml.etree.ElementTree matplotlib scipy "
-NONE_OF_A_RUN += "collidecli.analysis.contact_tracking "
 UNUSED = {
     "the package": ("import collidecli", "numpy warp h5py pxr mujoco", ""),
     "its plugin of pytest": ("import collidecli.pytest_plugin", "warp pxr mujoco h5py numpy click rich", ""),

@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import collidecli
-from collidecli.analysis.contact_tracking import _nearest_first
+from collidecli.analysis.contact_motion import _nearest_first
 from collidecli.analysis.touches import MergeGap
 from collidecli.commands import merge as merging
-from collidecli.commands.check import check
 from collidecli.commands.diff import DiffRequest, diff
 from collidecli.commands.event_stream import EventOptions
 from collidecli.commands.events import EventsRequest, events
+from collidecli.commands.inspect import check
 from collidecli.commands.merge import MergeRequest, merge
 from collidecli.commands.python_api import Contacts
 from collidecli.errors import InputError

@@ -4,10 +4,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (89_407, 82_000),
+    "package, lines": (89_041, 82_000),
     "package, C++ lines": (945, 960),
-    "package, files": (278, 220),
-    "tests, lines": (58_215, 50_000),
+    "package, files": (255, 220),
+    "tests, lines": (58_208, 50_000),
     "tests, files": (201, 244),
     "unformatted": (108, 142),
     "decision records": (33, 35),

@@ -15,19 +15,7 @@ import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.mujoco.urdf import (
-    FAMILIES,
-    KEYFRAMES,
-    add_floating_base,
-    add_ground,
-    drop_wrong_keys,
-    included_files,
-    names_other_files,
-    partition_geoms,
-    relocate_assets,
-    shape_asset_files,
-    shrink_textures,
-)
+from collidecli.importers.mujoco import urdf
 from collidecli.numerics.elementary import atan2, sincos
 from collidecli.numerics.matrices import IDENTITY, XYZW_TO_WXYZ, cross, multiply, norm
 from collidecli.scene.options import SceneOptions
@@ -349,12 +337,12 @@ def compile_mjcf(
     location = os.fspath(path)
     if xml is None and not os.path.isfile(location):
         raise InputError("there is no such file", location, "give the path of an MJCF or URDF file")
-    if xml is not None and names_other_files(xml.encode()):
+    if xml is not None and urdf.names_other_files(xml.encode()):
         what = "the embedded scene includes or attaches other files"
         raise InputError(what, location, "give the scene and its files separately")
     if xml is not None:
         refuse_excessive_scene(xml.encode(), location)
-    for file in included_files(location) if xml is None else ():
+    for file in urdf.included_files(location) if xml is None else ():
         refuse_excessive_scene(_content(file), location if os.path.samefile(file, location) else file)
     attempts = _Attempts(location, xml, folder, options or SceneOptions())
     try:
@@ -434,50 +422,50 @@ class _Attempts:
         except _COMPILER_ERRORS as error:
             what = f"MuJoCo cannot compile the scene: {_message(error)}"
             raise InputError(what, self.location, "correct the file") from error
-        self.notes[:] = relocate_assets(spec, self._options, self._folder, self.location)
+        self.notes[:] = urdf.relocate_assets(spec, self._options, self._folder, self.location)
         # The rotations are replaced by ones that are bit-identical on every processor.
         resolve_orientations(spec)
         if self.urdf:
             restore_urdf_origins(spec, _content(self.location) if self._xml is None else self._xml.encode())
         elif len(spec.frames):
-            texts = map(_content, included_files(self.location)) if self._xml is None else [self._xml.encode()]
+            texts = map(_content, urdf.included_files(self.location)) if self._xml is None else [self._xml.encode()]
             restore_replicates(spec, texts)
-        shrink_textures(spec)
+        urdf.shrink_textures(spec)
         if self.urdf:
             spec.compiler.fusestatic = False
         if self._options.floating_base:
-            add_floating_base(spec, self.location, self.urdf)
+            urdf.add_floating_base(spec, self.location, self.urdf)
         if self._options.ground:
-            add_ground(spec, self.location)
+            urdf.add_ground(spec, self.location)
         return spec
 
     def compile(self, without: Collection[str], drop_keys_of: mujoco.MjModel | None = None) -> mujoco.MjModel:
         """The model of the scene without some families, and without keyframes whose sizes do not fit `drop_keys_of`."""
         with collected_messages() as messages:
             spec = self.parse()
-            for family, strip in reversed(FAMILIES.items()):
+            for family, strip in reversed(urdf.FAMILIES.items()):
                 if family in without:
                     strip(spec)
             if drop_keys_of is not None:
-                drop_wrong_keys(spec, drop_keys_of)
+                urdf.drop_wrong_keys(spec, drop_keys_of)
             mj_model = spec.compile()
         self.messages = messages
         if self._xml is None and not self.included:
-            self.included = included_files(self.location)
-        self.shape_files = shape_asset_files(spec, self.included)
+            self.included = urdf.included_files(self.location)
+        self.shape_files = urdf.shape_asset_files(spec, self.included)
         return mj_model
 
     def counts(self) -> dict[str, int]:
         """Number of elements of each family in the scene."""
         with collected_messages():
             spec = self.parse()
-            return {family: strip(spec) for family, strip in reversed(FAMILIES.items())}
+            return {family: strip(spec) for family, strip in reversed(urdf.FAMILIES.items())}
 
 
 def _stripped(attempts: _Attempts, error: Exception) -> mujoco.MjModel:
     """Compiles without all families, then restores each family with which the scene still compiles."""
     count = attempts.counts()
-    without = [family for family in FAMILIES if count[family]]
+    without = [family for family in urdf.FAMILIES if count[family]]
     try:
         mj_model = attempts.compile(without)
     except _COMPILER_ERRORS as essential:
@@ -489,7 +477,7 @@ def _stripped(attempts: _Attempts, error: Exception) -> mujoco.MjModel:
             mj_model = attempts.compile(others)
         except _COMPILER_ERRORS as reason:
             number = count[family]
-            if family == KEYFRAMES:
+            if family == urdf.KEYFRAMES:
                 with suppress(*_COMPILER_ERRORS):  # with the keyframes whose sizes fit the model
                     mj_model = attempts.compile(others, drop_keys_of=mj_model)
                     number -= int(mj_model.nkey)
@@ -507,7 +495,7 @@ def _refusal(attempts: _Attempts, error: Exception) -> InputError:
         spec = attempts.parse()
     assets = {("mesh", mesh.name): mesh.file for mesh in spec.meshes}
     assets |= {("hfield", field.name): field.file for field in spec.hfields}
-    for geom in partition_geoms(spec)[0]:
+    for geom in urdf.partition_geoms(spec)[0]:
         file = assets.get(("mesh", geom.meshname)) or assets.get(("hfield", geom.hfieldname))
         shown = f"geom '{geom.name}'" if geom.name else f"a geom of body '{geom.parent.name}'"
         if file and os.path.basename(file) in message:

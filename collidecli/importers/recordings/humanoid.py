@@ -12,15 +12,8 @@ from functools import partial
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.importers.recordings import coordinates
 from collidecli.importers.recordings.content import ArrayHeader, Content, read_npz
-from collidecli.importers.recordings.coordinates import (
-    ORDERS,
-    ArticulationMotion,
-    RecordedArticulation,
-    check_name_count,
-    moved_articulation,
-    quaternion_order,
-)
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target, checked_time, rate_time
 from collidecli.scene.kinematics import JointColumns, coordinate_names, last_element
 from collidecli.scene.model import Model
@@ -283,7 +276,7 @@ class HumanoidRecording(Recording):
         Bodies without names are in Isaac Lab's order, the root first; with joint names, only the root's pose is used.
         """
         table, path = self._table, self.content.path
-        order = ORDERS[quaternion_order(table.order, options, path, ORDER_HINT)]
+        order = coordinates.ORDERS[coordinates.quaternion_order(table.order, options, path, ORDER_HINT)]
         if options.fps is None and table.time is not None:
             time = checked_time(table.time, f"{path}: time")
         else:
@@ -348,19 +341,21 @@ def _articulated(
     time: np.ndarray,
     root_location: str,
     notes: tuple[str, ...],
-) -> ArticulationMotion:
+) -> coordinates.ArticulationMotion:
     where = table.locations.get("joints", root_location)
     joints = np.zeros((table.frames, 0)) if table.joints is None else np.asarray(table.joints, np.float64)
     width = joints.shape[1]
     scene = target.articulated(table.path)
     names = _names(table.joint_names, options.joint_names, "joint", where) if width else ()
     known = [name for articulation in scene.articulations for name in coordinate_names(articulation)]
-    check_name_count(width, names, "joints", known, where)
-    articulation = moved_articulation(scene, names, where)
+    coordinates.check_name_count(width, names, "joints", known, where)
+    articulation = coordinates.moved_articulation(scene, names, where)
     rows, columns = np.asarray(root, np.float64), JointColumns(articulation, names, where)
     roots_at, joints_at = partial(_rows, rows), partial(_rows, joints)
-    recorded = RecordedArticulation(articulation, columns, roots_at, joints_at, root_location, where)
-    return ArticulationMotion(table.path, target, [[recorded]], np.zeros((1, 3)), time, (*scene.warnings, *notes))
+    recorded = coordinates.RecordedArticulation(articulation, columns, roots_at, joints_at, root_location, where)
+    return coordinates.ArticulationMotion(
+        table.path, target, [[recorded]], np.zeros((1, 3)), time, (*scene.warnings, *notes)
+    )
 
 
 def _rows(array: np.ndarray, frames: range) -> np.ndarray:

@@ -11,32 +11,9 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.importers.recordings import coordinates, recording
 from collidecli.importers.recordings.content import Content, h5_damage, h5_masks, held_rows
-from collidecli.importers.recordings.coordinates import (
-    DEFORMABLE,
-    ORDERS,
-    ArticulationMotion,
-    DeformableStates,
-    RecordedArticulation,
-    check_name_count,
-    check_world_count,
-    quaternion_order,
-)
-from collidecli.importers.recordings.recording import (
-    UNEVEN,
-    DemonstrationRecording,
-    RecordingDescription,
-    Target,
-    rate_time,
-    shared_length,
-)
-from collidecli.scene.kinematics import (
-    ArticulatedScene,
-    ArticulationKinematics,
-    JointColumns,
-    coordinate_names,
-    find_articulation,
-)
+from collidecli.scene import kinematics
 from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
@@ -68,7 +45,7 @@ _Demo = tuple[dict[str, _Asset], int, tuple[str, ...]]
 """A demonstration's assets by name, its length in frames, and its groups that are not read."""
 
 
-class IsaacLabRecording(DemonstrationRecording):
+class IsaacLabRecording(recording.DemonstrationRecording):
     """Demonstrations of which each is a world. Names are read when the file is opened, states when they are used."""
 
     NAME = "isaac-lab"
@@ -90,7 +67,7 @@ class IsaacLabRecording(DemonstrationRecording):
         groups = [item for item in map(data.get, data) if isinstance(item, h5py.Group)]
         return any(isinstance(group.get(name), h5py.Group) for group in groups for name in GROUPS)
 
-    def describe(self) -> RecordingDescription:
+    def describe(self) -> recording.RecordingDescription:
         file, path = self._file, self._path
         with h5_damage(path), structure():
             demos = {name: _demo(file, path, name) for name in self._names}
@@ -102,9 +79,9 @@ class IsaacLabRecording(DemonstrationRecording):
             frames = max(lengths.values())
             needs = ["--joint-names"] if any(a.width() and not _file_names(a) for a in assets.values()) else []
             needs += [] if rate else ["--fps"]
-            needs += [UNEVEN] if len(set(lengths.values())) > 1 else []
+            needs += [recording.UNEVEN] if len(set(lengths.values())) > 1 else []
             shown = [f"{name} ({asset.width()} joints)" for name, asset in assets.items()]
-            return RecordingDescription(
+            return recording.RecordingDescription(
                 frames=frames,
                 worlds=len(demos),
                 start=0.0 if rate else None,
@@ -121,33 +98,37 @@ class IsaacLabRecording(DemonstrationRecording):
     def stored(self) -> list[str]:
         return self._names
 
-    def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
+    def motion(self, target: recording.Target, options: RecordingOptions) -> coordinates.ArticulationMotion:
         """The chosen demonstrations as worlds, in order; positions are relative to the origins of the worlds."""
         file, path = self._file, self._path
         with h5_damage(path), structure():
             names = self.chosen(options)
-            check_world_count(len(names), target, self.where)
+            coordinates.check_world_count(len(names), target, self.where)
             demos = {name: _demo(file, path, name) for name in names}
             lengths = {name: length for name, (_, length, _) in demos.items()}
-            frames = shared_length(lengths, options, self.where)
-            order = quaternion_order(_file_order(file, path), options, path)
+            frames = recording.shared_length(lengths, options, self.where)
+            order = coordinates.quaternion_order(_file_order(file, path), options, path)
             scene, has_particles = target.articulated(path), len(target.model.particles) > 0
             worlds = [
-                _world(assets, _in_world(scene, target, world), ORDERS[order], options, path)
+                _world(assets, _in_world(scene, target, world), coordinates.ORDERS[order], options, path)
                 for world, (assets, *_) in enumerate(demos.values())
             ]
             unused = [group for *_, groups in demos.values() for group in groups]
-            used = f"/{DEFORMABLE}" if has_particles else "/"
+            used = f"/{coordinates.DEFORMABLE}" if has_particles else "/"
             warnings = [*scene.warnings, *(f"{path}: {name}: not used" for name in unused if not name.endswith(used))]
-            time = rate_time(frames, _rate(file) if options.fps is None else options.fps, path)
+            time = recording.rate_time(frames, _rate(file) if options.fps is None else options.fps, path)
             origins = target.model.world_pose[: len(worlds), :3]
             states = [_state_groups(file[f"data/{name}"]) for name in names]
-            particles = DeformableStates(states, target.model, origins, path) if has_particles else None
+            particles = coordinates.DeformableStates(states, target.model, origins, path) if has_particles else None
         episodes = Episodes.of_demonstrations(lengths, frames)
-        return ArticulationMotion(path, target, worlds, origins, time, warnings, self.close, episodes, particles)
+        return coordinates.ArticulationMotion(
+            path, target, worlds, origins, time, warnings, self.close, episodes, particles
+        )
 
 
-def _in_world(scene: ArticulatedScene, target: Target, world: int) -> list[ArticulationKinematics]:
+def _in_world(
+    scene: kinematics.ArticulatedScene, target: recording.Target, world: int
+) -> list[kinematics.ArticulationKinematics]:
     bodies, templates = target.model.bodies, (GLOBAL_TEMPLATE, target.model.world_template[world])
     present = {path for path, t in zip(bodies.path, bodies.template.tolist(), strict=True) if t in templates}
     return [articulation for articulation in scene.articulations if articulation.body_path[0] in present]
@@ -155,11 +136,11 @@ def _in_world(scene: ArticulatedScene, target: Target, world: int) -> list[Artic
 
 def _world(
     assets: dict[str, _Asset],
-    articulations: Sequence[ArticulationKinematics],
+    articulations: Sequence[kinematics.ArticulationKinematics],
     order: list[int],
     options: RecordingOptions,
     path: str,
-) -> list[RecordedArticulation]:
+) -> list[coordinates.RecordedArticulation]:
     """The recorded articulations and bodies of a demonstration. Raises InputError for one that the scene lacks."""
     structure_step()
     unnamed = [name for name, asset in assets.items() if asset.width() and not _file_names(asset)]
@@ -168,7 +149,7 @@ def _world(
     out = []
     for name, asset in assets.items():
         location = f"{path}: {asset.parts[-1].name}"
-        articulation = find_articulation(articulations, name, location)
+        articulation = kinematics.find_articulation(articulations, name, location)
         if articulation.path in names_by_path:
             what = f"'{name}' and '{names_by_path[articulation.path]}' are both '{articulation.path}' in the scene"
             raise InputError(what, location, "give each the name that it has in the scene")
@@ -176,11 +157,13 @@ def _world(
         width, where = asset.width(), f"{location}/joint_position"
         names = (_file_names(asset) or given.get(name, ())) if width else ()
         source = " (Isaac Lab's Articulation.joint_names)"
-        check_name_count(width, names, "joints", coordinate_names(articulation), where, source)
-        columns = JointColumns(articulation, names, where)
+        coordinates.check_name_count(width, names, "joints", kinematics.coordinate_names(articulation), where, source)
+        columns = kinematics.JointColumns(articulation, names, where)
         root = _reader(asset, "root_pose", order, path)
         joints = _reader(asset, "joint_position", list(range(width)), path) if width else None
-        out.append(RecordedArticulation(articulation, columns, root, joints, f"{location}/root_pose", where))
+        out.append(
+            coordinates.RecordedArticulation(articulation, columns, root, joints, f"{location}/root_pose", where)
+        )
     return out
 
 

@@ -14,25 +14,8 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError, extra_module
+from collidecli.importers.recordings import coordinates, recording
 from collidecli.importers.recordings.content import Content
-from collidecli.importers.recordings.coordinates import (
-    ArticulationMotion,
-    RecordedArticulation,
-    check_name_count,
-    check_world_count,
-    moved_articulation,
-)
-from collidecli.importers.recordings.recording import (
-    DATA,
-    EPISODES,
-    INFO,
-    UNEVEN,
-    DemonstrationRecording,
-    RecordingDescription,
-    Target,
-    rate_time,
-    shared_length,
-)
 from collidecli.scene.kinematics import JointColumns, coordinate_names, last_element
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
@@ -56,7 +39,7 @@ def episode_number(demo: str) -> int:
     return int(demo.removeprefix(EPISODE))
 
 
-class LeRobotRecording(DemonstrationRecording):
+class LeRobotRecording(recording.DemonstrationRecording):
     """Episodes of which each is a world; `observation.state` has the positions of joints by name."""
 
     NAME = "lerobot"
@@ -82,12 +65,12 @@ class LeRobotRecording(DemonstrationRecording):
     def recognise(content: Content) -> bool:
         """A JSON file of the name that LeRobot gives it, in a folder meta."""
         folder, name = os.path.split(os.path.abspath(content.path))
-        return content.storage == JSON and name == INFO and os.path.basename(folder) == "meta"
+        return content.storage == JSON and name == recording.INFO and os.path.basename(folder) == "meta"
 
     @cached_property
     def _lengths(self) -> dict[str, int]:
         """Frames of each episode by name. Raises InputError where no episode is listed or a file is damaged."""
-        table = self._read(EPISODES, ("episode_index", "length"))
+        table = self._read(recording.EPISODES, ("episode_index", "length"))
         rows = sorted(zip(table["episode_index"].to_pylist(), table["length"].to_pylist(), strict=True))
         if not rows:
             raise InputError("the data set has no episodes", self._path, "record at least one")
@@ -127,15 +110,15 @@ class LeRobotRecording(DemonstrationRecording):
             names = next(iter(names.values()), None)
         return tuple(map(str, names)) if isinstance(names, list) else ()
 
-    def describe(self) -> RecordingDescription:
+    def describe(self) -> recording.RecordingDescription:
         names, frames = self._state_names(), max(self._lengths.values())
-        return RecordingDescription(
+        return recording.RecordingDescription(
             frames=frames,
             worlds=len(self._lengths),
             start=0.0,
             end=(frames - 1) / self._fps if self._fps > 0.0 else None,
             coordinates=int(self._features[STATE]["shape"][0]),
-            needs=(UNEVEN,) if len(set(self._lengths.values())) > 1 else (),
+            needs=(recording.UNEVEN,) if len(set(self._lengths.values())) > 1 else (),
             details=(
                 ("demonstrations", some_names(list(self._lengths))),
                 ("joints", some_names(names) if names else "without names"),
@@ -145,20 +128,20 @@ class LeRobotRecording(DemonstrationRecording):
     def stored(self) -> list[str]:
         return list(self._lengths)
 
-    def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
+    def motion(self, target: recording.Target, options: RecordingOptions) -> coordinates.ArticulationMotion:
         """The chosen episodes as worlds, in order. The robot's root keeps its pose in the scene."""
         chosen, where = self.chosen(options), f"{self._path}: {STATE}"
-        check_world_count(len(chosen), target, self._path)
+        coordinates.check_world_count(len(chosen), target, self._path)
         lengths = {name: self._lengths[name] for name in chosen}
-        frames = shared_length(lengths, options, self._path)
+        frames = recording.shared_length(lengths, options, self._path)
         states = self._states(lengths, where)
         scene = target.articulated(self._path)
         known = [name for articulation in scene.articulations for name in coordinate_names(articulation)]
         of_scene = {*known, *map(last_element, known)}
         stored = (name if name in of_scene else name.removesuffix(MOTOR) for name in self._state_names())
         names = options.joint_names or tuple(stored)
-        check_name_count(states[0].shape[1], names, "numbers", known, where)
-        articulation = moved_articulation(scene, names, where)
+        coordinates.check_name_count(states[0].shape[1], names, "numbers", known, where)
+        articulation = coordinates.moved_articulation(scene, names, where)
         try:
             columns = JointColumns(articulation, names, where)
         except InputError as error:
@@ -171,7 +154,7 @@ class LeRobotRecording(DemonstrationRecording):
             for column, (scale, offset) in scales.items():
                 state[:, column] = state[:, column] * scale + offset
         worlds = [
-            [RecordedArticulation(articulation, columns, None, _reader(state), where, f"{where}, {name}")]
+            [coordinates.RecordedArticulation(articulation, columns, None, _reader(state), where, f"{where}, {name}")]
             for name, state in zip(chosen, states, strict=True)
         ]
         warnings = [*scene.warnings]
@@ -179,17 +162,17 @@ class LeRobotRecording(DemonstrationRecording):
         if largest > LARGE:
             said = "in degrees and metres" if options.joint_units == DEGREES else "in radians and metres"
             warnings.append(f"{where}: a value is {largest:g}, and positions are read {said}; see --joint-units")
-        time = rate_time(frames, self._fps if options.fps is None else options.fps, self._path)
+        time = recording.rate_time(frames, self._fps if options.fps is None else options.fps, self._path)
         origins = target.model.world_pose[: len(worlds), :3]
         episodes = Episodes.of_demonstrations(lengths, frames)
-        return ArticulationMotion(self._path, target, worlds, origins, time, warnings, self.close, episodes)
+        return coordinates.ArticulationMotion(self._path, target, worlds, origins, time, warnings, self.close, episodes)
 
     def _states(self, lengths: dict[str, int], where: str) -> list[np.ndarray]:
         """float64[frames, joints] of each episode. Raises InputError for missing frames or ragged states."""
         width = int(self._features[STATE]["shape"][0])
         check_size(24 * sum(lengths.values()) * max(width, 1), "the states", where, "choose fewer with --demos")
         numbers = [episode_number(name) for name in lengths]
-        table = self._read(DATA, ("episode_index", "frame_index", STATE), numbers)
+        table = self._read(recording.DATA, ("episode_index", "frame_index", STATE), numbers)
         episode, frame = (np.asarray(table[name].to_numpy()).reshape(-1) for name in ("episode_index", "frame_index"))
         column = table[STATE].combine_chunks()
         values = column.flatten() if hasattr(column, "flatten") and column.type.num_fields else column

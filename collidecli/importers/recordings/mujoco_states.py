@@ -12,24 +12,10 @@ import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.importers.recordings import recording
 from collidecli.importers.recordings.content import Content, h5_damage, h5_masks, read_npy, read_npz
 from collidecli.importers.recordings.coordinates import RECORDED_FROM, CoordinateMotion, check_world_count, mujoco_scene
 from collidecli.importers.recordings.humanoid import holds_motion
-from collidecli.importers.recordings.recording import (
-    SAME_TIME,
-    UNEVEN,
-    DemonstrationRecording,
-    EmbeddedScene,
-    EmbeddedScenes,
-    Recording,
-    RecordingDescription,
-    Target,
-    checked_time,
-    rate_time,
-    shared_length,
-    shared_time,
-    step_mismatch,
-)
 from collidecli.numerics.matrices import WXYZ_TO_XYZW
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
@@ -129,7 +115,7 @@ ARRAY_NAMES, COORDINATES = ("states", "state"), "qpos"
 _SHAPES = "[worlds, frames, numbers] or [frames, numbers]"
 
 
-class MujocoStatesRecording(Recording):
+class MujocoStatesRecording(recording.Recording):
     """An array of states [worlds, frames, numbers] or [frames, numbers]."""
 
     NAME = "mujoco-states"
@@ -150,7 +136,7 @@ class MujocoStatesRecording(Recording):
             return _dataset_name(content.h5) is not None
         return _array_name(content.arrays) is not None
 
-    def describe(self) -> RecordingDescription:
+    def describe(self) -> recording.RecordingDescription:
         """The shape of the array; the meaning of a state's numbers depends on the scene."""
         array = self._array
         worlds, frames, size = array.extents()
@@ -159,7 +145,7 @@ class MujocoStatesRecording(Recording):
         needs += [] if array.is_coordinates else ["--state-spec, where the size does not tell"]
         if time is None:
             needs.append("--fps" if array.is_coordinates else "--fps, where a state has no time")
-        return RecordingDescription(
+        return recording.RecordingDescription(
             frames=frames,
             worlds=worlds,
             coordinates=0,
@@ -173,7 +159,7 @@ class MujocoStatesRecording(Recording):
     def world_count(self, options: RecordingOptions) -> int | None:
         return self._array.extents()[0]
 
-    def motion(self, target: Target, options: RecordingOptions) -> CoordinateMotion:
+    def motion(self, target: recording.Target, options: RecordingOptions) -> CoordinateMotion:
         """The states as a motion. The time of a frame is in its state, or follows from --fps."""
         path, array = self.content.path, self._array
         with h5_damage(path):
@@ -189,7 +175,10 @@ class MujocoStatesRecording(Recording):
             if own_time is None and options.fps is None and states.has_time:
                 time, warnings = states.shared_time()
             else:
-                time, warnings = rate_time(frames, options.fps, array.where) if own_time is None else own_time, ()
+                time, warnings = (
+                    recording.rate_time(frames, options.fps, array.where) if own_time is None else own_time,
+                    (),
+                )
         return CoordinateMotion(path, target, states, time, warnings, self.close)
 
     def _own_time(self, frames: int) -> np.ndarray | None:
@@ -197,7 +186,7 @@ class MujocoStatesRecording(Recording):
         where = f"{self.content.path}: time"
         if "time" not in self.content.arrays:
             return None
-        time = checked_time(read_npz(self.content.path, "time"), where)
+        time = recording.checked_time(read_npz(self.content.path, "time"), where)
         if len(time) != frames:
             raise InputError(f"it has {len(time)} numbers for {frames} frames", where, "save it again")
         return time
@@ -263,9 +252,11 @@ class _States:
         Raises InputError naming the frame: a time that is not finite or decreases.
         """
         column = self._layouts[0].columns["TIME"].start
-        time = checked_time(self._rows(slice(0, 1), slice(None), column)[0], self.location(0))
+        time = recording.checked_time(self._rows(slice(0, 1), slice(None), column)[0], self.location(0))
         start = self._rows(slice(None), slice(0, 1), column)[:, 0].astype(np.float64)
-        shared, warnings = shared_time([time, *start[1:, None]], [self.location(world) for world in range(len(start))])
+        shared, warnings = recording.shared_time(
+            [time, *start[1:, None]], [self.location(world) for world in range(len(start))]
+        )
         self._time, self._start = time - time[0], start
         return shared, warnings
 
@@ -283,11 +274,11 @@ class _States:
         since = time - self._start[list(worlds)]
         expected = self._time[np.asarray(frames, np.intp)][:, None]
         # The negated comparison is true for NaN.
-        bad = ~(np.abs(since - expected) <= SAME_TIME * np.maximum(1.0, np.abs(time)))
+        bad = ~(np.abs(since - expected) <= recording.SAME_TIME * np.maximum(1.0, np.abs(time)))
         if bad.any():
             frame, world = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
             where = f"{self.location(worlds[world])}, frame {frames[frame]}"
-            raise step_mismatch(since[frame, world], expected[frame, 0], where)
+            raise recording.step_mismatch(since[frame, world], expected[frame, 0], where)
 
     def _rows(self, worlds: slice, frames: slice, columns: slice | int) -> np.ndarray:
         """[worlds, frames] or [worlds, frames, columns]."""
@@ -339,7 +330,7 @@ def _array_name(headers: dict[str, Any]) -> str | None:
 MODEL_FILE = "model_file"
 
 
-class RobosuiteRecording(DemonstrationRecording):
+class RobosuiteRecording(recording.DemonstrationRecording):
     """Demonstrations of which each is a world; their states are found once, when the file is opened."""
 
     NAME = "robosuite"
@@ -363,7 +354,7 @@ class RobosuiteRecording(DemonstrationRecording):
             return False
         return any("states" in group or MODEL_FILE in group.attrs for group in groups) or MODEL_FILE in data.attrs
 
-    def describe(self) -> RecordingDescription:
+    def describe(self) -> recording.RecordingDescription:
         first = next(iter(self._states.values()), None)
         if first is None:
             raise InputError("the recording has no demonstrations", self.where, "record at least one")
@@ -375,8 +366,8 @@ class RobosuiteRecording(DemonstrationRecording):
             time = np.asarray(longest[:, 0], np.float64) if longest.shape[0] and longest.shape[1] else np.zeros(0)
         lengths = {name: states.shape[0] for name, states in self._states.items()}
         shown = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:8])
-        needs = (UNEVEN,) if len(set(lengths.values())) > 1 else ()
-        return RecordingDescription(
+        needs = (recording.UNEVEN,) if len(set(lengths.values())) > 1 else ()
+        return recording.RecordingDescription(
             frames=max(lengths.values()),
             worlds=len(lengths),
             start=float(time[0]) if len(time) else None,
@@ -394,7 +385,7 @@ class RobosuiteRecording(DemonstrationRecording):
     def stored(self) -> list[str]:
         return list(self._states)
 
-    def embedded_scenes(self, options: RecordingOptions) -> EmbeddedScenes:
+    def embedded_scenes(self, options: RecordingOptions) -> recording.EmbeddedScenes:
         """The distinct scenes of the chosen demonstrations. Raises InputError for one without `model_file`."""
         texts: dict[str, str] = {}
         worlds = []
@@ -406,21 +397,21 @@ class RobosuiteRecording(DemonstrationRecording):
                 raise InputError(what, f"{self.where}/{name}", "give the scene in which it was recorded")
             texts.setdefault(text, f"{self.where}/{name}, {MODEL_FILE}")
             worlds.append(list(texts).index(text))
-        return EmbeddedScenes(tuple(EmbeddedScene(*item) for item in texts.items()), tuple(worlds))
+        return recording.EmbeddedScenes(tuple(recording.EmbeddedScene(*item) for item in texts.items()), tuple(worlds))
 
-    def motion(self, target: Target, options: RecordingOptions) -> CoordinateMotion:
+    def motion(self, target: recording.Target, options: RecordingOptions) -> CoordinateMotion:
         """The chosen demonstrations as worlds, in order."""
         names = self.chosen(options)
         check_world_count(len(names), target, self.where)
         lengths = {name: self._states[name].shape[0] for name in names}
-        frames = shared_length(lengths, options, self.where)
+        frames = recording.shared_length(lengths, options, self.where)
         with h5_damage(self._path):
             demos = _Demos([self._states[name] for name in names], target, self._path)
             if options.fps is not None:
-                time, warnings = rate_time(frames, options.fps, self._path), ()
+                time, warnings = recording.rate_time(frames, options.fps, self._path), ()
             else:
                 locations = [demos.location(world) for world in range(len(names))]
-                time, warnings = shared_time(demos.times(frames), locations)
+                time, warnings = recording.shared_time(demos.times(frames), locations)
         episodes = Episodes.of_demonstrations(lengths, frames)
         return CoordinateMotion(self._path, target, demos, time, warnings, self.close, episodes)
 
@@ -428,7 +419,7 @@ class RobosuiteRecording(DemonstrationRecording):
 class _Demos:
     """The chosen demonstrations; see `RecordedCoordinates`. A demonstration keeps its last pose after its end."""
 
-    def __init__(self, states: list[h5py.Dataset], target: Target, path: str) -> None:
+    def __init__(self, states: list[h5py.Dataset], target: recording.Target, path: str) -> None:
         self._states, self._path = states, path
         self.world_count = len(states)
         counts = [_coordinate_count(target, k, rows.shape[1], self.location(k)) for k, rows in enumerate(states)]
@@ -495,7 +486,7 @@ def _model_file(file: h5py.File, demo: str) -> str | None:
     return None
 
 
-def _coordinate_count(target: Target, world: int, width: int, where: str) -> int:
+def _coordinate_count(target: recording.Target, world: int, width: int, where: str) -> int:
     """nq of a world's scene. Raises InputError where a state of `width` numbers is not its time, qpos and qvel."""
     model = mujoco_scene(target.imports[target.world_import[world]], where).mj_model
     plain = 1 + model.nq + model.nv

@@ -14,15 +14,8 @@ import numpy as np
 from pxr import Sdf, Usd, UsdPhysics
 
 from collidecli.errors import InputError
+from collidecli.importers.usd import transforms
 from collidecli.importers.usd.stage import REST_TIME, Physics, upwards
-from collidecli.importers.usd.transforms import (
-    PrimTransforms,
-    check_columns,
-    columns_of,
-    located_transform,
-    pose_of,
-    rotation_of,
-)
 from collidecli.numerics.elementary import sincos
 from collidecli.numerics.matrices import IDENTITY, column, compose, dot, inverse, length, matvec, multiply, norm, rotate
 from collidecli.scene.kinematics import QUATERNION_AXES, JointColumns, NamedJoint, last_element
@@ -67,7 +60,7 @@ class JointReader:
 
     def __init__(self, physics: Physics, body_pose: dict[str, np.ndarray], metres_per_unit: float) -> None:
         self._physics, self._pose, self._metres_per_unit = physics, body_pose, metres_per_unit
-        self._transforms = PrimTransforms(REST_TIME)
+        self._transforms = transforms.PrimTransforms(REST_TIME)
         self.warnings: list[str] = []
 
     def read(self) -> Iterator[UsdJoint]:
@@ -122,12 +115,12 @@ class JointReader:
             raise InputError(f"physics:localPos{side} or localRot{side} is not a frame", where, "correct the joint")
         target_prim = self._physics.prim(target) if target else None
         matrix = self._transforms.matrix(target_prim) if target_prim else np.eye(4)
-        columns = columns_of(matrix)
-        with located_transform(f"side {side} of the joint is on <{target}>, which", where):
-            check_columns(columns)
+        columns = transforms.columns_of(matrix)
+        with transforms.located_transform(f"side {side} of the joint is on <{target}>, which", where):
+            transforms.check_columns(columns)
         origin = (matvec(columns, local) + matrix[3, :3]) * self._metres_per_unit
         turned = column(np.concatenate([np.zeros(3), quaternion / norm]))
-        frame = compose(column(pose_of(rotation_of(columns), origin)), turned)
+        frame = compose(column(transforms.pose_of(transforms.rotation_of(columns), origin)), turned)
         body = self._body_of(target)
         if body == WORLD:
             return WORLD, frame[:, 0]

@@ -19,16 +19,7 @@ import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics, UsdShade
 
 from collidecli.errors import InputError, located_errors
-from collidecli.importers.usd.colliders import (
-    HANDLED_TYPES,
-    POINTS,
-    Attribute,
-    ColliderAttributes,
-    ShapeReader,
-    WorldShape,
-    in_si,
-    set_gap_rule,
-)
+from collidecli.importers.usd import colliders
 from collidecli.importers.usd.environment_search import NewtonWorlds, newton_worlds, populate
 from collidecli.importers.usd.filters import CollisionGroups, PairFilters
 from collidecli.importers.usd.instancers import check_joints, expand_instancers
@@ -73,7 +64,7 @@ from collidecli.scene.shape_config import COMBINE_MODES, MATERIAL_LIMIT, Materia
 PURPOSE = "physics"
 """Purpose of the bindings with precedence over those of all purposes."""
 
-_coefficient = partial(Attribute, least=0.0, most=MATERIAL_LIMIT)
+_coefficient = partial(colliders.Attribute, least=0.0, most=MATERIAL_LIMIT)
 _NUMBERS = (
     _coefficient("physics:dynamicFriction", "friction"),
     _coefficient("physics:staticFriction", "static_friction"),
@@ -152,7 +143,7 @@ class PhysicsMaterials:
             value = self._value(prim, row.name)
             is_unset = value == -math.inf and row.name.startswith("newton:")  # by the default of Newton's schema
             if value is not None and not is_unset:
-                values[row.use] = float(in_si(row, value, self._where(prim), self._units))
+                values[row.use] = float(colliders.in_si(row, value, self._where(prim), self._units))
         for name, attribute in _MODES:
             mode = self._value(prim, name)
             if mode is not None:
@@ -285,7 +276,7 @@ class _Scene:
         self._world_of: dict[str, int] = {}
         self._world_of_value: dict[int, int] = {}
         self.owner_of = {shape: self._owner(shape) for shape in physics.shapes}
-        self.attributes = ColliderAttributes(physics, self.owner_of, self.metres_per_unit)
+        self.attributes = colliders.ColliderAttributes(physics, self.owner_of, self.metres_per_unit)
         several = not physics.environments.all
         self._newton_worlds = newton_worlds(physics, self.attributes, self.owner_of) if several else NewtonWorlds()
 
@@ -341,21 +332,21 @@ class _Scene:
         groups = self._groups = CollisionGroups(self._physics)
         for first, second in groups.filtered:
             self._builder.add_collision_group_filter(first, second)
-        set_gap_rule(self._builder, self.attributes, self._physics.file)
+        colliders.set_gap_rule(self._builder, self.attributes, self._physics.file)
         self.materials = PhysicsMaterials(self._physics, self.metres_per_unit)
         self._surface = resolved_material(self._builder.default_shape_cfg)
-        reader = ShapeReader(self._physics, self._transforms, self.metres_per_unit)
+        reader = colliders.ShapeReader(self._physics, self._transforms, self.metres_per_unit)
         reading = self._physics, self._transforms, self.metres_per_unit, self.attributes.kept
         meshes = MeshReader(*reading, self._strict_meshes)
-        shapes_of_path: dict[str, tuple[dict[str, WorldShape], ShapeConfig]] = {}
+        shapes_of_path: dict[str, tuple[dict[str, colliders.WorldShape], ShapeConfig]] = {}
         for path, descriptor in self._physics.shapes.items():
             type_name = str(self._physics.prim(path).GetTypeName())
-            if type_name not in HANDLED_TYPES - {POINTS} and not descriptor.collisionEnabled:
+            if type_name not in colliders.HANDLED_TYPES - {colliders.POINTS} and not descriptor.collisionEnabled:
                 self._physics.warnings.append(f"<{path}>: left out: a disabled collider of type {type_name}")
                 continue
             shapes = meshes.read(path) if type_name == MESH else {path: reader.read(path)}
             # pxr finds points with one width for all invalid; the reader checks them itself.
-            if not descriptor.isValid and type_name != POINTS:
+            if not descriptor.isValid and type_name != colliders.POINTS:
                 where = self._physics.where(path)
                 raise InputError("UsdPhysics finds the collider invalid", where, "correct its attributes")
             self._check_world(path)
@@ -368,7 +359,7 @@ class _Scene:
             self._add(path, key, shape, pose, shapes_of_path[path][1])
         self._physics.warnings += meshes.warnings()
 
-    def _add(self, path: str, key: str, shape: WorldShape, pose: list[float], cfg: ShapeConfig) -> None:
+    def _add(self, path: str, key: str, shape: colliders.WorldShape, pose: list[float], cfg: ShapeConfig) -> None:
         """Adds a shape of a collider under a key. The shapes of one collider do not collide with each other."""
         body = self.body_of.get(self.owner_of[path], STATIC_BODY)
         cfg = cfg.changed(**shape.field) if shape.field else cfg
@@ -411,7 +402,7 @@ class _Scene:
             return True
         return is_animated(self._physics.prim(path), self._moves)
 
-    def _local_poses(self, shapes: list[tuple[str, WorldShape]]) -> np.ndarray:
+    def _local_poses(self, shapes: list[tuple[str, colliders.WorldShape]]) -> np.ndarray:
         """float64[n, 7]: poses of colliders' shapes in the frames of their bodies, or in the world frame."""
         if not shapes:
             return np.zeros((0, 7))

@@ -19,9 +19,7 @@ import numpy as np
 from collidecli.errors import InputError, extra_module
 from collidecli.escaping import script_json
 from collidecli.report.tables import length, with_prefix
-from collidecli.report.view import framing
-from collidecli.report.view.frames import ViewFrames
-from collidecli.report.view.framing import LEVELS, ShapeGroup, css, depth_colours, shape_groups
+from collidecli.report.view import drawing
 from collidecli.report.view.stage import (
     ARROW,
     FIELD_OF_VIEW,
@@ -98,13 +96,13 @@ class GroupNode:
     moving shapes, and have half of it.
     """
 
-    def __init__(self, scene: viser.SceneApi, name: str, group: ShapeGroup, stage: Stage) -> None:
+    def __init__(self, scene: viser.SceneApi, name: str, group: drawing.ShapeGroup, stage: Stage) -> None:
         frames, rows, count = stage.frames, group.rows, len(group.rows)
         assert frames.model is not None
         self.name, self.group, self.visual = name, group, bool(rows[0] >= frames.shape_count)
         body = frames.model.shapes.body[rows]
         self.opacity = np.where((body < 0) & (not group.planes), 0.5, 1.0)
-        self.colours = framing.shape_colours(body)
+        self.colours = drawing.shape_colours(body)
         if self.visual:
             self.colours = frames.visual_colours[rows - frames.shape_count]
         scene.add_batched_meshes_simple(
@@ -156,21 +154,25 @@ def add_scene(server: viser.ViserServer, stage: Stage) -> None:
     camera.fov, camera.near, camera.far = FIELD_OF_VIEW, extent.radius / 500.0, extent.radius * 500.0
     camera.look_at = extent.center - stage.origin
     camera.position = camera.look_at + stage.camera
-    clouds: dict[str, tuple[int, int, int]] = {"/contacts/touching": framing.GAP, "/contacts/gap": framing.GAP}
+    clouds: dict[str, tuple[int, int, int]] = {"/contacts/touching": drawing.GAP, "/contacts/gap": drawing.GAP}
     if frames.has_self_contacts:
-        clouds["/contacts/self"] = framing.SELF
+        clouds["/contacts/self"] = drawing.SELF_COLOUR
     sheets: dict[str, tuple[int, int, int]] = {}
     if frames.surface_scale is not None:
         scene.add_arrows("/surfaces/forces", NO_ARROW, (0, 0, 0), visible=False)
-        levels = depth_colours(np.arange(float(LEVELS)), LEVELS - 1.0) if frames.has_faces else np.zeros((0, 3), int)
+        levels = (
+            drawing.depth_colours(np.arange(float(drawing.LEVELS)), drawing.LEVELS - 1.0)
+            if frames.has_faces
+            else np.zeros((0, 3), int)
+        )
         sheets = {f"/surfaces/{number:02d}": (r, g, b) for number, (r, g, b) in enumerate(levels.tolist())}
     if frames.has_particles:
-        clouds["/particles/points"], sheets["/particles/surfaces"] = framing.PARTICLES, framing.PARTICLES
+        clouds["/particles/points"], sheets["/particles/surfaces"] = drawing.PARTICLES, drawing.PARTICLES
     for name, colour in clouds.items():
         scene.add_point_cloud(
             name, CORNERS[:1], colour, point_size=1.0, point_shape="circle", precision="float32", visible=False
         )
-    scene.add_arrows("/contacts/normals", NO_ARROW, framing.GAP, visible=False)
+    scene.add_arrows("/contacts/normals", NO_ARROW, drawing.GAP, visible=False)
     for name, colour in sheets.items():
         scene.add_mesh_simple(
             name,
@@ -335,7 +337,7 @@ ITEM_BYTES = {"pose": 20, "contact": 20, "face": 60, "particle": 12, "self-conta
 
 
 def view_page(
-    frames: ViewFrames, touches: TouchList, title: str, up_axis: str, worlds: Sequence[int], progress=None
+    frames: drawing.ViewFrames, touches: TouchList, title: str, up_axis: str, worlds: Sequence[int], progress=None
 ) -> str:
     """HTML page of one or more worlds. Raises InputError without viser, and see `check_size`."""
     check_size(frames, worlds)
@@ -362,7 +364,7 @@ def view_page(
     return _with_panel(page, data, title, legend(touches.deepest, frames), boxes)
 
 
-def first_worlds(frames: ViewFrames) -> range:
+def first_worlds(frames: drawing.ViewFrames) -> range:
     """The worlds that are drawn if none are chosen: the first ones, at most MAX_WORLDS, that fit on a page."""
     number = min(MAX_WORLDS, frames.world_count)
     while number > 1 and _array_bytes(frames, range(number)) > MAX_BYTES:
@@ -370,12 +372,12 @@ def first_worlds(frames: ViewFrames) -> range:
     return range(number)
 
 
-def _array_bytes(frames: ViewFrames, worlds: Sequence[int]) -> int:
+def _array_bytes(frames: drawing.ViewFrames, worlds: Sequence[int]) -> int:
     """About the size of the frames' arrays of some worlds, before compression."""
     return sum(ITEM_BYTES[name] * number for name, number in frames.counts(worlds).items())
 
 
-def check_size(frames: ViewFrames, worlds: Sequence[int]) -> None:
+def check_size(frames: drawing.ViewFrames, worlds: Sequence[int]) -> None:
     """Raises InputError for frames of some worlds that are too large for a page."""
     part = -(-_array_bytes(frames, worlds) // MAX_BYTES)
     if part > 1:
@@ -387,7 +389,7 @@ def check_size(frames: ViewFrames, worlds: Sequence[int]) -> None:
         )
 
 
-def _template(frames: ViewFrames, world: int) -> int:
+def _template(frames: drawing.ViewFrames, world: int) -> int:
     """Template of a world; -1 if no shapes are drawn."""
     return -1 if frames.model is None else int(frames.model.world_template[world])
 
@@ -396,7 +398,7 @@ def _nodes(scene: viser.SceneApi, stage: Stage, worlds: Sequence[int]) -> dict[i
     """Nodes of the shapes of each template, which are not visible before the script draws them."""
     frames, model = stage.frames, stage.frames.model
     first = {_template(frames, world): world for world in reversed(worlds)}
-    groups = [] if model is None else shape_groups(model, frames.shape_count)
+    groups = [] if model is None else drawing.shape_groups(model, frames.shape_count)
     nodes: dict[int, list[GroupNode]] = {}
     for template, world in first.items():
         parts = [] if model is None else [group.of_rows(frames.rows(world)) for group in groups]
@@ -449,14 +451,14 @@ def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
         "unit": stage.unit,
         "sizes": {"touching": POINT, "gap": GAP_POINT, "arrow": ARROW},
         "arrow": {"shaft_radius": SHAFT, "head_radius": HEAD, "head_length": HEAD_LENGTH},
-        "opacity": framing.OPACITY if frames.surface_scale is None else framing.OPACITY_OVER_SURFACES,
+        "opacity": drawing.OPACITY if frames.surface_scale is None else drawing.OPACITY_OVER_SURFACES,
         "behind_visuals": BEHIND_VISUALS if len(frames.visual_colours) else 1.0,
-        "picked_opacity": framing.OPACITY,
+        "picked_opacity": drawing.OPACITY,
         "faint": FAINT,
-        "picked": framing.PICKED,
-        "gap": framing.GAP,
-        "against": framing.AGAINST,
-        "depths": framing.depth_colours(np.arange(255.0), 254.0).ravel().tolist(),
+        "picked": drawing.PICKED,
+        "gap": drawing.GAP,
+        "against": drawing.AGAINST,
+        "depths": drawing.depth_colours(np.arange(255.0), 254.0).ravel().tolist(),
         **_group_constants(stage, worlds),
     }
 
@@ -464,12 +466,12 @@ def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
 def _group_constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
     constants, frames = dict[str, Any](), stage.frames
     if frames.has_self_contacts:
-        constants["self_contacts"] = {"colour": framing.SELF, "size": SELF_POINT}
+        constants["self_contacts"] = {"colour": drawing.SELF_COLOUR, "size": SELF_POINT}
     if (scale := frames.surface_scale) is not None:
         constants["surfaces"] = {"faces": scale.has_faces, "greatest": scale.greatest, "length": FORCE_LENGTH}
-        constants["surfaces"]["levels"] = LEVELS if scale.has_faces else 0
+        constants["surfaces"]["levels"] = drawing.LEVELS if scale.has_faces else 0
     if frames.has_particles:
-        constants |= {"particles": {}, "sheet_opacity": SHEET_OPACITY, "particle_colour": framing.PARTICLES}
+        constants |= {"particles": {}, "sheet_opacity": SHEET_OPACITY, "particle_colour": drawing.PARTICLES}
         for world in worlds:
             drawn = stage.particles(world)
             sizes = {"points": len(drawn.points), "diameter": drawn.diameter}
@@ -515,28 +517,28 @@ def ended_words(name: str) -> str:
     return f"ended: {name} has no recorded frame here"
 
 
-def legend(deepest: float, frames: ViewFrames) -> str:
+def legend(deepest: float, frames: drawing.ViewFrames) -> str:
     """Legend of the colours, as HTML."""
     surfaces = frames.surface_scale
     swatches = _gradient("depth", length(deepest))
     if surfaces is not None:
         swatches += _gradient(f"{surfaces.quantity} of surfaces", with_prefix(surfaces.greatest, surfaces.unit))
-    swatches += _swatch(framing.GAP, "in the gap: not touching")
+    swatches += _swatch(drawing.GAP, "in the gap: not touching")
     if frames.has_self_contacts:
-        swatches += _swatch(framing.SELF, "self-contact of cloths or soft bodies")
+        swatches += _swatch(drawing.SELF_COLOUR, "self-contact of cloths or soft bodies")
     if frames.against:
-        swatches += _swatch(framing.AGAINST, escape(f"of {frames.against}"))
+        swatches += _swatch(drawing.AGAINST, escape(f"of {frames.against}"))
     return swatches
 
 
 def _gradient(name: str, end: str) -> str:
-    bar = f"height: 0.7em; border-radius: 0.2em; background: {framing.depth_gradient()}"
+    bar = f"height: 0.7em; border-radius: 0.2em; background: {drawing.depth_gradient()}"
     ends = f"<span>0</span><span>{name}</span><span>{end}</span>"
     return f'<div style="{bar}"></div><div style="display: flex; justify-content: space-between">{ends}</div>'
 
 
 def _swatch(colour: tuple[int, int, int], text: str) -> str:
-    return f'<div><span class="dot" style="background: {css(colour)}"></span>{text}</div>'
+    return f'<div><span class="dot" style="background: {drawing.css(colour)}"></span>{text}</div>'
 
 
 def _with_panel(page: str, data: dict[str, Any], title: str, legend_html: str, boxes: Sequence[str]) -> str:

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import extra_module
-from collidecli.report.view import framing
-from collidecli.report.view.frames import ViewFrames
-from collidecli.report.view.framing import DrawnMesh, depth_colours, shape_groups, triangle_fans
+from collidecli.report.view import drawing
 from collidecli.report.view.stage import (
     ARROW,
     FORCE_LENGTH,
@@ -47,7 +45,7 @@ package = partial(extra_module, "rerun-sdk", "rerun", "--to rerun")
 
 def write_recording(
     output: AtomicOutput,
-    frames: ViewFrames,
+    frames: drawing.ViewFrames,
     touches: TouchList,
     title: str,
     up_axis: str,
@@ -113,8 +111,8 @@ class _World:
         self._fixed(rr.Arrows3D.from_fields(radii=SHAFT * ARROW * stage.unit), "contacts", "normals")
         self._particles = stage.particles(world) if self._frames.has_particles else None
         if (drawn := self._particles) is not None:
-            look = {"radii": 0.5 * drawn.diameter, "colors": framing.PARTICLES}
-            sheet = {"triangle_indices": drawn.triangle, "albedo_factor": framing.PARTICLES}
+            look = {"radii": 0.5 * drawn.diameter, "colors": drawing.PARTICLES}
+            sheet = {"triangle_indices": drawn.triangle, "albedo_factor": drawing.PARTICLES}
             self._fixed(rr.Points3D.from_fields(**look), "particles", "points")
             self._fixed(rr.Mesh3D.from_fields(**sheet), "particles", "surfaces")
         if self._frames.model is not None:
@@ -141,9 +139,9 @@ class _World:
         frames, model, rr, stage = self._frames, self._frames.model, self._rr, self._stage
         assert model is not None
         placed, count = frames.shape_poses(0, self._world), frames.shape_count
-        opacity = framing.OPACITY if frames.surface_scale is None else framing.OPACITY_OVER_SURFACES
-        colours = np.concatenate([framing.shape_colours(model.shapes.body[:count]), frames.visual_colours])
-        groups = [group.of_rows(frames.rows(self._world)) for group in shape_groups(model, count)]
+        opacity = drawing.OPACITY if frames.surface_scale is None else drawing.OPACITY_OVER_SURFACES
+        colours = np.concatenate([drawing.shape_colours(model.shapes.body[:count]), frames.visual_colours])
+        groups = [group.of_rows(frames.rows(self._world)) for group in drawing.shape_groups(model, count)]
         for group in groups:
             for row, scale in zip(group.rows.tolist(), group.scale, strict=True):
                 static, kind = model.shapes.body[row] < 0, ShapeType(model.shapes.type[row])
@@ -173,7 +171,7 @@ class _World:
             self._send_surfaces(indices)
         if frames.has_self_contacts:
             points = [frames.self_contacts(index, world) - zero for index in indices]
-            colours = [np.tile(np.array(framing.SELF, np.uint8), (len(items), 1)) for items in points]
+            colours = [np.tile(np.array(drawing.SELF_COLOUR, np.uint8), (len(items), 1)) for items in points]
             self._lists(("contacts", "self"), indices, rr.Points3D, positions=points, colors=colours)
         if (drawn := self._particles) is not None:
             places = [frames.particles(index, world) - zero for index in indices]
@@ -184,11 +182,11 @@ class _World:
     def _send_contacts(self, indices: range, cells: Sequence[Mapping[str, np.ndarray]]) -> None:
         middle = [0.5 * (cell["point0"].astype(float) + cell["point1"]) - self._zero for cell in cells]
         touching = [cell["distance"] <= 0.0 for cell in cells]
-        colours = [depth_colours(-cell["distance"], self._deepest) for cell in cells]
+        colours = [drawing.depth_colours(-cell["distance"], self._deepest) for cell in cells]
         for colour, touches in zip(colours, touching, strict=True):
-            colour[~touches] = framing.GAP
+            colour[~touches] = drawing.GAP
         for colour, cell in zip(colours, cells, strict=True):
-            colour[cell["second"]] = framing.AGAINST
+            colour[cell["second"]] = drawing.AGAINST
         for name, wanted in (("touching", True), ("gap", False)):
             chosen = [values == wanted for values in touching]
             points, painted = ([a[b] for a, b in zip(values, chosen, strict=True)] for values in (middle, colours))
@@ -214,13 +212,15 @@ class _World:
         if scale.has_faces:
             faces, parts = [cell.faces for cell in cells], ("surfaces", "faces")
             corners = [cell.corner - self._zero for cell in faces]
-            colours = [depth_colours(np.repeat(scale.fraction(cell.pressure), cell.lengths), 1.0) for cell in faces]
+            colours = [
+                drawing.depth_colours(np.repeat(scale.fraction(cell.pressure), cell.lengths), 1.0) for cell in faces
+            ]
             self._lists(parts, indices, rr.Mesh3D, vertex_positions=corners, vertex_colors=colours)
-            triangles = [triangle_fans(cell.lengths) for cell in faces]
+            triangles = [drawing.triangle_fans(cell.lengths) for cell in faces]
             self._lists(parts, indices, rr.Mesh3D, triangle_indices=triangles)
         else:
             longest = FORCE_LENGTH * self._stage.unit / (scale.greatest or 1.0)
-            colours = [depth_colours(scale.fraction(np.linalg.norm(cell.force, axis=1)), 1.0) for cell in cells]
+            colours = [drawing.depth_colours(scale.fraction(np.linalg.norm(cell.force, axis=1)), 1.0) for cell in cells]
             vectors, origins = [longest * cell.force for cell in cells], [cell.center - self._zero for cell in cells]
             fields = {"vectors": vectors, "origins": origins, "colors": colours}
             self._lists(("surfaces", "forces"), indices, rr.Arrows3D, **fields)
@@ -238,7 +238,9 @@ class _World:
             self._fixed(self._rr.SeriesLines(names=_name(pair), **look), *parts)
 
 
-def _geometry(rr: Any, kind: ShapeType, size: np.ndarray, mesh: DrawnMesh, scale: np.ndarray, colour: tuple) -> Any:
+def _geometry(
+    rr: Any, kind: ShapeType, size: np.ndarray, mesh: drawing.DrawnMesh, scale: np.ndarray, colour: tuple
+) -> Any:
     """A shape in its own frame."""
     look = {"colors": [colour], "fill_mode": "solid"}
     if kind == ShapeType.BOX:

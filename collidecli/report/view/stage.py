@@ -10,7 +10,7 @@ import numpy as np
 from collidecli.analysis.touches import Intervals, PairKeys
 from collidecli.numerics.matrices import moved_points
 from collidecli.report.tables import length, short_names
-from collidecli.report.view.frames import ViewFrames
+from collidecli.report.view.drawing import ViewFrames
 from collidecli.scene.model import Model
 from collidecli.scene.particles import LOOSE, Particles
 from collidecli.scene.shape_types import ShapeType

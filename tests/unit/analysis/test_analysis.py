@@ -11,7 +11,6 @@ import collidecli
 from collidecli.analysis import alignment
 from collidecli.analysis.alignment import Contacts, contacts_of, match_contacts
 from collidecli.analysis.differences import deviations
-from collidecli.analysis.labels import LabelRule, labelled_runs
 from collidecli.analysis.overlap_volume import overlap_volume
 from collidecli.analysis.summary import DepthHistogram, FrameSums, PairMap, PairTotals, TimeBins, touches_of
 from collidecli.analysis.touches import (
@@ -19,9 +18,11 @@ from collidecli.analysis.touches import (
     Frames,
     Intervals,
     IntervalTracker,
+    LabelRule,
     MergeGap,
     Names,
     PairKeys,
+    labelled_runs,
     touches,
 )
 from collidecli.commands.diff import share_of

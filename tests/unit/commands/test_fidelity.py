@@ -17,14 +17,13 @@ import pytest
 
 from collidecli import engines
 from collidecli.cli.main import main
-from collidecli.commands.check import check
-from collidecli.commands.diff import DiffRequest, diff
-from collidecli.commands.diff_pairs import PairDiffRequest, diff_pairs
+from collidecli.commands.diff import DiffRequest, PairDiffRequest, diff, diff_pairs
 from collidecli.commands.engine_sets import ImportRequest, import_contacts, load_problem
+from collidecli.commands.export import contact_text
 from collidecli.commands.fidelity import FidelityRequest, fidelity
+from collidecli.commands.inspect import check
 from collidecli.commands.merge import MergeRequest, merge
 from collidecli.commands.scenes import EngineRequest
-from collidecli.commands.textconv import contact_text
 from collidecli.engine.distances import PairDistances
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep.motion import Supports

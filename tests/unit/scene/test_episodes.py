@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.analysis.contact_tracking import ContactTracker
+from collidecli.analysis.contact_motion import ContactTracker
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.motion import Episodes
 from collidecli.scene.tables import CONTACT_ID

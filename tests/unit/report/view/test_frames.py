@@ -8,11 +8,11 @@ import trimesh
 
 from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
 from collidecli.errors import InputError
-from collidecli.report.view import framing, page, stage
-from collidecli.report.view.frames import ViewFrames
+from collidecli.report.view import drawing, page, stage
+from collidecli.report.view.drawing import ViewFrames
 from collidecli.scene.builder import ModelBuilder
 
-CIRCLE = 0.5 * framing.AROUND * np.sin(2 * np.pi / framing.AROUND)
+CIRCLE = 0.5 * drawing.AROUND * np.sin(2 * np.pi / drawing.AROUND)
 """Area of the polygon that stands for a circle of radius 1."""
 
 
@@ -20,7 +20,7 @@ def drawn(builder: ModelBuilder) -> list[trimesh.Trimesh]:
     """A mesh a shape, by its row."""
     model = builder.finalize()
     found: dict[int, trimesh.Trimesh] = {}
-    for group in framing.shape_groups(model, len(model.shapes)):
+    for group in drawing.shape_groups(model, len(model.shapes)):
         for row, scale in zip(group.rows.tolist(), group.scale, strict=True):
             # Rims have two rings of vertices, for the shading; merged, the surface must be closed.
             mesh = trimesh.Trimesh(group.mesh.vertex * scale, group.mesh.face.astype(np.int64), process=False)
@@ -65,7 +65,7 @@ def test_equal_ones_are_one_mesh():
     builder.add_shape_capsule(-1, radius=0.1, half_height=0.5)
     builder.add_ground_plane()
     model = builder.finalize()
-    groups = framing.shape_groups(model, 6)
+    groups = drawing.shape_groups(model, 6)
     assert sorted(group.rows.tolist() for group in groups) == [[0, 2], [1, 3], [4], [5]]
     assert [group.planes for group in groups if group.rows[0] == 5] == [True]
 
@@ -91,9 +91,9 @@ def test_hulls_meshes_and_heightfields_of_which_large_ones_are_thinned():
     builder.add_shape_heightfield(-1, heights=np.zeros((3, 1000)), hx=1.0, hy=1.0, base=0.1)
     (mesh,) = drawn(builder)
     assert mesh.is_watertight
-    assert len(mesh.vertices) < 4 * 3 * framing.MAX_GRID
+    assert len(mesh.vertices) < 4 * 3 * drawing.MAX_GRID
     np.testing.assert_allclose(mesh.bounds[:, 0], [-1.0, 1.0])
-    assert framing.coarse_heightfields(builder.finalize()) == 1
+    assert drawing.coarse_heightfields(builder.finalize()) == 1
 
 
 SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
@@ -101,13 +101,13 @@ SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
 
 def test_fans_of_polygons_surfaces_and_particles_of_a_world():
     expected = [[0, 1, 2], [3, 4, 5], [3, 5, 6], [7, 8, 9], [7, 9, 10], [7, 10, 11]]
-    assert framing.triangle_fans(np.array([3, 4, 5])).tolist() == expected
-    assert framing.triangle_fans(np.zeros(0, np.int64)).shape == (0, 3)
-    scale, pairs = framing.SurfaceScale(100.0, True), np.array([[0, 1], [0, 2], [1, 2]])
-    assert framing.SurfaceScale(0.0, True).level(np.array([0.0])).tolist() == [0]
-    levels, most = scale.level(np.array([0.0, 50.0, 100.0, 1e9])).tolist(), framing.LEVELS
+    assert drawing.triangle_fans(np.array([3, 4, 5])).tolist() == expected
+    assert drawing.triangle_fans(np.zeros(0, np.int64)).shape == (0, 3)
+    scale, pairs = drawing.SurfaceScale(100.0, True), np.array([[0, 1], [0, 2], [1, 2]])
+    assert drawing.SurfaceScale(0.0, True).level(np.array([0.0])).tolist() == [0]
+    levels, most = scale.level(np.array([0.0, 50.0, 100.0, 1e9])).tolist(), drawing.LEVELS
     assert levels == [0, most // 2, most - 1, most - 1]
-    assert framing.Surfaces(pairs, np.zeros((3, 3)), np.zeros((3, 3))).of_pair((0, 2)).tolist() == [False, True, False]
+    assert drawing.Surfaces(pairs, np.zeros((3, 3)), np.zeros((3, 3))).of_pair((0, 2)).tolist() == [False, True, False]
     builder = ModelBuilder()
     builder.add_cloth_mesh(vertices=SQUARE, indices=[0, 1, 2, 0, 2, 3], particle_radius=0.5)
     builder.add_particles([(0, 0, 2.0), (0, 0, 3.0)], radius=[0.1, 0.3])
