@@ -224,7 +224,8 @@ def test_joints_of_several_publishers_in_any_order(robot, collide):
     recorder = Recorder()
     for k, (elbow, grip, shoulder) in enumerate(positions()):
         pair = [("shoulder", shoulder), ("elbow", elbow)][:: 1 - 2 * (k % 2)]
-        recorder.joints(STEP * k, *zip(*pair, strict=True))
+        for together in [pair] if k % 4 else zip(pair, strict=True):
+            recorder.joints(STEP * k, *zip(*together, strict=True))
         recorder.joints(STEP * k, ["grip"], [grip], "/hand/joint_states")
     whole = run(collide, moving().write("one.mcap"))["content_sha256"]
     assert run(collide, recorder.write())["content_sha256"] == whole
