@@ -7,7 +7,7 @@ BUDGETS = {
     "package, lines": (89_041, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (255, 220),
-    "tests, lines": (58_208, 50_000),
+    "tests, lines": (58_209, 50_000),
     "tests, files": (201, 244),
     "unformatted": (108, 142),
     "decision records": (33, 35),
