@@ -26,7 +26,7 @@ from collidecli.engine.runtime.warp_internals import compiled_files, has_v3
 
 def kernels() -> Iterator[wp.Kernel]:
     """Every kernel that a run may launch: of pairs of types first, as they take longest; then those of modules."""
-    from collidecli.engine.contacts.compaction import RowWriter
+    from collidecli.engine.compaction import RowWriter
     from collidecli.engine.hydroelastic.voxels import voxel_kernels
     from collidecli.engine.narrowphase.dispatch import METHODS, collider
     from collidecli.engine.narrowphase.sub_pairs import SubPairKernels

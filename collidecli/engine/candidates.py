@@ -12,8 +12,11 @@ import warp as wp
 
 from collidecli.engine.cells import (
     BIT_FUNCTIONS,
+    BOUND_NUMBERS,
+    LOWER,
     MAX_SHIFT,
     MIN_LANES,
+    UPPER,
     BlockPairs,
     BlockShape,
     Chunk,
@@ -29,7 +32,6 @@ from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.runtime.kernel import kernel, native
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.engine.shape_lanes import BOUND_NUMBERS, LOWER, UPPER
 from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType, first_worlds

@@ -41,7 +41,7 @@ class ContactRecord:
     role: one of the roles above, until the contacts of a pair's sub-pairs are merged; 0 a contact.
     priority: 0 for a contact that always counts; a contact of a higher value counts by the rule of the collider's merge
     kernel, see `contact_merging.merge_kernel`. Not read after merging.
-    marks: bit set of the reduction (contacts.reduction); 0 outside it.
+    marks: bit set of the reduction (reduction); 0 outside it.
     """
 
     point: Vec3

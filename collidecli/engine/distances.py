@@ -763,12 +763,10 @@ def point_kernel(with_meshes: bool) -> wp.Kernel:
     distance = distance_function(with_meshes, False)
 
     @kernel
-    def measure_points(
-        rows: ShapeRows, solids: Solids, row: int, has_inside: int, point: wp.array[Vec3], value: wp.array[Real]
-    ):
+    def measure_points(solids: Solids, row: int, has_inside: int, point: wp.array[Vec3], value: wp.array[Real]):
         """One thread per point."""
         thread = wp.tid()
-        found = distance(rows, solids, row, point[thread])
+        found = distance(solids, row, point[thread])
         value[thread] = wp.where(has_inside == 1, found.value, wp.abs(found.value))
 
     return measure_points
@@ -789,6 +787,6 @@ def point_distances(model: Model, row: int, points: np.ndarray, device: wp.Devic
     value = wp.empty(max(1, len(points)), dtype=Real, device=device)  # pyright: ignore[reportArgumentType]
     if len(points):
         given = wp.array(np.ascontiguousarray(points, np.float64), dtype=Vec3, device=device)
-        arguments = [device_model.rows, upload_solids(device_model, sampled), row, has_inside, given, value]
+        arguments = [upload_solids(device_model, sampled), row, has_inside, given, value]
         wp.launch(measure, len(points), arguments, device=device)
     return value.numpy()[: len(points)]

@@ -24,8 +24,7 @@ from collidecli.engine.cells import (
     transform_chunk,
     transform_shapes,
 )
-from collidecli.engine.contact_record import new_candidates, scan_counts
-from collidecli.engine.contacts.compaction import (
+from collidecli.engine.compaction import (
     CONTACT_ROWS,
     compact_contacts,
     count_cells,
@@ -33,6 +32,7 @@ from collidecli.engine.contacts.compaction import (
     list_contacts,
     touching_pairs,
 )
+from collidecli.engine.contact_record import new_candidates, scan_counts
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.narrow_phase import NarrowPhase
 from collidecli.engine.narrowphase.dispatch import needed_colliders
@@ -58,9 +58,9 @@ from collidecli.scene.tables import (
 from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
-    from collidecli.engine.contacts.reduction import Reduction
     from collidecli.engine.geometry.signed_distance import FieldStore
     from collidecli.engine.hydroelastic.stage import HydroStage
+    from collidecli.engine.reduction import Reduction
 
 # Warnings of options that are given and have no effect on the contacts of a scene.
 
@@ -606,7 +606,7 @@ def _self_limits(options: ContactOptions) -> tuple[float, int, float]:
 def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device: wp.Device) -> Reduction | None:
     if not options.reduce_contacts:
         return None
-    from collidecli.engine.contacts.reduction import reduction_of
+    from collidecli.engine.reduction import reduction_of
 
     type_pairs = {(int(type_of_kind(a)), int(type_of_kind(b))) for a, b in kind_pairs}
     return reduction_of(options, type_pairs, device)

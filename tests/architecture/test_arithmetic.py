@@ -103,7 +103,7 @@ def test_native_code_calls_no_function_of_the_c_library_but_those_that_are_exact
 
 def test_the_modules_are_found():
     names = {name_of(path) for path in sources()}
-    assert {"importers/usd/scene.py", "engine/contacts/reduction.py", "scene/convex_hull.py", *TRACKING} <= names
+    assert {"importers/usd/scene.py", "engine/reduction.py", "scene/convex_hull.py", *TRACKING} <= names
     assert len(names) > 100
 
 

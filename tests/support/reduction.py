@@ -11,9 +11,9 @@ import warp as wp
 
 from collidecli.engine.cells import PoseBatch, transform_chunk
 from collidecli.engine.contact_record import ContactRecord, new_candidates
-from collidecli.engine.contacts.reduction import Reduction, bin_directions, bin_normals, reduction_of
 from collidecli.engine.device_model import upload_model
 from collidecli.engine.pipeline import find_device
+from collidecli.engine.reduction import Reduction, bin_directions, bin_normals, reduction_of
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions

@@ -10,8 +10,14 @@ import warp as wp
 
 from collidecli.engine.candidates import may_touch, pair_limits
 from collidecli.engine.cells import (
+    BOUND_NUMBERS,
+    BOX_NUMBERS,
+    CENTER,
     FULL_BLOCKS,
     LANE_COUNT,
+    LOWER,
+    RADIUS,
+    UPPER,
     BlockPairs,
     BlockShape,
     Chunk,
@@ -34,7 +40,6 @@ from collidecli.engine.geometry.real import (
 )
 from collidecli.engine.runtime.kernel import kernel, native
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.engine.shape_lanes import BOUND_NUMBERS, BOX_NUMBERS, CENTER, LOWER, RADIUS, UPPER
 
 # Candidates: in which cells of a block two slots may touch. Balls first, then boxes, then half-spaces and capsules.
 #

@@ -15,11 +15,19 @@ import warp as wp
 
 from collidecli.engine.broadphase.all_pairs import PairGroups, box_bits, lanes_that_overlap, test_lanes, upload_groups
 from collidecli.engine.candidates import may_touch
-from collidecli.engine.cells import LANE_COUNT, BlockPairs, BlockShape, Chunk, ChunkCells, Instances, row_of_slot
+from collidecli.engine.cells import (
+    BOX_NUMBERS,
+    LANE_COUNT,
+    BlockPairs,
+    BlockShape,
+    Chunk,
+    ChunkCells,
+    Instances,
+    row_of_slot,
+)
 from collidecli.engine.device_model import DeviceModel, Filter, Layout
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.engine.shape_lanes import BOX_NUMBERS
 from collidecli.scene.filters import are_allowed
 from collidecli.scene.shape_types import ShapeType
 

@@ -13,6 +13,9 @@ from collidecli.engine.geometry.real import MESH, Real, Vec3, by_reference, devi
 from collidecli.engine.runtime.warp_internals import struct_of
 from collidecli.numerics.elementary import atan2
 from collidecli.numerics.matrices import dot, norm
+from collidecli.scene.model import Model
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.signed_distance import facets
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 # BVH of axis-aligned boxes over the triangles of a mesh, in depth-first order; depends on the mesh alone.
@@ -57,17 +60,17 @@ def split_tree(
 ) -> tuple[np.ndarray, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
     """A BVH with one item a leaf, by median splits of the items' centres along the longest side of the centres' box.
 
-    middle: float64[n, 3], centres of all items [m]. chosen: int64, items to include, at least one.
+    middle: float64[n, 3], centres of all items [m]. chosen: int64, items to include; of none there are no nodes.
     Returns:
         skip and item of each node, see `MeshTree`; and of each level the inner nodes and their second children, the
         first child being the next node.
     """
     order = chosen
-    count = 2 * len(order) - 1
+    count = max(2 * len(order) - 1, 0)
     skip, item = np.zeros(count, np.int32), np.full(count, -1, np.int32)
     first, size, node = np.zeros(1, np.int64), np.array([len(order)]), np.zeros(1, np.int64)
     inner: list[tuple[np.ndarray, np.ndarray]] = []
-    while len(first):
+    while len(order) and len(first):
         # A subtree of n items has 2 n - 1 nodes, so the counts alone determine each node's index.
         skip[node] = node + 2 * size - 1
         leaf = size == 1
@@ -315,10 +318,30 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
     return meshes_of(result, device)
 
 
+def facet_meshes(model: Model, rows: np.ndarray) -> tuple[list[TriangleMesh], np.ndarray]:
+    """The distinct meshes of the triangles of shapes (`facets`), and int32[S], that of each row, -1 for none.
+    rows: int[n], of the shapes."""
+    shapes = model.shapes
+    found: list[TriangleMesh] = []
+    number: dict[tuple[ShapeType, bytes, int, int], int] = {}
+    of_row = np.full(len(shapes), -1, np.int32)
+    for row in rows:
+        shape_type = ShapeType(shapes.type[row])
+        key = (shape_type, shapes.size[row].tobytes(), int(shapes.hull[row]), int(shapes.mesh[row]))
+        if key not in number:
+            hull = model.hulls[key[2]] if shape_type == ShapeType.CONVEX_MESH else None
+            mesh = model.meshes[key[3]] if shape_type == ShapeType.MESH else None
+            triangles = facets(shape_type, shapes.size[row], hull, mesh)
+            number[key] = -1 if triangles is None else len(found)
+            found += [] if triangles is None else [triangles]
+        of_row[row] = number[key]
+    return found, of_row
+
+
 def meshes_of(arrays: Any, device: wp.Device) -> Meshes:
     """Meshes with a copy of the struct `arrays`, a `MeshArrays`; later changes of it have no effect."""
     result = Meshes()
-    result.arrays = by_reference(MeshArrays, arrays, device)
+    result.arrays = by_reference(MeshArrays, [arrays], device)
     return result
 
 

@@ -35,12 +35,10 @@ def struct_type(name: str, fields: dict[str, Any], module: str) -> Any:
 # array of one struct is passed by address, and `meshes[0].point` reads only the named member.
 
 
-def by_reference(kind: Any, value: Any, device: wp.Device) -> wp.array:
-    """Array with one copy of the struct `value`; later changes of `value` are not in it. Keeps the struct's arrays
-    alive.
-    """
-    result = wp.array([value], dtype=kind, device=device)
-    vars(result)["held"] = value
+def by_reference(kind: Any, values: list[Any], device: wp.Device) -> wp.array:
+    """Array with copies of structs, which later changes of `values` do not change. Keeps the structs' arrays alive."""
+    result = wp.array(values, dtype=kind, device=device)
+    vars(result)["held"] = values
     return result
 
 
@@ -64,8 +62,8 @@ def device_array(values: np.ndarray, dtype: Any, device: wp.Device) -> wp.array:
 
 
 def referenced(array: wp.array) -> Any:
-    """The struct of which `by_reference` copied the array's element."""
-    return vars(array)["held"]
+    """The struct of which `by_reference` copied the array's only element."""
+    return vars(array)["held"][0]
 
 
 # `ShapeType` values as Warp constants.

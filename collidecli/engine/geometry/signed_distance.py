@@ -28,22 +28,17 @@ ACCURACY = wp.constant(wp.float32(2.0))
 HALF = wp.constant(wp.float32(0.5))
 
 
-class Distances(Protocol):
-    """Signed distances to one surface."""
-
-    def rows(self, start: np.ndarray, count: int, step: float, bound: np.ndarray) -> np.ndarray:
-        """float32[R, count]: signed distances at start[R, 3] + k (step, 0, 0) [m].
-
-        bound: float64[R], upper bound of the row's unsigned distances [m].
-        """
-        ...
-
-
 @kernel
 def fill_rows_of_primitive(
-    shape_type: int, size: Vec3, start: wp.array[Vec3], count: int, step: Real, out: wp.array[wp.float32]
+    shape_type: int,
+    size: Vec3,
+    start: wp.array[Vec3],
+    bound: wp.array[wp.float32],
+    count: int,
+    step: Real,
+    out: wp.array[wp.float32],
 ):
-    """Signed distances of a primitive; one thread a row."""
+    """Signed distances of a primitive; one thread a row. The bound is that of other surfaces."""
     row = wp.tid()
     for k in range(count):
         point = start[row] + Vec3(Real(k) * step, Real(0.0), Real(0.0))
@@ -99,76 +94,66 @@ def fill_rows_of_mesh(
         out[row * count + k] = sign * distance
 
 
-class PrimitiveDistances:
-    """Distances of a primitive, in closed form."""
+@dataclass(frozen=True)
+class Distances:
+    """Signed distances to one surface, by a kernel with one thread a row.
 
-    def __init__(self, shape: SdfShape, device: wp.Device) -> None:
-        self._shape, self._device = shape, device
+    arguments: the first ones of the kernel. unit: length that is 1 in the kernel [m]. meshes: what the arguments name.
+    """
 
-    def rows(self, start: np.ndarray, count: int, step: float, bound: np.ndarray) -> np.ndarray:
-        def fill(begin: int, end: int, out: wp.array) -> None:
-            points = wp.array(start[begin:end], dtype=Vec3, device=self._device)
-            arguments = [int(self._shape.type), Vec3(*self._shape.size), points, count, step, out]
-            wp.launch(fill_rows_of_primitive, end - begin, arguments, device=self._device)
-
-        return _in_parts(fill, len(start), count, self._device)
-
-
-class MeshDistances:
-    """Distances of a mesh, in float32 and in units of the mesh's size: `wp.Mesh` supports float32 only."""
-
-    def __init__(self, shape: SdfShape, device: wp.Device) -> None:
-        assert shape.surface is not None
-        surface = shape.surface
-        self._device, self._closed = device, int(surface.is_closed)
-        self._unit = float(half_extents(shape.type, shape.size).max())
-        points = wp.array(surface.vertex / self._unit, dtype=wp.vec3f, device=device)
-        corners = wp.array(np.ascontiguousarray(surface.face).ravel(), dtype=wp.int32, device=device)
-        self._solid = self._seen = wp.Mesh(points, corners, support_winding_number=True)
-        hidden = surface.hidden
-        if hidden.any() and not hidden.all():
-            corners = wp.array(surface.face[~hidden].ravel(), dtype=wp.int32, device=device)
-            self._seen = wp.Mesh(points, corners)
+    kernel: wp.Kernel
+    arguments: list[Any]
+    device: wp.Device
+    unit: float = 1.0
+    meshes: tuple[wp.Mesh, ...] = ()
 
     def rows(self, start: np.ndarray, count: int, step: float, bound: np.ndarray) -> np.ndarray:
-        unit = self._unit
+        """float32[R, count]: signed distances at start[R, 3] + k (step, 0, 0) [m].
 
-        def fill(begin: int, end: int, out: wp.array) -> None:
-            points = wp.array(start[begin:end] / unit, dtype=Vec3, device=self._device)
+        bound: float64[R], upper bound of the row's unsigned distances [m]. Rows are filled in batches; on the CPU with
+        one thread a core, as a kernel launch there uses one core.
+        """
+        result = np.empty((len(start), count), np.float32)
+
+        def fill(begin: int) -> None:
+            end = min(begin + ROWS_AT_ONCE, len(start))
+            points = wp.array(start[begin:end] / self.unit, dtype=Vec3, device=self.device)
             # Slightly above the bound, to allow for rounding.
-            bounds = wp.array(bound[begin:end] / unit * 1.0001 + 1e-6, dtype=wp.float32, device=self._device)
-            arguments = [self._seen.id, self._solid.id, self._closed, points, bounds, count, step / unit, out]
-            wp.launch(fill_rows_of_mesh, end - begin, arguments, device=self._device)
+            bounds = wp.array(bound[begin:end] / self.unit * 1.0001 + 1e-6, dtype=wp.float32, device=self.device)
+            out: Any = wp.empty((end - begin) * count, dtype=wp.float32, device=self.device)  # pyright: ignore[reportArgumentType]
+            arguments = [*self.arguments, points, bounds, count, step / self.unit, out]
+            wp.launch(self.kernel, end - begin, arguments, device=self.device)
+            result[begin:end] = out.numpy().reshape(-1, count)
 
-        return _in_parts(fill, len(start), count, self._device) * np.float32(unit)
+        begins = range(0, len(start), ROWS_AT_ONCE)
+        if self.device.is_cpu and len(begins) > 1:
+            fill(begins[0])  # loads the kernel, which two threads must not do at once
+            with ThreadPoolExecutor(processor_count()) as pool:
+                list(pool.map(fill, begins[1:]))
+        else:
+            for begin in begins:
+                fill(begin)
+        return result * np.float32(self.unit)
 
 
 def distances_of(shape: SdfShape, device: wp.Device) -> Distances:
-    """Exact distances of a shape's surface; loads the kernel's module."""
-    kernel = fill_rows_of_primitive if shape.surface is None else fill_rows_of_mesh
+    """Exact distances of a shape's surface; loads the kernel's module.
+
+    Those of a mesh are in float32 and in units of the mesh's size: `wp.Mesh` supports float32 only.
+    """
+    surface = shape.surface
+    kernel = fill_rows_of_primitive if surface is None else fill_rows_of_mesh
     wp.load_module(kernel.module, device=device)
-    return PrimitiveDistances(shape, device) if shape.surface is None else MeshDistances(shape, device)
-
-
-def _in_parts(fill: Any, row_count: int, count: int, device: wp.Device) -> np.ndarray:
-    """Rows filled in batches; on the CPU with one thread a core, as a kernel launch there uses one core."""
-    result = np.empty((row_count, count), np.float32)
-
-    def one(begin: int) -> None:
-        end = min(begin + ROWS_AT_ONCE, row_count)
-        out = wp.empty((end - begin) * count, dtype=wp.float32, device=device)  # pyright: ignore[reportArgumentType]
-        fill(begin, end, out)
-        result[begin:end] = out.numpy().reshape(-1, count)
-
-    begins = range(0, row_count, ROWS_AT_ONCE)
-    if device.is_cpu and len(begins) > 1:
-        one(begins[0])  # loads the kernel, which two threads must not do at once
-        with ThreadPoolExecutor(processor_count()) as pool:
-            list(pool.map(one, begins[1:]))
-    else:
-        for begin in begins:
-            one(begin)
-    return result
+    if surface is None:
+        return Distances(kernel, [int(shape.type), Vec3(*shape.size)], device)
+    unit = float(half_extents(shape.type, shape.size).max())
+    points = wp.array(surface.vertex / unit, dtype=wp.vec3f, device=device)
+    corners = wp.array(np.ascontiguousarray(surface.face).ravel(), dtype=wp.int32, device=device)
+    solid = seen = wp.Mesh(points, corners, support_winding_number=True)
+    if surface.hidden.any() and not surface.hidden.all():
+        corners = wp.array(surface.face[~surface.hidden].ravel(), dtype=wp.int32, device=device)
+        seen = wp.Mesh(points, corners)
+    return Distances(kernel, [seen.id, solid.id, int(surface.is_closed)], device, unit, (seen, solid))
 
 
 # Signed distance fields on the device: a coarse grid of blocks, and voxels in some of the blocks.
@@ -361,17 +346,14 @@ def build_sdf(shape: SdfShape, device: wp.Device, where: str = "") -> SdfGrid:
     origin = -0.5 * width * blocks
     exact = distances_of(shape, device)
     coarse = _lattice(exact, origin, blocks + 1, width, length(blocks * width))
-    fine_blocks = _fine_blocks(exact, origin, coarse, shape, closed=_is_closed(shape))
+    closed = shape.surface is None or shape.surface.is_closed
+    fine_blocks = _fine_blocks(exact, origin, coarse, shape, closed)
     if len(fine_blocks) > MOST_FINE:
         raise _too_many(shape, f"{len(fine_blocks)} blocks with voxels", where)
     slot = np.full(tuple(blocks[::-1].tolist()), -1, np.int32)
     slot[tuple(fine_blocks.T)] = np.arange(len(fine_blocks), dtype=np.int32)
     fine = _block_values(exact, origin, fine_blocks, coarse, width, SIDE)
     return SdfGrid(origin, voxel, tuple(blocks.tolist()), coarse, slot, fine)
-
-
-def _is_closed(shape: SdfShape) -> bool:
-    return shape.surface is None or shape.surface.is_closed
 
 
 def _too_many(shape: SdfShape, what: str, where: str) -> InputError:

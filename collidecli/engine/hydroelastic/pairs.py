@@ -14,24 +14,19 @@ from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
 from collidecli.engine.geometry.bounds import local_half_extents
 from collidecli.engine.geometry.heightfields import Field, Heightfields, field_of, upload_heightfields
-from collidecli.engine.geometry.meshes import Meshes, is_inside_mesh, nearest_mesh_point, upload_meshes
+from collidecli.engine.geometry.meshes import Meshes, facet_meshes, is_inside_mesh, nearest_mesh_point, upload_meshes
 from collidecli.engine.geometry.primitives import surface_point
-from collidecli.engine.geometry.real import HEIGHTFIELD, PLANE, Pose, Real, Vec3
+from collidecli.engine.geometry.real import HEIGHTFIELD, PLANE, UP, Pose, Real, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
-    begin_traversal,
-    descend,
+    NearestPart,
     height_over,
-    is_under,
     nearest_part,
-    skip_square,
-    squared_distance_to_square,
-    squared_distance_to_top,
+    nearest_top,
 )
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.hydroelastic import HydroShapes, PressureCells, box_cells, half_space_cells, hull_cells
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 
 # Pressure fields on the device: the cells of convex polytopes, and the stiffness of every shape.
 
@@ -95,25 +90,20 @@ def _polytopes(model: Model, stiffness: np.ndarray) -> tuple[list[PressureCells]
     shapes = model.shapes
     cells, index_of = [half_space_cells()], {}
     polytope = np.full(len(shapes), -1, np.int32)
+    polytope[(stiffness > 0.0) & (shapes.type == ShapeType.PLANE)] = 0
     for row in np.flatnonzero(stiffness > 0.0):
         kind, surface = shapes.type[row], None
-        if kind == ShapeType.PLANE:
-            polytope[row] = 0
-            continue
         if kind == ShapeType.MESH:
             surface = model.convex_surfaces[shapes.mesh[row]]
-        if kind == ShapeType.BOX:
-            key, build = (kind, shapes.size[row].tobytes()), lambda row=row: box_cells(shapes.size[row])
-        elif kind == ShapeType.CONVEX_MESH:
-            key = (kind, int(shapes.hull[row]))
-            build = lambda row=row: hull_cells(model.hulls[shapes.hull[row]])  # noqa: E731
-        elif surface is not None:
-            key, build = (kind, int(shapes.mesh[row])), lambda surface=surface: hull_cells(surface.hull)
-        else:
+        if kind not in (ShapeType.BOX, ShapeType.CONVEX_MESH) and surface is None:
             continue
+        key = (kind, shapes.size[row].tobytes(), int(shapes.hull[row]), int(shapes.mesh[row]))
         if key not in index_of:
             index_of[key] = len(cells)
-            cells.append(build())
+            if kind == ShapeType.BOX:
+                cells.append(box_cells(shapes.size[row]))
+            else:
+                cells.append(hull_cells(surface.hull if surface else model.hulls[shapes.hull[row]]))
         polytope[row] = index_of[key]
     return cells, polytope
 
@@ -164,54 +154,37 @@ class HydroPair:
     size: Real
 
 
-@wp.func
-def is_hydroelastic(fields: PressureFields, row0: int, row1: int) -> bool:
-    """Whether both shapes have a pressure field and one of them is compliant."""
-    stiffness0 = fields.stiffness[row0]
-    stiffness1 = fields.stiffness[row1]
-    if stiffness0 == Real(0.0) or stiffness1 == Real(0.0):
-        return False
-    return wp.isfinite(stiffness0) or wp.isfinite(stiffness1)
-
-
 @kernel
 def mark_hydro_pairs(
     layout: Layout, chunk: ChunkCells, fields: PressureFields, slots: wp.array[wp.vec2i], end: wp.array[wp.int32]
 ):
-    """One thread a pair of slots: 1 for a hydroelastic pair, else 0."""
+    """One thread a pair of slots: 1 where both shapes have a pressure field and one of them is compliant, else 0."""
     thread = wp.tid()
-    row0 = row_of_slot(chunk, layout, slots[thread][0])
-    row1 = row_of_slot(chunk, layout, slots[thread][1])
-    end[thread] = wp.where(is_hydroelastic(fields, row0, row1), 1, 0)
-
-
-@wp.struct
-class PairLists:
-    """Hydroelastic and other pairs of slots, with the lanes in which they are candidates (BlockPairs)."""
-
-    hydro: wp.array[wp.vec2i]
-    hydro_mask: wp.array[wp.uint32]
-    others: wp.array[wp.vec2i]
-    other_mask: wp.array[wp.uint32]
+    stiffness0 = fields.stiffness[row_of_slot(chunk, layout, slots[thread][0])]
+    stiffness1 = fields.stiffness[row_of_slot(chunk, layout, slots[thread][1])]
+    least = wp.min(stiffness0, stiffness1)
+    end[thread] = wp.where(least > Real(0.0) and wp.isfinite(least), 1, 0)
 
 
 @kernel
-def split_pairs(slots: wp.array[wp.vec2i], mask: wp.array[wp.uint32], end: wp.array[wp.int32], lists: PairLists):
-    """One thread a pair of slots: writes it to one of the two lists. end: inclusive scan of the marks."""
+def split_pairs(
+    slots: wp.array[wp.vec2i],
+    mask: wp.array[wp.uint32],
+    end: wp.array[wp.int32],
+    hydro: wp.array[wp.vec2i],
+    hydro_mask: wp.array[wp.uint32],
+    others: wp.array[wp.vec2i],
+    other_mask: wp.array[wp.uint32],
+):
+    """One thread a pair of slots: writes it and its lanes to one of two lists. end: inclusive scan of the marks."""
     thread = wp.tid()
     before = start_of(end, thread)
     if end[thread] > before:
-        lists.hydro[before] = slots[thread]
-        lists.hydro_mask[before] = mask[thread]
+        hydro[before] = slots[thread]
+        hydro_mask[before] = mask[thread]
     else:
-        lists.others[thread - before] = slots[thread]
-        lists.other_mask[thread - before] = mask[thread]
-
-
-@wp.func
-def longest_side(half: Vec3) -> Real:
-    """Half of a box's longest side."""
-    return wp.max(half[0], wp.max(half[1], half[2]))
+        others[thread - before] = slots[thread]
+        other_mask[thread - before] = mask[thread]
 
 
 @wp.func
@@ -225,16 +198,17 @@ def rotated_half(pose: Pose, half: Vec3) -> Vec3:
 
 
 @wp.func
-def bound_overlap(other_is_plane: int, pair: HydroPair, half: Vec3, other_half: Vec3, other: Pose) -> HydroPair:
+def bound_overlap(other_is_plane: bool, pair: HydroPair, other_half: Vec3, other: Pose) -> HydroPair:
     """Sets the box of the surface, `sink`, and method 0 where the boxes do not overlap.
 
-    half, other_half: boxes of the reference shape and of the other, inflated by the margins. other: the other's pose.
+    other_half, other: box of the shape that is not the reference, inflated by its margin, and its pose.
     """
     result = pair
+    half = pair.half
     result.lower = -half
     result.upper = half
-    if other_is_plane == 1:
-        normal = wp.quat_rotate(wp.transform_get_rotation(other), Vec3(Real(0.0), Real(0.0), Real(1.0)))
+    if other_is_plane:
+        normal = wp.quat_rotate(wp.transform_get_rotation(other), UP)
         margin = wp.where(pair.sign > Real(0.0), pair.margin1, pair.margin0)
         height = -wp.dot(normal, wp.transform_get_translation(other)) - margin
         result.sink = wp.dot(wp.abs(normal), half) - height
@@ -243,8 +217,7 @@ def bound_overlap(other_is_plane: int, pair: HydroPair, half: Vec3, other_half: 
         reach = rotated_half(other, other_half)
         below = middle + reach + half
         above = half - middle + reach
-        least = wp.min(below, above)
-        result.sink = wp.min(least[0], wp.min(least[1], least[2]))
+        result.sink = wp.min(wp.min(below, above))
         result.lower = wp.max(-half, middle - reach)
         result.upper = wp.min(half, middle + reach)
     result.sink = result.sink * (Real(1.0) + ROUNDING)
@@ -257,26 +230,20 @@ def bound_overlap(other_is_plane: int, pair: HydroPair, half: Vec3, other_half: 
 def stiffness_of_pair(pair: HydroPair, stiffness0: Real, stiffness1: Real) -> HydroPair:
     """Sets the weights, the soft and the rigid shape."""
     result = pair
-    result.rigid = -1
-    result.soft = 0
-    result.stiffness = stiffness0
+    result.soft = wp.where(stiffness1 < stiffness0, 1, 0)
+    result.stiffness = wp.min(stiffness0, stiffness1)
+    result.stiffness0 = result.stiffness
+    result.stiffness1 = result.stiffness
     if wp.isinf(stiffness0):
         result.rigid = 0
         result.weight0 = Real(1.0)
-        result.weight1 = Real(0.0)
     elif wp.isinf(stiffness1):
         result.rigid = 1
-        result.weight0 = Real(0.0)
         result.weight1 = Real(1.0)
     else:
+        result.rigid = -1
         result.weight0 = stiffness0 / (stiffness0 + stiffness1)
         result.weight1 = stiffness1 / (stiffness0 + stiffness1)
-    if stiffness1 < stiffness0:
-        result.soft = 1
-        result.stiffness = stiffness1
-    result.stiffness0 = result.stiffness
-    result.stiffness1 = result.stiffness
-    if result.rigid < 0:
         result.stiffness0 = stiffness0
         result.stiffness1 = stiffness1
     return result
@@ -300,7 +267,6 @@ def prepare_pairs(
     result = stiffness_of_pair(HydroPair(), fields.stiffness[row0], fields.stiffness[row1])
     result.row0 = row0
     result.row1 = row1
-    result.sign = Real(1.0)
     result.margin0 = margins.margin[row0]
     result.margin1 = margins.margin[row1]
     forced = forced_index(margins.forced_start, margins.forced, row0, row1)
@@ -315,30 +281,26 @@ def prepare_pairs(
     half1 = local_half_extents(rows.type[row1], rows.size[row1]) + Vec3(result.margin1, result.margin1, result.margin1)
     pose0 = instances.pose[pair[thread][0]]
     pose1 = instances.pose[pair[thread][1]]
-    identity = wp.transform_identity(dtype=Real)
-    second = longest_side(half1) < longest_side(half0)
-    if longest_side(half1) == longest_side(half0):
+    second = wp.max(half1) < wp.max(half0)
+    if wp.max(half1) == wp.max(half0):
         second = wp.length_sq(half1) < wp.length_sq(half0)
     if half0 == half1:  # by what does not depend on the order in the file
         stiffer = rows.type[row0] == rows.type[row1] and fields.stiffness[row1] > fields.stiffness[row0]
         second = rows.type[row1] < rows.type[row0] or stiffer
+    result.sign = wp.where(second, Real(-1.0), Real(1.0))
+    result.world = wp.where(second, pose1, pose0)
+    result.pose0 = relative_pose(result.world, pose0)
+    result.pose1 = relative_pose(result.world, pose1)
+    identity = wp.transform_identity(dtype=Real)
     if second:
-        result.sign = Real(-1.0)
-        result.world = pose1
-        result.pose0 = relative_pose(pose1, pose0)
         result.pose1 = identity
-        result.half = half1
-        result.size = wp.length(half1)
-        is_plane = wp.where(rows.type[row0] == PLANE, 1, 0)
-        hydro[thread] = bound_overlap(is_plane, result, half1, half0, result.pose0)
     else:
-        result.world = pose0
         result.pose0 = identity
-        result.pose1 = relative_pose(pose0, pose1)
-        result.half = half0
-        result.size = wp.length(half0)
-        is_plane = wp.where(rows.type[row1] == PLANE, 1, 0)
-        hydro[thread] = bound_overlap(is_plane, result, half0, half1, result.pose1)
+    result.half = wp.where(second, half1, half0)
+    result.size = wp.length(result.half)
+    is_plane = rows.type[wp.where(second, row0, row1)] == PLANE
+    other_half = wp.where(second, half0, half1)
+    hydro[thread] = bound_overlap(is_plane, result, other_half, wp.where(second, result.pose0, result.pose1))
 
 
 # Searches in lists that are ordered by pair.
@@ -363,8 +325,10 @@ def first_of_pair(item: wp.array[Any], count: int, pair: int) -> int:
 
 @wp.struct
 class Solids:
-    """Meshes and heightfields of the hydroelastic shapes. mesh: of each row, -1 for none; also those of hulls."""
+    """Shapes, with the meshes and heightfields of the hydroelastic ones. mesh: of each row, -1 for none; also those of
+    hulls."""
 
+    rows: ShapeRows
     meshes: Meshes
     heightfields: Heightfields
     mesh: wp.array[int]
@@ -376,15 +340,6 @@ class Distance:
 
     value: Real
     gradient: Vec3
-
-
-@wp.func
-def primitive_distance(rows: ShapeRows, row: int, point: Vec3) -> Distance:
-    """Distance from a plane or a primitive."""
-    if rows.type[row] == PLANE:
-        return Distance(point[2], Vec3(Real(0.0), Real(0.0), Real(1.0)))
-    nearest = surface_point(rows.type[row], rows.size[row], point)
-    return Distance(nearest.distance, nearest.outward)
 
 
 @wp.func
@@ -400,26 +355,6 @@ def mesh_distance(meshes: Meshes, mesh: int, point: Vec3) -> Distance:
         result.value = -result.value
         result.gradient = -result.gradient
     return result
-
-
-@wp.func
-def square_outside(field: Field, point: Vec3, bound: Real) -> Real:
-    """Squared distance of an outer point from the surface of a heightfield, at most `bound` [m^2]."""
-    square = bound
-    reach = wp.sqrt(bound)
-    grown = Vec3(reach, reach, reach)
-    traversal = begin_traversal(field, point - grown, point + grown)
-    while traversal.done == 0:
-        if not is_under(traversal) or squared_distance_to_square(field, traversal, point) >= square:
-            traversal = skip_square(traversal)
-        elif traversal.level > 0:
-            traversal = descend(traversal)
-        else:
-            for side in range(2):
-                number = 2 * (traversal.i * field.cols + traversal.j) + side
-                square = wp.min(square, squared_distance_to_top(field, number, point))
-            traversal = skip_square(traversal)
-    return square
 
 
 @wp.func
@@ -439,23 +374,26 @@ def heightfield_distance(field: Field, point: Vec3) -> Distance:
         result.value = -nearest_part(field, lifted).distance
         return result
     bound = wp.length_sq(Vec3(point[0] - clamped[0], point[1] - clamped[1], wp.max(point[2] - top, Real(0.0))))
-    result.value = wp.sqrt(square_outside(field, point, bound))
+    result.value = nearest_top(field, point, NearestPart(-1, wp.sqrt(bound)), bound).distance
     return result
 
 
 def distance_function(with_meshes: bool, with_heightfields: bool) -> Any:
-    """distance(rows, solids, row, point) -> Distance, with the code of the types that a scene has."""
+    """distance(solids, row, point) -> Distance, with the code of the types that a scene has."""
 
     @wp.func
-    def distance(rows: ShapeRows, solids: Solids, row: int, point: Vec3) -> Distance:
+    def distance(solids: Solids, row: int, point: Vec3) -> Distance:
         if wp.static(with_meshes):
             mesh = solids.mesh[row]
             if mesh >= 0:
                 return mesh_distance(solids.meshes, mesh, point)
         if wp.static(with_heightfields):  # noqa: SIM102
-            if rows.type[row] == HEIGHTFIELD:
-                return heightfield_distance(field_of(solids.heightfields, rows.heightfield[row]), point)
-        return primitive_distance(rows, row, point)
+            if solids.rows.type[row] == HEIGHTFIELD:
+                return heightfield_distance(field_of(solids.heightfields, solids.rows.heightfield[row]), point)
+        if solids.rows.type[row] == PLANE:
+            return Distance(point[2], UP)
+        nearest = surface_point(solids.rows.type[row], solids.rows.size[row], point)
+        return Distance(nearest.distance, nearest.outward)
 
     return distance
 
@@ -463,22 +401,10 @@ def distance_function(with_meshes: bool, with_heightfields: bool) -> Any:
 def upload_solids(device_model: DeviceModel, sampled: np.ndarray) -> Solids:
     """Meshes, hulls and heightfields of the shapes `sampled`, bool[S], on the device."""
     model, device = device_model.model, device_model.device
-    shapes = model.shapes
-    number_of: dict[tuple[int, int], int] = {}
-    meshes: list[TriangleMesh] = []
-    mesh = np.full(len(shapes), -1, np.int32)
-    for row in np.flatnonzero(sampled & np.isin(shapes.type, (ShapeType.MESH, ShapeType.CONVEX_MESH))):
-        is_hull = shapes.type[row] == ShapeType.CONVEX_MESH
-        key = (int(shapes.type[row]), int(shapes.hull[row] if is_hull else shapes.mesh[row]))
-        if key not in number_of:
-            number_of[key] = len(meshes)
-            if is_hull:
-                hull = model.hulls[key[1]]
-                meshes.append(triangle_mesh(hull.vertex, hull.triangles, "a convex hull"))
-            else:
-                meshes.append(model.meshes[key[1]])
-        mesh[row] = number_of[key]
+    polygons = np.isin(model.shapes.type, (ShapeType.MESH, ShapeType.CONVEX_MESH))
+    meshes, mesh = facet_meshes(model, np.flatnonzero(sampled & polygons))
     solids = Solids()
+    solids.rows = device_model.rows
     solids.meshes = upload_meshes(meshes, device)
     solids.heightfields = upload_heightfields(model.heightfields, device)
     solids.mesh = wp.array(mesh, dtype=int, device=device)

@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.contact_record import start_of
-from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.hydroelastic.pairs import (
     POLYTOPES,
     ROUNDING,
@@ -21,8 +21,7 @@ from collidecli.engine.hydroelastic.pairs import (
     rotated_half,
 )
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.runtime.workspace import Workspace
 
 # Convex polygons in a plane: clipping by half-spaces, and integrals of a linear pressure over them.
 
@@ -293,19 +292,11 @@ def move_faces(hydro: wp.array[HydroPair], face: wp.array[HydroFace]):
 
 
 @wp.func
-def soft_distance(pair: HydroPair, phi0: LinearField, phi1: LinearField) -> LinearField:
-    """Distance from the shape whose depth gives the pressure."""
-    if pair.soft == 1:
-        return phi1
-    return phi0
-
-
-@wp.func
 def clip_by_depth(
     pair: HydroPair, phi0: LinearField, phi1: LinearField, corner: wp.array[Vec3], polygon: Clipped
 ) -> Clipped:
     """The part of a polygon inside the soft shape; count 0 where all of it is in that shape's surface."""
-    depth = soft_distance(pair, phi0, phi1)
+    depth = wp.where(pair.soft == 1, phi1, phi0)
     result = clip_polygon(corner, polygon, depth.slope, -depth.value, IN_PLANE * pair.size)
     if result.in_plane == 1:
         result.count = 0
@@ -325,7 +316,7 @@ def face_of_polygon(
 
     normal: unit, from shape 0 to shape 1.
     """
-    depth = soft_distance(pair, phi0, phi1)
+    depth = wp.where(pair.soft == 1, phi1, phi0)
     pressure = LinearField(-pair.stiffness * depth.slope, -pair.stiffness * depth.value)
     separation = LinearField(phi0.slope + phi1.slope, phi0.value + phi1.value)
     face = integrated(corner, polygon.source, polygon.count, normal, pressure, separation)
@@ -352,14 +343,6 @@ class CellBox:
     side: int
     lower: Vec3
     upper: Vec3
-
-
-@wp.func
-def pose_of(pair: HydroPair, side: int) -> Pose:
-    """Pose of shape 0 or 1 of a pair in its reference frame."""
-    if side == 0:
-        return pair.pose0
-    return pair.pose1
 
 
 @wp.func
@@ -392,7 +375,7 @@ def cell_box(fields: PressureFields, pair: HydroPair, side: int, face: int) -> C
     lower = wp.min(fields.lower[face], fields.lower[face] - inward)
     upper = wp.max(fields.upper[face], fields.upper[face] - inward)
     if wp.isfinite(upper[0]):
-        pose = pose_of(pair, side)
+        pose = wp.where(side == 0, pair.pose0, pair.pose1)
         middle = wp.transform_point(pose, Real(0.5) * (lower + upper))
         half = rotated_half(pose, Real(0.5) * (upper - lower))
         slack = ROUNDING * pair.size
@@ -486,7 +469,7 @@ def find_cell_pairs(
 @wp.func
 def plane_of(fields: PressureFields, pair: HydroPair, side: int, face: int) -> LinearField:
     """Signed distance from a face's plane in the reference frame."""
-    pose = pose_of(pair, side)
+    pose = wp.where(side == 0, pair.pose0, pair.pose1)
     slope = wp.quat_rotate(wp.transform_get_rotation(pose), fields.normal[face])
     return LinearField(slope, -fields.offset[face] - wp.dot(slope, wp.transform_get_translation(pose)))
 
@@ -625,13 +608,6 @@ class FaceList:
         return face, vertex
 
 
-def checked_total(workspace: Workspace, counts: wp.array, count: int) -> None:
-    """Raises ChunkTooLarge where counts add up to more than an index can number."""
-    total = int(workspace.host(counts, count).sum(dtype=np.int64))
-    if total > INDEX_LIMIT:
-        raise ChunkTooLarge(total * 8)
-
-
 def clip_polytopes(
     uploaded: UploadedFields, hydro: wp.array, count: int, surface: bool, workspace: Workspace
 ) -> FaceList:
@@ -640,34 +616,13 @@ def clip_polytopes(
     face_end = workspace.array("hydro_face_end", count, wp.int32)
     workspace.launch(count_faces, count, [fields, hydro, face_end])
     face_count = workspace.scan(face_end, count)
-    cell_end = workspace.array("hydro_cell_end", face_count, wp.int32)
-    cell = workspace.array("hydro_cell", 1, CellBox)
-    arguments = [fields, hydro, count, face_end, cell_end]
-    workspace.launch(find_cells, face_count, [*arguments, cell, 0])
-    cell_count = workspace.scan(cell_end, face_count)
-    cell = workspace.array("hydro_cell", cell_count, CellBox)
-    workspace.launch(find_cells, face_count, [*arguments, cell, 1])
-    pair_end = workspace.array("hydro_cell_pair_end", cell_count, wp.int32)
-    cell_pair = workspace.array("hydro_cell_pair", 1, wp.vec2i)
-    arguments = [fields, hydro, face_end, cell_end, cell, pair_end]
-    workspace.launch(find_cell_pairs, cell_count, [*arguments, cell_pair, 0])
-    checked_total(workspace, pair_end, cell_count)
-    total = workspace.scan(pair_end, cell_count)
-    cell_pair = workspace.array("hydro_cell_pair", total, wp.vec2i)
-    workspace.launch(find_cell_pairs, cell_count, [*arguments, cell_pair, 1])
-    return _clip_cells(uploaded, hydro, cell, cell_pair, total, surface, workspace)
-
-
-def _clip_cells(
-    uploaded: UploadedFields,
-    hydro: wp.array,
-    cell: wp.array,
-    cell_pair: wp.array,
-    total: int,
-    surface: bool,
-    workspace: Workspace,
-) -> FaceList:
-    """Faces of pairs of cells, in launches whose scratch is limited."""
+    arguments = [fields, hydro, count, face_end]
+    cell_end, cell, cell_count = workspace.counted("hydro_cell", CellBox, find_cells, face_count, arguments, 1)
+    arguments = [fields, hydro, face_end, cell_end, cell]
+    _, cell_pair, total = workspace.counted(
+        "hydro_cell_pair", wp.vec2i, find_cell_pairs, cell_count, arguments, cell_count
+    )
+    # Cells are clipped in launches whose scratch is limited.
     stride = 2 * (2 * uploaded.most_neighbors + 8)
     limit = CUDA_SCRATCH_BYTES if workspace.has_own_memory else SCRATCH_BYTES
     batch = max(1, min(total, limit // (stride * 24)))
@@ -678,9 +633,8 @@ def _clip_cells(
 
     def clip(writes: int) -> None:
         for start in range(0, total, batch):
-            arguments = [uploaded.fields, hydro, cell, cell_pair, start, stride, corner, face]
-            threads = min(batch, total - start)
-            workspace.launch(clip_cells, threads, [*arguments, vertex_end, vertex, writes])
+            arguments = [fields, hydro, cell, cell_pair, start, stride, corner, face, vertex_end, vertex, writes]
+            workspace.launch(clip_cells, min(batch, total - start), arguments)
 
     clip(0)
     if not surface:

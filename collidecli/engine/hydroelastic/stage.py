@@ -10,8 +10,7 @@ import warp as wp
 
 from collidecli.engine.candidates import CandidateList, expand
 from collidecli.engine.cells import BlockPairs, Chunk, ChunkCells
-from collidecli.engine.contacts.compaction import offset_in_body
-from collidecli.engine.contacts.reduction import BIN_COUNT, DIRECTION_COUNT, bin_directions, bin_normals
+from collidecli.engine.compaction import offset_in_body
 from collidecli.engine.device_model import KIND_COUNT, DeviceModel, ShapeRows
 from collidecli.engine.geometry.real import Vec3
 from collidecli.engine.hydroelastic import pairs
@@ -25,6 +24,7 @@ from collidecli.engine.hydroelastic.polytopes import (
     move_faces,
     sum_faces,
 )
+from collidecli.engine.reduction import BIN_COUNT, DIRECTION_COUNT, bin_directions, bin_normals
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.numerics.matrices import cross, dot, norm
@@ -86,7 +86,6 @@ class HydroStage:
         return (HYDRO_PATCHES, HYDRO_FACES) if self.surface else (HYDRO_PATCHES,)
 
     def kernels(self) -> list[wp.Kernel]:
-        """Kernels of this stage."""
         kernels = [pairs.mark_hydro_pairs, pairs.split_pairs, pairs.prepare_pairs, sum_faces]
         kernels += [move_faces] if self.needs_corners else []
         kernels += [find_offsets] if self.reduce else []
@@ -100,18 +99,12 @@ class HydroStage:
         layout, fields = self.device_model.layout, self.uploaded.fields
         workspace.launch(pairs.mark_hydro_pairs, count, [layout, chunk.cells, fields, found.slots, end])
         hydro_count = workspace.scan(end, count)
-        counts = {"hydro": hydro_count, "others": count - hydro_count}
-        slots = {name: workspace.array(f"{name}_slots", each, wp.vec2i) for name, each in counts.items()}
-        masks = {name: workspace.array(f"{name}_mask", each, wp.uint32) for name, each in counts.items()}
-        lists = workspace.struct(
-            pairs.PairLists,
-            hydro=slots["hydro"],
-            hydro_mask=masks["hydro"],
-            others=slots["others"],
-            other_mask=masks["others"],
+        hydro, others = (
+            BlockPairs(workspace.array(f"{name}_slots", n, wp.vec2i), workspace.array(f"{name}_mask", n, wp.uint32), n)
+            for name, n in (("hydro", hydro_count), ("others", count - hydro_count))
         )
-        workspace.launch(pairs.split_pairs, count, [found.slots, found.mask, end, lists])
-        hydro, others = (BlockPairs(slots[name], masks[name], counts[name]) for name in counts)
+        lists = [hydro.slots, hydro.mask, others.slots, others.mask]
+        workspace.launch(pairs.split_pairs, count, [found.slots, found.mask, end, *lists])
         listed = expand(self.device_model, chunk, hydro, (self.one_bucket, 0, 1), "hydro_candidate", workspace)
         return listed, others
 

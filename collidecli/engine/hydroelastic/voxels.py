@@ -17,8 +17,8 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.contact_record import start_of
-from collidecli.engine.device_model import DeviceModel, ShapeRows
-from collidecli.engine.geometry.real import Pose, Real, Vec2, Vec3
+from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.geometry.real import CONVEX_MESH, Real, Vec2, Vec3
 from collidecli.engine.hydroelastic.pairs import (
     ROUNDING,
     VOXELS,
@@ -37,7 +37,6 @@ from collidecli.engine.hydroelastic.polytopes import (
     HydroPatch,
     LinearField,
     PatchSums,
-    checked_total,
     clip_by_depth,
     face_of_polygon,
     sum_parts,
@@ -59,12 +58,10 @@ DIFFERENCE = wp.constant(Real(1.0e-3))
 
 
 def overlap_function(distance_at: Any) -> Any:
-    """overlaps_near(rows, solids, pair, start, side) -> bool, for the distances of the types that a scene has."""
+    """overlaps_near(solids, pair, start, side) -> bool, for the distances of the types that a scene has."""
 
     @wp.func
-    def gradient_at(
-        rows: ShapeRows, solids: Solids, row: int, pose: Pose, margin: Real, point: Vec3, known: Vec3, step: Real
-    ) -> Vec3:
+    def gradient_at(solids: Solids, pair: HydroPair, side: int, point: Vec3, known: Vec3, step: Real) -> Vec3:
         """Direction in which a distance increases: its gradient `known`, or by differences where this is 0."""
         if wp.length_sq(known) > Real(0.5):
             return known
@@ -73,28 +70,25 @@ def overlap_function(distance_at: Any) -> Any:
         for axis in range(axes):
             off = Vec3()
             off[axis] = step
-            above = distance_at(rows, solids, row, pose, margin, point + off)
-            below = distance_at(rows, solids, row, pose, margin, point - off)
+            above = distance_at(solids, pair, side, point + off)
+            below = distance_at(solids, pair, side, point - off)
             slope[axis] = above.value - below.value
         return wp.normalize(slope)
 
     @wp.func
-    def overlaps_near(rows: ShapeRows, solids: Solids, pair: HydroPair, start: Vec3, side: Real) -> bool:
+    def overlaps_near(solids: Solids, pair: HydroPair, start: Vec3, side: Real) -> bool:
         """Whether projections onto both surfaces in turn, from a point on, lead to a point inside both shapes."""
         point = start
         steps = int(SEARCH_STEPS)  # a variable: the loop is not unrolled
         for number in range(steps):
-            first = distance_at(rows, solids, pair.row0, pair.pose0, pair.margin0, point)
-            second = distance_at(rows, solids, pair.row1, pair.pose1, pair.margin1, point)
+            first = distance_at(solids, pair, 0, point)
+            second = distance_at(solids, pair, 1, point)
             outer = wp.max(first.value, second.value)
             if outer < -ROUNDING * pair.size:
                 return True
-            side0 = first.value >= second.value
-            row = wp.where(side0, pair.row0, pair.row1)
-            pose = wp.where(side0, pair.pose0, pair.pose1)
-            margin = wp.where(side0, pair.margin0, pair.margin1)
-            known = wp.where(side0, first.gradient, second.gradient)
-            gradient = gradient_at(rows, solids, row, pose, margin, point, known, DIFFERENCE * side)
+            farther = wp.where(first.value >= second.value, 0, 1)
+            known = wp.where(farther == 0, first.gradient, second.gradient)
+            gradient = gradient_at(solids, pair, farther, point, known, DIFFERENCE * side)
             # Every second step is too long, to get inside where the surfaces are at a small angle.
             length = wp.where(number % 2 == 0, outer, Real(1.5) * outer) + Real(2.0) * ROUNDING * pair.size
             point = point - length * gradient
@@ -148,14 +142,13 @@ class Level:
 @wp.func
 def voxel_side(pair: HydroPair, level: Level) -> Real:
     """Side of a voxel [m]."""
-    longest = wp.max(pair.half[0], wp.max(pair.half[1], pair.half[2]))
-    return Real(2.0) * longest * level.scale / Real(level.resolution)
+    return Real(2.0) * wp.max(pair.half) * level.scale / Real(level.resolution)
 
 
 @wp.func
-def is_convex_type(rows: ShapeRows, row: int) -> bool:
+def is_convex_type(solids: Solids, row: int) -> bool:
     """Whether a shape type is convex."""
-    return rows.type[row] <= wp.static(7)
+    return solids.rows.type[row] <= CONVEX_MESH
 
 
 @kernel
@@ -192,7 +185,7 @@ def compact_blocks(end: wp.array[wp.int32], block: wp.array[Block], kept: wp.arr
 
 @kernel
 def end_levels(
-    rows: ShapeRows,
+    solids: Solids,
     hydro: wp.array[HydroPair],
     level: Level,
     block: wp.array[Block],
@@ -217,14 +210,14 @@ def end_levels(
             lower = wp.min(lower, block[k].index)
             upper = wp.max(upper, block[k].index)
     extent = upper - lower
-    longest = wp.max(extent[0], wp.max(extent[1], extent[2])) + 1
-    shortest = Real(2.0) * wp.min(pair.half[0], wp.min(pair.half[1], pair.half[2]))
+    longest = wp.max(extent) + 1
+    shortest = Real(2.0) * wp.min(pair.half)
     fits = PATCH_SHARE * SIDE * longest >= level.resolution and THIN * voxel_side(pair, level) <= shortest
     # A long and narrow patch, as of a lying cylinder, has one to two layers of likely blocks, as every patch has.
     narrow = WIDTH_SHARE * SIDE * likely < level.resolution * longest
     fits = fits and (not narrow or 2 * (end - first) > level.resolution * level.resolution)
     last = level.last_other
-    if end - first <= FEW or (is_convex_type(rows, pair.row0) and is_convex_type(rows, pair.row1)):
+    if end - first <= FEW or (is_convex_type(solids, pair.row0) and is_convex_type(solids, pair.row1)):
         last = level.last
     if fits or level.number >= last:
         final_level[thread] = level.number
@@ -318,11 +311,13 @@ def voxel_kernels(with_meshes: bool, with_heightfields: bool) -> VoxelKernels:
     distance: Any = distance_function(with_meshes, with_heightfields)
 
     @wp.func
-    def distance_at(rows: ShapeRows, solids: Solids, row: int, pose: Pose, margin: Real, point: Vec3) -> Distance:
+    def distance_at(solids: Solids, pair: HydroPair, side: int, point: Vec3) -> Distance:
+        """Distance of a point of the reference frame from shape 0 or 1 with its margin."""
+        pose = wp.where(side == 0, pair.pose0, pair.pose1)
         rotation = wp.transform_get_rotation(pose)
         local = wp.quat_rotate_inv(rotation, point - wp.transform_get_translation(pose))
-        result = distance(rows, solids, row, local)
-        result.value -= margin
+        result = distance(solids, wp.where(side == 0, pair.row0, pair.row1), local)
+        result.value -= wp.where(side == 0, pair.margin0, pair.margin1)
         result.gradient = wp.quat_rotate(rotation, result.gradient)
         return result
 
@@ -334,19 +329,17 @@ def _block_kernel(distance_at: Any) -> wp.Kernel:
 
     @kernel
     def test_blocks(
-        rows: ShapeRows,
         solids: Solids,
         hydro: wp.array[HydroPair],
         level: Level,
         block: wp.array[Block],
-        end: wp.array[wp.int32],
         patch: wp.array[HydroPatch],
-        overlaps: wp.array[wp.int32],
+        result: wp.array[wp.int32],
         searches: int,
     ):
-        """One thread a block: 1 in `end` where it may contain some of the surface.
+        """One thread a block: 1 in `result` where it may contain some of the surface.
 
-        searches: 1 to set `overlaps` instead, of a pair without faces that overlaps near the block.
+        searches: 1 to set it for a pair instead, one without faces that overlaps near the block.
         """
         thread = wp.tid()
         number = block[thread].pair
@@ -357,20 +350,20 @@ def _block_kernel(distance_at: Any) -> wp.Kernel:
         corner = Vec3(Real(index[0]), Real(index[1]), Real(index[2])) * side - pair.half
         center = corner + half
         if searches == 1:
-            if patch[number].face_count == 0 and overlaps_near(rows, solids, pair, center, side):
-                overlaps[number] = 1
+            if patch[number].face_count == 0 and overlaps_near(solids, pair, center, side):
+                result[number] = 1
             return
         slack = ROUNDING * pair.size
-        end[thread] = 0
+        result[thread] = 0
         for axis in range(3):
             if corner[axis] > pair.upper[axis] + slack or corner[axis] + side < pair.lower[axis] - slack:
                 return
-        first = distance_at(rows, solids, pair.row0, pair.pose0, pair.margin0, center)
-        second = distance_at(rows, solids, pair.row1, pair.pose1, pair.margin1, center)
-        convex0 = is_convex_type(rows, pair.row0)
-        convex1 = is_convex_type(rows, pair.row1)
+        first = distance_at(solids, pair, 0, center)
+        second = distance_at(solids, pair, 1, center)
+        convex0 = is_convex_type(solids, pair.row0)
+        convex1 = is_convex_type(solids, pair.row1)
         if may_contain(pair, first, second, half, convex0, convex1):
-            end[thread] = 1
+            result[thread] = 1
             block[thread].likely = wp.where(first.value + second.value <= Real(0.0), 1, 0)
 
     return test_blocks
@@ -379,7 +372,6 @@ def _block_kernel(distance_at: Any) -> wp.Kernel:
 def _corner_kernel(distance_at: Any) -> wp.Kernel:
     @kernel
     def sample_corners(
-        rows: ShapeRows,
         solids: Solids,
         hydro: wp.array[HydroPair],
         level: Level,
@@ -398,9 +390,8 @@ def _corner_kernel(distance_at: Any) -> wp.Kernel:
         )
         index = Vec3(Real(here.index[0]), Real(here.index[1]), Real(here.index[2]))
         point = voxel_side(pair, level) * (Real(SIDE) * index + offset) - pair.half
-        first = distance_at(rows, solids, pair.row0, pair.pose0, pair.margin0, point)
-        second = distance_at(rows, solids, pair.row1, pair.pose1, pair.margin1, point)
-        value[thread] = Vec2(first.value, second.value)
+        first = distance_at(solids, pair, 0, point)
+        value[thread] = Vec2(first.value, distance_at(solids, pair, 1, point).value)
 
     return sample_corners
 
@@ -671,14 +662,12 @@ LEVELS_BELOW = 20
 class Sampler:
     """The sampled pairs of a model. corners: the faces and their corners are needed."""
 
-    device_model: DeviceModel
     solids: Solids
     compiled: VoxelKernels
     resolution: int
     corners: bool
 
     def kernels(self) -> list[wp.Kernel]:
-        """All kernels."""
         cutting = (cut_voxels,) if self.corners else ()
         return [*BLOCK_KERNELS, sum_blocks, sum_parts, *cutting, *self.compiled]
 
@@ -701,47 +690,33 @@ class Sampler:
         while int(SIDE) << -number < self.resolution:
             number -= 1
         lists = []
+        shared = [self.solids, hydro]
         while left:
             level = Level()
             set_field(level, "scale", math.ldexp(1.0, -number))
             level.resolution, level.number = self.resolution, number
             level.last, level.last_other = LEVELS_BELOW, HALVINGS_OF_MESHES
             end = workspace.array("hydro_block_end", left, wp.int32)
-            self._test(hydro, level, (block, left), patch, end, 0, workspace)
+            workspace.launch(self.compiled.test_blocks, left, [*shared, level, block, patch, end, 0])
             block, left = _selected("hydro_block_1", block, left, end, workspace)
-            workspace.launch(end_levels, count, [self.device_model.rows, hydro, level, block, left, final_level])
+            workspace.launch(end_levels, count, [self.solids, hydro, level, block, left, final_level])
             end = workspace.array("hydro_final_end", left, wp.int32)
             workspace.launch(count_final, left, [level, block, final_level, end])
-            last = final, final_count = _selected("hydro_block_2", block, left, end, workspace)
+            final, final_count = _selected("hydro_block_2", block, left, end, workspace)
             if final_count:
+                last = final, final_count
                 lists += self._cut(hydro, count, level, last, patch, len(lists), workspace)
-                self._test(hydro, level, last, patch, overlaps, 1, workspace)
+                workspace.launch(self.compiled.test_blocks, final_count, [*shared, level, final, patch, overlaps, 1])
                 marked = [patch, overlaps, final_level, missed]
                 workspace.launch(reopen_pairs, count, [level, final, final_count, *marked])
             end = workspace.array("hydro_child_end", left, wp.int32)
             workspace.launch(count_children, left, [block, final_level, end])
-            checked_total(workspace, end, left)
-            child_count = workspace.scan(end, left)
+            child_count = workspace.scan(end, left, most=8)
             children = workspace.array("hydro_block_0", child_count, Block)
             workspace.launch(write_children, left, [block, end, children])
             block, left = children, child_count
             number += 1
         return lists, workspace.host(missed, count)
-
-    def _test(
-        self,
-        hydro: wp.array,
-        level: Level,
-        blocks_of_level: tuple[wp.array, int],
-        patch: wp.array,
-        result: wp.array,
-        searches: int,
-        workspace: Workspace,
-    ) -> None:
-        """Tests blocks for some of the surface, result by block; or searches for overlap, result by pair."""
-        block, count = blocks_of_level
-        arguments = [self.device_model.rows, self.solids, hydro, level, block, result, patch, result, searches]
-        workspace.launch(self.compiled.test_blocks, count, arguments)
 
     def _cut(
         self,
@@ -758,7 +733,7 @@ class Sampler:
         corner_count, voxel_count = count * int(CORNER_COUNT), count * int(VOXEL_COUNT)
         value = workspace.array("hydro_corner_value", corner_count, Vec2)
         shared = [hydro, level, block, value]
-        workspace.launch(self.compiled.sample_corners, corner_count, [self.device_model.rows, self.solids, *shared])
+        workspace.launch(self.compiled.sample_corners, corner_count, [self.solids, *shared])
         sums = workspace.array("hydro_block_sums", count, PatchSums)
         workspace.launch(sum_blocks, count, [*shared, sums])
         workspace.launch(sum_parts, pair_count, [hydro, sums, count, patch])
@@ -793,4 +768,4 @@ def new_sampler(device_model: DeviceModel, shapes: HydroShapes, options: Contact
     solids = upload_solids(device_model, marked)
     compiled = voxel_kernels(meshes, heightfields)
     corners = options.writes_surface or options.hydro_reduce
-    return Sampler(device_model, solids, compiled, options.hydro_resolution, corners)
+    return Sampler(solids, compiled, options.hydro_resolution, corners)

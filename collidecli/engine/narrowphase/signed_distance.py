@@ -14,7 +14,15 @@ import warp as wp
 from collidecli.engine.candidates import Query
 from collidecli.engine.contact_record import ContactBuffer, ContactRecord, swap_contacts
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.meshes import Meshes, is_inside_mesh, nearest_mesh_point, outward_at, upload_meshes
+from collidecli.engine.geometry.meshes import (
+    Meshes,
+    facet_meshes,
+    is_inside_mesh,
+    mesh_corner,
+    nearest_mesh_point,
+    outward_at,
+    upload_meshes,
+)
 from collidecli.engine.geometry.primitives import core_is_curved
 from collidecli.engine.geometry.real import CAPSULE, CONVEX_MESH, ELLIPSOID, SPHERE, Pose, Real, Vec3, by_reference
 from collidecli.engine.geometry.signed_distance import (
@@ -36,8 +44,6 @@ from collidecli.engine.narrowphase.sub_pairs import (
 )
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType, half_extents
-from collidecli.scene.signed_distance import facets
-from collidecli.scene.triangle_mesh import TriangleMesh
 
 LEVEL = wp.constant(Real(1.0e-6))
 """Length of a gradient below which it has no direction, as in the middle of a cell of equal values."""
@@ -129,19 +135,7 @@ def field_is_beyond(fields: wp.array[Fields], row: int, point: Vec3, distance: R
 def upload_fields(model: Model, rows: ShapeRows, grids: Sequence[SdfGrid], device: wp.Device) -> wp.array:
     """The fields of a model on a device: `Fields`, an array of one. rows: of the model. grids: of its `sdfs`."""
     shapes = model.shapes
-    facet = np.full(len(shapes), -1, np.int32)
-    number: dict[bytes, int] = {}
-    held: list[TriangleMesh] = []
-    for row, shape_type in enumerate(shapes.types()):
-        hull = model.hulls[shapes.hull[row]] if shape_type == ShapeType.CONVEX_MESH else None
-        mesh = model.meshes[shapes.mesh[row]] if shape_type == ShapeType.MESH else None
-        key = bytes([shape_type]) + shapes.size[row].tobytes()
-        key += shapes.hull[row].tobytes() + shapes.mesh[row].tobytes()
-        if key not in number:
-            triangles = facets(shape_type, shapes.size[row], hull, mesh)
-            number[key] = -1 if triangles is None else len(held)
-            held += [] if triangles is None else [triangles]
-        facet[row] = number[key]
+    held, facet = facet_meshes(model, np.arange(len(shapes)))
     result = Fields()
     steps = np.array([model.sdfs[k].edge_iterations if k >= 0 else 0 for k in shapes.sdf], np.int32)
     result.type, result.size = rows.type, rows.size
@@ -153,10 +147,11 @@ def upload_fields(model: Model, rows: ShapeRows, grids: Sequence[SdfGrid], devic
     result.half = wp.array(half, dtype=Vec3, device=device)
     result.grids = upload_grids(grids, device)
     result.meshes = upload_meshes(held, device)
-    return by_reference(Fields, result, device)
+    return by_reference(Fields, [result], device)
 
 
 COARSE_VOXELS = wp.constant(Real(4.0))
+"""Between the first samples."""
 MAX_ALONG = wp.constant(64)
 MAX_ACROSS = wp.constant(12)
 """Greatest number of steps along an edge, and along a side of a triangle."""
@@ -167,14 +162,20 @@ GOLDEN = wp.constant(Real(0.3819660112501051))
 class Probe:
     """A shape tested against a field. row, field_row: rows of the shape and of the field's shape.
 
-    pose: the shape's frame in the field's. spacing: between the first samples [m]. steps: of the refinement.
+    of_a: whether the shape is a of its pair. pose: the shape's frame in the field's. voxel: of the field, or of the
+    shape's own where it has no grid [m]. steps: of the refinement. max_separation: of a contact [m]. mesh: of the
+    shape's triangles, -1 for none; closed: whether it is closed.
     """
 
     row: int
     field_row: int
+    of_a: bool
     pose: Pose
-    spacing: Real
+    voxel: Real
     steps: int
+    max_separation: Real
+    mesh: int
+    closed: bool
 
 
 @wp.struct
@@ -205,7 +206,7 @@ def minimum_along(fields: wp.array[Fields], probe: Probe, p: Vec3, q: Vec3) -> F
 
     Source of the refinement: golden-section search, Kiefer 1953.
     """
-    count = wp.clamp(int(wp.length(q - p) / probe.spacing) + 1, 2, MAX_ALONG)
+    count = wp.clamp(int(wp.length(q - p) / (COARSE_VOXELS * probe.voxel)) + 1, 2, MAX_ALONG)
     step = Real(1.0) / Real(count)
     best = FieldMinimum()
     best.value = Real(wp.inf)
@@ -245,7 +246,7 @@ def minimum_along(fields: wp.array[Fields], probe: Probe, p: Vec3, q: Vec3) -> F
 def minimum_over(fields: wp.array[Fields], probe: Probe, p: Vec3, q: Vec3, r: Vec3) -> FieldMinimum:
     """The minimum found inside a triangle: of a regular grid of points, then by projected gradient steps."""
     longest = wp.max(wp.length(q - p), wp.max(wp.length(r - q), wp.length(p - r)))
-    count = wp.clamp(int(longest / probe.spacing) + 2, 3, MAX_ACROSS)
+    count = wp.clamp(int(longest / (COARSE_VOXELS * probe.voxel)) + 2, 3, MAX_ACROSS)
     best = FieldMinimum()
     best.value = Real(wp.inf)
     of_q = Real(0.0)
@@ -300,7 +301,6 @@ BACK_FACING = wp.constant(1)
 """Priority of a contact whose surface is back-facing: it counts where it overlaps deepest."""
 NOT_LOWEST = wp.constant(2)
 """Priority of a corner of a round shape's facets with a lower neighbour: it counts where it is closest."""
-NOT_COUNTED = wp.constant(-1)
 FACING_AWAY = wp.constant(Real(0.05))
 """Cosine between a normal and the field's gradient above which a surface is back-facing."""
 
@@ -310,20 +310,19 @@ def emit_field_contact(
     contact: wp.array[ContactRecord],
     row: int,
     probe: Probe,
-    of_a: bool,
-    radius: Real,
     found: FieldMinimum,
+    radius: Real,
     feature: int,
     priority: int,
 ):
-    """Writes the contact of a point of the probe. The field's shape has no features."""  # fmt: skip
+    """Writes the contact of a point of the probe, of a ball around it. The field's shape has no features."""
     result = ContactRecord()
     result.separation = found.value - radius
     result.feature_a = -1
     result.feature_b = feature
     result.point = wp.transform_point(probe.pose, found.point) - found.value * found.gradient
     result.normal = found.gradient
-    if of_a:
+    if probe.of_a:
         # The field is b's: its gradient points from b to a.
         direction = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
         result.normal = -direction
@@ -335,17 +334,14 @@ def emit_field_contact(
 
 
 @wp.func(inline=False)
-def collide_core(
-    fields: wp.array[Fields], probe: Probe, of_a: bool, max_separation: Real, contact: wp.array[ContactRecord], row: int
-) -> int:
+def collide_core(fields: wp.array[Fields], probe: Probe, contact: wp.array[ContactRecord], row: int) -> int:
     """Writes the contacts of a sphere or capsule with a grid: ends and minimum between; returns their number."""
     size = fields[0].size[probe.row]
-    voxel = probe.spacing / COARSE_VOXELS
     if fields[0].type[probe.row] == SPHERE or size[1] == Real(0.0):
         found = evaluate(fields, probe, Vec3())
-        if found.value - size[0] >= max_separation:
+        if found.value - size[0] >= probe.max_separation:
             return 0
-        emit_field_contact(contact, row, probe, of_a, size[0], found, -1, 0)
+        emit_field_contact(contact, row, probe, found, size[0], -1, 0)
         return 1
     top = Vec3(Real(0.0), Real(0.0), size[1])
     count = int(0)
@@ -354,34 +350,23 @@ def collide_core(
         end = wp.where(k == 0, -top, top)
         found = evaluate(fields, probe, end)
         least = wp.min(least, found.value)
-        if found.value - size[0] < max_separation:
-            emit_field_contact(contact, row + count, probe, of_a, size[0], found, k, 0)
+        if found.value - size[0] < probe.max_separation:
+            emit_field_contact(contact, row + count, probe, found, size[0], k, 0)
             count += 1
     found = minimum_along(fields, probe, -top, top)
-    if found.value < least - LOWER * voxel and found.value - size[0] < max_separation:
-        emit_field_contact(contact, row + count, probe, of_a, size[0], found, 2, 0)
+    if found.value < least - LOWER * probe.voxel and found.value - size[0] < probe.max_separation:
+        emit_field_contact(contact, row + count, probe, found, size[0], 2, 0)
         count += 1
     return count
 
 
 @wp.func
-def is_back_facing(fields: wp.array[Fields], probe: Probe, closed: bool, normal: Vec3, found: FieldMinimum) -> int:
+def is_back_facing(probe: Probe, normal: Vec3, found: FieldMinimum) -> int:
     """BACK_FACING where a normal of the shape, its frame, points along the field's gradient, else 0."""
-    if not closed:
+    if not probe.closed:
         return 0
     along = wp.dot(wp.transform_vector(probe.pose, normal), found.gradient)
     return wp.where(along > FACING_AWAY * wp.length(normal), BACK_FACING, 0)
-
-
-@wp.func
-def priority_within(fields: wp.array[Fields], probe: Probe, away: int, value: Real) -> int:
-    """Priority of a contact in the interior of an edge or triangle; NOT_COUNTED where there is none.
-
-    Against a surface without a grid it counts where it overlaps deepest: resting contacts are those of the corners.
-    """
-    if fields[0].grid[probe.field_row] >= 0:
-        return away
-    return wp.where(value < -LOWER * probe.spacing / COARSE_VOXELS, BACK_FACING, NOT_COUNTED)
 
 
 @wp.func(inline=False)
@@ -397,10 +382,8 @@ def is_lowest(meshes: Meshes, probe: Probe, vertex: int, found: FieldMinimum) ->
 
 @wp.struct
 class TriangleMinimum:
-    """State of the collision of a triangle. value: of the field at its corners; least: of all samples [m].
-
-    count: contacts written.
-    """
+    """State of the collision of a triangle. value: of the field at its corners; least: of all samples [m]. count:
+    contacts written."""
 
     value: Vec3
     least: Real
@@ -409,17 +392,9 @@ class TriangleMinimum:
 
 @wp.func(inline=False)
 def collide_corners(
-    fields: wp.array[Fields],
-    probe: Probe,
-    of_a: bool,
-    max_separation: Real,
-    face: int,
-    contact: wp.array[ContactRecord],
-    row: int,
+    fields: wp.array[Fields], probe: Probe, face: int, contact: wp.array[ContactRecord], row: int
 ) -> TriangleMinimum:
     """Samples the corners of a triangle and writes the contacts of those that it owns."""
-    mesh = fields[0].facet[probe.row]
-    closed = fields[0].meshes.arrays[0].header[mesh].is_closed == 1
     owned = fields[0].meshes.arrays[0].owned[face]
     result = TriangleMinimum()
     result.least = Real(wp.inf)
@@ -428,34 +403,35 @@ def collide_corners(
         found = evaluate(fields, probe, fields[0].meshes.arrays[0].point[vertex])
         result.value[k] = found.value
         result.least = wp.min(result.least, found.value)
-        if (owned >> k) & 1 == 1 and found.value < max_separation:
-            away = is_back_facing(fields, probe, closed, fields[0].meshes.arrays[0].vertex_normal[vertex], found)
+        if (owned >> k) & 1 == 1 and found.value < probe.max_separation:
+            away = is_back_facing(probe, fields[0].meshes.arrays[0].vertex_normal[vertex], found)
             is_curved = core_is_curved(fields[0].type[probe.row])
             if away == 0 and is_curved and not is_lowest(fields[0].meshes, probe, vertex, found):
                 away = NOT_LOWEST
-            code = 3 * (vertex - fields[0].meshes.arrays[0].header[mesh].first_vertex)
-            emit_field_contact(contact, row + result.count, probe, of_a, Real(0.0), found, code, away)
+            code = 3 * (vertex - fields[0].meshes.arrays[0].header[probe.mesh].first_vertex)
+            emit_field_contact(contact, row + result.count, probe, found, Real(0.0), code, away)
             result.count += 1
     return result
 
 
 @wp.func
 def emit_within(
-    fields: wp.array[Fields],
     probe: Probe,
-    of_a: bool,
-    closed: bool,
+    has_grid: bool,
     normal: Vec3,
     found: FieldMinimum,
     code: int,
     contact: wp.array[ContactRecord],
     row: int,
 ) -> int:
-    """Writes a contact in the interior of an edge or triangle, where it counts; returns the number."""
-    priority = priority_within(fields, probe, is_back_facing(fields, probe, closed, normal, found), found.value)
-    if priority == NOT_COUNTED:
+    """Writes a contact in the interior of an edge or triangle, where it counts; returns the number.
+
+    Against a surface without a grid it counts where it overlaps deepest: resting contacts are those of the corners.
+    """
+    if not has_grid and found.value >= -LOWER * probe.voxel:
         return 0
-    emit_field_contact(contact, row, probe, of_a, Real(0.0), found, code, priority)
+    priority = is_back_facing(probe, normal, found) if has_grid else BACK_FACING
+    emit_field_contact(contact, row, probe, found, Real(0.0), code, priority)
     return 1
 
 
@@ -463,16 +439,13 @@ def emit_within(
 def collide_sides(
     fields: wp.array[Fields],
     probe: Probe,
-    of_a: bool,
-    max_separation: Real,
     face: int,
     corners: TriangleMinimum,
     contact: wp.array[ContactRecord],
     row: int,
 ) -> TriangleMinimum:
-    """Searches the sides of a triangle, after its corners, and writes their contacts."""  # fmt: skip
-    closed = fields[0].meshes.arrays[0].header[fields[0].facet[probe.row]].is_closed == 1
-    voxel = probe.spacing / COARSE_VOXELS
+    """Searches the sides of a triangle, after its corners, and writes their contacts."""
+    has_grid = fields[0].grid[probe.field_row] >= 0
     result = corners
     for k in range(3):
         first = fields[0].meshes.arrays[0].corner[3 * face + k]
@@ -483,45 +456,35 @@ def collide_sides(
         # A distance field has slope at most 1.
         bound = Real(0.5) * (corners.value[k] + corners.value[(k + 1) % 3] - wp.length(q - p))
         # Every point of a shorter edge is within half a voxel of an end.
-        if bound < max_separation and bound < ends - LOWER * voxel and wp.length(q - p) > voxel:
+        if bound < probe.max_separation and bound < ends - LOWER * probe.voxel and wp.length(q - p) > probe.voxel:
             found = minimum_along(fields, probe, p, q)
             result.least = wp.min(result.least, found.value)
-            if found.value < ends - LOWER * voxel and found.value < max_separation:
+            if found.value < ends - LOWER * probe.voxel and found.value < probe.max_separation:
                 edge = fields[0].meshes.arrays[0].side[3 * face + k]
                 normal = fields[0].meshes.arrays[0].edge_normal[edge]
-                code = 3 * (edge - fields[0].meshes.arrays[0].header[fields[0].facet[probe.row]].first_edge) + 1
-                result.count += emit_within(
-                    fields, probe, of_a, closed, normal, found, code, contact, row + result.count
-                )
+                code = 3 * (edge - fields[0].meshes.arrays[0].header[probe.mesh].first_edge) + 1
+                result.count += emit_within(probe, has_grid, normal, found, code, contact, row + result.count)
     return result
 
 
 @wp.func(inline=False)
 def collide_triangle(
-    fields: wp.array[Fields],
-    probe: Probe,
-    of_a: bool,
-    max_separation: Real,
-    face: int,
-    contact: wp.array[ContactRecord],
-    row: int,
+    fields: wp.array[Fields], probe: Probe, face: int, contact: wp.array[ContactRecord], row: int
 ) -> int:
     """Writes the contacts of a triangle with a field: corners, sides, interior; returns their number."""
-    corners = collide_corners(fields, probe, of_a, max_separation, face, contact, row)
-    sides = collide_sides(fields, probe, of_a, max_separation, face, corners, contact, row)
-    closed = fields[0].meshes.arrays[0].header[fields[0].facet[probe.row]].is_closed == 1
-    voxel = probe.spacing / COARSE_VOXELS
-    p = fields[0].meshes.arrays[0].point[fields[0].meshes.arrays[0].corner[3 * face]]
-    q = fields[0].meshes.arrays[0].point[fields[0].meshes.arrays[0].corner[3 * face + 1]]
-    r = fields[0].meshes.arrays[0].point[fields[0].meshes.arrays[0].corner[3 * face + 2]]
+    corners = collide_corners(fields, probe, face, contact, row)
+    sides = collide_sides(fields, probe, face, corners, contact, row)
+    p, q = mesh_corner(fields[0].meshes, face, 0), mesh_corner(fields[0].meshes, face, 1)
+    r = mesh_corner(fields[0].meshes, face, 2)
     longest = wp.max(wp.length(q - p), wp.max(wp.length(r - q), wp.length(p - r)))
     count = sides.count
-    if sides.least - longest < max_separation and longest > Real(2.0) * voxel:
+    if sides.least - longest < probe.max_separation and longest > Real(2.0) * probe.voxel:
         found = minimum_over(fields, probe, p, q, r)
-        if found.value < sides.least - LOWER * voxel and found.value < max_separation:
+        if found.value < sides.least - LOWER * probe.voxel and found.value < probe.max_separation:
             normal = fields[0].meshes.arrays[0].face_normal[face]
-            code = 3 * (face - fields[0].meshes.arrays[0].header[fields[0].facet[probe.row]].first_face) + 2
-            count += emit_within(fields, probe, of_a, closed, normal, found, code, contact, row + count)
+            code = 3 * (face - fields[0].meshes.arrays[0].header[probe.mesh].first_face) + 2
+            has_grid = fields[0].grid[probe.field_row] >= 0
+            count += emit_within(probe, has_grid, normal, found, code, contact, row + count)
     return count
 
 
@@ -533,6 +496,8 @@ MAX_CONTACTS = 7
 def probe_of(fields: wp.array[Fields], query: Query, of_a: bool) -> Probe:
     """The probe of shape a against the field of b, or of b against the field of a."""
     probe = Probe()
+    probe.of_a = of_a
+    probe.max_separation = query.max_separation
     probe.row = query.row_b
     probe.field_row = query.row_a
     probe.pose = query.pose_b_to_a
@@ -544,8 +509,11 @@ def probe_of(fields: wp.array[Fields], query: Query, of_a: bool) -> Probe:
     fine = probe.field_row
     if fields[0].grid[probe.field_row] < 0:
         fine = probe.row
-    probe.spacing = COARSE_VOXELS * fields[0].grids.voxel[fields[0].grid[fine]]
+    probe.voxel = fields[0].grids.voxel[fields[0].grid[fine]]
     probe.steps = fields[0].steps[fine]
+    probe.mesh = fields[0].facet[probe.row]
+    if probe.mesh >= 0:
+        probe.closed = fields[0].meshes.arrays[0].header[probe.mesh].is_closed == 1
     return probe
 
 
@@ -556,23 +524,22 @@ def is_core(fields: wp.array[Fields], row: int) -> bool:
 
 
 @wp.func
-def sub_pairs_of_probe(
-    fields: wp.array[Fields], probe: Probe, max_separation: Real, code: int, out: SubPairList, start: int
-) -> int:
+def sub_pairs_of_probe(fields: wp.array[Fields], probe: Probe, out: SubPairList, start: int) -> int:
     """Appends the sub-pairs of a shape against a field, after `start` others; returns their number.
 
-    code: 0 for a against b, 1 for b against a. The number of a sub-pair is 2 * face + code for a triangle, -1 - code
-    for a core.
+    With code 0 for a against b, 1 for b against a, the number of a sub-pair is 2 * face + code for a triangle,
+    -1 - code for a core.
     """
+    code = wp.where(probe.of_a, 0, 1)
+    max_separation = wp.max(probe.max_separation, Real(0.0))
     if is_core(fields, probe.row):
         if fields[0].grid[probe.field_row] < 0:
             return start
         return append_sub_pair(out, start, -1 - code)
     if fields[0].grid[probe.field_row] < 0 and is_core(fields, probe.field_row):
         return start
-    mesh = fields[0].facet[probe.row]
-    node = fields[0].meshes.arrays[0].header[mesh].first_node
-    end = fields[0].meshes.arrays[0].header[mesh].end_node
+    node = fields[0].meshes.arrays[0].header[probe.mesh].first_node
+    end = fields[0].meshes.arrays[0].header[probe.mesh].end_node
     found = start
     while node < end:
         lower = fields[0].meshes.arrays[0].lower[node]
@@ -592,11 +559,8 @@ def find_sub_pairs(
     rows: ShapeRows, fields: wp.array[Fields], query: Query, part: int, parts: int, out: SubPairList
 ) -> int:
     """Appends the parts of each shape that may be near the other's field; `parts` is 1."""
-    max_separation = wp.max(query.max_separation, Real(0.0))
-    probe = probe_of(fields, query, True)
-    found = sub_pairs_of_probe(fields, probe, max_separation, 0, out, 0)
-    probe = probe_of(fields, query, False)
-    return sub_pairs_of_probe(fields, probe, max_separation, 1, out, found)
+    found = sub_pairs_of_probe(fields, probe_of(fields, query, True), out, 0)
+    return sub_pairs_of_probe(fields, probe_of(fields, query, False), out, found)
 
 
 @wp.func(inline=True)
@@ -610,8 +574,8 @@ def collide_sub_pair(
     probe = probe_of(fields, query, of_a)
     # Rows of sub-pairs are consecutive, see `SubPairKernels.collide`.
     if code < 0:
-        return collide_core(fields, probe, of_a, query.max_separation, out.contact, out.start + row)
-    return collide_triangle(fields, probe, of_a, query.max_separation, code // 2, out.contact, out.start + row)
+        return collide_core(fields, probe, out.contact, out.start + row)
+    return collide_triangle(fields, probe, code // 2, out.contact, out.start + row)
 
 
 @wp.func

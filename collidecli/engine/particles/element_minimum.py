@@ -448,12 +448,6 @@ def is_beyond(element: DeformableElement, query: TriangleQuery, distance: Real) 
     return wp.min(p, wp.min(q, r)) >= distance or wp.max(p, wp.max(q, r)) <= -distance
 
 
-@wp.func
-def greatest_radius(element: DeformableElement) -> Real:
-    """Greatest radius of an element's corners [m]."""
-    return wp.max(element.radius)
-
-
 @wp.func(inline=False)
 def minimum_at_triangle(query: TriangleQuery, element: DeformableElement) -> Minimum:
     """Least distance from a triangle, less the radius."""
@@ -465,7 +459,7 @@ def outer_minimum(surfaces: Any, row: int, element: DeformableElement, at_corner
     """Least distance without sign from a surface, less the radius, if it is below the element's limit.
     at_corners: least value of the corners [m]."""
     best = Minimum(0, Real(wp.inf), at_corners, Vec3(), Slope())
-    radius = greatest_radius(element)
+    radius = wp.max(element.radius)
     reach = element.limit + radius
     grown = Vec3(reach, reach, reach)
     low = wp.min(element.p, wp.min(element.q, element.r)) - grown
@@ -718,7 +712,7 @@ def surface_minimum(surfaces: Any, row: int, half: Vec3, element: DeformableElem
                 inner = inner or sample.distance < Real(0.0)
     closed = has_inside(surfaces, row)
     # With one radius no point outside is lower than one inside.
-    if not (closed and inner and greatest_radius(element) == least_radius):
+    if not (closed and inner and wp.max(element.radius) == least_radius):
         result = outer_minimum(surfaces, row, element, result.boundary)
     lower = element.lower
     if closed:

@@ -15,8 +15,8 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch
+from collidecli.engine.compaction import row_writers
 from collidecli.engine.contact_record import start_of
-from collidecli.engine.contacts.compaction import row_writers
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.bounds import rounded_down, rounded_up
 from collidecli.engine.geometry.closest_points import ElementPair, edge_and_edge, vertex_and_face
@@ -112,7 +112,8 @@ def upload_elements(device_model: DeviceModel, rings: int) -> tuple[Elements, in
         held = (template_of == template) | (template_of == GLOBAL_TEMPLATE)
         own = {"triangle": triangles[held[triangles[:, 0]]], "edge": edges[held[edges[:, 0]]]}
         own["vertex"] = np.unique(own["triangle"])
-        trees = [_tree(particles.position[own[name]].mean(axis=1)) for name in ("triangle", "edge")]
+        middles = (particles.position[own[name]].mean(axis=1) for name in ("triangle", "edge"))
+        trees = [split_tree(middle, np.arange(len(middle)))[:2] for middle in middles]
         nodes = [len(skip) for skip, _ in trees]
         counts = at["vertex"], len(own["vertex"]), at["triangle"], at["edge"], len(own["edge"])
         headers.append((*counts, at["node"], nodes[0], at["node"] + nodes[0], nodes[1]))
@@ -134,14 +135,6 @@ def upload_elements(device_model: DeviceModel, rings: int) -> tuple[Elements, in
     elements.ring_start, elements.ring = put(start, wp.int64), put(ring, wp.int32)
     elements.rest, elements.owner = put(particles.position, Vec3), put(particles.owner, wp.int32)
     return elements, width, node_width
-
-
-def _tree(middle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Skip and leaf of each node of the tree of elements with these centres; none without elements."""
-    if not len(middle):
-        return np.zeros(0, np.int32), np.zeros(0, np.int32)
-    skip, item, _ = split_tree(middle, np.arange(len(middle)))
-    return skip, item
 
 
 # Kernels of the contacts of deformable objects with themselves.
@@ -316,33 +309,42 @@ def partner_of(elements: Elements, element: Element, leaf: int) -> wp.vec3i:
 
 
 @wp.func
-def pair_in_cell(
-    scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int, element: Element, partner: wp.vec3i
-) -> ElementPair:
-    """Closest points of an element and its partner in a cell."""
-    p = position_in_cell(scene.cloud, cells, chunk, cell, element.p)
-    a = position_in_cell(scene.cloud, cells, chunk, cell, partner[0])
-    b = position_in_cell(scene.cloud, cells, chunk, cell, partner[1])
+def particles_of(element: Element, partner: wp.vec3i) -> wp.vec4i:
+    """The four particles of a pair: of a vertex and a triangle, or of two edges."""
     if element.kind == VERTEX_FACE:
-        c = position_in_cell(scene.cloud, cells, chunk, cell, partner[2])
-        return vertex_and_face(p, a, b, c)
-    return edge_and_edge(p, position_in_cell(scene.cloud, cells, chunk, cell, element.q), a, b)
+        return wp.vec4i(element.p, partner[0], partner[1], partner[2])
+    return wp.vec4i(element.p, element.q, partner[0], partner[1])
 
 
 @wp.func
-def is_near_at_rest(scene: SelfScene, element: Element, partner: wp.vec3i) -> bool:
-    """Whether an element and its partner are of one object, and nearer than the rest distance at rest."""
-    elements = scene.elements
-    if elements.owner[element.p] != elements.owner[partner[0]] or scene.rest_distance <= Real(0.0):
+def pair_of(kind: int, p: Vec3, q: Vec3, r: Vec3, s: Vec3) -> ElementPair:
+    """Closest points of the two elements of four particles, see `particles_of`."""
+    if kind == VERTEX_FACE:
+        return vertex_and_face(p, q, r, s)
+    return edge_and_edge(p, q, r, s)
+
+
+@wp.func
+def pair_in_cell(
+    scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int, kind: int, of: wp.vec4i
+) -> ElementPair:
+    """Closest points of the elements of four particles in a cell."""
+    return pair_of(
+        kind,
+        position_in_cell(scene.cloud, cells, chunk, cell, of[0]),
+        position_in_cell(scene.cloud, cells, chunk, cell, of[1]),
+        position_in_cell(scene.cloud, cells, chunk, cell, of[2]),
+        position_in_cell(scene.cloud, cells, chunk, cell, of[3]),
+    )
+
+
+@wp.func
+def is_near_at_rest(scene: SelfScene, kind: int, of: wp.vec4i) -> bool:
+    """Whether the elements of four particles are of one object, and nearer than the rest distance at rest."""
+    owner, rest = scene.elements.owner, scene.elements.rest
+    if owner[of[0]] != owner[of[3]] or scene.rest_distance <= Real(0.0):
         return False
-    p = elements.rest[element.p]
-    a = elements.rest[partner[0]]
-    b = elements.rest[partner[1]]
-    pair = ElementPair()
-    if element.kind == VERTEX_FACE:
-        pair = vertex_and_face(p, a, b, elements.rest[partner[2]])
-    else:
-        pair = edge_and_edge(p, elements.rest[element.q], a, b)
+    pair = pair_of(kind, rest[of[0]], rest[of[1]], rest[of[2]], rest[of[3]])
     return pair.square < scene.rest_distance * scene.rest_distance
 
 
@@ -354,9 +356,10 @@ def is_contact(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int
     partner = partner_of(scene.elements, element, leaf)
     if is_joined(scene.elements, element, partner):
         return False
-    if pair_in_cell(scene, chunk, cells, cell, element, partner).square >= scene.distance * scene.distance:
+    of = particles_of(element, partner)
+    if pair_in_cell(scene, chunk, cells, cell, element.kind, of).square >= scene.distance * scene.distance:
         return False
-    return not is_near_at_rest(scene, element, partner)
+    return not is_near_at_rest(scene, element.kind, of)
 
 
 def self_traversal(name: str, box_of: Any, is_near: Any, is_pair: Any) -> wp.Kernel:
@@ -418,14 +421,6 @@ def is_near_in_frame(scene: SelfScene, part: SelfCells, element: Element, at: in
     return boxes_overlap(element.low, element.high, part.lower[at], part.upper[at])
 
 
-@wp.func
-def particles_of(element: Element, partner: wp.vec3i) -> wp.vec4i:
-    """The four particles of a pair: of a vertex and a triangle, or of two edges."""
-    if element.kind == VERTEX_FACE:
-        return wp.vec4i(element.p, partner[0], partner[1], partner[2])
-    return wp.vec4i(element.p, element.q, partner[0], partner[1])
-
-
 def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
     @kernel
     def write_self_columns(
@@ -440,10 +435,10 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
         row = wp.tid()
         thread = pair[row][0]
         element = element_of(scene, chunk, cells, part, thread)
-        partner = partner_of(scene.elements, element, pair[row][1])
-        found = pair_in_cell(scene, chunk, cells, thread // part.width, element, partner)
+        of = particles_of(element, partner_of(scene.elements, element, pair[row][1]))
+        found = pair_in_cell(scene, chunk, cells, thread // part.width, element.kind, of)
         columns.kind[row] = wp.uint8(element.kind)
-        columns.indices[row] = particles_of(element, partner)
+        columns.indices[row] = of
         columns.barycentric[row] = wp.vec4f(found.weights) + wp.vec4f()
         columns.distance[row] = wp.float32(wp.sqrt(found.square))
         columns.normal[row] = wp.vec3f(found.normal) + wp.vec3f()
@@ -470,7 +465,6 @@ class SelfStage(ElementStage):
         set_field(scene, "rest_distance", rest_distance)
 
     def kernels(self) -> list[wp.Kernel]:
-        """All kernels, by increasing compile time."""
         return [fit_element_boxes, *super().kernels()]
 
     def fitted(

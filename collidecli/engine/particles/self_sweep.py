@@ -16,10 +16,8 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch, has_step
+from collidecli.engine.compaction import row_writers
 from collidecli.engine.contact_record import start_of
-from collidecli.engine.contacts.compaction import row_writers
-from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.closest_points import ElementPair, edge_and_edge, vertex_and_face
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.particles.self_contacts import (
     VERTEX_FACE,
@@ -30,12 +28,20 @@ from collidecli.engine.particles.self_contacts import (
     element_of,
     is_joined,
     is_near_at_rest,
+    pair_of,
     particles_of,
     partner_of,
     self_traversal,
 )
 from collidecli.engine.particles.surfaces import CloudCells, Inputs, PrimitiveSurfaces, position_at, position_in_cell
-from collidecli.engine.particles.swept_points import CLEAR, SHORTENED, TOUCH, UNDECIDED, least_distance_function
+from collidecli.engine.particles.swept_points import (
+    CLEAR,
+    SHORTENED,
+    TOUCH,
+    UNDECIDED,
+    FirstTouch,
+    least_distance_function,
+)
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.tables import SELF_SWEEP
@@ -56,7 +62,8 @@ class ElementStep:
 
     kind: VERTEX_FACE or EDGE_EDGE. begin, shift: positions of the second to fourth particle from the first one at time
     0, and their changes over the step [m]. speed: the largest change of a difference of corners [m]. rounding: bound of
-    the rounding of a separation [m].
+    the rounding of a separation [m]. limit, tolerance: they touch at a distance of at most `limit`, or up to
+    `tolerance` more [m].
     """
 
     kind: int
@@ -68,6 +75,8 @@ class ElementStep:
     shift3: Vec3
     speed: Real
     rounding: Real
+    limit: Real
+    tolerance: Real
 
 
 @wp.struct
@@ -85,16 +94,6 @@ class Nearest:
     lower: Real
     weights: wp.vec4d
     normal: Vec3
-
-
-@wp.struct
-class FirstTouch:
-    """Result of an advancement. status: CLEAR, TOUCH or UNDECIDED. time: where it ended. distance, lower: there."""
-
-    status: int
-    time: Real
-    distance: Real
-    lower: Real
 
 
 @wp.struct
@@ -142,22 +141,18 @@ def separation_at(step: ElementStep, time: Real, normal: Vec3) -> Real:
 @wp.func
 def nearest_at(step: ElementStep, time: Real) -> Nearest:
     """The elements at a time. Any weights give a distance of two points, and any normal a lower bound of all."""
-    origin = Vec3(Real(0.0), Real(0.0), Real(0.0))
     p, q = step.begin1 + time * step.shift1, step.begin2 + time * step.shift2
     r = step.begin3 + time * step.shift3
     point0, point1 = Vec3(), Vec3()
-    weights = wp.vec4d()
-    pair = ElementPair()
+    pair = pair_of(step.kind, Vec3(), p, q, r)
+    weights = pair.weights
     if step.kind == VERTEX_FACE:
-        pair = vertex_and_face(origin, p, q, r)
         # The coordinates of a point in a narrow triangle may be rounded to points beside it.
         a = wp.clamp(pair.weights[1], Real(0.0), Real(1.0))
         b = wp.clamp(pair.weights[2], Real(0.0), Real(1.0) - a)
         weights = wp.vec4d(Real(1.0), a, b, Real(1.0) - a - b)
         point1 = a * p + b * q + weights[3] * r
     else:
-        pair = edge_and_edge(origin, p, q, r)
-        weights = pair.weights
         point0 = weights[1] * p
         point1 = weights[2] * q + weights[3] * r
     lower = separation_at(step, time, pair.normal)
@@ -192,10 +187,10 @@ def is_apart_between(step: ElementStep, time: Real, near: Nearest, other: Real, 
 
 
 @wp.func(inline=False)
-def first_touch(step: ElementStep, start: Real, sign: Real, limit: Real, tolerance: Real) -> FirstTouch:
+def first_touch(step: ElementStep, start: Real, sign: Real) -> FirstTouch:
     """The first touch of a pair from `start` on, 0 forwards (sign 1) or 1 backwards (sign -1)."""
     status = UNDECIDED
-    goal = limit + Real(0.5) * tolerance
+    goal = step.limit + Real(0.5) * step.tolerance
     end = Real(1.0) - start
     time = start
     longer = LONGER
@@ -205,7 +200,7 @@ def first_touch(step: ElementStep, start: Real, sign: Real, limit: Real, toleran
         rounds += 1
         rest = wp.abs(end - time)
         ahead = SHORTENED * time_along(step, time, sign, near.normal, goal)
-        if near.distance + step.rounding <= limit + tolerance:
+        if near.distance + step.rounding <= step.limit + step.tolerance:
             status = TOUCH
             rounds = wp.static(ROUNDS)
         elif near.lower <= goal:
@@ -227,39 +222,37 @@ def first_touch(step: ElementStep, start: Real, sign: Real, limit: Real, toleran
                     rounds = wp.static(ROUNDS)
                 time = time + sign * ahead
                 near = nearest_at(step, time)
-    return FirstTouch(status, time, near.distance, near.lower)
+    return FirstTouch(status, time, near.distance, near.lower, Vec3(), Vec3())
 
 
 @wp.func
-def measured_at(
-    rows: ShapeRows, surfaces: PrimitiveSurfaces, step: ElementStep, time: Real, known: Real, tolerance: Real
-) -> Vec2:
+def measured_at(surfaces: PrimitiveSurfaces, step: ElementStep, time: Real, known: Real) -> Vec2:
     """Distance of two elements at a time, and its lower bound [m]."""
     near = nearest_at(step, time)
     return Vec2(near.distance, near.lower)
 
 
-least_distance: Any = least_distance_function(ElementStep, FirstTouch, measured_at)
+least_distance: Any = least_distance_function(ElementStep, measured_at)
 
 
 @wp.func(inline=False)
-def touch_in_step(step: ElementStep, limit: Real, tolerance: Real) -> SelfTouch:
-    """The touch of a pair in its step: a distance of at most `limit`, or up to `tolerance` more [m]."""
+def touch_in_step(step: ElementStep) -> SelfTouch:
+    """The touch of a pair in its step."""
     result = SelfTouch()
-    entered = first_touch(step, Real(0.0), Real(1.0), limit, tolerance)
+    entered = first_touch(step, Real(0.0), Real(1.0))
     if entered.status != CLEAR:
-        left = first_touch(step, Real(1.0), Real(-1.0), limit, tolerance)
+        left = first_touch(step, Real(1.0), Real(-1.0))
         # Backwards a pair may be found clear that forwards is undecided; and a touch between the goal and the limit
         # with the tolerance may be found in one direction only.
         if entered.status == TOUCH or left.status != CLEAR:
             status = wp.where(left.status == TOUCH, TOUCH, entered.status)
             if left.status == CLEAR or left.time < entered.time:
                 left = entered
-            least = least_distance(ShapeRows(), PrimitiveSurfaces(), step, entered, left, Real(0.0), tolerance)
-            if least.found + step.rounding <= limit + tolerance:
+            least = least_distance(PrimitiveSurfaces(), step, entered, left, Real(0.0))
+            if least.found + step.rounding <= step.limit + step.tolerance:
                 status = TOUCH
             # Outside of the touch no distance is below the goal.
-            bound = wp.min(least.bound, limit + Real(0.5) * tolerance)
+            bound = wp.min(least.bound, step.limit + Real(0.5) * step.tolerance)
             result = SelfTouch(status, entered.time, left.time, least.found, bound)
     return result
 
@@ -339,6 +332,8 @@ def step_of(
     first_last = position_at(cloud, cells, chunk, cell, last, of[0])
     step = ElementStep()
     step.kind = kind
+    step.limit = part.limit
+    step.tolerance = part.tolerance
     step.begin1 = position_in_cell(cloud, cells, chunk, cell, of[1]) - first
     step.begin2 = position_in_cell(cloud, cells, chunk, cell, of[2]) - first
     step.begin3 = position_in_cell(cloud, cells, chunk, cell, of[3]) - first
@@ -370,11 +365,11 @@ def sweep_self_steps(
     thread = pair[row][0]
     cell = thread // part.width
     element = element_of(scene, chunk, cells, part, thread)
-    partner = partner_of(scene.elements, element, pair[row][1])
+    of = particles_of(element, partner_of(scene.elements, element, pair[row][1]))
     found = SelfTouch()
-    if not is_near_at_rest(scene, element, partner):
-        step = step_of(scene, chunk, cells, part, cell, element.kind, particles_of(element, partner))
-        found = touch_in_step(step, part.limit, part.tolerance)
+    if not is_near_at_rest(scene, element.kind, of):
+        step = step_of(scene, chunk, cells, part, cell, element.kind, of)
+        found = touch_in_step(step)
     touch[row] = found
     kept[row] = wp.where(found.status == CLEAR, 0, 1)
 
@@ -435,7 +430,6 @@ class SelfSweepStage(SelfStage):
     traversal = FIND_SELF_STEPS
 
     def kernels(self) -> list[wp.Kernel]:
-        """All kernels, by increasing compile time."""
         return [*super().kernels(), sweep_self_steps]
 
     def inputs(self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int) -> Inputs | None:

@@ -6,22 +6,23 @@ the point where that value is least, with the radius interpolated, if that point
 rows are counted before they are written; their order is by cell, kind, particles and shape.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, PoseBatch, instance_of
+from collidecli.engine.compaction import offset_in_body, row_writers
 from collidecli.engine.contact_record import start_of
-from collidecli.engine.contacts.compaction import offset_in_body, row_writers
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
-from collidecli.engine.geometry.real import CONVEX_MESH, HEIGHTFIELD, MESH, PLANE, Pose, Real, Vec3
+from collidecli.engine.geometry.real import CONVEX_MESH, MESH, PLANE, Pose, Real, Vec3
 from collidecli.engine.particles import element_minimum
 from collidecli.engine.particles.surfaces import (
+    FAMILIES,
     Cloud,
     CloudCells,
     ElementStage,
-    GridSurfaces,
     Inputs,
     NodeBoxes,
     PolygonSurfaces,
@@ -29,6 +30,7 @@ from collidecli.engine.particles.surfaces import (
     ShapeTree,
     boxes_overlap,
     build_tree,
+    family_kernels,
     fit_boxes,
     fitted_boxes,
     insert_pair,
@@ -220,7 +222,7 @@ def _least_of_hull(
     return element_minimum.convex_minimum(element_minimum.HullQuery(surfaces, row, half), element)
 
 
-def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int, minimum_of: Any = None) -> wp.Kernel:
+def _kernel_of(surface_type: Any, low_type: int, high_type: int, minimum_of: Any = None) -> Callable[..., None]:
     """The kernel of the shapes of types low_type to high_type: of vertices, or of edges and faces with `minimum_of`."""
 
     def sample_candidates(
@@ -272,20 +274,20 @@ def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int, mini
             record[index] = SoftRecord(weights, point_world, normal, distance, sample.feature)
             kept[index] = 1
 
-    sample_candidates.__name__ = sample_candidates.__qualname__ = name
-    return kernel(sample_candidates)
+    return sample_candidates
 
 
-_HULL, _MESH, _GRID = int(CONVEX_MESH), int(MESH), int(HEIGHTFIELD)
-SAMPLE_PRIMITIVES = _kernel_of("sample_primitives", PrimitiveSurfaces, int(PLANE), _HULL - 1)
-SAMPLE_POLYGONS = _kernel_of("sample_polygon_shapes", PolygonSurfaces, _HULL, _MESH)
-SAMPLE_GRIDS = _kernel_of("sample_heightfields", GridSurfaces, _GRID, _GRID)
-MINIMIZE_PRIMITIVES = _kernel_of(
-    "minimize_primitives", PrimitiveSurfaces, int(PLANE) + 1, _HULL - 1, _least_of_primitive
+SAMPLERS = family_kernels("sample", _kernel_of)
+MINIMIZERS = family_kernels(
+    "minimize",
+    _kernel_of,
+    {
+        "primitives": (*FAMILIES["primitives"], _least_of_primitive),
+        "hulls": (PolygonSurfaces, CONVEX_MESH, CONVEX_MESH, _least_of_hull),
+        "meshes": (PolygonSurfaces, MESH, MESH, element_minimum.surface_minimum),
+        "heightfields": (*FAMILIES["heightfields"], element_minimum.surface_minimum),
+    },
 )
-MINIMIZE_HULLS = _kernel_of("minimize_hulls", PolygonSurfaces, _HULL, _HULL, _least_of_hull)
-MINIMIZE_MESHES = _kernel_of("minimize_meshes", PolygonSurfaces, _MESH, _MESH, element_minimum.surface_minimum)
-MINIMIZE_GRIDS = _kernel_of("minimize_heightfields", GridSurfaces, _GRID, _GRID, element_minimum.surface_minimum)
 
 
 def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
@@ -343,7 +345,6 @@ class SoftContacts(ElementStage):
         self._scene, self._samplers = scene, samplers
 
     def kernels(self) -> list[wp.Kernel]:
-        """All kernels, by increasing compile time."""
         return [fit_boxes, *super().kernels(), *(sampler for sampler, _ in self._samplers)]
 
     def inputs(self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int) -> Inputs:
@@ -375,10 +376,9 @@ def soft_contacts_of(
     scene.cloud, scene.tree = upload_cloud(device_model, with_elements), build_tree(device_model, touched, poses)
     set_field(scene, "gap", gap)
     types, surfaces = shapes.type[touched], surfaces_of(device_model, shapes.type[touched])
-    samplers = [(SAMPLE_PRIMITIVES, surfaces[0]), (SAMPLE_POLYGONS, surfaces[1]), (SAMPLE_GRIDS, surfaces[2])]
+    samplers = list(zip(SAMPLERS.values(), surfaces, strict=True))
     if with_elements and len(particles.triangle):
         hulls, meshes = (surfaces[1] if each in types else None for each in (ShapeType.CONVEX_MESH, ShapeType.MESH))
-        samplers += [(MINIMIZE_PRIMITIVES, surfaces[0]), (MINIMIZE_HULLS, hulls), (MINIMIZE_MESHES, meshes)]
-        samplers += [(MINIMIZE_GRIDS, surfaces[2])]
+        samplers += zip(MINIMIZERS.values(), (surfaces[0], hulls, meshes, surfaces[2]), strict=True)
     used = [(sampler, each) for sampler, each in samplers if each is not None]
     return SoftContacts(device_model, scene, used, np.dtype(float_type))

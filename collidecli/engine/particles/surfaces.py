@@ -3,7 +3,7 @@ points of the surfaces of shapes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, PoseBatch, instance_of
-from collidecli.engine.contacts.compaction import RowWriter, count_cells
+from collidecli.engine.compaction import RowWriter, count_cells
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
 from collidecli.engine.geometry.closest_points import END_HIGH, END_LOW, SIDE
@@ -28,11 +28,10 @@ from collidecli.engine.geometry.meshes import (
     upload_meshes,
 )
 from collidecli.engine.geometry.primitives import surface_point
-from collidecli.engine.geometry.real import CAPSULE, PLANE, Real, Vec3, device_array
+from collidecli.engine.geometry.real import CAPSULE, CONVEX_MESH, HEIGHTFIELD, MESH, PLANE, Real, Vec3, device_array
 from collidecli.engine.narrowphase.triangles import heightfield_traversal, heightfield_triangles
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.particles import EVERY_TEMPLATE, Particles, canonical_triangles
 from collidecli.scene.shape_types import ShapeType
@@ -166,9 +165,8 @@ def upload_positions(
 
 # Pairs of elements of deformable objects and items near them: traversals of trees, and the rows of their groups.
 #
-# A traversal is a kernel of one thread per element and cell that is launched twice. Its last arguments are `end`,
-# `pair` and `writes`: at first it writes the number of an element's pairs to `end`, and with `writes` 1, when `end` is
-# the inclusive scan of these numbers, the pairs themselves, (thread, item), ascending by item.
+# A traversal is a kernel of one thread per element and cell for `Workspace.counted`, which writes an element's pairs
+# (thread, item), ascending by item.
 
 
 @wp.func
@@ -225,7 +223,7 @@ class ElementStage:
         if inputs is None:
             return no_rows(self.group, chunk.cell_count, self.float_type), 0
         (arguments, most, host), threads = inputs, chunk.cell_count * width
-        pair_end, pair, pairs = self._pairs(arguments, most, threads, workspace)
+        pair_end, pair, pairs = workspace.counted("element_pair", wp.vec2i, self.traversal, threads, arguments, most)
         further, count, row_end = self.evaluate(arguments, pair, pairs, workspace)
         columns = self.writers[self.float_type].write(pairs, [*arguments, pair, *further], count, workspace)
         if row_end is None:
@@ -238,22 +236,6 @@ class ElementStage:
         workspace.finish()
         del inputs, host  # all launches are complete
         return GroupRows(counts, columns), pairs
-
-    def _pairs(
-        self, arguments: list[Any], most: int, threads: int, workspace: Workspace
-    ) -> tuple[wp.array, wp.array, int]:
-        """Inclusive scan of the pairs of each thread, the pairs, and their number."""
-        end = workspace.array("element_end", threads, wp.int32)
-        pair = workspace.array("element_pair", 1, wp.vec2i)
-        workspace.launch(self.traversal, threads, [*arguments, end, pair, 0])
-        if threads * most > INDEX_LIMIT:  # the scan's int32 could overflow
-            total = int(workspace.host(end, threads).sum(dtype=np.int64))
-            if total > INDEX_LIMIT:
-                raise ChunkTooLarge(total * 8)
-        total = workspace.scan(end, threads)
-        pair = workspace.array("element_pair", total, wp.vec2i)
-        workspace.launch(self.traversal, threads if total else 0, [*arguments, end, pair, 1])
-        return end, pair, total
 
 
 # Bounding volume hierarchy over the shapes of each cell, for queries by particles.
@@ -328,10 +310,8 @@ def boxes_overlap(low: wp.vec3d, high: wp.vec3d, lower: wp.vec3f, upper: wp.vec3
 def tree_of(centers: np.ndarray, slots: np.ndarray, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Skip and slot of the nodes of one template, see `ShapeTree`: the tree of shapes, then the planes.
     centers: float64[n, 3] of `slots`, int[n] [m]. planes: slots of planes."""
-    skip, slot = np.zeros(0, np.int32), np.zeros(0, np.int32)
-    if len(slots):
-        skip, item, _ = split_tree(centers, np.arange(len(slots)))
-        slot = np.where(item >= 0, slots[item], -1)
+    skip, item, _ = split_tree(centers, np.arange(len(slots)))
+    slot = np.append(slots, -1)[item]
     return np.append(skip, len(skip) + 1 + np.arange(len(planes))), np.append(slot, planes)
 
 
@@ -420,6 +400,26 @@ class GridSurfaces:
 
     fields: Heightfields
     field: wp.array[wp.int32]
+
+
+FAMILIES = {
+    "primitives": (PrimitiveSurfaces, PLANE, CONVEX_MESH - 1),
+    "polygons": (PolygonSurfaces, CONVEX_MESH, MESH),
+    "heightfields": (GridSurfaces, HEIGHTFIELD, HEIGHTFIELD),
+}
+"""Struct of the surfaces, and first and last type of the shapes, of each family of `surfaces_of`."""
+
+
+def family_kernels(
+    name: str, kernel_of: Callable[..., Callable[..., None]], families: dict[str, tuple[Any, ...]] = FAMILIES
+) -> dict[str, wp.Kernel]:
+    """A kernel `name_FAMILY` for each family. kernel_of: its function, by the values of the family."""
+    kernels = {}
+    for family, values in families.items():
+        function = kernel_of(*values)
+        function.__name__ = function.__qualname__ = f"{name}_{family}"
+        kernels[family] = kernel(function)
+    return kernels
 
 
 @wp.func
@@ -534,25 +534,8 @@ def sample_surface(surfaces: GridSurfaces, row: int, half: Vec3, point: Vec3, li
                 number = base_begins(field)
                 if foot[0] * field.half_y > foot[1] * field.half_x:
                     number += 1
-        square = least * least
-        grown = Vec3(least, least, least)
-        traversal = heightfield_traversal.begin_traversal(field, point - grown, point + grown)
-        while traversal.done == 0:
-            if (
-                not heightfield_traversal.is_under(traversal)
-                or heightfield_traversal.squared_distance_to_square(field, traversal, point) >= square
-            ):
-                traversal = heightfield_traversal.skip_square(traversal)
-            elif traversal.level > 0:
-                traversal = heightfield_traversal.descend(traversal)
-            else:
-                for side in range(2):
-                    here = 2 * (traversal.i * field.cols + traversal.j) + side
-                    near = heightfield_traversal.squared_distance_to_top(field, here, point)
-                    if near < square:
-                        square = near
-                        number = here
-                traversal = heightfield_traversal.skip_square(traversal)
+        outer = heightfield_traversal.NearestPart(number, least)
+        number = heightfield_traversal.nearest_top(field, point, outer, least * least).number
     if number < 0:
         return result
     nearest = heightfield_triangles.closest_point_on_face(field, number, point)
@@ -581,7 +564,7 @@ def upload_polygons(device_model: DeviceModel) -> PolygonSurfaces:
 
 
 def surfaces_of(device_model: DeviceModel, types: np.ndarray) -> list[Any]:
-    """The surfaces of primitives, polygons and heightfields on a device; None for those without any of the types."""
+    """The surfaces of each of FAMILIES on a device; None for those without any of the types."""
     primitives, polygons, grids = families(types)
     surfaces: list[Any] = [None, upload_polygons(device_model) if polygons else None, None]
     if primitives:
@@ -610,8 +593,6 @@ def _hull_names(hull: ConvexHull, triangles: np.ndarray) -> np.ndarray:
     return names
 
 
-def families(types: np.ndarray) -> tuple[bool, bool, bool]:
-    """Whether shapes of these types are primitives, polygons and heightfields."""
-    found = {int(each) for each in types}
-    polygons = {int(ShapeType.CONVEX_MESH), int(ShapeType.MESH)}
-    return bool(found - polygons - {int(ShapeType.HEIGHTFIELD)}), bool(found & polygons), ShapeType.HEIGHTFIELD in found
+def families(types: np.ndarray) -> list[bool]:
+    """Whether shapes of these types are of each of FAMILIES."""
+    return [bool(((types >= first) & (types <= last)).any()) for _, first, last in FAMILIES.values()]

@@ -9,18 +9,17 @@ as long as all of them are. GJK finds n, and any n is a proof: one that is not t
 Source: Gilbert, Johnson, Keerthi 1988; Mirtich 1996; docs/adr/0111.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import warp as wp
 
-from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.primitives import Primitive, Vertex, core_radius, core_support
-from collidecli.engine.geometry.real import CONVEX_MESH, HEIGHTFIELD, MESH, PLANE, UP, Quat, Real, Vec3
+from collidecli.engine.geometry.real import UP, Quat, Real, Vec3
 from collidecli.engine.narrowphase.convex.gjk import closest_to_origin, reduce_simplex
 from collidecli.engine.particles import swept_points
 from collidecli.engine.particles.element_minimum import TriangleQuery, begin_near, next_near, triangle_of
-from collidecli.engine.particles.surfaces import GridSurfaces, PolygonSurfaces, PrimitiveSurfaces
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.particles.surfaces import PrimitiveSurfaces, family_kernels
 
 # Functions of a convex set have one overload for each of its structs: Warp selects by argument type.
 # ruff: noqa: F811
@@ -44,13 +43,17 @@ class ElementStep:
     """A triangle and a shape in a step, which lasts from time 0 to 1; vectors in world axes. An edge has its second
     particle twice.
 
-    row: of the shape. inflation: radii of the particles with the shape's margin [m]. rounding: bound of the rounding of
-    positions and distances [m]. between, shift: rows from the body's origin to the particles at the begin, and their
-    changes over the step [m]. axis, angle, arm, quat: see `PointStep`. speed, curvature: bounds of the first and second
-    derivative of every particle's position in the frame of the shape [m].
+    row, type, size: of the shape. tolerance: they touch at this distance or less [m]. inflation: radii of the particles
+    with the shape's margin [m]. rounding: bound of the rounding of positions and distances [m]. between, shift: rows
+    from the body's origin to the particles at the begin, and their changes over the step [m]. axis, angle, arm, quat:
+    see `PointStep`. speed, curvature: bounds of the first and second derivative of every particle's position in the
+    frame of the shape [m].
     """
 
     row: int
+    type: int
+    size: Vec3
+    tolerance: Real
     inflation: Vec3
     rounding: Real
     between: Mat33
@@ -118,20 +121,15 @@ def rounding_radius(shape: TriangleQuery) -> Real:
 
 
 @wp.func
-def toward(shape: Primitive, corners: Mat33) -> Vec3:
-    """First search direction: unit, from the middle of the convex set to that of the element."""
-    return _direction(corners[0] + corners[1] + corners[2])
+def without_middle(shape: Primitive, sum_of_corners: Vec3) -> Vec3:
+    """The sum of three corners less three times the middle of a convex set, which is the origin."""
+    return sum_of_corners
 
 
 @wp.func
-def toward(shape: TriangleQuery, corners: Mat33) -> Vec3:
-    """First search direction: unit, from the middle of the convex set to that of the element."""
-    return _direction(corners[0] + corners[1] + corners[2] - shape.p - shape.q - shape.r)
-
-
-@wp.func
-def _direction(vector: Vec3) -> Vec3:
-    return wp.normalize(vector) if wp.length(vector) > Real(0.0) else UP
+def without_middle(shape: TriangleQuery, sum_of_corners: Vec3) -> Vec3:
+    """The sum of three corners less three times the middle of a triangle."""
+    return sum_of_corners - shape.p - shape.q - shape.r
 
 
 @wp.struct
@@ -254,17 +252,19 @@ def touch_of(shape: Any, step: ElementStep, corners: Mat33, radii: Vec3, base: R
 
 
 @wp.func(inline=False)
-def advance(shape: Any, step: ElementStep, start: Real, sign: Real, most: Real, tolerance: Real) -> ElementAdvance:
+def advance(shape: Any, step: ElementStep, start: Real, sign: Real, most: Real) -> ElementAdvance:
     """The first touch of an element and a convex set from `start` on, forwards (sign 1) or backwards (sign -1), within
     `most` of the step."""
     least_radius = wp.min(step.inflation[0], wp.min(step.inflation[1], step.inflation[2]))
     radii = step.inflation - Vec3(least_radius, least_radius, least_radius)
     base = rounding_radius(shape) + least_radius
-    goal = Real(0.5) * tolerance
-    enough = base + tolerance - step.rounding
-    slack = NEAR_PART * tolerance
+    goal = Real(0.5) * step.tolerance
+    enough = base + step.tolerance - step.rounding
+    slack = NEAR_PART * step.tolerance
     corners = corners_in_shape(step, start)
-    normal = toward(shape, corners)
+    # From the middle of the convex set to that of the element.
+    between = without_middle(shape, corners[0] + corners[1] + corners[2])
+    normal = wp.normalize(between) if wp.length(between) > Real(0.0) else UP
     status = int(swept_points.UNDECIDED)
     passed = Real(0.0)
     rounds = int(0)
@@ -333,20 +333,15 @@ class ElementTouch:
 
 
 @wp.func
-def first_touch(
-    rows: ShapeRows, surfaces: PrimitiveSurfaces, step: ElementStep, start: Real, sign: Real, tolerance: Real
-) -> ElementAdvance:
+def first_touch(surfaces: PrimitiveSurfaces, step: ElementStep, start: Real, sign: Real) -> ElementAdvance:
     """The first touch of an element and a primitive from `start` on, 0 forwards (sign 1) or 1 backwards (sign -1)."""
-    shape = Primitive(rows.type[step.row], rows.size[step.row])
-    result = advance(shape, step, start, sign, Real(1.0), tolerance)
+    result = advance(Primitive(step.type, step.size), step, start, sign, Real(1.0))
     result.time = start + sign * result.time
     return result
 
 
 @wp.func
-def first_touch(
-    rows: ShapeRows, surfaces: Any, step: ElementStep, start: Real, sign: Real, tolerance: Real
-) -> ElementAdvance:
+def first_touch(surfaces: Any, step: ElementStep, start: Real, sign: Real) -> ElementAdvance:
     """The first touch of an element and a surface of triangles from `start` on."""
     radius = wp.max(step.inflation)
     # Triangles are searched near a part of the step for which the corners move by about the size of the element.
@@ -362,14 +357,14 @@ def first_touch(
         first = corners_in_shape(step, here)
         last = corners_in_shape(step, here + sign * most)
         # Between both ends a corner is within curvature t^2 / 8 of their line.
-        reach = radius + tolerance + step.rounding + Real(0.125) * step.curvature * most * most
+        reach = radius + step.tolerance + step.rounding + Real(0.125) * step.curvature * most * most
         grown = Vec3(reach, reach, reach)
         low = wp.min(lowest_corner(first), lowest_corner(last)) - grown
         high = wp.max(highest_corner(first), highest_corner(last)) + grown
         cursor = begin_near(surfaces, step.row, low, high)
         while cursor.number >= 0:
             triangle = triangle_of(surfaces, step.row, cursor.number)
-            found = advance(triangle, step, here, sign, most, tolerance)
+            found = advance(triangle, step, here, sign, most)
             if found.status != swept_points.CLEAR:
                 # A touch that is certain stays one, if the distance from another triangle is undecided before it.
                 status = wp.where(result.status == swept_points.TOUCH, swept_points.TOUCH, found.status)
@@ -396,26 +391,19 @@ def bound_between(step: ElementStep, entered: ElementAdvance, left: ElementAdvan
     return wp.min(wp.min(entered.lower, left.lower), Real(0.5) * (entered.lower + left.lower - fall))
 
 
-def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int) -> wp.Kernel:
+def _kernel_of(surface_type: Any, low_type: int, high_type: int) -> Callable[..., None]:
     """The kernel of the shapes of types low_type to high_type."""
 
-    def sweep_elements(
-        rows: ShapeRows,
-        surfaces: surface_type,
-        tolerance: Real,
-        steps: wp.array[ElementStep],
-        touch: wp.array[ElementTouch],
-    ):
+    def sweep_elements(surfaces: surface_type, steps: wp.array[ElementStep], touch: wp.array[ElementTouch]):
         """One thread per pair of an element and a shape in a step."""
         index = wp.tid()
         step = steps[index]
-        shape_type = rows.type[step.row]
-        if shape_type < wp.static(low_type) or shape_type > wp.static(high_type):
+        if step.type < wp.static(low_type) or step.type > wp.static(high_type):
             return
         result = ElementTouch()
-        entered = first_touch(rows, surfaces, step, Real(0.0), Real(1.0), tolerance)
+        entered = first_touch(surfaces, step, Real(0.0), Real(1.0))
         if entered.status != swept_points.CLEAR:
-            left = first_touch(rows, surfaces, step, Real(1.0), Real(-1.0), tolerance)
+            left = first_touch(surfaces, step, Real(1.0), Real(-1.0))
             # As of particles: one direction may decide or find what the other does not.
             if entered.status == swept_points.TOUCH or left.status != swept_points.CLEAR:
                 status = wp.where(left.status == swept_points.TOUCH, swept_points.TOUCH, entered.status)
@@ -435,10 +423,7 @@ def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int) -> w
                 )
         touch[index] = result
 
-    sweep_elements.__name__ = sweep_elements.__qualname__ = name
-    return kernel(sweep_elements)
+    return sweep_elements
 
 
-SWEEP_PRIMITIVES = _kernel_of("sweep_elements_past_primitives", PrimitiveSurfaces, int(PLANE) + 1, int(CONVEX_MESH) - 1)
-SWEEP_POLYGONS = _kernel_of("sweep_elements_past_polygons", PolygonSurfaces, int(CONVEX_MESH), int(MESH))
-SWEEP_GRIDS = _kernel_of("sweep_elements_past_heightfields", GridSurfaces, int(HEIGHTFIELD), int(HEIGHTFIELD))
+SWEEPERS = family_kernels("sweep_elements_past", _kernel_of)

@@ -10,18 +10,15 @@ apart as long as each of its triangles near the curve does, which are convex.
 Source: Mirtich 1996; docs/adr/0111.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import warp as wp
 
-from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.heightfields import field_of
 from collidecli.engine.geometry.primitives import Primitive, support_point
 from collidecli.engine.geometry.real import (
-    CONVEX_MESH,
     ELLIPSOID,
-    HEIGHTFIELD,
-    MESH,
     PLANE,
     Quat,
     Real,
@@ -42,9 +39,9 @@ from collidecli.engine.particles.surfaces import (
     PolygonSurfaces,
     PrimitiveSurfaces,
     Sample,
+    family_kernels,
     sample_surface,
 )
-from collidecli.engine.runtime.kernel import kernel
 
 # Functions of surfaces have one overload for each struct of surfaces: Warp selects by argument type.
 # ruff: noqa: F811
@@ -67,14 +64,18 @@ LEAST_PART = wp.constant(Real(1.0 / 32.0))
 class PointStep:
     """A particle and a shape in a step, which lasts from time 0 to 1; vectors in world axes.
 
-    row: of the shape. radius: of the particle; inflation: with the shape's margin [m]. rounding: bound of the rounding
-    of positions and distances [m]. between, shift: from the body's origin to the particle at the begin, and its change
-    over the step [m]. axis, angle: of the body's rotation, unit, in 0 to pi [rad]. arm, quat: origin of the shape from
-    the body's, and its rotation, at the begin. speed, curvature: bounds of the first and second derivative of the
-    particle's position in the frame of the shape [m].
+    row, type, size: of the shape. tolerance: they touch at this distance or less [m]. radius: of the particle;
+    inflation: with the shape's margin [m]. rounding: bound of the rounding of positions and distances [m]. between,
+    shift: from the body's origin to the particle at the begin, and its change over the step [m]. axis, angle: of the
+    body's rotation, unit, in 0 to pi [rad]. arm, quat: origin of the shape from the body's, and its rotation, at the
+    begin. speed, curvature: bounds of the first and second derivative of the particle's position in the frame of the
+    shape [m].
     """
 
     row: int
+    type: int
+    size: Vec3
+    tolerance: Real
     radius: Real
     inflation: Real
     rounding: Real
@@ -149,13 +150,13 @@ def time_at_speed(height: Real, speed: Real) -> Real:
 
 
 @wp.func
-def sample_at(rows: ShapeRows, surfaces: Any, step: PointStep, point: Vec3, limit: Real) -> Sample:
+def sample_at(surfaces: Any, step: PointStep, point: Vec3, limit: Real) -> Sample:
     """Closest point of a shape's surface, if its signed distance is below `limit` [m].
 
     An open mesh has no inside, so that its distance is not negative; but a ball that crosses one with a front from
     behind is behind it, as in frames.
     """
-    sample = sample_surface(surfaces, step.row, rows.size[step.row], point, limit, Real(wp.inf))
+    sample = sample_surface(surfaces, step.row, step.size, point, limit, Real(wp.inf))
     if sample.found == 1 and sample.distance <= -step.radius and not has_inside(surfaces, step.row):
         sample.distance = -sample.distance
         sample.outward = -sample.outward
@@ -163,38 +164,37 @@ def sample_at(rows: ShapeRows, surfaces: Any, step: PointStep, point: Vec3, limi
 
 
 @wp.func
-def separation_of_primitive(rows: ShapeRows, step: PointStep, sample: Sample, point: Vec3) -> Real:
+def separation_of_primitive(step: PointStep, sample: Sample, point: Vec3) -> Real:
     """Lower bound of the distance of a point from a plane or primitive, by the support height along `outward`."""
-    shape_type = rows.type[step.row]
-    if shape_type == PLANE:
+    if step.type == PLANE:
         return sample.distance
-    shape = Primitive(shape_type, rows.size[step.row])
+    shape = Primitive(step.type, step.size)
     return wp.dot(sample.outward, point) - wp.dot(sample.outward, support_point(shape, sample.outward))
 
 
 @wp.func
-def lower_bound(rows: ShapeRows, surfaces: PrimitiveSurfaces, step: PointStep, sample: Sample, point: Vec3) -> Real:
+def lower_bound(surfaces: PrimitiveSurfaces, step: PointStep, sample: Sample, point: Vec3) -> Real:
     """Certified lower bound of the signed distance of particle and shape [m]. That of an ellipsoid is iterated."""
     found = sample.distance
-    if rows.type[step.row] == ELLIPSOID:
-        found = separation_of_primitive(rows, step, sample, point)
+    if step.type == ELLIPSOID:
+        found = separation_of_primitive(step, sample, point)
     return found - step.inflation - step.rounding
 
 
 @wp.func
-def lower_bound(rows: ShapeRows, surfaces: Any, step: PointStep, sample: Sample, point: Vec3) -> Real:
+def lower_bound(surfaces: Any, step: PointStep, sample: Sample, point: Vec3) -> Real:
     """Certified lower bound of the signed distance of particle and shape [m]."""
     return sample.distance - step.inflation - step.rounding
 
 
 @wp.func
-def bound_of_jumps(rows: ShapeRows, surfaces: PrimitiveSurfaces, step: PointStep, begin: Real, end: Real) -> Real:
+def bound_of_jumps(surfaces: PrimitiveSurfaces, step: PointStep, begin: Real, end: Real) -> Real:
     """Lower bound of the signed distance beyond jumps of it between two times [m]: that of a primitive has none."""
     return Real(wp.inf)
 
 
 @wp.func
-def bound_of_jumps(rows: ShapeRows, surfaces: PolygonSurfaces, step: PointStep, begin: Real, end: Real) -> Real:
+def bound_of_jumps(surfaces: PolygonSurfaces, step: PointStep, begin: Real, end: Real) -> Real:
     """Lower bound beyond jumps of the signed distance [m]: a ball that crosses an open mesh may be behind its front."""
     if not has_inside(surfaces, step.row) and surfaces.meshes.arrays[0].header[surfaces.mesh[step.row]].has_front == 1:
         return -step.radius
@@ -202,38 +202,29 @@ def bound_of_jumps(rows: ShapeRows, surfaces: PolygonSurfaces, step: PointStep, 
 
 
 @wp.func
-def bound_of_jumps(rows: ShapeRows, surfaces: GridSurfaces, step: PointStep, begin: Real, end: Real) -> Real:
+def bound_of_jumps(surfaces: GridSurfaces, step: PointStep, begin: Real, end: Real) -> Real:
     """Lower bound of the signed distance beyond jumps of it [m]: points above a heightfield's base ignore the base."""
     field = field_of(surfaces.fields, surfaces.field[step.row])
     low = wp.min(position_in_shape(step, begin)[2], position_in_shape(step, end)[2])
     low = low - Real(0.125) * step.curvature * (end - begin) * (end - begin) - step.rounding
-    return Real(wp.inf) if low > field.bottom else field.bottom - rows.size[step.row][2]
+    return Real(wp.inf) if low > field.bottom else field.bottom - step.size[2]
 
 
 @wp.func
 def advance_beyond(
-    rows: ShapeRows,
-    surfaces: PrimitiveSurfaces,
-    step: PointStep,
-    sample: Sample,
-    point: Vec3,
-    time: Real,
-    sign: Real,
-    known: Real,
-    tolerance: Real,
+    surfaces: PrimitiveSurfaces, step: PointStep, sample: Sample, point: Vec3, time: Real, sign: Real, known: Real
 ) -> Real:
     """How long a particle stays apart from a plane or primitive from a time on, at least `known`."""
-    height = separation_of_primitive(rows, step, sample, point) - step.inflation - step.rounding
+    height = separation_of_primitive(step, sample, point) - step.inflation - step.rounding
     rate = sign * wp.dot(sample.outward, velocity_in_shape(step, time))
-    return wp.max(known, time_above(height - Real(0.5) * tolerance, rate, curvature_along(step, sample.outward)))
+    goal = Real(0.5) * step.tolerance
+    return wp.max(known, time_above(height - goal, rate, curvature_along(step, sample.outward)))
 
 
 @wp.func
-def time_to_triangle(
-    triangle: TriangleQuery, step: PointStep, time: Real, sign: Real, most: Real, tolerance: Real
-) -> Real:
+def time_to_triangle(triangle: TriangleQuery, step: PointStep, time: Real, sign: Real, most: Real) -> Real:
     """How long a particle stays apart from a triangle from a time on, at most `most`."""
-    goal = Real(0.5) * tolerance
+    goal = Real(0.5) * step.tolerance
     passed = Real(0.0)
     rounds = int(0)
     while passed < most and rounds < wp.static(TRIANGLE_ROUNDS):
@@ -242,7 +233,7 @@ def time_to_triangle(
         point = position_in_shape(step, here)
         slope = slope_at(triangle, point)
         distance = slope.value - step.inflation
-        if distance + step.rounding <= tolerance:
+        if distance + step.rounding <= step.tolerance:
             rounds = wp.static(TRIANGLE_ROUNDS)
         else:
             normal = slope.gradient
@@ -262,15 +253,7 @@ def time_to_triangle(
 
 @wp.func
 def advance_beyond(
-    rows: ShapeRows,
-    surfaces: Any,
-    step: PointStep,
-    sample: Sample,
-    point: Vec3,
-    time: Real,
-    sign: Real,
-    known: Real,
-    tolerance: Real,
+    surfaces: Any, step: PointStep, sample: Sample, point: Vec3, time: Real, sign: Real, known: Real
 ) -> Real:
     """How long a particle stays apart from a surface of triangles from a time on, at least `known`.
 
@@ -280,14 +263,14 @@ def advance_beyond(
     rest = wp.where(sign > Real(0.0), Real(1.0) - time, time)
     part = wp.min(rest, wp.max(LONGER * known, LEAST_PART))
     last = position_in_shape(step, time + sign * part)
-    reach = step.inflation + tolerance + step.rounding + Real(0.125) * step.curvature * part * part
+    reach = step.inflation + step.tolerance + step.rounding + Real(0.125) * step.curvature * part * part
     grown = Vec3(reach, reach, reach)
     low = wp.min(point, last) - grown
     high = wp.max(point, last) + grown
     cursor = begin_near(surfaces, step.row, low, high)
     while cursor.number >= 0:
         if part > known:
-            part = time_to_triangle(triangle_of(surfaces, step.row, cursor.number), step, time, sign, part, tolerance)
+            part = time_to_triangle(triangle_of(surfaces, step.row, cursor.number), step, time, sign, part)
             cursor = next_near(surfaces, step.row, cursor, low, high)
         else:
             cursor.number = -1
@@ -326,7 +309,7 @@ class PointTouch:
 @wp.struct
 class FirstTouch:
     """Result of an advancement. time: of the touch. distance, lower: of the last query, and its lower bound [m].
-    point, outward: closest point of the shape's surface and its normal, in the frame of the shape."""
+    point, outward: of a shape, the closest point of its surface and its normal, in the frame of the shape."""
 
     status: int
     time: Real
@@ -337,35 +320,33 @@ class FirstTouch:
 
 
 @wp.func
-def first_touch(
-    rows: ShapeRows, surfaces: Any, step: PointStep, start: Real, sign: Real, tolerance: Real
-) -> FirstTouch:
+def first_touch(surfaces: Any, step: PointStep, start: Real, sign: Real) -> FirstTouch:
     """The first touch of a pair from `start` on, 0 forwards (sign 1) or 1 backwards (sign -1)."""
     result = FirstTouch()
     result.status = UNDECIDED
     result.time = start
-    goal = Real(0.5) * tolerance
+    goal = Real(0.5) * step.tolerance
     rounds = int(0)
     while rounds < wp.static(ROUNDS):
         rounds += 1
         rest = wp.where(sign > Real(0.0), Real(1.0) - result.time, result.time)
         point = position_in_shape(step, result.time)
-        limit = step.inflation + Real(2.0) * (tolerance + step.rounding) + step.speed * rest
-        sample = sample_at(rows, surfaces, step, point, limit)
+        limit = step.inflation + Real(2.0) * (step.tolerance + step.rounding) + step.speed * rest
+        sample = sample_at(surfaces, step, point, limit)
         if sample.found == 0:
             result.status = CLEAR
             rounds = wp.static(ROUNDS)
         else:
             result.distance = sample.distance - step.inflation
-            result.lower = lower_bound(rows, surfaces, step, sample, point)
+            result.lower = lower_bound(surfaces, step, sample, point)
             result.point = sample.point
             result.outward = sample.outward
             ahead = time_at_speed(result.lower - goal, step.speed)
-            if result.distance + step.rounding <= tolerance:
+            if result.distance + step.rounding <= step.tolerance:
                 result.status = TOUCH
                 rounds = wp.static(ROUNDS)
             elif SHORTENED * ahead < rest:
-                ahead = advance_beyond(rows, surfaces, step, sample, point, result.time, sign, ahead, tolerance)
+                ahead = advance_beyond(surfaces, step, sample, point, result.time, sign, ahead)
             if result.status != TOUCH:
                 if SHORTENED * ahead >= rest or rest <= Real(0.0):
                     result.status = CLEAR
@@ -385,11 +366,11 @@ class LeastDistance:
     bound: Real
 
 
-def least_distance_function(step_type: Any, end_type: Any, measured_at: Any) -> Any:
-    """least_distance(rows, surfaces, step, entered, left, least, tolerance): the least distance between two times.
+def least_distance_function(step_type: Any, measured_at: Any) -> Any:
+    """least_distance(surfaces, step, entered, left, least): the least distance between two times.
 
-    entered, left: its begin and end, `end_type` with time, distance and lower, a lower bound of the distance. least: no
-    distance is below [m]. measured_at: distance at a time, and its lower bound.
+    entered, left: its begin and end. least: no distance is below [m]. measured_at: distance at a time, and its lower
+    bound.
 
     Over an interval of length h with the lower bounds a and b at its ends the distance is nowhere below (a + b -
     speed h) / 2: the next query is at the point of that bound, in the interval with the least bound. Source: Piyavskii
@@ -398,7 +379,7 @@ def least_distance_function(step_type: Any, end_type: Any, measured_at: Any) -> 
 
     @wp.func
     def least_distance(
-        rows: ShapeRows, surfaces: Any, step: step_type, entered: end_type, left: end_type, least: Real, tolerance: Real
+        surfaces: Any, step: step_type, entered: FirstTouch, left: FirstTouch, least: Real
     ) -> LeastDistance:
         begin = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
         end = wp.zeros(shape=wp.static(QUERIES + 1), dtype=Real)
@@ -425,11 +406,11 @@ def least_distance_function(step_type: Any, end_type: Any, measured_at: Any) -> 
             low = begin[lowest]
             high = end[lowest]
             searching = count <= wp.static(QUERIES) and step.speed > Real(0.0) and high > low
-            searching = searching and wp.max(result.bound, least) < result.found - tolerance
+            searching = searching and wp.max(result.bound, least) < result.found - step.tolerance
             if searching:
                 at = Real(0.5) * (low + high) + Real(0.5) * (at_begin[lowest] - at_end[lowest]) / step.speed
                 at = wp.min(wp.max(at, low), high)
-                measured = measured_at(rows, surfaces, step, at, known, tolerance)
+                measured = measured_at(surfaces, step, at, known)
                 result.found = wp.min(result.found, measured[0])
                 begin[count] = at
                 end[count] = high
@@ -445,52 +426,45 @@ def least_distance_function(step_type: Any, end_type: Any, measured_at: Any) -> 
 
 
 @wp.func
-def measured_at(rows: ShapeRows, surfaces: Any, step: PointStep, time: Real, known: Real, tolerance: Real) -> Vec2:
+def measured_at(surfaces: Any, step: PointStep, time: Real, known: Real) -> Vec2:
     """Signed distance of a particle and a shape at a time, and its lower bound [m]. known: another distance."""
     point = position_in_shape(step, time)
-    limit = step.inflation + wp.max(known, Real(0.0)) + Real(2.0) * (tolerance + step.rounding + step.speed)
-    sample = sample_at(rows, surfaces, step, point, limit)
-    return Vec2(sample.distance - step.inflation, lower_bound(rows, surfaces, step, sample, point))
+    limit = step.inflation + wp.max(known, Real(0.0)) + Real(2.0) * (step.tolerance + step.rounding + step.speed)
+    sample = sample_at(surfaces, step, point, limit)
+    return Vec2(sample.distance - step.inflation, lower_bound(surfaces, step, sample, point))
 
 
-least_distance: Any = least_distance_function(PointStep, FirstTouch, measured_at)
+least_distance: Any = least_distance_function(PointStep, measured_at)
 
 
-def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int) -> wp.Kernel:
+def _kernel_of(surface_type: Any, low_type: int, high_type: int) -> Callable[..., None]:
     """The kernel of the shapes of types low_type to high_type."""
 
-    def sweep_points(
-        rows: ShapeRows,
-        surfaces: surface_type,
-        tolerance: Real,
-        steps: wp.array[PointStep],
-        touch: wp.array[PointTouch],
-    ):
+    def sweep_points(surfaces: surface_type, steps: wp.array[PointStep], touch: wp.array[PointTouch]):
         """One thread per pair of a particle and a shape in a step."""
         index = wp.tid()
         step = steps[index]
-        shape_type = rows.type[step.row]
-        if shape_type < wp.static(low_type) or shape_type > wp.static(high_type):
+        if step.type < wp.static(low_type) or step.type > wp.static(high_type):
             return
         result = PointTouch()
-        ends = first_touch(rows, surfaces, step, Real(0.0), Real(1.0), tolerance)
+        ends = first_touch(surfaces, step, Real(0.0), Real(1.0))
         entered = ends
         if entered.status != CLEAR:
-            ends = first_touch(rows, surfaces, step, Real(1.0), Real(-1.0), tolerance)
+            ends = first_touch(surfaces, step, Real(1.0), Real(-1.0))
             # Backwards a pair may be found clear that forwards is undecided; and a touch between half the tolerance
             # and the tolerance may be found in one direction only.
             if entered.status == TOUCH or ends.status != CLEAR:
                 status = wp.where(ends.status == TOUCH, TOUCH, entered.status)
                 if ends.status == CLEAR or ends.time < entered.time:
                     ends = entered
-                least = least_distance(rows, surfaces, step, entered, ends, -Real(wp.inf), tolerance)
-                jumps = bound_of_jumps(rows, surfaces, step, entered.time, ends.time) - step.inflation - step.rounding
+                least = least_distance(surfaces, step, entered, ends, -Real(wp.inf))
+                jumps = bound_of_jumps(surfaces, step, entered.time, ends.time) - step.inflation - step.rounding
                 least.bound = wp.min(least.bound, jumps)
-                if least.found + step.rounding <= tolerance:
+                if least.found + step.rounding <= step.tolerance:
                     status = TOUCH
                 # Outside of the touch no distance is below half the tolerance.
                 if step.speed > Real(0.0):
-                    least.bound = wp.min(least.bound, Real(0.5) * tolerance)
+                    least.bound = wp.min(least.bound, Real(0.5) * step.tolerance)
                 result = PointTouch(
                     status,
                     entered.time,
@@ -502,10 +476,7 @@ def _kernel_of(name: str, surface_type: Any, low_type: int, high_type: int) -> w
                 )
         touch[index] = result
 
-    sweep_points.__name__ = sweep_points.__qualname__ = name
-    return kernel(sweep_points)
+    return sweep_points
 
 
-SWEEP_PRIMITIVES = _kernel_of("sweep_points_past_primitives", PrimitiveSurfaces, int(PLANE), int(CONVEX_MESH) - 1)
-SWEEP_POLYGONS = _kernel_of("sweep_points_past_polygons", PolygonSurfaces, int(CONVEX_MESH), int(MESH))
-SWEEP_GRIDS = _kernel_of("sweep_points_past_heightfields", GridSurfaces, int(HEIGHTFIELD), int(HEIGHTFIELD))
+SWEEPERS = family_kernels("sweep_points_past", _kernel_of)

@@ -356,12 +356,36 @@ class Workspace:
         if count:
             self._launches.launch(kernel, count, arguments)
 
-    def scan(self, counts: wp.array, count: int, ends: wp.array | None = None) -> int:
-        """Inclusive scan of the first `count` int32 of `counts` to `ends`, else in place; returns the total."""
+    def scan(self, counts: wp.array, count: int, ends: wp.array | None = None, most: int = 0) -> int:
+        """Inclusive scan of the first `count` int32 of `counts` to `ends`, else in place; returns the total.
+
+        most: largest number that may be in `counts`, where a total may exceed an index: that raises ChunkTooLarge.
+        """
         if count == 0:
             return 0
+        if count * most > INDEX_LIMIT:  # the scan's int32 could overflow
+            total = int(self.host(counts, count).sum(dtype=np.int64))
+            if total > INDEX_LIMIT:
+                raise ChunkTooLarge(total * 8)
         self.launch_scan(counts, count, ends)
         return self.last(counts if ends is None else ends, count)
+
+    def counted(
+        self, name: str, dtype: Any, kernel: wp.Kernel, threads: int, arguments: list[Any], most: int
+    ) -> tuple[wp.array, wp.array, int]:
+        """Elements of which each thread of a kernel writes any number, as array `name`: the end of those of each
+        thread, the array and the total.
+
+        The kernel is launched twice, its last arguments being `end`, the array and `writes`. At first it writes the
+        number of a thread's elements to `end`; with `writes` 1, when `end` is the inclusive scan of these numbers, the
+        elements. most: largest number of a thread. Raises ChunkTooLarge where the memory is too small.
+        """
+        end, elements = self.array(f"{name}_end", threads, wp.int32), self.array(name, 1, dtype)
+        self.launch(kernel, threads, [*arguments, end, elements, 0])
+        total = self.scan(end, threads, most=most)
+        elements = self.array(name, total, dtype)
+        self.launch(kernel, threads if total else 0, [*arguments, end, elements, 1])
+        return end, elements, total
 
     def launch_scan(self, counts: wp.array, count: int, ends: wp.array | None = None) -> None:
         """As `scan`, for a total that is not needed yet: on a device nothing is read."""

@@ -245,12 +245,17 @@ def shape_steps(model: Model, bodies: BodySteps, step: np.ndarray, row: np.ndarr
     )
 
 
+def axis_and_angle(turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Unit axes float64[n, 3] and angles float64[n] of rotation vectors [rad]; the axis of no rotation is 0."""
+    angle = norm(turn)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(angle[:, None] > 0.0, turn / angle[:, None], 0.0), angle
+
+
 def rotations(turn: np.ndarray, time: np.ndarray) -> np.ndarray:
     """float64[n, 4]: unit quaternions of the parts `time`, float64[n], of rotation vectors [rad]."""
-    angle = norm(turn)
+    axis, angle = axis_and_angle(turn)
     sine, cosine = sincos(0.5 * angle * time)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        axis = np.where(angle[:, None] > 0.0, turn / angle[:, None], 0.0)
     return np.concatenate([sine[:, None] * axis, cosine[:, None]], axis=1)
 
 
@@ -289,9 +294,7 @@ def turning_radius(supports: Supports, row: np.ndarray, steps: ShapeSteps) -> np
     Of a sphere that of its centre, since a rotation about it changes nothing. 0 without rotation; infinite for a plane
     that rotates.
     """
-    angle = norm(steps.turn)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        axis = np.where(angle[:, None] > 0.0, steps.turn / angle[:, None], 0.0)
+    axis, angle = axis_and_angle(steps.turn)
     local = np.abs(rotated_inverse(steps.quat, axis))
     half = supports.half[row]
     x, y, z = half.T

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import ModuleType
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from collidecli.engine.sweep.motion import (
     Rows,
     ShapeSteps,
     Supports,
+    axis_and_angle,
     body_steps,
     in_blocks,
     rotated,
@@ -157,10 +158,9 @@ def element_steps(
 def _steps(kind: type, supports: Supports, shape: np.ndarray, motion: ShapeSteps, size: np.ndarray) -> np.ndarray:
     """Rows of a struct of steps with the fields of the shape's motion. size: see `PointMotion`, with the radius [m]."""
     found = struct_rows(kind, len(shape))
-    angle = norm(motion.turn)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found["axis"] = np.where(angle[:, None] > 0.0, motion.turn / angle[:, None], 0.0)
-    found["row"], found["angle"], found["arm"], found["quat"] = shape, angle, motion.arm, motion.quat
+    found["axis"], found["angle"] = axis_and_angle(motion.turn)
+    found["row"], found["type"], found["size"] = shape, supports.type[shape], supports.size[shape]
+    found["arm"], found["quat"] = motion.arm, motion.quat
     found["rounding"] = ROUNDING * (np.where(np.isfinite(supports.radius), supports.radius, 0.0)[shape] + size)
     return found
 
@@ -308,7 +308,6 @@ class Sweepers:
     """Kernels of the shape types of a model, with their surfaces. tolerance: of a touch [m]. step, touch: structs of
     their argument and their result."""
 
-    device_model: DeviceModel
     kernels: tuple[tuple[wp.Kernel, Any], ...]
     tolerance: float
     step: Any
@@ -317,102 +316,28 @@ class Sweepers:
     def touches(self, steps: np.ndarray, workspace: Workspace) -> np.ndarray:
         """Results of steps, a row each; valid until the next call."""
         count = len(steps)
+        steps["tolerance"] = self.tolerance
         result = workspace.array(f"swept_{self.touch.__name__}", count, self.touch)
         given = workspace.uploaded(steps, self.step)
         for sweeper, surfaces in self.kernels:
-            workspace.launch(sweeper, count, [self.device_model.rows, surfaces, self.tolerance, given, result])
+            workspace.launch(sweeper, count, [surfaces, given, result])
         return workspace.host(result, count)
 
 
-def kernels_of(module: ModuleType, surfaces: Sequence[Any]) -> tuple[tuple[wp.Kernel, Any], ...]:
-    """The kernels of a module for the surfaces of `surfaces_of`, with them."""
-    kernels = module.SWEEP_PRIMITIVES, module.SWEEP_POLYGONS, module.SWEEP_GRIDS
-    return tuple((kernel, each) for kernel, each in zip(kernels, surfaces, strict=True) if each is not None)
+def kernels_of(kernels: dict[str, wp.Kernel], surfaces: Sequence[Any]) -> tuple[tuple[wp.Kernel, Any], ...]:
+    """The kernels of the families of `surfaces_of` that a model has, with their surfaces."""
+    return tuple(pair for pair in zip(kernels.values(), surfaces, strict=True) if pair[1] is not None)
 
 
-# Triangles of particles that touch shapes between recorded frames, where none of their particles does.
+# Contacts of particles and their triangles with shapes between recorded frames: the rows of the group `soft_sweep` of
+# a batch of cells.
 #
 # A triangle that touches a shape with a particle is told by the rows of its particles: it has no row of its own. So
 # every touch of a cloth or soft body with a shape has a row of a particle or of a triangle. Triangles cover their
 # sides.
 
-FACE = 2
-"""The kind of a triangle in `soft_sweep`."""
-
-
-@dataclass(frozen=True)
-class ElementSweep:
-    """Finds the triangles that touch shapes between frames. sweepers, point_sweepers: of triangles and of particles.
-    lowest: see `lowest_distance`."""
-
-    model: Model
-    supports: Supports
-    candidates: PointCandidates
-    sweepers: Sweepers
-    point_sweepers: Sweepers
-    lowest: tuple[np.ndarray, np.ndarray]
-    float_type: np.dtype
-
-    def rows(
-        self, bodies: BodySteps, positions: Positions, told: RowKeys, workspace: Workspace
-    ) -> Iterator[tuple[SoftRows, int]]:
-        """Rows in blocks, and the numbers of their candidates. told: the pairs of which a particle has a row."""
-        for pairs in pairs_in_blocks(self.candidates, bodies, positions, told):
-            yield self._touches(bodies, pairs, workspace), len(pairs)
-
-    def _touches(self, bodies: BodySteps, pairs: ItemPairs, workspace: Workspace) -> SoftRows:
-        model = self.model
-        motion = shape_steps(model, bodies, pairs.step, pairs.shape)
-        radius, margin = model.particles.radius[pairs.items], model.shapes.margin[pairs.shape]
-        moved = [PointMotion.of(motion, pairs.begin[:, k], pairs.end[:, k]) for k in range(3)]
-        values = element_steps(self.supports, pairs.shape, radius + margin[:, None], moved, motion)
-        found = self.sweepers.touches(values, workspace)
-        kept = np.flatnonzero(found["status"] != CLEAR)
-        found, values, pairs, motion = found[kept], values[kept], pairs.take(kept), motion.take(kept)
-        of = {name: found[name].copy() for name in ("status", "enter", "leave", "least", "normal", "point")}
-        if len(kept):
-            self._measure(pairs, found, motion, of, workspace)
-        touches = of["least"] + values["rounding"] <= self.sweepers.tolerance
-        of["status"] = np.where(touches, TOUCH, of["status"])
-        of["least_bound"] = self._bound(pairs, found, values, of["least"])
-        return soft_rows(pairs, FACE, found["weights"], of, motion, self.float_type)
-
-    def _measure(
-        self, pairs: ItemPairs, found: np.ndarray, motion: ShapeSteps, of: dict[str, np.ndarray], workspace: Workspace
-    ) -> None:
-        """Lowers `least` to that of two points of each triangle, which move in straight lines as particles do: that
-        which touches first, and that halfway to the one which touches last. The first has a normal and a point of the
-        shape, too, where the triangle crosses it at the begin of the step."""
-        first = found["weights"]
-        for weights in (first, 0.5 * (first + found["weights_left"])):
-            point = self._points(pairs, weights, motion, workspace)
-            touches = point["status"] != CLEAR
-            of["least"] = np.where(touches, np.minimum(of["least"], point["least"]), of["least"])
-            if weights is first:
-                crosses = (touches & (found["crosses"] == 1))[:, None]
-                for name in ("normal", "point"):
-                    of[name] = np.where(crosses, point[name], of[name])
-
-    def _points(self, pairs: ItemPairs, weights: np.ndarray, motion: ShapeSteps, workspace: Workspace) -> np.ndarray:
-        """PointTouch[n]: the touches of points of triangles. weights: float64[n, 3], of their particles."""
-        model, w = self.model, weights.T
-        begin, end = (
-            w[0, :, None] * at[:, 0] + w[1, :, None] * at[:, 1] + w[2, :, None] * at[:, 2]
-            for at in (pairs.begin, pairs.end)
-        )
-        radius = (weights * model.particles.radius[pairs.items]).sum(axis=1)
-        moved, margin = PointMotion.of(motion, begin, end), model.shapes.margin[pairs.shape]
-        steps = point_steps(self.supports, pairs.shape, radius, margin, moved, motion)
-        return self.point_sweepers.touches(steps, workspace)
-
-    def _bound(self, pairs: ItemPairs, found: np.ndarray, values: np.ndarray, least: np.ndarray) -> np.ndarray:
-        """float64[n]: lower bound of the distances in the step [m]. Outside of the touch none is below half the
-        tolerance; between its ends the distance falls by the speed at most, where the signed distance has no jumps."""
-        lowest, jumps = self.lowest
-        radius = self.model.particles.radius[pairs.items].max(axis=1)
-        floor = lowest[pairs.shape] - values["inflation"].max(axis=1) - values["rounding"]
-        bound = np.where(jumps[pairs.shape], floor - radius, np.maximum(found["bound"], floor))
-        return np.minimum(np.minimum(bound, 0.5 * self.sweepers.tolerance), least)
+VERTEX, FACE = 0, 2
+"""The kinds of a particle and of a triangle in `soft_sweep`."""
 
 
 def lowest_distance(model: Model, supports: Supports) -> tuple[np.ndarray, np.ndarray]:
@@ -431,33 +356,28 @@ def lowest_distance(model: Model, supports: Supports) -> tuple[np.ndarray, np.nd
     return found, jumps
 
 
-# Contacts of particles and their triangles with shapes between recorded frames: the rows of the group `soft_sweep` of
-# a batch of cells.
-
-VERTEX = 0
-"""The kind of a particle in `soft_sweep`."""
-
-
 @dataclass(frozen=True)
 class PointSweepStage:
-    """Finds the particles that touch shapes between frames. elements: finds the triangles that touch where no particle
-    does; None of a model without triangles."""
+    """Finds the particles that touch shapes between frames, and the triangles that do where no particle of theirs does.
+
+    points, triangles: candidates, and kernels of their touches; None of a model without triangles. lowest: see
+    `lowest_distance`.
+    """
 
     device_model: DeviceModel
     supports: Supports
-    candidates: PointCandidates
-    sweepers: Sweepers
-    elements: ElementSweep | None
+    points: tuple[PointCandidates, Sweepers]
+    triangles: tuple[PointCandidates, Sweepers] | None
+    lowest: tuple[np.ndarray, np.ndarray]
     float_type: np.dtype
-
-    def kernels(self) -> list[wp.Kernel]:
-        """The kernels that sweep particles and triangles."""
-        triangles = self.elements.sweepers.kernels if self.elements else ()
-        return [kernel for kernel, _ in (*self.sweepers.kernels, *triangles)]
 
     group = SOFT_SWEEP
     width = 1
     """The particles of a cell are found together."""
+
+    def kernels(self) -> list[wp.Kernel]:
+        used = [self.points] + ([self.triangles] if self.triangles else [])
+        return [kernel for _, sweepers in used for kernel, _ in sweepers.kernels]
 
     def collide_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
@@ -471,14 +391,15 @@ class PointSweepStage:
         bodies = body_steps(model, batch)
         positions = Positions(model, batch, bodies)
         parts, count = [], 0
-        for pairs in pairs_in_blocks(self.candidates, bodies, positions):
+        for pairs in pairs_in_blocks(self.points[0], bodies, positions):
             count += len(pairs)
-            parts.append(self._touches(bodies, pairs, workspace))
-        if self.elements is not None:
+            parts.append(self._touches_of_points(bodies, pairs, workspace))
+        if self.triangles is not None:
             told = RowKeys(parts, len(model.particles), len(model.shapes))
-            for part, candidates in self.elements.rows(bodies, positions, told, workspace):
-                count += candidates
-                parts.append(part)
+            candidates, sweepers = self.triangles
+            for pairs in pairs_in_blocks(candidates, bodies, positions, told):
+                count += len(pairs)
+                parts.append(self._touches_of_triangles(bodies, pairs, sweepers, workspace))
         if not parts:
             return no_rows(SOFT_SWEEP, batch.cell_count, self.float_type), count
         cell = np.concatenate([bodies.cell[step] for step, _ in parts])
@@ -487,34 +408,87 @@ class PointSweepStage:
         columns = {name: values[order] for name, values in columns.items()}
         return GroupRows(np.bincount(cell, minlength=batch.cell_count).astype(np.int64), columns), count
 
-    def _touches(self, bodies: BodySteps, pairs: ItemPairs, workspace: Workspace) -> SoftRows:
-        """The rows of the pairs that touch in their step or are undecided."""
-        model = self.device_model.model
-        motion = shape_steps(model, bodies, pairs.step, pairs.shape)
-        moved = PointMotion.of(motion, pairs.begin[:, 0], pairs.end[:, 0])
-        radius, margin = model.particles.radius[pairs.items[:, 0]], model.shapes.margin[pairs.shape]
-        steps = point_steps(self.supports, pairs.shape, radius, margin, moved, motion)
-        found = self.sweepers.touches(steps, workspace)
+    def _touches_of_points(self, bodies: BodySteps, pairs: ItemPairs, workspace: Workspace) -> SoftRows:
+        """The rows of the particles that touch in their step or are undecided."""
+        motion = shape_steps(self.device_model.model, bodies, pairs.step, pairs.shape)
+        weights = np.tile([1.0, 0.0, 0.0], (len(pairs), 1))
+        found = self._point_touches(pairs, weights, motion, workspace)
         kept = np.flatnonzero(found["status"] != CLEAR)
         names = "status", "enter", "leave", "least", "least_bound", "normal", "point"
-        of, weights = {name: found[name][kept] for name in names}, np.tile([1.0, 0.0, 0.0], (len(kept), 1))
-        return soft_rows(pairs.take(kept), VERTEX, weights, of, motion.take(kept), self.float_type)
+        of = {name: found[name][kept] for name in names}
+        return soft_rows(pairs.take(kept), VERTEX, weights[kept], of, motion.take(kept), self.float_type)
+
+    def _touches_of_triangles(
+        self, bodies: BodySteps, pairs: ItemPairs, sweepers: Sweepers, workspace: Workspace
+    ) -> SoftRows:
+        """The rows of the triangles that touch in their step or are undecided."""
+        model = self.device_model.model
+        motion = shape_steps(model, bodies, pairs.step, pairs.shape)
+        radius, margin = model.particles.radius[pairs.items], model.shapes.margin[pairs.shape]
+        moved = [PointMotion.of(motion, pairs.begin[:, k], pairs.end[:, k]) for k in range(3)]
+        values = element_steps(self.supports, pairs.shape, radius + margin[:, None], moved, motion)
+        found = sweepers.touches(values, workspace)
+        kept = np.flatnonzero(found["status"] != CLEAR)
+        found, values, pairs, motion = found[kept], values[kept], pairs.take(kept), motion.take(kept)
+        of = {name: found[name].copy() for name in ("status", "enter", "leave", "least", "normal", "point")}
+        if len(kept):
+            self._measure(pairs, found, motion, of, workspace)
+        touches = of["least"] + values["rounding"] <= sweepers.tolerance
+        of["status"] = np.where(touches, TOUCH, of["status"])
+        bound = np.minimum(self._bound(pairs, found, values), 0.5 * sweepers.tolerance)
+        of["least_bound"] = np.minimum(bound, of["least"])
+        return soft_rows(pairs, FACE, found["weights"], of, motion, self.float_type)
+
+    def _measure(
+        self, pairs: ItemPairs, found: np.ndarray, motion: ShapeSteps, of: dict[str, np.ndarray], workspace: Workspace
+    ) -> None:
+        """Lowers `least` to that of two points of each triangle, which move in straight lines as particles do: that
+        which touches first, and that halfway to the one which touches last. The first has a normal and a point of the
+        shape, too, where the triangle crosses it at the begin of the step."""
+        first = found["weights"]
+        for weights in (first, 0.5 * (first + found["weights_left"])):
+            point = self._point_touches(pairs, weights, motion, workspace)
+            touches = point["status"] != CLEAR
+            of["least"] = np.where(touches, np.minimum(of["least"], point["least"]), of["least"])
+            if weights is first:
+                crosses = (touches & (found["crosses"] == 1))[:, None]
+                for name in ("normal", "point"):
+                    of[name] = np.where(crosses, point[name], of[name])
+
+    def _point_touches(
+        self, pairs: ItemPairs, weights: np.ndarray, motion: ShapeSteps, workspace: Workspace
+    ) -> np.ndarray:
+        """PointTouch[n]: the touches of particles, or of points of triangles. weights: float64[n, 3], of the first
+        particles of a row."""
+        model, w = self.device_model.model, weights.T
+        items = range(pairs.items.shape[1])
+        begin, end = (reduce(np.add, (w[k, :, None] * at[:, k] for k in items)) for at in (pairs.begin, pairs.end))
+        radius = (weights[:, : len(items)] * model.particles.radius[pairs.items]).sum(axis=1)
+        moved, margin = PointMotion.of(motion, begin, end), model.shapes.margin[pairs.shape]
+        steps = point_steps(self.supports, pairs.shape, radius, margin, moved, motion)
+        return self.points[1].touches(steps, workspace)
+
+    def _bound(self, pairs: ItemPairs, found: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """float64[n]: lower bound of the distances of triangles while they touch [m]: between its ends the distance
+        falls by the speed at most, where the signed distance has no jumps."""
+        lowest, jumps = self.lowest
+        radius = self.device_model.model.particles.radius[pairs.items].max(axis=1)
+        floor = lowest[pairs.shape] - values["inflation"].max(axis=1) - values["rounding"]
+        return np.where(jumps[pairs.shape], floor - radius, np.maximum(found["bound"], floor))
 
 
 def point_sweep_stage(device_model: DeviceModel, shapes: SweepStage) -> PointSweepStage:
     """The sweep of the particles and triangles of a model, with the tolerance of that of its shapes."""
     model, supports, tolerance = device_model.model, shapes.sweeper.supports, shapes.sweeper.tolerance
     candidates = PointCandidates(model, shapes.candidates, tolerance)
-    types = model.shapes.type[candidates.touched]
-    surfaces = surfaces_of(device_model, types)
-    kernels, elements = kernels_of(swept_points, surfaces), None
-    sweepers = Sweepers(device_model, kernels, tolerance, PointStep, PointTouch)
+    surfaces = surfaces_of(device_model, model.shapes.type[candidates.touched])
+    kernels = kernels_of(swept_points.SWEEPERS, surfaces)
+    points, triangles = (candidates, Sweepers(kernels, tolerance, PointStep, PointTouch)), None
     if len(model.particles.triangle):
-        triangles = PointCandidates(model, shapes.candidates, tolerance, triangles=True)
-        used = families(model.shapes.type[triangles.touched])
-        own = kernels_of(swept_elements, [each if uses else None for each, uses in zip(surfaces, used, strict=True)])
-        of_triangles = Sweepers(device_model, own, tolerance, ElementStep, ElementTouch)
-        elements = ElementSweep(
-            model, supports, triangles, of_triangles, sweepers, lowest_distance(model, supports), shapes.float_type
-        )
-    return PointSweepStage(device_model, supports, candidates, sweepers, elements, shapes.float_type)
+        candidates = PointCandidates(model, shapes.candidates, tolerance, triangles=True)
+        used = families(model.shapes.type[candidates.touched])
+        surfaces = [each if uses else None for each, uses in zip(surfaces, used, strict=True)]
+        kernels = kernels_of(swept_elements.SWEEPERS, surfaces)
+        triangles = candidates, Sweepers(kernels, tolerance, ElementStep, ElementTouch)
+    lowest = lowest_distance(model, supports)
+    return PointSweepStage(device_model, supports, points, triangles, lowest, shapes.float_type)

@@ -13,8 +13,11 @@ from collidecli.commands.clearance import shape_poses
 from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
 from collidecli.engine.candidates import blocks_of_motion, world_offset
 from collidecli.engine.cells import (
+    BOUND_NUMBERS,
+    LOWER,
     MAX_SHIFT,
     MIN_LANES,
+    UPPER,
     BlockShape,
     PoseBatch,
     block_shape,
@@ -43,7 +46,6 @@ from collidecli.engine.scheduler import (
     whole_blocks,
     worker_memory,
 )
-from collidecli.engine.shape_lanes import BOUND_NUMBERS, LOWER, UPPER
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import IDENTITY, compose_poses
 from collidecli.scene.builder import ModelBuilder

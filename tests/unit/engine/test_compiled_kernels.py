@@ -116,7 +116,7 @@ pose = np.zeros((1, 1, 3, 7))
 pose[..., 6] = 1.0
 assert len(collidecli.collide(builder.finalize(), pose).distance)
 parts = [f"collidecli.engine.{name}" for name in (
-    "narrowphase.triangles", "narrowphase.sdf", "geometry.signed_distance", "contacts.reduction",
+    "narrowphase.triangles", "narrowphase.sdf", "geometry.signed_distance", "reduction",
     "geometry.clearance", "geometry.mesh_nearest", "narrowphase.sub_pairs",
 )]
 print("LOADED", [name for name in sys.modules if name.startswith((*parts, "scipy"))])

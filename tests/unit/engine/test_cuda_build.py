@@ -7,8 +7,7 @@ from collidecli.engine import distances
 from collidecli.engine.broadphase import all_pairs, sweep_and_prune
 from collidecli.engine.candidates import count_lanes, hull_of, primitive_of, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
-from collidecli.engine.contacts.compaction import CONTACT_ROWS, count_cells
-from collidecli.engine.contacts.reduction import reduce_contacts
+from collidecli.engine.compaction import CONTACT_ROWS, count_cells
 from collidecli.engine.distances import least_of_contacts, point_kernel
 from collidecli.engine.geometry.bounds import measure_grid
 from collidecli.engine.geometry.signed_distance import fill_rows_of_mesh
@@ -33,6 +32,7 @@ from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
 from collidecli.engine.particles import self_contacts, self_sweep, soft_contacts, swept_elements, swept_points
 from collidecli.engine.particles.surfaces import fit_boxes
 from collidecli.engine.pipeline import find_device
+from collidecli.engine.reduction import reduce_contacts
 from collidecli.scene.shape_types import ShapeType
 from tests.gpu.kernel_budget import (
     MEANING,
@@ -49,19 +49,10 @@ ARCHITECTURE = 90
 KERNELS = {
     "fit_boxes": fit_boxes,
     "find_candidates": soft_contacts.find_candidates,
-    "sample_primitives": soft_contacts.SAMPLE_PRIMITIVES,
-    "sample_polygons": soft_contacts.SAMPLE_POLYGONS,
-    "sample_heightfields": soft_contacts.SAMPLE_GRIDS,
-    "sweep_points_past_primitives": swept_points.SWEEP_PRIMITIVES,
-    "sweep_points_past_polygons": swept_points.SWEEP_POLYGONS,
-    "sweep_points_past_heightfields": swept_points.SWEEP_GRIDS,
-    "sweep_elements_past_primitives": swept_elements.SWEEP_PRIMITIVES,
-    "sweep_elements_past_polygons": swept_elements.SWEEP_POLYGONS,
-    "sweep_elements_past_heightfields": swept_elements.SWEEP_GRIDS,
-    "minimize_primitives": soft_contacts.MINIMIZE_PRIMITIVES,
-    "minimize_hulls": soft_contacts.MINIMIZE_HULLS,
-    "minimize_meshes": soft_contacts.MINIMIZE_MESHES,
-    "minimize_heightfields": soft_contacts.MINIMIZE_GRIDS,
+    **{f"sample_{family}": one for family, one in soft_contacts.SAMPLERS.items()},
+    **{f"sweep_points_past_{family}": one for family, one in swept_points.SWEEPERS.items()},
+    **{f"sweep_elements_past_{family}": one for family, one in swept_elements.SWEEPERS.items()},
+    **{f"minimize_{family}": one for family, one in soft_contacts.MINIMIZERS.items()},
     "compact_soft": next(iter(soft_contacts.SOFT_ROWS.values())).kernel,
     "fit_element_boxes": self_contacts.fit_element_boxes,
     "find_self_contacts": self_contacts.FIND_SELF_CONTACTS,

@@ -437,6 +437,30 @@ class NearestPart:
     distance: Real
 
 
+@wp.func
+def nearest_top(field: Field, point: Vec3, before: NearestPart, within: Real) -> NearestPart:
+    """The first closest triangle of the surface, of those whose squared distance is below `within` [m^2]; where there
+    is none, that of `before`, at the root of `within`. The squares within the distance of `before` are searched."""
+    number = before.number
+    square = within
+    grown = Vec3(before.distance, before.distance, before.distance)
+    traversal = begin_traversal(field, point - grown, point + grown)
+    while traversal.done == 0:
+        if not is_under(traversal) or squared_distance_to_square(field, traversal, point) >= square:
+            traversal = skip_square(traversal)
+        elif traversal.level > 0:
+            traversal = descend(traversal)
+        else:
+            for side in range(2):
+                here = 2 * (traversal.i * field.cols + traversal.j) + side
+                near = squared_distance_to_top(field, here, point)
+                if near < square:
+                    square = near
+                    number = here
+            traversal = skip_square(traversal)
+    return NearestPart(number, wp.sqrt(square))
+
+
 @wp.func(inline=False)
 def nearest_part(field: Field, point: Vec3) -> NearestPart:
     """Closest triangle of the surface and the walls; of equally close ones the first, walls before the surface.

@@ -22,9 +22,9 @@ from warp._src import context
 
 import collidecli
 from collidecli.engine.cells import transform_shapes
-from collidecli.engine.contacts.reduction import reduce_contacts
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.pipeline import ALWAYS, find_device, load_ahead
+from collidecli.engine.reduction import reduce_contacts
 from collidecli.engine.runtime import kernel as kernel_module
 from collidecli.engine.runtime import warp_internals
 from collidecli.engine.runtime.kernel import (

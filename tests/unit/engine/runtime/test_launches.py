@@ -14,7 +14,7 @@ import warp as wp
 
 from collidecli.engine import candidates, pipeline
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.contacts.compaction import CONTACT_ROWS
+from collidecli.engine.compaction import CONTACT_ROWS
 from collidecli.engine.particles.self_contacts import SELF_CONTACT_ROWS
 from collidecli.engine.particles.self_sweep import SELF_SWEEP_ROWS
 from collidecli.engine.particles.soft_contacts import SOFT_ROWS

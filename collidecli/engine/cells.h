@@ -1,4 +1,4 @@
-// C++ of shape_lanes.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
+// C++ of cells.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
 // == store
     const auto store = [&](double* to, const auto* pose) {
         if constexpr (sizeof(pose[0]) == sizeof(double)) {

@@ -20,8 +20,8 @@ import warp as wp
 
 from collidecli.engine.candidates import Query, pair_limits, query_of
 from collidecli.engine.cells import Instances
+from collidecli.engine.compaction import write_scales
 from collidecli.engine.contact_record import ANCHOR, Candidates, ContactRecord, sort_many_by_features
-from collidecli.engine.contacts.compaction import write_scales
 from collidecli.engine.device_model import DeviceModel, Margins, ShapeRows
 from collidecli.engine.geometry.real import Real, Vec3, power
 from collidecli.engine.runtime.kernel import kernel
