@@ -4,12 +4,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (89_041, 82_000),
+    "package, lines": (88_794, 82_000),
     "package, C++ lines": (945, 960),
-    "package, files": (255, 220),
-    "tests, lines": (58_209, 50_000),
+    "package, files": (253, 220),
+    "tests, lines": (58_202, 50_000),
     "tests, files": (201, 244),
-    "unformatted": (108, 142),
+    "unformatted": (106, 142),
     "decision records": (33, 35),
 }
 """Largest number that a change may leave, and the aim. Who goes below the former lowers it.

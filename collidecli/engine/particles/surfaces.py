@@ -413,7 +413,7 @@ FAMILIES = {
 def family_kernels(
     name: str, kernel_of: Callable[..., Callable[..., None]], families: dict[str, tuple[Any, ...]] = FAMILIES
 ) -> dict[str, wp.Kernel]:
-    """A kernel `name_FAMILY` for each family. kernel_of: its function, by the values of the family."""
+    """A kernel for each family, with its name after `name`. kernel_of: its function, by the values of the family."""
     kernels = {}
     for family, values in families.items():
         function = kernel_of(*values)
