@@ -1,4 +1,4 @@
-"""Heightfields against brute force over their triangles, and against the closed mesh of the same solid."""
+"""Heightfields on planes and each other: against brute force over triangles, and the closed mesh of the solid."""
 
 import numpy as np
 import pytest
@@ -15,54 +15,9 @@ from collidecli.scene.triangle_mesh import TriangleMesh
 from tests.support.mesh_pairs import crosses, mesh_distance, placed
 from tests.support.meshes import Terrain, rough, smooth
 from tests.support.oracle import ROUNDING, check_contract, rotation_of
-from tests.support.poses import random_quaternions
 from tests.unit.engine.test_geometry import _triangles
 
-FRAMES = 80
 SIZES = [1e-3, 1.0, 1e3]
-TERRAINS = {"rough": rough(0), "smooth": smooth(), "one cell": rough(3, 2, 2)}
-
-
-def poses(rng: np.random.Generator, size: float, terrain: Terrain) -> np.ndarray:
-    """float64[FRAMES, 1, 2, 7]: a terrain and a body in, around and above it, both turned at random."""
-    body_q = np.zeros((FRAMES, 1, 2, 7))
-    body_q[..., 3:] = random_quaternions(rng, FRAMES, 1, 2)
-    body_q[:, 0, 0, :3] = size * rng.normal(size=(FRAMES, 3))
-    local = rng.uniform(-1.0, 1.0, (FRAMES, 3)) * [1.25 * terrain.hx, 1.25 * terrain.hy, 0.9]
-    turned = np.einsum("fij,fj->fi", rotation_of(body_q[:, 0, 0]), local)
-    body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + size * turned
-    return body_q
-
-
-def scene(terrain: Terrain, shape_type: ShapeType, sizes, as_mesh: bool = False):
-    builder = ModelBuilder()
-    if as_mesh:
-        builder.add_shape_mesh(builder.add_body(), *terrain.solid())
-    else:
-        builder.add_shape_heightfield(builder.add_body(), terrain.heights, terrain.hx, terrain.hy, terrain.base)
-    if shape_type == ShapeType.CONVEX_MESH:
-        builder.add_shape_convex_hull(builder.add_body(), sizes)
-    else:
-        builder.add_shape(builder.add_body(), shape_type, sizes)
-    return builder.finalize()
-
-
-@pytest.mark.parametrize("shape_type", [ShapeType.SPHERE, ShapeType.BOX])
-def test_what_is_buried_in_flat_ground_comes_up(shape_type):
-    """The way straight up is as long as the nearest: it counts, whichever way the two were rounded."""
-    terrain = Terrain(np.zeros((6, 6), np.float32), 1.0, 1.0, 2.0)
-    model = scene(terrain, shape_type, (0.1,) if shape_type == ShapeType.SPHERE else (0.1, 0.1, 0.1))
-    for depth in (0.12, 0.3, 0.37):
-        body_q = np.zeros((1, 1, 2, 7))
-        body_q[..., 6] = 1.0
-        body_q[0, 0, 1, :3] = 0.11, 0.07, -depth
-        cell = collidecli.collide(model, body_q, gap=0.01).cell(0)
-        assert cell.distance.min() == pytest.approx(-depth - 0.1, abs=1e-7)
-        np.testing.assert_allclose(cell.normal[np.argmin(cell.distance)], [0.0, 0.0, 1.0], atol=1e-7)
-
-
-# Heightfields on planes and on each other: against brute force, and against the closed mesh of the same solid.
-
 SOLID_FRAMES = 24
 SOLID_TERRAINS = {
     "rough": rough(0, 5, 7),

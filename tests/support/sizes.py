@@ -7,7 +7,7 @@ BUDGETS = {
     "package, lines": (88_794, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (253, 220),
-    "tests, lines": (58_202, 50_000),
+    "tests, lines": (58_185, 50_000),
     "tests, files": (201, 244),
     "unformatted": (106, 142),
     "decision records": (33, 35),

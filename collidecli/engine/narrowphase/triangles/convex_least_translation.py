@@ -442,7 +442,7 @@ def lower_bound(pair: Any, surface: Any, rows: PairContacts, depth: Real) -> Rea
 @wp.func
 def is_translation_of(contact: ContactRecord, best: FreeAt, sweep: Sweep) -> bool:
     """Whether a contact has the depth and the normal of a translation."""
-    along = wp.dot(best.direction, contact.normal) < Real(-1.0 + 1.0e-12)
+    along = wp.dot(best.direction, contact.normal) < Real(1.0e-12) - Real(1.0)
     return along and wp.abs(best.t + contact.separation) <= EQUAL_DEPTH * sweep.size
 
 
@@ -486,7 +486,7 @@ def least_translation(pair: Any, surface: Any, sweep: Sweep, rows: PairContacts,
 def without_deeper(sweep: Sweep, rows: PairContacts, kept: int) -> PairContacts:
     """The contacts without those of the sweep's region that are deeper than the one in row `kept`."""
     row = kept
-    least = rows.contact[kept].separation
+    least = rows.contact[kept].separation - sweep.touch
     i = rows.first
     while i < rows.first + rows.count:
         if i != row and rows.contact[i].separation < least and is_of_region(sweep, rows.contact[i]):
