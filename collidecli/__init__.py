@@ -31,19 +31,24 @@ if TYPE_CHECKING:
     from collidecli.commands.engine_sets import Problem
     from collidecli.commands.label import Labels
     from collidecli.commands.python_api import Contacts, ModelBuilder, collide, open_contacts
-    from collidecli.commands.python_distances import (
+    from collidecli.commands.python_functions import (
         Clearances,
         Distances,
         ParticleSweep,
+        RecordingFile,
         SelfSweep,
         Shape,
         Sweep,
+        audit,
         clearance,
         distance,
+        label,
+        open_recording,
+        problem,
+        run,
         signed_distance,
         sweep,
     )
-    from collidecli.commands.python_verbs import RecordingFile, audit, label, open_recording, problem, run
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.importers.mesh_files import read_mesh
     from collidecli.scene.model import Model
@@ -58,9 +63,8 @@ _HOME = {
         "commands.engine_sets": "Problem",
         "commands.label": "Labels",
         "commands.python_api": "Contacts ModelBuilder collide open_contacts",
-        "commands.python_distances": "Clearances Distances ParticleSweep SelfSweep Shape Sweep clearance distance "
-        "signed_distance sweep",
-        "commands.python_verbs": "RecordingFile audit label open_recording problem run",
+        "commands.python_functions": "Clearances Distances ParticleSweep RecordingFile SelfSweep Shape Sweep "
+        "audit clearance distance label open_recording problem run signed_distance sweep",
         "errors": "CollideError InputError OutputError",
         "importers.mesh_files": "read_mesh",
         "scene.model": "Model",

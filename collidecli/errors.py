@@ -51,6 +51,10 @@ class Interrupted(CollideError):
     exit_code = 130
 
 
+class ContactsWarning(UserWarning):
+    """A warning about a scene or a run, in a test with the fixture `contacts_regression`."""
+
+
 @contextmanager
 def located_errors(location: str) -> Iterator[None]:
     """Adds a location, such as the scene's file, to errors of inputs that do not begin with it."""

@@ -32,9 +32,8 @@ from collidecli.commands.label import PAIR_LABELS, LabelOptions, NamedPairs
 from collidecli.commands.merge import MergePlan, episodes_of_worlds, merge_episodes
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending
 from collidecli.errors import InputError, OutputError
-from collidecli.exporters.arrays import GROUP_BYTES, ContactRows, ParquetParts
 from collidecli.exporters.layouts import LeRobotWriter
-from collidecli.exporters.selection import SelectedContacts, rows_of
+from collidecli.exporters.rows import GROUP_BYTES, ContactRows, ParquetParts, SelectedContacts, rows_of
 from collidecli.importers.recordings.lerobot import episode_number
 from collidecli.importers.recordings.recording import is_data_set
 from collidecli.scene.motion import Episodes

@@ -16,7 +16,7 @@ from collidecli.commands.audit_sources import AuditLimits, AuditSource, PairLimi
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending
 from collidecli.commands.scenes import EngineRequest
 from collidecli.errors import InputError
-from collidecli.exporters.arrays import held, texts, write_npz
+from collidecli.exporters.rows import held, texts, write_npz
 from collidecli.scene.motion import recorded_cells
 from collidecli.scene.text_format import plural
 from collidecli.storage.atomic_output import AtomicOutput

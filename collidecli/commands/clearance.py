@@ -25,7 +25,7 @@ from collidecli.engine.joint_kinematics import begin_loading_kinematics
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
-from collidecli.exporters.arrays import episode_arrays
+from collidecli.exporters.rows import episode_arrays
 from collidecli.numerics.matrices import compose_as_kernels
 from collidecli.scene.filters import allowed_pairs, pair_lengths
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model

@@ -18,8 +18,7 @@ from collidecli.commands.events import leading
 from collidecli.commands.results import html_table
 from collidecli.commands.scenes import frames_text, parse_frames
 from collidecli.errors import InputError, extra_module
-from collidecli.exporters.arrays import ContactRows, is_spatial
-from collidecli.exporters.selection import SelectedContacts, kept_items
+from collidecli.exporters.rows import ContactRows, SelectedContacts, is_spatial, kept_items
 from collidecli.scene.arguments import python_call
 from collidecli.scene.options import changed_options
 from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, Column, ContactBlock, group_words

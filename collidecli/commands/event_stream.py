@@ -15,7 +15,7 @@ from collidecli.commands.contact_totals import TOUCHES
 from collidecli.commands.results import Progress
 from collidecli.commands.scenes import parse_frames
 from collidecli.errors import InputError
-from collidecli.exporters.selection import chosen_worlds, named_items
+from collidecli.exporters.rows import chosen_worlds, named_items
 from collidecli.scene import tables
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS, recorded_number
 from collidecli.scene.tables import ContactBlock, GroupRows

@@ -25,7 +25,7 @@ from collidecli.commands.results import Result, check_ending, check_output
 from collidecli.commands.scenes import LoadedScene
 from collidecli.errors import InputError
 from collidecli.escaping import printable_line
-from collidecli.exporters.selection import SINGLE_PARTICLE, SelectedContacts, chosen_worlds, kept_items, rows_of
+from collidecli.exporters.rows import SINGLE_PARTICLE, SelectedContacts, chosen_worlds, kept_items, rows_of
 from collidecli.scene.arguments import unknown_argument
 from collidecli.scene.motion import Motion, RecordsCoordinates, RestingMotion
 from collidecli.scene.options import EXPORT_FORMATS, SceneOptions, formats_with
@@ -39,8 +39,8 @@ from collidecli.storage.process_activity import reading, structure
 
 if TYPE_CHECKING:
     from collidecli.commands.view import Sources
-    from collidecli.exporters.arrays import Layout
     from collidecli.exporters.layouts import CompiledGeoms, MovingJoints
+    from collidecli.exporters.rows import Layout
     from collidecli.exporters.usd_layer import MovedBodies, SceneLayers
 
 
@@ -249,7 +249,7 @@ def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
 
 
 def _arrays(layout: Layout, done: Callable[[], None] = lambda: None):
-    from collidecli.exporters.arrays import write_npz
+    from collidecli.exporters.rows import write_npz
 
     def write(stream: AtomicOutput) -> None:
         write_npz(stream, layout.arrays)
@@ -401,8 +401,8 @@ def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -
 
 
 def _table(request: ExportRequest, selected: SelectedContacts, _output: str):
-    from collidecli.exporters.arrays import ContactRows
     from collidecli.exporters.layouts import unknown_columns
+    from collidecli.exporters.rows import ContactRows
     from collidecli.storage.flat_tables import csv_table, parquet_table, require_pyarrow
 
     rows, contacts = ContactRows(selected), selected.contacts

@@ -19,8 +19,7 @@ from collidecli.analysis.touches import RIGID, Intervals, LabelRule, PairKeys, R
 from collidecli.commands.event_stream import EventOptions, EventStream, group_notes, row_templates
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_output, html_table
 from collidecli.errors import InputError
-from collidecli.exporters.arrays import Array, episode_arrays, held, texts, write_npz
-from collidecli.exporters.selection import named_items, rows_of_block
+from collidecli.exporters.rows import Array, episode_arrays, held, named_items, rows_of_block, texts, write_npz
 from collidecli.scene.model import may_share_world
 from collidecli.scene.motion import recorded_cells
 from collidecli.scene.options import LABEL_THINGS, recorded_number

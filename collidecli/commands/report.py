@@ -20,7 +20,7 @@ from collidecli.commands.label import LabelResult
 from collidecli.commands.merge import demos_of
 from collidecli.commands.results import Progress, Result
 from collidecli.errors import InputError
-from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items, rows_of
+from collidecli.exporters.rows import SelectedContacts, chosen_worlds, kept_items, rows_of
 from collidecli.scene.options import CLEARANCE_THINGS
 from collidecli.scene.tables import SWEEP, ContactBlock
 from collidecli.storage.contact_sets.check import check_body_rows, check_has_contacts

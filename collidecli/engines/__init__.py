@@ -24,7 +24,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.escaping import printable_line
-from collidecli.importers.recordings.content import npz_headers, read_npz
+from collidecli.importers.recordings.recording import npz_headers, read_npz
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType, has_support

@@ -12,22 +12,25 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.exporters.arrays import (
+from collidecli.exporters.rows import (
     POINTS,
+    SINGLE_PARTICLE,
     Array,
     Layout,
     ParquetParts,
+    SelectedContacts,
+    Surfaces,
     depth,
     frames_and_worlds,
     held,
     midpoint,
     per_cell,
     per_contact,
+    rows_of,
     starts,
     texts,
     towards_shape0,
 )
-from collidecli.exporters.selection import SINGLE_PARTICLE, SelectedContacts, Surfaces, rows_of
 from collidecli.numerics.matrices import cross, dot
 from collidecli.scene.tables import ContactBlock, ListColumn
 from collidecli.storage.flat_tables import require_pyarrow

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import extra_module
-from collidecli.exporters.arrays import midpoint
-from collidecli.exporters.selection import SelectedContacts, cells_of
+from collidecli.exporters.rows import SelectedContacts, cells_of, midpoint
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.temporary_folders import TemporaryFolder
 

@@ -12,8 +12,7 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, Vt
 
 from collidecli.errors import InputError
-from collidecli.exporters.arrays import midpoint
-from collidecli.exporters.selection import SelectedContacts, cells_of, rows_of
+from collidecli.exporters.rows import SelectedContacts, cells_of, midpoint, rows_of
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.system_resources import free_memory
 from collidecli.temporary_folders import TemporaryFolder

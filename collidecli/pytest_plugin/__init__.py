@@ -1,6 +1,6 @@
 """The pytest plugin of the package: the fixture `contacts_regression`.
 
-pytest loads this module at every start, so it imports only pytest until a test uses the fixture.
+pytest loads this module at every start, so it imports pytest and errors alone until a test uses the fixture.
 """
 
 from __future__ import annotations
@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from collidecli.pytest_plugin.options import REGENERATE, ContactsWarning
+from collidecli.errors import ContactsWarning
 
 if TYPE_CHECKING:
     from collidecli.pytest_plugin.regression import ContactsRegression
 
 __all__ = ["ContactsWarning", "contacts_regression"]
+
+REGENERATE = {
+    "--force-regen": "Write new baselines where the results differ; such tests fail once.",
+    "--regen-all": "Write new baselines where the results differ; such tests pass.",
+}
+"""Options and their help text. pytest-regressions defines them too; they have the same meaning there."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -25,7 +31,7 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, obje
     """Adds the options that no plugin and no conftest has added; at this point all of them are loaded."""
     result = yield
     group = parser.getgroup("contacts", "contact sets")
-    for name, (_, words) in REGENERATE.items():
+    for name, words in REGENERATE.items():
         try:
             group.addoption(name, action="store_true", default=False, help=words)
         except ValueError:

@@ -19,9 +19,8 @@ import pytest
 from collidecli.cli.streams import console
 from collidecli.commands.diff import DiffRequest, diff, limits
 from collidecli.commands.results import write_output
-from collidecli.errors import CollideError, InputError, OutputError
+from collidecli.errors import CollideError, ContactsWarning, InputError, OutputError
 from collidecli.escaping import printable_values
-from collidecli.pytest_plugin.options import REGENERATE, ContactsWarning
 from collidecli.report.diff import diff_table, markdown
 from collidecli.scene.options import FRAME_MATCHES
 from collidecli.scene.text_format import did_you_mean
@@ -217,7 +216,7 @@ class ContactsRegression:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
 
     def _asked(self, option: str) -> bool:
-        return bool(self._request.config.getoption(REGENERATE[option][0], False))
+        return bool(self._request.config.getoption(option, False))
 
     def _written(self, obtained: Path, baseline: Path, force: bool = False) -> bool:
         """Copies the obtained set to the baseline atomically; False if another process has written it first."""

@@ -13,7 +13,7 @@ import pytest
 
 from collidecli.cli.main import main
 from collidecli.exporters import layouts
-from collidecli.exporters.selection import SelectedContacts
+from collidecli.exporters.rows import SelectedContacts
 from collidecli.storage.contact_sets.reader import ContactSet
 
 FRAMES = 60

@@ -12,8 +12,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import held_rows
-from collidecli.importers.recordings.recording import Target, recording_files
+from collidecli.importers.recordings import recording
 from collidecli.importers.scene_import import SceneImport
 from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.kinematics import (
@@ -75,7 +74,7 @@ class CoordinateMotion(RecordedInFile):
     def __init__(
         self,
         path: str,
-        target: Target,
+        target: recording.Target,
         recorded: RecordedCoordinates,
         time: np.ndarray,
         warnings: tuple[str, ...] = (),
@@ -139,7 +138,7 @@ class CoordinateMotion(RecordedInFile):
         return poses
 
 
-def check_world_count(count: int, target: Target, where: str) -> None:
+def check_world_count(count: int, target: recording.Target, where: str) -> None:
     """Raises InputError for a recording of `count` worlds that is neither one nor as many as the scene has."""
     if count not in (1, target.model.world_count):
         what = f"the recording has {count} worlds, the scene {target.model.world_count}"
@@ -189,7 +188,7 @@ class DeformableStates:
             out[:, world] = self._rest[world if len(self._rest) > 1 else 0]
             for row, data in parts.items():
                 vertices = slice(int(particles.first[row]), int(particles.first[row + 1]))
-                recorded = held_rows(data, frames, self._path)
+                recorded = recording.held_rows(data, frames, self._path)
                 check_positions(recorded[:, None], frames, f"{self._path}: {data[-1].name} (demonstration {world})")
                 out[:, world, vertices] = recorded + self._origins[world]
         return out
@@ -266,7 +265,7 @@ class ArticulationMotion(RecordedInFile):
     def __init__(
         self,
         path: str,
-        target: Target,
+        target: recording.Target,
         worlds: Sequence[Sequence[RecordedArticulation]],
         origins: np.ndarray,
         time: np.ndarray,
@@ -305,7 +304,7 @@ class ArticulationMotion(RecordedInFile):
 
     @cached_property
     def _sha256(self) -> str:
-        return recording_sha256(recording_files(self._path))
+        return recording_sha256(recording.recording_files(self._path))
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), W, B, 7], see `Motion.read`."""

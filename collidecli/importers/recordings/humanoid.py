@@ -12,9 +12,7 @@ from functools import partial
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings import coordinates
-from collidecli.importers.recordings.content import ArrayHeader, Content, read_npz
-from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target, checked_time, rate_time
+from collidecli.importers.recordings import coordinates, recording
 from collidecli.scene.kinematics import JointColumns, coordinate_names, last_element
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
@@ -62,7 +60,7 @@ class MotionTable:
     locations: dict[str, str] = field(default_factory=dict)
 
 
-def holds_motion(arrays: dict[str, ArrayHeader]) -> bool:
+def holds_motion(arrays: dict[str, recording.ArrayHeader]) -> bool:
     """Whether a .npz file has the arrays of a motion: poses of bodies, or of a root, be they columns before joints."""
     bodies = any(position in arrays and rotation in arrays for position, rotation in BODY_KEYS)
     joints, names = _first(arrays, JOINTS), _first(arrays, JOINT_NAMES)
@@ -71,7 +69,7 @@ def holds_motion(arrays: dict[str, ArrayHeader]) -> bool:
     return bodies or (_first(arrays, ROOT_POSITION) is not None and _rotation_key(arrays) is not None)
 
 
-def _npz(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
+def _npz(path: str, headers: dict[str, recording.ArrayHeader]) -> MotionTable:
     """Raises InputError: arrays that are pickled, missing, of another type or shape, or of different frame counts."""
     keys: dict[str, str | None] = {
         "root_position": _first(headers, ROOT_POSITION),
@@ -98,7 +96,7 @@ def _npz(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
             if not header.is_float or len(header.shape) != len(shape) or shape[-1] not in ("joints", header.shape[-1]):
                 what = f"is {header}, not floats [{', '.join(map(str, shape))}]"
                 raise InputError(what, f"{path}: {key}", "save it in that shape")
-            arrays[name] = read_npz(path, key)
+            arrays[name] = recording.read_npz(path, key)
     names = _texts(path, headers, JOINT_NAMES)
     joints = arrays.get("joints")
     if joints is not None and "root_position" not in arrays and names and joints.shape[1] == ROOT_COLUMNS + len(names):
@@ -129,30 +127,30 @@ def _npz(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
     )
 
 
-def _texts(path: str, headers: dict[str, ArrayHeader], keys: tuple[str, ...]) -> tuple[str, ...]:
+def _texts(path: str, headers: dict[str, recording.ArrayHeader], keys: tuple[str, ...]) -> tuple[str, ...]:
     """Names in an array of strings, or one string; () where there is none."""
     key = _first(headers, keys)
     if key is None:
         return ()
     if headers[key].dtype.kind not in "US" or len(headers[key].shape) > 1:
         raise InputError(f"is {headers[key]}, not names", f"{path}: {key}", "save it as an array of strings")
-    return tuple(map(text_of, np.atleast_1d(read_npz(path, key))))
+    return tuple(map(text_of, np.atleast_1d(recording.read_npz(path, key))))
 
 
-def _fps(path: str, headers: dict[str, ArrayHeader]) -> float | None:
+def _fps(path: str, headers: dict[str, recording.ArrayHeader]) -> float | None:
     if "fps" not in headers:
         return None
     header = headers["fps"]
     if header.dtype.kind not in "iuf" or int(np.prod(header.shape, dtype=object)) != 1:
         raise InputError(f"is {header}, not one number", f"{path}: fps", "save the rate as one number")
-    return float(read_npz(path, "fps").reshape(-1)[0])
+    return float(recording.read_npz(path, "fps").reshape(-1)[0])
 
 
-def _rotation_key(arrays: dict[str, ArrayHeader]) -> str | None:
+def _rotation_key(arrays: dict[str, recording.ArrayHeader]) -> str | None:
     return _first(arrays, tuple(key + suffix for key in ROOT_ROTATION for suffix in ("", *ORDER_SUFFIXES)))
 
 
-def _first(arrays: dict[str, ArrayHeader], keys: tuple[str, ...]) -> str | None:
+def _first(arrays: dict[str, recording.ArrayHeader], keys: tuple[str, ...]) -> str | None:
     return next((key for key in keys if key in arrays), None)
 
 
@@ -226,26 +224,26 @@ def _root_columns(columns: tuple[str, ...]) -> tuple[int, str] | None:
 ORDER_HINT = "; Unitree's LAFAN1 retargeting files are xyzw, those of Isaac Lab 2 are wxyz, of Isaac Lab 3 xyzw"
 
 
-class HumanoidRecording(Recording):
+class HumanoidRecording(recording.Recording):
     """Body poses, or a root pose and joint positions, of one world."""
 
     NAME = "humanoid-motion"
     LABEL = "humanoid motions (.npz: body_pos_w, body_quat_w, or root_pos, root_quat, joint_pos; .csv: root and joints)"
     OPTIONS = ("body_names", "joint_names", "quaternion_order", "fps", "strict_bodies", "prefer")
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: recording.Content) -> None:
         self.content = content
         self._table = _npz(content.path, content.arrays) if content.storage == NPZ else _csv(content.path)
 
     @staticmethod
-    def recognise(content: Content) -> bool:
+    def recognise(content: recording.Content) -> bool:
         """A .npz with the arrays of a motion, or text in columns of which the first seven are a root's pose."""
         if content.storage == CSV:
             columns = content.columns
             return len(columns) >= ROOT_COLUMNS and (_numbers(columns) or _root_columns(columns) is not None)
         return content.storage == NPZ and holds_motion(content.arrays)
 
-    def describe(self) -> RecordingDescription:
+    def describe(self) -> recording.RecordingDescription:
         table = self._table
         needs = [] if table.order else ["--quaternion-order"]
         needs += [] if table.fps or table.time is not None else ["--fps"]
@@ -255,7 +253,7 @@ class HumanoidRecording(Recording):
         elif table.body_position is None and joints and not table.joint_names:
             needs.append("--joint-names")
         time = table.time if table.time is not None else np.arange(table.frames) / table.fps if table.fps else None
-        return RecordingDescription(
+        return recording.RecordingDescription(
             frames=table.frames,
             worlds=1,
             start=None if time is None else float(time[0]),
@@ -270,7 +268,7 @@ class HumanoidRecording(Recording):
     def world_count(self, options: RecordingOptions) -> int | None:
         return 1
 
-    def motion(self, target: Target, options: RecordingOptions) -> Motion:
+    def motion(self, target: recording.Target, options: RecordingOptions) -> Motion:
         """The motion in the world frame. Body poses, where they are recorded, take precedence over joint positions.
 
         Bodies without names are in Isaac Lab's order, the root first; with joint names, only the root's pose is used.
@@ -278,9 +276,9 @@ class HumanoidRecording(Recording):
         table, path = self._table, self.content.path
         order = coordinates.ORDERS[coordinates.quaternion_order(table.order, options, path, ORDER_HINT)]
         if options.fps is None and table.time is not None:
-            time = checked_time(table.time, f"{path}: time")
+            time = recording.checked_time(table.time, f"{path}: time")
         else:
-            time = rate_time(table.frames, table.fps if options.fps is None else options.fps, path)
+            time = recording.rate_time(table.frames, table.fps if options.fps is None else options.fps, path)
         by_joints = options.prefer == "joints" and table.joints is not None
         positions, rotations = table.body_position, table.body_rotation
         if positions is not None and rotations is not None and not (by_joints and table.root_position is not None):
@@ -335,7 +333,7 @@ class BodyPoseMotion(RecordedInFile):
 
 def _articulated(
     table: MotionTable,
-    target: Target,
+    target: recording.Target,
     options: RecordingOptions,
     root: np.ndarray,
     time: np.ndarray,

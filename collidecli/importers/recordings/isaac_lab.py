@@ -12,7 +12,6 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.recordings import coordinates, recording
-from collidecli.importers.recordings.content import Content, h5_damage, h5_masks, held_rows
 from collidecli.scene import kinematics
 from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.motion import Episodes
@@ -52,14 +51,14 @@ class IsaacLabRecording(recording.DemonstrationRecording):
     LABEL = "Isaac Lab recorder demonstrations (HDF5: data/demo_k/states/articulation/<name>/root_pose)"
     OPTIONS = ("demos", "uneven_demos", "joint_names", "quaternion_order", "fps")
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: recording.Content) -> None:
         self.content, self._file, self._path = content, content.h5_file, content.path
         self.where = f"{self._path}: /data"
-        with h5_damage(self._path), structure():
+        with recording.h5_damage(self._path), structure():
             self._names = in_order(_groups(self._file["data"]))
 
     @staticmethod
-    def recognise(content: Content) -> bool:
+    def recognise(content: recording.Content) -> bool:
         """A group `data` of groups in which `states` or `initial_state` is a group."""
         data = content.h5.get("data") if content.h5 is not None else None
         if not isinstance(data, h5py.Group):
@@ -69,7 +68,7 @@ class IsaacLabRecording(recording.DemonstrationRecording):
 
     def describe(self) -> recording.RecordingDescription:
         file, path = self._file, self._path
-        with h5_damage(path), structure():
+        with recording.h5_damage(path), structure():
             demos = {name: _demo(file, path, name) for name in self._names}
             if not demos:
                 raise InputError("the recording has no demonstrations", self.where, "record at least one")
@@ -90,7 +89,7 @@ class IsaacLabRecording(recording.DemonstrationRecording):
                 needs=tuple(needs),
                 details=(
                     ("demonstrations", some_names(list(lengths))),
-                    *h5_masks(file),
+                    *recording.h5_masks(file),
                     ("assets", ", ".join(shown) or "none"),
                 ),
             )
@@ -101,7 +100,7 @@ class IsaacLabRecording(recording.DemonstrationRecording):
     def motion(self, target: recording.Target, options: RecordingOptions) -> coordinates.ArticulationMotion:
         """The chosen demonstrations as worlds, in order; positions are relative to the origins of the worlds."""
         file, path = self._file, self._path
-        with h5_damage(path), structure():
+        with recording.h5_damage(path), structure():
             names = self.chosen(options)
             coordinates.check_world_count(len(names), target, self.where)
             demos = {name: _demo(file, path, name) for name in names}
@@ -186,7 +185,7 @@ def _reader(asset: _Asset, name: str, order: list[int], path: str) -> Callable[[
     data = [item for part in asset.parts if isinstance(item := part.get(name), h5py.Dataset)]
     if not data:
         return None
-    return lambda frames: np.take(held_rows(data, frames, path), order, axis=1)
+    return lambda frames: np.take(recording.held_rows(data, frames, path), order, axis=1)
 
 
 def _groups(group: Any) -> list[str]:

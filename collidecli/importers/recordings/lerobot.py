@@ -15,7 +15,6 @@ import numpy as np
 
 from collidecli.errors import InputError, extra_module
 from collidecli.importers.recordings import coordinates, recording
-from collidecli.importers.recordings.content import Content
 from collidecli.scene.kinematics import JointColumns, coordinate_names, last_element
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
@@ -46,7 +45,7 @@ class LeRobotRecording(recording.DemonstrationRecording):
     LABEL = "LeRobot data sets (v3.0: meta/info.json and data/*.parquet with observation.state)"
     OPTIONS = ("demos", "uneven_demos", "joint_names", "joint_units", "joint_scale", "fps")
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: recording.Content) -> None:
         self.content, self._path, self.where = content, content.path, content.path
         self._parquet = extra_module("pyarrow", "tables", "LeRobot data sets", "pyarrow.parquet")
         try:
@@ -62,7 +61,7 @@ class LeRobotRecording(recording.DemonstrationRecording):
             raise InputError(f"the data set has version {self._version}, not {VERSION}0", content.path, fix)
 
     @staticmethod
-    def recognise(content: Content) -> bool:
+    def recognise(content: recording.Content) -> bool:
         """A JSON file of the name that LeRobot gives it, in a folder meta."""
         folder, name = os.path.split(os.path.abspath(content.path))
         return content.storage == JSON and name == recording.INFO and os.path.basename(folder) == "meta"

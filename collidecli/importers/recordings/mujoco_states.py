@@ -13,7 +13,6 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.recordings import recording
-from collidecli.importers.recordings.content import Content, h5_damage, h5_masks, read_npy, read_npz
 from collidecli.importers.recordings.coordinates import RECORDED_FROM, CoordinateMotion, check_world_count, mujoco_scene
 from collidecli.importers.recordings.humanoid import holds_motion
 from collidecli.numerics.matrices import WXYZ_TO_XYZW
@@ -124,13 +123,13 @@ class MujocoStatesRecording(recording.Recording):
     )
     OPTIONS = ("state_spec", "quaternion_order", "fps")
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: recording.Content) -> None:
         self.content = content
-        with h5_damage(content.path):
+        with recording.h5_damage(content.path):
             self._array = _array(content)
 
     @staticmethod
-    def recognise(content: Content) -> bool:
+    def recognise(content: recording.Content) -> bool:
         """An array of floats of two or three dimensions: named `states`, `state` or `qpos`, or the only one in it."""
         if content.h5 is not None:
             return _dataset_name(content.h5) is not None
@@ -162,7 +161,7 @@ class MujocoStatesRecording(recording.Recording):
     def motion(self, target: recording.Target, options: RecordingOptions) -> CoordinateMotion:
         """The states as a motion. The time of a frame is in its state, or follows from --fps."""
         path, array = self.content.path, self._array
-        with h5_damage(path):
+        with recording.h5_damage(path):
             worlds, frames, size = array.extents()
             check_world_count(worlds, target, array.where)
             models = {i: mujoco_scene(target.imports[i], array.where).mj_model for i in set(target.world_import)}
@@ -186,7 +185,7 @@ class MujocoStatesRecording(recording.Recording):
         where = f"{self.content.path}: time"
         if "time" not in self.content.arrays:
             return None
-        time = recording.checked_time(read_npz(self.content.path, "time"), where)
+        time = recording.checked_time(recording.read_npz(self.content.path, "time"), where)
         if len(time) != frames:
             raise InputError(f"it has {len(time)} numbers for {frames} frames", where, "save it again")
         return time
@@ -290,7 +289,7 @@ class _States:
             raise InputError(f"the states cannot be read: {error}", self._where, "copy or record it again") from error
 
 
-def _array(content: Content) -> _Array:
+def _array(content: recording.Content) -> _Array:
     path = content.path
     if content.h5 is not None:
         with structure():
@@ -301,12 +300,12 @@ def _array(content: Content) -> _Array:
             return _Array(f"{path}: /{name}", f"/{name}", dataset.shape, dataset.dtype, lambda: dataset)
     if content.storage == NPY:
         header = content.arrays[""]
-        return _Array(path, "", header.shape, header.dtype, lambda: read_npy(path))
+        return _Array(path, "", header.shape, header.dtype, lambda: recording.read_npy(path))
     name = _array_name(content.arrays)
     if name is None:
         raise InputError("there is no array of states", path, f"name it {ARRAY_NAMES[0]}")
     header = content.arrays[name]
-    return _Array(f"{path}: {name}", name, header.shape, header.dtype, lambda: read_npz(path, name))
+    return _Array(f"{path}: {name}", name, header.shape, header.dtype, lambda: recording.read_npz(path, name))
 
 
 def _dataset_name(file: h5py.File) -> str | None:
@@ -337,14 +336,14 @@ class RobosuiteRecording(recording.DemonstrationRecording):
     LABEL = "robosuite, robomimic or LIBERO demonstrations (HDF5: data/demo_k/states)"
     OPTIONS = ("demos", "uneven_demos", "fps")
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: recording.Content) -> None:
         self.content, self._file, self._path = content, content.h5_file, content.path
         self.where = f"{self._path}: /data"
-        with h5_damage(self._path), structure():
+        with recording.h5_damage(self._path), structure():
             self._states = _states_by_demo(self._file, self._path)
 
     @staticmethod
-    def recognise(content: Content) -> bool:
+    def recognise(content: recording.Content) -> bool:
         """A group `data` of groups that have a dataset `states` or an attribute `model_file`."""
         data = content.h5.get("data") if content.h5 is not None else None
         if not isinstance(data, h5py.Group):
@@ -358,10 +357,10 @@ class RobosuiteRecording(recording.DemonstrationRecording):
         first = next(iter(self._states.values()), None)
         if first is None:
             raise InputError("the recording has no demonstrations", self.where, "record at least one")
-        with h5_damage(self._path), structure():
+        with recording.h5_damage(self._path), structure():
             models = {_model_file(self._file, name) for name in self._states}
-            masks = h5_masks(self._file)
-        with h5_damage(self._path):
+            masks = recording.h5_masks(self._file)
+        with recording.h5_damage(self._path):
             longest = max(self._states.values(), key=len)
             time = np.asarray(longest[:, 0], np.float64) if longest.shape[0] and longest.shape[1] else np.zeros(0)
         lengths = {name: states.shape[0] for name, states in self._states.items()}
@@ -390,7 +389,7 @@ class RobosuiteRecording(recording.DemonstrationRecording):
         texts: dict[str, str] = {}
         worlds = []
         for name in self.chosen(options):
-            with h5_damage(self._path), structure():
+            with recording.h5_damage(self._path), structure():
                 text = _model_file(self._file, name)
             if text is None:
                 what = f"the demonstration contains no scene (attribute {MODEL_FILE})"
@@ -405,7 +404,7 @@ class RobosuiteRecording(recording.DemonstrationRecording):
         check_world_count(len(names), target, self.where)
         lengths = {name: self._states[name].shape[0] for name in names}
         frames = recording.shared_length(lengths, options, self.where)
-        with h5_damage(self._path):
+        with recording.h5_damage(self._path):
             demos = _Demos([self._states[name] for name in names], target, self._path)
             if options.fps is not None:
                 time, warnings = recording.rate_time(frames, options.fps, self._path), ()

@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import Content
+from collidecli.importers.recordings import recording
 from collidecli.importers.recordings.coordinates import ArticulationMotion, RecordedArticulation, moved_articulation
-from collidecli.importers.recordings.recording import EmbeddedScene, EmbeddedScenes, Recording, Target
-from collidecli.importers.recordings.recording import RecordingDescription as Description
 from collidecli.importers.recordings.ros_messages import (
     AGAIN,
     BATCH,
@@ -251,7 +249,7 @@ Chain = tuple[list[str], list[str]]
 """See `Transforms.chain`."""
 
 
-class RosBagRecording(Recording):
+class RosBagRecording(recording.Recording):
     """Joint states or planned trajectories of a robot, and the poses of its root, in one world."""
 
     NAME = "ros-bag"
@@ -259,11 +257,11 @@ class RosBagRecording(Recording):
     OPTIONS = ("joint_topics", "trajectory_topic", "base_from", "body_from")
     OPTIONS += ("rate", "on_message", "clock", "max_gap", "from_time", "to_time")
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: recording.Content) -> None:
         self.content, self._path, self._bag, self._is_open = content, content.path, Bag(content.path), True
 
     @staticmethod
-    def recognise(content: Content) -> bool:
+    def recognise(content: recording.Content) -> bool:
         return content.storage == BAG
 
     def close(self) -> None:
@@ -274,20 +272,22 @@ class RosBagRecording(Recording):
     def world_count(self, options: RecordingOptions) -> int | None:
         return 1
 
-    def embedded_scenes(self, options: RecordingOptions) -> EmbeddedScenes | None:
+    def embedded_scenes(self, options: RecordingOptions) -> recording.EmbeddedScenes | None:
         """The URDF of the topic robot_description; None without one. Raises InputError for several robots."""
-        scenes = [EmbeddedScene(text, f"{self._path}: {topic}") for text, topic in self._descriptions().items()]
+        scenes = [
+            recording.EmbeddedScene(text, f"{self._path}: {topic}") for text, topic in self._descriptions().items()
+        ]
         if len(scenes) > 1:
             what = f"the bag describes several robots: {some_names([scene.location for scene in scenes])}"
             raise InputError(what, self._path, "give the scene in which it was recorded")
-        return EmbeddedScenes(tuple(scenes), (0,)) if scenes else None
+        return recording.EmbeddedScenes(tuple(scenes), (0,)) if scenes else None
 
     def _descriptions(self) -> dict[str, str]:
         """Topics of the robots' descriptions by their text."""
         topics = [topic for topic in self._bag.of_kinds(TEXT) if last_element(topic) == DESCRIPTION]
         return {text: topic for topic in topics for text in self._bag.texts(topic)}
 
-    def describe(self) -> Description:
+    def describe(self) -> recording.RecordingDescription:
         """All messages of joint states and transforms are read."""
         bag, transforms, robots = self._bag, Transforms(self._path), self._descriptions()
         states = {topic: JointStates(bag, topic, RECEIVE) for topic in bag.of_kinds(JOINT_STATE)}
@@ -310,9 +310,11 @@ class RosBagRecording(Recording):
         details += [("transforms", transforms.described())] if transforms.parent else []
         time, needs = np.unique(np.concatenate(every)), () if robots else ("the scene that was recorded",)
         ends = (0.0, float(time[-1] - time[0]) / TEN_9) if len(time) else (None, None)
-        return Description(len(time), 1, ends[0], ends[1], (), len(joints), "xyzw", needs, tuple(details))
+        return recording.RecordingDescription(
+            len(time), 1, ends[0], ends[1], (), len(joints), "xyzw", needs, tuple(details)
+        )
 
-    def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
+    def motion(self, target: recording.Target, options: RecordingOptions) -> ArticulationMotion:
         """One frame a message, or --rate frames a second. A gap ends an episode."""
         scene, path, where = target.articulated(self._path), self._path, f"{self._path}: joint states"
         base = None if options.base_from in ("", "none") else PoseSource.of(options.base_from, "--base-from")
@@ -423,7 +425,7 @@ def _world(base: PoseSource | None, bodies: Sequence[PoseSource], transforms: Tr
     return frames[0]
 
 
-def _check_free(target: Target, robot: ArticulationKinematics, option: str) -> None:
+def _check_free(target: recording.Target, robot: ArticulationKinematics, option: str) -> None:
     """Raises InputError for a root that is fixed to the world."""
     kinematics = target.find_kinematics()
     if kinematics is not None and kinematics.welded[kinematics.body_path.index(robot.body_path[0])]:

@@ -15,8 +15,8 @@ from collidecli.commands.export import ExportRequest, export
 from collidecli.commands.run import RunRequest, run
 from collidecli.errors import InputError
 from collidecli.exporters import layouts
-from collidecli.exporters.arrays import Array, ContactRows, Layout, held, write_npz
-from collidecli.exporters.selection import SelectedContacts, chosen_worlds, kept_items
+from collidecli.exporters import rows as selected_rows
+from collidecli.exporters.rows import Array, ContactRows, Layout, SelectedContacts
 from collidecli.scene.options import ContactOptions
 from collidecli.storage import flat_tables
 from collidecli.storage.atomic_output import AtomicOutput
@@ -44,8 +44,8 @@ def select(contacts):
     """select(frames, worlds, include, exclude): some of the set."""
 
     def made(frames: range = range(FRAMES), worlds=(), include=(), exclude=()) -> SelectedContacts:
-        kept = kept_items(contacts, include, exclude)
-        return SelectedContacts(contacts, frames, chosen_worlds(worlds, contacts), kept)
+        kept = selected_rows.kept_items(contacts, include, exclude)
+        return SelectedContacts(contacts, frames, selected_rows.chosen_worlds(worlds, contacts), kept)
 
     return made
 
@@ -65,7 +65,7 @@ def test_npz_reads_back(layout, select, contacts, tmp_path):
     picked = select(range(1, 6, 2), (0, 2))
     for name in ("a.npz", "b.npz"):
         with AtomicOutput(tmp_path / name) as output:
-            write_npz(output, layout(picked).arrays)
+            selected_rows.write_npz(output, layout(picked).arrays)
             output.commit()
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
     expected = made(layout(picked))
@@ -179,10 +179,10 @@ def test_raisim(select):
 
 def test_two_arrays_of_one_name_and_fewer_rows_than_were_said_are_faults(tmp_path):
     with pytest.raises(ValueError, match="one name"):
-        Layout((held("a", np.zeros(1)), held("a", np.zeros(2))))
+        Layout((selected_rows.held("a", np.zeros(1)), selected_rows.held("a", np.zeros(2))))
     short = Array("a", np.dtype(np.int32), (3,), lambda: iter((np.zeros(2, np.int32),)))
     with pytest.raises(ValueError, match="2 rows"), AtomicOutput(tmp_path / "a.npz") as output:
-        write_npz(output, [short])
+        selected_rows.write_npz(output, [short])
     assert not list(tmp_path.iterdir())
 
 

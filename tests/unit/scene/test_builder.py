@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import collidecli
-from collidecli.commands import python_distances
+from collidecli.commands import python_functions
 from collidecli.engine.device_model import bounding_radius
 from collidecli.engine.narrowphase.dispatch import plane_collider
 from collidecli.errors import InputError
@@ -573,7 +573,7 @@ def test_a_motion_of_one_world_moves_with_each_origin(broad_phase):
 @pytest.mark.parametrize("kind", SOLIDS)
 def test_what_is_stated_by_shape_type_is_of_one_solid(kind):
     """The checklist of CONTRIBUTING.md, "Add a shape type": names, sizes, bounds, support, triangles and drawing."""
-    assert hasattr(ModelBuilder, f"add_shape_{python_distances.KINDS[kind]}")
+    assert hasattr(ModelBuilder, f"add_shape_{python_functions.KINDS[kind]}")
     builder = ModelBuilder()
     builder.add_shape(builder.add_body(), kind, (0.4, 0.7, 0.5)[: SOLIDS[kind].sizes])
     model = builder.finalize()

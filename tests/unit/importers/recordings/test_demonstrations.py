@@ -9,10 +9,10 @@ import pytest
 
 from collidecli.commands.scenes import SceneRequest, scene_in_motion
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import npy_header, npz_headers, read_npy, read_npz
+from collidecli.importers.recordings import recording
 from collidecli.importers.recordings.coordinates import DeformableStates
 from collidecli.importers.recordings.mujoco_states import NAMES, USUAL, find_layout, layout_of, parse_spec
-from collidecli.importers.recordings.recording import in_order, rate_time, shared_time
+from collidecli.importers.recordings.recording import npy_header, read_npy, read_npz
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import RecordingOptions, SceneOptions
 from tests.cli.test_recordings import write_demos
@@ -164,18 +164,20 @@ def test_scenes_and_data_that_are_not_usable(tmp_path, change, words):
 
 def test_shared_time_and_names_in_numeric_order():
     one, two = np.array([0.0, 0.1, 0.2]), np.array([0.0, 0.1])
-    time, warnings = shared_time([two, one], ["a", "b"])
+    time, warnings = recording.shared_time([two, one], ["a", "b"])
     assert (time.tolist(), warnings) == (one.tolist(), ())
-    time, warnings = shared_time([one + 3.0, two], ["a", "b"])
+    time, warnings = recording.shared_time([one + 3.0, two], ["a", "b"])
     np.testing.assert_allclose(time, one)
     assert warnings
     # A clock of float32 at an hour is one clock still.
     late = 3600.0 + one
-    assert not shared_time([late, late.astype(np.float32)], ["a", "b"])[1]
-    check_refused(lambda: shared_time([one, np.array([0.0, 0.15])], ["a", "b"]), ["b, frame 1", "times differ"])
-    assert rate_time(3, 50.0, "").tolist() == [0.0, 0.02, 0.04]
+    assert not recording.shared_time([late, late.astype(np.float32)], ["a", "b"])[1]
+    check_refused(
+        lambda: recording.shared_time([one, np.array([0.0, 0.15])], ["a", "b"]), ["b, frame 1", "times differ"]
+    )
+    assert recording.rate_time(3, 50.0, "").tolist() == [0.0, 0.02, 0.04]
     ordered = ["9", "10", "demo_1a", "demo_1b", "demo_9", "demo_10", "ep"]
-    assert in_order(sorted(ordered)[::-1]) == ordered
+    assert recording.in_order(sorted(ordered)[::-1]) == ordered
 
 
 def test_a_carried_scene_with_meshes_that_collide(tmp_path):
@@ -463,7 +465,7 @@ def test_headers_that_lie(tmp_path, data, words):
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("states.npy", data)
     with pytest.raises(InputError, match=words):
-        npz_headers(str(tmp_path / "a.npz"))
+        recording.npz_headers(str(tmp_path / "a.npz"))
 
 
 def test_a_later_header_version_is_read_and_damage_and_missing_arrays_are_told(tmp_path):
