@@ -28,6 +28,7 @@ from collidecli.engine.contact_record import (
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.narrowphase.collider import INEXACT, Collider, ColliderBatch, ContactOutput
+from collidecli.engine.narrowphase.contact_merging import FALLBACK
 from collidecli.engine.narrowphase.convex.penetration import APART_BY_LIMIT, TOUCHING
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
@@ -214,6 +215,14 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
     return surface_kernel(collide_sub_pairs, surfaces_type)
 
 
+TOUCHES = wp.constant(Real(1.0e-9))
+"""Fraction of the larger surface's size: surfaces this close touch, and points this close to an edge or vertex lie on
+it."""
+NEAR = wp.constant(Real(2.0))
+"""Multiple of a touch: two surfaces have contacts up to this separation, whatever the gap, until their overlap is
+measured. Surfaces that touch may overlap: equal solids at one pose have no point inside each other."""
+
+
 def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel:
     """Kernel that computes the penetration depth of overlapping pairs from the contacts of their sub-pairs.
 
@@ -243,15 +252,21 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
         candidate = order[start + thread]
         held = sub_pair_range(sub_pair_end, thread, parts)
         out = ContactRows(contact, first_row + begin_of(found, held[0]), first_row + begin_of(found, held[1]))
+        row = candidates.row[candidate]
+        touch = NEAR * TOUCHES * wp.max(wp.max(rows.size[row[0]], rows.size[row[1]]))
         overlaps = bool(False)
         for i in range(out.first, out.end):
             role = contact[i].role
-            overlaps = overlaps or contact[i].separation < Real(0.0) or role == SPARE_UNTESTED
+            overlaps = overlaps or contact[i].separation < touch or role == SPARE_UNTESTED
             overlaps = overlaps or role == CROSSING_A or role == CROSSING_B
         if overlaps:
             query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
             if measure(rows, surfaces, query, out) == 0:
                 wp.atomic_add(inexact, 0, 1)
+            for i in range(out.first, out.end):
+                if contact[i].separation >= query.max_separation:
+                    contact[i].separation = Real(wp.inf)
+                    contact[i].priority = FALLBACK
 
     return surface_kernel(measure_overlaps, surfaces_type)
 

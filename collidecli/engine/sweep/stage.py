@@ -140,11 +140,8 @@ def _listed(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The pairs of a list whose boxes overlap, in each step."""
     first, second = (np.searchsorted(rows, pairs[:, side]) for side in (0, 1))
-    overlap = np.ones((len(steps), len(pairs)), bool)
-    for axis in range(3):
-        low, high = lower[..., axis], upper[..., axis]
-        overlap &= (low[:, first] <= high[:, second]) & (low[:, second] <= high[:, first])
-    step, pair = np.nonzero(overlap)
+    overlap = (lower[:, first] <= upper[:, second]) & (lower[:, second] <= upper[:, first])
+    step, pair = np.nonzero(overlap.all(axis=2))
     return steps[step], pairs[pair]
 
 
@@ -165,9 +162,7 @@ def _overlaps(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         one = np.repeat(np.arange(begin, end), counts[begin:end])
         other = np.arange(len(one)) - np.repeat(np.cumsum(counts[begin:end]) - counts[begin:end], counts[begin:end])
         other += one + 1
-        hit = np.ones(len(one), bool)
-        for k in range(3):
-            hit &= (low[one, k] <= high[other, k]) & (low[other, k] <= high[one, k])
+        hit = ((low[one] <= high[other]) & (low[other] <= high[one])).all(axis=1)
         pair = order[np.stack([one[hit], other[hit]], axis=1)]
         found.append(np.sort(pair, axis=1))
         begin = end

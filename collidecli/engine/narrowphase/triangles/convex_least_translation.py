@@ -38,7 +38,6 @@ from collidecli.engine.narrowphase.triangles.convex_surface import (
     next_near,
 )
 from collidecli.engine.narrowphase.triangles.convex_sweep import (
-    LEAST_OVERLAP,
     MAX_REGIONS,
     RECENT,
     FreeAt,
@@ -539,7 +538,7 @@ def sweep_of(a: Any, surface: Any, query: Query, size_b: Vec3) -> Sweep:
     sweep = Sweep()
     sweep.half = local_half_extents(a.type, a.size)
     sweep.size = wp.min(wp.length(a.size), wp.length(size_b))
-    sweep.touch = LEAST_OVERLAP * wp.max(wp.length(a.size), wp.length(size_b))
+    sweep.touch = surface.touch
     if is_one_sided(surface):
         sweep.shallow = SHALLOW * wp.min(wp.min(sweep.half), wp.max(size_b))
     pose = wp.transform_inverse(query.pose_b_to_a)

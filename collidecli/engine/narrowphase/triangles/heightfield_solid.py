@@ -36,6 +36,7 @@ from collidecli.engine.narrowphase.collider import Collider, ColliderBatch, Cont
 from collidecli.engine.narrowphase.contact_merging import merge_surfaces
 from collidecli.engine.narrowphase.convex.penetration import APART_BY_LIMIT, SEARCH_ERROR, TOUCHING, UNCERTAIN
 from collidecli.engine.narrowphase.sub_pairs import (
+    NEAR,
     ContactRows,
     SubPairKernels,
     SubPairList,
@@ -106,7 +107,7 @@ def bounds_of_pair(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshOverHei
     bounds.mesh = rows.mesh[query.row_a]
     bounds.to_mesh = query.pose_b_to_a
     bounds.to_heightfield = wp.transform_inverse(query.pose_b_to_a)
-    bounds.grown = wp.max(query.max_separation, Real(0.0)) + touch_of_pair(rows, query)
+    bounds.grown = wp.max(query.max_separation, Real(0.0)) + NEAR * touch_of_pair(rows, query)
     bounds.of_heightfield = box_of_shape(rows.type[query.row_b], rows.size[query.row_b], bounds.to_mesh, bounds.grown)
     bounds.of_mesh = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], bounds.to_heightfield, bounds.grown)
     bounds.of_heightfield.first = meshes.arrays[0].header[bounds.mesh].first_node

@@ -20,6 +20,7 @@ from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.contact_merging import FALLBACK, merge_surfaces
 from collidecli.engine.narrowphase.sub_pairs import (
+    NEAR,
     ContactRows,
     SubPairKernels,
     SubPairList,
@@ -405,7 +406,7 @@ def side_of(rows: ShapeRows, meshes: Meshes, query: Query, of_a: bool) -> Search
     side.bounds.first = meshes.arrays[0].header[rows.mesh[own]].first_node
     side.bounds.end = meshes.arrays[0].header[rows.mesh[own]].end_node
     side.other = rows.mesh[other]
-    side.grown = max_separation + touch_of_pair(rows, query)
+    side.grown = max_separation + NEAR * touch_of_pair(rows, query)
     return side
 
 

@@ -14,7 +14,7 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.closest_points import TrianglePair, crossing_segment, overlap_of_projections
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3, array_of
 from collidecli.engine.narrowphase.contact_merging import FALLBACK
-from collidecli.engine.narrowphase.sub_pairs import ContactRows
+from collidecli.engine.narrowphase.sub_pairs import NEAR, TOUCHES, ContactRows
 from collidecli.engine.narrowphase.triangles.surface import (
     begin_in_box,
     boxes_intersect,
@@ -326,10 +326,6 @@ def inner_regions(rows: ContactRows, regions: wp.array[OverlapRegion], before: i
 #
 # All quantities are in the frame of the other surface. `direction` is a unit vector from the own surface to the other.
 
-TOUCHES = wp.constant(Real(1.0e-9))
-"""Fraction of the larger surface's size: surfaces this close touch, and points this close to an edge or vertex lie on
-it."""
-
 
 @wp.struct
 class MeshPairContext:
@@ -364,8 +360,8 @@ def touch_of_pair(rows: ShapeRows, query: Query) -> Real:
 def context_of_pair(rows: ShapeRows, source: Any, query: Query, is_a: bool) -> MeshPairContext:
     """The context of a pair with surface a as own, or where not `is_a` with surface b as own."""
     context = MeshPairContext()
-    context.max_separation = query.max_separation
     context.touch = touch_of_pair(rows, query)
+    context.max_separation = wp.max(query.max_separation, NEAR * context.touch)
     # The mesh number of a heightfield's row is -1, which denotes the heightfield in a triangle source.
     if is_a:
         context.is_a = 1
