@@ -23,6 +23,9 @@ CROSSING_B = wp.constant(4)
 """Role of an end of an edge of b where the edge crosses a triangle of the open surface a."""
 OF_REGION = wp.constant(5)
 """Role of the contact of a region of overlap, whose depth is the region's."""
+FALLBACK = wp.constant(2)
+"""Priority of a contact that counts only where its pair has no other. 0: a closest point; 1: a contact along a
+triangle's normal."""
 SPARE = wp.constant(6)
 """Role of a row reserved for a contact that may be found later."""
 SPARE_UNTESTED = wp.constant(7)

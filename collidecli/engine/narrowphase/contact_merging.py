@@ -7,7 +7,14 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_record import Candidates, ContactRecord, features_before, is_deeper, swap_contacts
+from collidecli.engine.contact_record import (
+    FALLBACK,
+    Candidates,
+    ContactRecord,
+    features_before,
+    is_deeper,
+    swap_contacts,
+)
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.primitives import core_radius
 from collidecli.engine.geometry.real import Real, Vec3
@@ -223,9 +230,6 @@ def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> w
     return merge_contacts
 
 
-FALLBACK = wp.constant(2)
-"""Priority of a contact that counts only where its pair has no other. 0: a closest point; 1: a contact along a
-triangle's normal."""
 MIDDLE_INSIDE = wp.constant(3)
 """Priority of the contact of a shape whose middle is inside: it counts where it is deeper than all others of its pair.
 """

@@ -20,6 +20,7 @@ from collidecli.engine.cells import Instances
 from collidecli.engine.contact_record import (
     CROSSING_A,
     CROSSING_B,
+    FALLBACK,
     SPARE_UNTESTED,
     Candidates,
     ContactBuffer,
@@ -28,7 +29,6 @@ from collidecli.engine.contact_record import (
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.narrowphase.collider import INEXACT, Collider, ColliderBatch, ContactOutput
-from collidecli.engine.narrowphase.contact_merging import FALLBACK
 from collidecli.engine.narrowphase.convex.penetration import APART_BY_LIMIT, TOUCHING
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
