@@ -31,6 +31,9 @@ WHOLE_MODULES = {"linalg", "Rotation", "fft", "random"}
 PXR = {"XformCache", "GetLocalToWorldTransform", "ComputeLocalToWorldTransform", "GetLocalTransformation", "Slerp"}
 MUJOCO = {"mju_axisAngle2Quat", "mju_euler2Quat", "mju_quatIntegrate", "resolve_orientation"}
 
+IN_FLOAT32 = re.compile(r"^ .*Real\(-?[\d.e-]+ [-+*/] -?[\d.e-]+\)", re.M)
+"""Arithmetic of numbers in a function, which Warp computes in float32: Real(1.0 - 1.0e-12) is 1."""
+
 ALLOWED = {
     "storage/array_loops.py: @": "products of integers, which NumPy computes without BLAS",
     "importers/mujoco/scene.py: mj_kinematics": "of the scene at rest: hinges at 0, whose sine MuJoCo does not take",
@@ -99,6 +102,11 @@ def test_native_code_calls_no_function_of_the_c_library_but_those_that_are_exact
     call = re.compile(rf"\b(?:{'|'.join(FUNCTIONS - {'dot'})})\(")
     assert len(sections) >= 8
     assert [name_of(path) for path in sections if call.search(path.read_text())] == []
+
+
+def test_kernels_compute_no_constants_in_float32():
+    assert IN_FLOAT32.search("def f(x):\n    return x < Real(-1.0 + 1.0e-12)")
+    assert [name_of(path) for path in sources() if IN_FLOAT32.search(path.read_text())] == []
 
 
 def test_the_modules_are_found():

@@ -423,7 +423,9 @@ def test_pairs_of_real_meshes(draws, least):
     assert min(check_pairs(*draws)) > least
 
 
-FIXED = {"sheet": grid(8, 2.0), "box": box(1.0, 1.0, 0.5), "heightfield": None}
+FLAT = np.zeros((9, 9), np.float32)
+PLATEAU = np.pad(np.full((3, 3), 0.25, np.float32), 3)
+FIXED = {"sheet": grid(8, 2.0), "box": box(1.0, 1.0, 0.5), "heightfield": FLAT, "plateau": PLATEAU}
 MOVED = {"cube": box(0.25, 0.25, 0.25), "bar": box(0.5, 0.25, 0.125), "sheet": grid(4, 1.0)}
 
 
@@ -441,8 +443,8 @@ def aligned_poses() -> np.ndarray:
 def test_aligned_surfaces_have_the_depths_of_those_beside_them(fixed, moved):
     """Surfaces may pass through each other along sides and vertices of triangles alone, of which none cross."""
     builder, poses = ModelBuilder(), aligned_poses()
-    if FIXED[fixed] is None:
-        builder.add_shape_heightfield(-1, np.zeros((9, 9), np.float32), 1.0, 1.0, 0.5)
+    if isinstance(FIXED[fixed], np.ndarray):
+        builder.add_shape_heightfield(-1, FIXED[fixed], 1.0, 1.0, 0.5)
     else:
         builder.add_shape_mesh(-1, *FIXED[fixed])
     builder.add_shape_mesh(builder.add_body(), *MOVED[moved])

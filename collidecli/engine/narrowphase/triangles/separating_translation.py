@@ -434,6 +434,8 @@ SAME_DIRECTION = wp.constant(Real(0.99))
 """Cosine of the angle between two contacts' normals above which only the first is tried."""
 MAX_NORMALS = 24
 """Greatest number of contacts' normals that are tried: the deepest of each bundle of similar normals."""
+PARALLEL = wp.constant(Real(1.0 - 1.0e-12))
+"""Cosine above which two unit vectors are equal."""
 MAX_FACETS = wp.constant(8)
 """Greatest number of times that the search continues with the normal of the triangles that touch last."""
 PROJECTIONS = wp.constant(32)
@@ -471,7 +473,7 @@ def try_direction(source: Any, pair: SurfacePair, direction: Vec3, before: Searc
             return best
         best.direction = tried
         best.exit = found
-        if wp.dot(found.axis, tried) > Real(1.0 - 1.0e-12):
+        if wp.dot(found.axis, tried) > PARALLEL:
             return best
         tried = found.axis
     return best
@@ -750,13 +752,14 @@ def measure_regions(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
     """
     regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
     crossings = add_crossings(source, pair, as_regions(regions))
-    may_pass = crossings[0] == 0 and crossings[1] == 1 and (pair.b >= 0 or pair.closed_a == 0)
+    count = inner_regions(rows, as_regions(regions), crossings[0])
+    may_pass = crossings[0] == 0 and crossings[1] == 1 and (pair.b >= 0 or pair.closed_a == 0 or count == 0)
     if may_pass:
-        # Surfaces may pass through each other along sides and vertices of their triangles alone. Closed meshes on
-        # heightfields have corners inside.
+        # Surfaces may pass through each other along sides and vertices of their triangles alone. Closed meshes with
+        # points in a heightfield leave it by these.
         pair = nudged(pair)
         crossings = add_crossings(source, pair, as_regions(regions))
-    count = inner_regions(rows, as_regions(regions), crossings[0])
+        count = inner_regions(rows, as_regions(regions), crossings[0])
     pair.regions = as_regions(regions)
     pair.region_count = count
     exact = int(1)

@@ -186,7 +186,9 @@ def add_crossing(
             touches = wp.where(overlap_of_projections(triangles, -pair.touch) >= -pair.touch, 1, 0)
         return wp.vec2i(before[0], touches)
     common = crossing_segment(triangles)
-    grown = Vec3(pair.touch, pair.touch, pair.touch)
+    # The contacts are those of the surfaces as they are.
+    reach = pair.touch + wp.length(pair.nudge)
+    grown = Vec3(reach, reach, reach)
     region = OverlapRegion()
     region.low = wp.min(common.start, common.end) - grown
     region.high = wp.max(common.start, common.end) + grown
