@@ -11,9 +11,11 @@ from collidecli import ModelBuilder, ShapeConfig
 from collidecli.engine.distances import PairDistances
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep import soft_stages
-from collidecli.engine.sweep.motion import UNDECIDED, Advance, PairSteps, Sweeper
+from collidecli.engine.sweep.motion import UNDECIDED, Advance, PairSteps, ShapeSteps, Supports, Sweeper, turning_radius
 from tests.support.meshes import prism
+from tests.support.oracle import rotation_of
 from tests.support.particle_oracle import Solid, solids
+from tests.support.poses import random_quaternions
 from tests.support.swept_motions import (
     BODIES,
     REST,
@@ -120,6 +122,19 @@ def test_a_plane_that_turns_touches_a_resting_sphere():
     assert found.enter[0] == pytest.approx(angle / 0.5, abs=2e-6)
     assert found.leave[0] == 1.0
     assert not found.tunnel[0]
+
+
+def test_no_corner_of_a_box_is_farther_from_its_axis_than_the_turning_radius():
+    rng, builder = np.random.default_rng(1), ModelBuilder()
+    for x, y, z in rng.uniform(0.1, 1.0, (40, 3)):
+        builder.add_shape_box(builder.add_body(), hx=x, hy=y, hz=z)
+    arm, turn, still = 0.1 * rng.normal(size=(40, 3)), rng.normal(size=(40, 3)), np.zeros((40, 3))
+    supports, steps = Supports(builder.finalize()), ShapeSteps(still, arm, random_quaternions(rng, 40), still, turn)
+    axis, rotation = turn / np.linalg.norm(turn, axis=1, keepdims=True), rotation_of(steps.at(np.zeros(40)))
+    for signs in np.ndindex(2, 2, 2):
+        corner = np.einsum("nij,nj->ni", rotation, supports.half * (2 * np.array(signs) - 1)) + arm
+        away = np.linalg.norm(np.cross(corner, axis), axis=1)
+        assert (away <= turning_radius(supports, np.arange(40), steps)).all()
 
 
 @pytest.mark.parametrize("kind", ["box", "hull", "mesh"])
