@@ -29,18 +29,15 @@ SOLID_TERRAINS = {
 }
 
 
-def scene_of_solids(first: Terrain | None, second: Terrain, size: float, as_mesh: bool = False):
-    """A plane for None, else a heightfield; and a heightfield. as_mesh: their closed meshes."""
+def scene_of_solids(first: Terrain | None, second: Terrain, size: float):
+    """A plane for None, else a heightfield; and a heightfield."""
     builder = ModelBuilder()
     cfg = ShapeConfig(gap=0.2 * size)
     if first is None:
         builder.add_shape(builder.add_body(), ShapeType.PLANE, cfg=cfg)
     for terrain in [second] if first is None else [first, second]:
         here, body = terrain.scaled(size), builder.add_body()
-        if as_mesh:
-            builder.add_shape_mesh(body, *here.solid(), cfg=cfg)
-        else:
-            builder.add_shape_heightfield(body, here.heights, here.hx, here.hy, here.base, cfg=cfg)
+        builder.add_shape_heightfield(body, here.heights, here.hx, here.hy, here.base, cfg=cfg)
     return builder.finalize()
 
 

@@ -93,6 +93,22 @@ def test_corners_of_a_box_at_rest_are_all_there():
     assert contacts.feature0.tolist() == [-1] * 4
 
 
+@pytest.mark.parametrize(("height", "distance"), [(0.02, 0.02), (-0.02, -(0.0002**0.5))])
+def test_crossing_edges_have_one(height, distance):
+    """Of two boxes on edge across each other the corners are far: edges are searched, and leave by the nearest side."""
+    builder = ModelBuilder()
+    builder.add_shape_box(builder.add_body(), hx=0.3, hy=0.2, hz=0.2, cfg=ShapeConfig(sdf_max_resolution=64))
+    builder.add_shape_box(builder.add_body(), hx=0.2, hy=0.3, hz=0.2)
+    poses = np.zeros((1, 1, 2, 7))
+    poses[0, 0, 0, 3:] = np.sin(np.pi / 8), 0.0, 0.0, np.cos(np.pi / 8)
+    poses[0, 0, 1] = 0.05, 0.04, 0.4 * 2**0.5 + height, 0.0, np.sin(np.pi / 8), 0.0, np.cos(np.pi / 8)
+    contacts = collide(builder.finalize(), poses, device="cpu", gap=0.05)
+    nearest = np.argmin(contacts.distance)
+    assert contacts.distance[nearest] == pytest.approx(distance, abs=0.5 * 0.6 / 64)
+    np.testing.assert_allclose(contacts.point1[nearest, :2], [0.05, 0.0], atol=0.02)
+    assert max(contacts.feature0[nearest], contacts.feature1[nearest]) % 3 == 1, "an edge"
+
+
 @pytest.mark.parametrize("capsule_first", [True, False])
 def test_ends_of_a_capsule_at_rest_are_named(capsule_first):
     """Feature 0 is the end at -z of the capsule, 1 the one at +z; the points are on both surfaces."""

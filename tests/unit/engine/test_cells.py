@@ -22,6 +22,7 @@ from collidecli.engine.cells import (
     PoseBatch,
     block_shape,
     cell_blocks,
+    has_step,
     transform_chunk,
 )
 from collidecli.engine.device_model import LANES
@@ -428,6 +429,12 @@ def test_candidates_are_those_of_all_pairs_and_columns_go_with_the_worlds(record
     offset = sweep.plan.columns.offset.numpy()
     axes = [sweep.plan.columns.u, sweep.plan.columns.v]
     np.testing.assert_allclose(offset, world_offset(model, poses)[:, axes], rtol=1e-6)
+
+
+def test_steps_are_within_the_episodes_of_their_world():
+    batch = PoseBatch(1, 5, 0, np.zeros((3, 1, 0, 7)), has_step=np.array([[True, False], [False, True], [True, True]]))
+    model = SimpleNamespace(world_count=2)
+    assert has_step(model, batch).tolist() == [False, False, True, False, False]  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("recorded", [1, 3])

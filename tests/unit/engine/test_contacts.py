@@ -137,6 +137,10 @@ def test_forces_that_hold_each_other_have_no_direction():
     rows = kept_contacts(both.normal, both.middle, both.depth)
     assert_rows(kept, in_order(both.rows(rows)))
     np.testing.assert_array_equal(scale, [[1.0, 1.0]])
+    both.separation[81:] += 1e-4  # of depths of 0.01 m: what is left is half a percent of all
+    (kept,), _ = reduced([both], anchor_contact=True)
+    assert kept.feature_a[-1] == -2, "an anchor"
+    np.testing.assert_allclose(np.abs(kept.normal[-1]), [0.0, 0.0, 1.0], atol=1e-12)
 
 
 def test_matched_normals_turn_all_alike_and_keep_depths(pairs):

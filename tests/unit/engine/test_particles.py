@@ -394,13 +394,14 @@ def two_triangles(second) -> tuple:
 
 
 def test_parallel_edges_meet_in_the_middle_of_their_overlap():
-    model, positions = two_triangles([[0.5, 0.1, 0], [2, 0.1, 0], [1, 1, 0]])
-    rows = rows_of(model, positions, self_contacts=0.11).columns
-    edges = (rows["indices"] == [0, 1, 3, 4]).all(axis=1) & (rows["kind"] == 1)
-    assert edges.sum() == 1
-    np.testing.assert_allclose(rows["point0"][edges], [[0.75, 0, 0]], atol=1e-12)
-    np.testing.assert_allclose(rows["point1"][edges], [[0.75, 0.1, 0]], atol=1e-12)
-    np.testing.assert_allclose(rows["normal"][edges], [[0, 1, 0]], atol=1e-7)
+    for end, middle in ((2.0, 0.75), (0.8, 0.65)):
+        model, positions = two_triangles([[0.5, 0.1, 0], [end, 0.1, 0], [1, 1, 0]])
+        rows = rows_of(model, positions, self_contacts=0.11).columns
+        edges = (rows["indices"] == [0, 1, 3, 4]).all(axis=1) & (rows["kind"] == 1)
+        assert edges.sum() == 1
+        np.testing.assert_allclose(rows["point0"][edges], [[middle, 0, 0]], atol=1e-12)
+        np.testing.assert_allclose(rows["point1"][edges], [[middle, 0.1, 0]], atol=1e-12)
+        np.testing.assert_allclose(rows["normal"][edges], [[0, 1, 0]], atol=1e-7)
     for second in ([[0.5, -0.5, -1], [0.5, 0.5, 1], [3, 3, 1]], [[0.2, -0.2, 0], [1, 0, 1], [1, 1, 1]]):
         model, positions = two_triangles(second)
         rows = rows_of(model, positions, self_contacts=1e-9).columns

@@ -32,6 +32,9 @@ def test_box_in_a_half_space(size, k0, k1, cube):
     if k1 == RIGID:  # the surface is the box's
         pressure, area = k0 * depth, side**2 + 4 * side * depth
         force = pressure * side**2
+        # Of pressure, over the base and the sides.
+        center = -depth * (side + 4 * depth / 3) / (side + 2 * depth)
+        np.testing.assert_allclose(found.center[2], center, **EXACT)
     else:
         z = depth if k0 == RIGID else depth * k0 / (k0 + k1)
         slope = 0.0 if k0 == RIGID else k1 / k0
