@@ -227,21 +227,6 @@ def test_answers_agree_at(name):
     assert not broken, "\n" + "\n".join(broken)
 
 
-@pytest.mark.parametrize("name", ["box", "cylinder"])
-def test_a_wall_at_the_border_of_a_sheet_is_no_deeper_than_it_overlaps(name):
-    """What is behind the triangles of the border is beside them, unless the shape crosses them."""
-    second, overlap = form_named("convex", name), np.array([0.0, 1e-12, 1e-10, 9e-10, 1e-8, 1e-6])
-    poses = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (24, 2, 1))
-    poses[:, 1, 0], poses[:, 1, 1] = np.tile(overlap, 4) - 1.0 - second.size[0], np.repeat([0.0, 0.1, 0.25, 0.5], 6)
-    cases = [
-        PairCase(form_named(kind, "flat"), second, scale, poses) for kind in ("open", "one-sided") for scale in SIZES
-    ]
-    found = answers(cases)
-    np.testing.assert_allclose(found.clearance, np.tile(-overlap, 24), rtol=0.0, atol=1e-9)
-    broken = report(cases, found, rules(cases, found))
-    assert not broken, "\n" + "\n".join(broken)
-
-
 def test_concave_edges_that_cross_are_left_by_the_front():
     case = case_of("concave edges alone cross, from behind")
     found = answers([case])

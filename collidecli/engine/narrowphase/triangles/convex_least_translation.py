@@ -38,6 +38,7 @@ from collidecli.engine.narrowphase.triangles.convex_surface import (
     next_near,
 )
 from collidecli.engine.narrowphase.triangles.convex_sweep import (
+    LEAST_OVERLAP,
     MAX_REGIONS,
     RECENT,
     FreeAt,
@@ -538,7 +539,7 @@ def sweep_of(a: Any, surface: Any, query: Query, size_b: Vec3) -> Sweep:
     sweep = Sweep()
     sweep.half = local_half_extents(a.type, a.size)
     sweep.size = wp.min(wp.length(a.size), wp.length(size_b))
-    sweep.touch = surface.touch
+    sweep.touch = LEAST_OVERLAP * wp.max(wp.length(a.size), wp.length(size_b))
     if is_one_sided(surface):
         sweep.shallow = SHALLOW * wp.min(wp.min(sweep.half), wp.max(size_b))
     pose = wp.transform_inverse(query.pose_b_to_a)

@@ -60,27 +60,19 @@ from collidecli.engine.narrowphase.triangles.surface import TreeCursor, begin_in
 # ruff: noqa: F811
 
 
-LEAST_OVERLAP = wp.constant(Real(1.0e-9))
-"""Fraction of the pair's size: a shape that overlaps a triangle by no more only touches it."""
-
-
 @wp.struct
 class MeshSurface:
-    """A mesh. closed: 1 where it has an interior. front: 1 where it has a front, through which alone it is exited.
-
-    touch: overlap up to which the shape of the pair touches a triangle [m].
-    """
+    """A mesh. closed: 1 where it has an interior. front: 1 where it has a front, through which alone it is exited."""
 
     meshes: Meshes
     mesh: int
     closed: int
     front: int
-    touch: Real
 
 
 @wp.struct
 class FieldSurface:
-    """A heightfield, a solid. closed, front: 1. touch: as of a `MeshSurface`.
+    """A heightfield, a solid. closed, front: 1.
 
     beneath: 1 where the shape's middle is below the base; the base then counts and the surface over the rectangle does
     not; else the base does not count (docs/adr/0026). max_separation: length by which walls are extended beyond their
@@ -90,15 +82,8 @@ class FieldSurface:
     field: Field
     closed: int
     front: int
-    touch: Real
     beneath: int
     max_separation: Real
-
-
-@wp.func
-def least_overlap_of(rows: ShapeRows, query: Query) -> Real:
-    """Overlap up to which the two shapes of a pair touch [m]."""
-    return LEAST_OVERLAP * wp.max(wp.length(rows.size[query.row_a]), wp.length(rows.size[query.row_b]))
 
 
 @wp.func(inline=True)
@@ -109,13 +94,12 @@ def mesh_surface(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshSurface:
     surface.mesh = rows.mesh[query.row_b]
     surface.closed = meshes.arrays[0].header[surface.mesh].is_closed
     surface.front = meshes.arrays[0].header[surface.mesh].has_front
-    surface.touch = least_overlap_of(rows, query)
     return surface
 
 
 @wp.func
 def surface_of_field(field: Field) -> FieldSurface:
-    """A heightfield, for its normal cones: `beneath`, `max_separation` and `touch` are 0."""
+    """A heightfield, for contacts with its triangles: `beneath` and `max_separation` are 0."""
     surface = FieldSurface()
     surface.field = field
     surface.closed = 1
@@ -125,10 +109,8 @@ def surface_of_field(field: Field) -> FieldSurface:
 
 @wp.func(inline=True)
 def field_surface(rows: ShapeRows, fields: Heightfields, query: Query) -> FieldSurface:
-    """The heightfield of a pair, for contacts with its triangles: `beneath` and `max_separation` are 0."""
-    surface = surface_of_field(field_of(fields, rows.heightfield[query.row_b]))
-    surface.touch = least_overlap_of(rows, query)
-    return surface
+    """The heightfield of a pair, as `surface_of_field`."""
+    return surface_of_field(field_of(fields, rows.heightfield[query.row_b]))
 
 
 def swept_field_surface(shape_a: Callable[..., Any]) -> Callable[..., Any]:

@@ -197,6 +197,8 @@ def merge_through_solid(pair: Any, surface: Any, regions: wp.array[Region], befo
     return count
 
 
+LEAST_OVERLAP = wp.constant(Real(1.0e-9))
+"""Fraction of the pair's size: a shape that overlaps a triangle by no more only touches it."""
 ADVANCES = wp.constant(32)
 """Greatest number of steps of conservative advancement. Measured: at most some 12."""
 SWEEPS = wp.constant(64)

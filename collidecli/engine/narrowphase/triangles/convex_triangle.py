@@ -70,8 +70,11 @@ WITHIN = wp.constant(Real(-1.0e-9))
 
 
 LEAST_CROSSING = wp.constant(Real(4.0e-9))
-"""Fraction of the sizes' sum: a depth of a core in a triangle is above the overlap at which they touch where it exceeds
-it by more. Twice the error of the depth of cores that touch, see `penetration.separate`."""
+"""Fraction of the pair's size: a shape that overlaps a one-sided triangle by no more only touches it. Twice the error
+of the depth of cores that touch, see `penetration.separate`."""
+PROVEN = wp.constant(Real(1.0e-11))
+"""Fraction of the sizes' sum by which EPA's plane must separate a core from a triangle to prove that it does not cross:
+the rounding of the plane, see `epa.EXACT`."""
 EXIT = wp.constant(Real(1.0e-6))
 """Fraction of a triangle's size at which the side of a surface beyond one of its points is decided: above the error of
 witnesses, 5e-8."""
@@ -407,22 +410,23 @@ def contacts_of_crossing(
         crossing = flat_crossing(difference, surface, query, side, simplex)
     else:
         crossing = solid_crossing(difference, surface, query, simplex, simplex_count)
-    # GJK's overlap is no proof. A core that touches the triangle has the contacts that it has where a small maximum
-    # separation ends GJK before: none behind it, since what is behind its side is beside it.
-    crosses = crossing.depth > surface.touch + LEAST_CROSSING * (sum_of_sizes(difference) + difference.radius_a)
+    # GJK's overlap is no proof. A core that is apart has the contacts that it has where a small maximum separation ends
+    # GJK before: none behind the triangle.
+    crosses = crossing.depth >= -PROVEN * sum_of_sizes(difference)
     if crossing.belongs == 1:
         count = contacts_along(a, b, surface, query, crossing, crosses, out, row)
         if crossing.exact == 0:
             count += INEXACT
         return count
     into_b = wp.transform_inverse(query.pose_b_to_a)
-    is_sheet = surface.front == 1 and surface.closed == 0
-    if is_sheet and not crosses and wp.dot(side, wp.transform_vector(into_b, crossing.normal)) > Real(0.0):
-        return 0  # It touches the front of a surface without an inside from behind.
+    if surface.front == 1 and surface.closed == 0:
+        crosses = crossing.depth > LEAST_CROSSING * (sum_of_sizes(difference) + difference.radius_a)
+        if not crosses and wp.dot(side, wp.transform_vector(into_b, crossing.normal)) > Real(0.0):
+            return 0  # It touches the front of a surface without an inside from behind.
     count = contacts_above(a, b, surface, query, side, crosses, out, row)
     if penetrates(out, row, count):
         return count
-    if crosses and is_sheet:
+    if crosses and surface.front == 1 and surface.closed == 0:
         # The least translation off the triangle may lead behind it: the one along its normal does not.
         crossing.normal = -wp.transform_vector(query.pose_b_to_a, side)
         crossing.depth = -separation_along(a, b, query.pose_b_to_a, crossing.normal) - difference.radius_a
