@@ -41,12 +41,12 @@ def kernels() -> Iterator[wp.Kernel]:
         yield from voxel_kernels(*surfaces)
     for package in kernel.SOURCES:
         path = os.path.join(os.path.dirname(__file__), "..", package)
-        for found in pkgutil.walk_packages([path], f"collidecli.{package}."):
-            for value in vars(importlib.import_module(found.name)).values():
-                for one in value.values() if isinstance(value, dict) else [value]:
-                    yield from [one] if isinstance(one, wp.Kernel) else []
-                    yield from one.kernels if isinstance(one, SubPairKernels) else []
-                    yield from [one.kernel] if isinstance(one, RowWriter) else []
+        for module in pkgutil.walk_packages([path], f"collidecli.{package}."):
+            for value in vars(importlib.import_module(module.name)).values():
+                for item in value.values() if isinstance(value, dict) else [value]:
+                    yield from [item] if isinstance(item, wp.Kernel) else []
+                    yield from item.kernels if isinstance(item, SubPairKernels) else []
+                    yield from [item.kernel] if isinstance(item, RowWriter) else []
 
 
 def build(path: str) -> int:
@@ -54,7 +54,7 @@ def build(path: str) -> int:
     device = wp.get_device("cpu")
     declared = list(dict.fromkeys(kernels()))
     load_kernels(declared, device)
-    names = {name for one in declared for name in compiled_files(one.module, device)}
+    names = {name for declared_kernel in declared for name in compiled_files(declared_kernel.module, device)}
     names.add(os.path.basename(kernel.table_path()))
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:

@@ -157,7 +157,7 @@ class CandidateList:
 def expand(
     device_model: DeviceModel,
     chunk: Chunk,
-    found: BlockPairs,
+    block_pairs: BlockPairs,
     buckets: tuple[wp.array, int, int],
     prefix: str,
     workspace: Workspace,
@@ -168,13 +168,13 @@ def expand(
         buckets: bucket of each ordered pair of kinds, number of kinds, number of buckets.
         prefix: of the names of the candidates' arrays in the workspace.
     """
-    layout, block_count, count = device_model.layout, chunk.block_count, found.count
+    layout, block_count, count = device_model.layout, chunk.block_count, block_pairs.count
     of_kinds, kind_count, bucket_count = buckets
     integers = dict.fromkeys(("first", "order"), (count, wp.int32))
     elements = {**integers, "end": (block_count, wp.int32), "bucket": (count, wp.uint8)}
     elements |= dict.fromkeys(("row", "before"), (count, wp.vec2i))
-    arrays = {name: workspace.array(f"pair_{name}", *each) for name, each in elements.items()}
-    pairs = workspace.struct(PairLanes, slots=found.slots, mask=found.mask, **arrays)
+    arrays = {name: workspace.array(f"pair_{name}", *shape_and_type) for name, shape_and_type in elements.items()}
+    pairs = workspace.struct(PairLanes, slots=block_pairs.slots, mask=block_pairs.mask, **arrays)
     # On a device a thread has one lane of some of a block's pairs: there are few blocks, of many pairs.
     parts, lane_parts = 1, 1
     if workspace.has_own_memory:

@@ -158,10 +158,10 @@ def block_shape(cell_count: int, world_template: np.ndarray, most: BlockShape) -
     world_template: int32[W], template of each world.
     """
     groups = len(world_template) if most.of_one_world else int(world_template.max()) + 1
-    each = cell_count // groups
-    if each < 2 or most.shift == 0:
+    cells_each = cell_count // groups
+    if cells_each < 2 or most.shift == 0:
         return BlockShape(0, most.of_one_world)
-    lanes = max(MIN_LANES, 1 << (each - 1).bit_length())
+    lanes = max(MIN_LANES, 1 << (cells_each - 1).bit_length())
     return BlockShape(min(most.shift, lanes.bit_length() - 1), most.of_one_world)
 
 
@@ -216,10 +216,10 @@ def has_step(model: Model, batch: PoseBatch) -> np.ndarray:
     """bool[cells]: the cells of a batch that have a step: a next frame in the batch, and in the episode."""
     frame, world = np.divmod(batch.first_cell + np.arange(batch.cell_count), model.world_count)
     frame = frame - batch.first_frame
-    found = frame + 1 < len(batch.body_pose)
+    stepped = frame + 1 < len(batch.body_pose)
     if batch.has_step is not None:
-        found &= batch.has_step[np.minimum(frame, len(batch.has_step) - 1), world]
-    return found
+        stepped &= batch.has_step[np.minimum(frame, len(batch.has_step) - 1), world]
+    return stepped
 
 
 def new_instances(workspace: Workspace, slot_count: int, lanes: int) -> Instances:
@@ -324,8 +324,8 @@ def _cell_layout(
     world_template = device_model.model.world_template
     whole = shape.lanes if len(world_template) == 1 and count % shape.lanes == 0 else 0
     key = (first, 0 if whole else count, recorded_worlds, bodies, shape)
-    found = workspace.cell_layouts.get(key)
-    if found is None or found.cell_count < count:
+    cached = workspace.cell_layouts.get(key)
+    if cached is None or cached.cell_count < count:
         cells = 1 << (count - 1).bit_length() if whole else count
         frame, world = np.divmod(np.arange(first, first + cells), len(world_template))
         blocks = cell_blocks(world_template[world], world, shape)
@@ -341,11 +341,11 @@ def _cell_layout(
         arrays = {name: values.astype(np.int32) for name, values in arrays.items()}
         if workspace.has_own_memory:
             arrays = {name: workspace.uploaded(values, wp.int32) for name, values in arrays.items()}
-        found = CellLayout(cells, whole, arrays)
+        cached = CellLayout(cells, whole, arrays)
         if len(workspace.cell_layouts) == HELD_LAYOUTS:
             workspace.cell_layouts.clear()
-        workspace.cell_layouts[key] = found
-    return found
+        workspace.cell_layouts[key] = cached
+    return cached
 
 
 @wp.func

@@ -291,11 +291,11 @@ def touching_pairs(
     candidates: with `found` set. cell_end: inclusive scan of the candidates of each cell.
     """
     wanted = {"found": (candidates.found, count), "row": (candidates.row, count)}
-    held = workspace.download({**wanted, "cell_end": (cell_end, chunk.cell_count)})
-    touching = np.flatnonzero(held["found"])
-    ends = np.searchsorted(touching, held["cell_end"])
+    arrays = workspace.download({**wanted, "cell_end": (cell_end, chunk.cell_count)})
+    touching = np.flatnonzero(arrays["found"])
+    ends = np.searchsorted(touching, arrays["cell_end"])
     counts = np.diff(ends, prepend=0).astype(np.int64)
-    shapes = held["row"].reshape(-1, 2)[touching]
+    shapes = arrays["row"].reshape(-1, 2)[touching]
     columns = {f"shape{side}": np.ascontiguousarray(shapes[:, side]) for side in (0, 1)}
     nothing = no_columns(RIGID_COLUMNS, float_type)
     groups = {TOUCHES.name: GroupRows(counts, columns)}

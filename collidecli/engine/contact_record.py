@@ -156,9 +156,9 @@ def start_of(end: wp.array[wp.int32], index: int) -> int:
 @wp.func
 def swap_contacts(contact: wp.array[ContactRecord], i: int, j: int):
     """Exchanges two contacts."""
-    held = contact[i]
+    other = contact[i]
     contact[i] = contact[j]
-    contact[j] = held
+    contact[j] = other
 
 
 @wp.func
@@ -185,11 +185,11 @@ def is_deeper(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
 
 
 @wp.func
-def deepest_to_front(contact: wp.array[ContactRecord], first: int, stride: int, found: int, kept: int, swapped: bool):
-    """Selection sort of the `kept` deepest of `found` contacts to the front (`is_deeper`)."""
+def deepest_to_front(contact: wp.array[ContactRecord], first: int, stride: int, count: int, kept: int, swapped: bool):
+    """Selection sort of the `kept` deepest of `count` contacts to the front (`is_deeper`)."""
     for i in range(kept):
         deepest = int(i)
-        for j in range(i + 1, found):
+        for j in range(i + 1, count):
             if is_deeper(contact[first + j * stride], contact[first + deepest * stride], swapped):
                 deepest = j
         if deepest != i:

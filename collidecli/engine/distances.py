@@ -88,7 +88,7 @@ class Found:
 
 @wp.func
 def store_found(
-    queries: Queries, instances: Instances, rows: ShapeRows, index: int, best: Found, found: wp.array[Found]
+    queries: Queries, instances: Instances, rows: ShapeRows, index: int, best: Found, results: wp.array[Found]
 ):
     """Writes a result in the world, from shape0 to shape1."""
     result = best
@@ -105,7 +105,7 @@ def store_found(
         size += wp.length(wp.transform_get_translation(instances.pose[queries.pair[index][k]]))
     result.lower = wp.min(best.lower, best.distance) - ROUNDING * size
     result.count = 1
-    found[index] = result
+    results[index] = result
 
 
 @wp.func
@@ -126,7 +126,7 @@ def least_of_contacts(
     contact: wp.array[ContactRecord],
     queries: Queries,
     certified: int,
-    found: wp.array[Found],
+    results: wp.array[Found],
 ):
     """One thread per query: the contact with the least separation, the first of equal ones.
 
@@ -138,15 +138,15 @@ def least_of_contacts(
     count = candidates.found[thread]
     best = Found()
     if count == 0:
-        found[index] = best
+        results[index] = best
         return
     best.distance = Real(wp.inf)
     for k in range(count):
-        each = contact[candidates.first[thread] + k * candidates.stride[thread]]
-        if each.separation < best.distance:
-            best.distance = each.separation
-            best.normal = each.normal
-            best.point_a = each.point
+        record = contact[candidates.first[thread] + k * candidates.stride[thread]]
+        if record.separation < best.distance:
+            best.distance = record.separation
+            best.normal = record.normal
+            best.point_a = record.point
     best.lower = -Real(wp.inf)
     row = queries.row[index]
     if certified == 1 and (best.distance > Real(0.0) or rows.type[row[0]] == PLANE):
@@ -156,7 +156,7 @@ def least_of_contacts(
         in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -best.normal)
         on_b = wp.transform_point(pose_b_to_a, farthest_along(rows, row[1], in_b))
         best.lower = wp.dot(best.normal, on_b - on_a)
-    store_found(queries, instances, rows, index, best, found)
+    store_found(queries, instances, rows, index, best, results)
 
 
 STACK = 80
@@ -298,7 +298,7 @@ def convex_search(shape_a: Callable[..., Any]) -> wp.Kernel:
 
     @kernel
     def nearest_of_convex(
-        rows: ShapeRows, trees: TriangleTrees, instances: Instances, queries: Queries, found: wp.array[Found]
+        rows: ShapeRows, trees: TriangleTrees, instances: Instances, queries: Queries, results: wp.array[Found]
     ):
         """One thread per query; row_a has the convex shape, row_b the surface."""
         thread = wp.tid()
@@ -338,14 +338,14 @@ def convex_search(shape_a: Callable[..., Any]) -> wp.Kernel:
                 along = wp.dot(axis, middle) - wp.dot(half, wp.abs(axis)) - height
                 bounds[k] = wp.max(along, distance_of_boxes(middle - center, half + extent))
             count = push_nearer_last(stack, bound, count, first, second, bounds, best.distance)
-        store_found(queries, instances, rows, index, best, found)
+        store_found(queries, instances, rows, index, best, results)
 
     return nearest_of_convex
 
 
 @kernel
 def nearest_of_plane(
-    rows: ShapeRows, trees: TriangleTrees, instances: Instances, queries: Queries, found: wp.array[Found]
+    rows: ShapeRows, trees: TriangleTrees, instances: Instances, queries: Queries, results: wp.array[Found]
 ):
     """One thread per query; row_a has the plane, row_b the surface: its lowest vertex, exact at any depth."""
     thread = wp.tid()
@@ -382,7 +382,7 @@ def nearest_of_plane(
             bounds[k] = origin[2] + wp.dot(axis, box_middle(trees, child)) - half
         count = push_nearer_last(stack, bound, count, first, second, bounds, best.distance)
     best.lower = best.distance
-    store_found(queries, instances, rows, index, best, found)
+    store_found(queries, instances, rows, index, best, results)
 
 
 @wp.func
@@ -472,7 +472,7 @@ def bound_of_boxes(trees: TriangleTrees, node_a: int, node_b: int, frames: BoxFr
 
 @kernel
 def nearest_of_surfaces(
-    rows: ShapeRows, trees: TriangleTrees, instances: Instances, queries: Queries, found: wp.array[Found]
+    rows: ShapeRows, trees: TriangleTrees, instances: Instances, queries: Queries, results: wp.array[Found]
 ):
     """One thread per query of two surfaces of triangles; of two boxes the larger one is descended."""
     thread = wp.tid()
@@ -509,7 +509,7 @@ def nearest_of_surfaces(
         of_second = bound_of_boxes(trees, second[0], second[1], frames, best.normal)
         bounds = wp.vec2d(of_first, of_second)
         count = push_nearer_last(stack, bound, count, first, second, bounds, best.distance)
-    store_found(queries, instances, rows, index, best, found)
+    store_found(queries, instances, rows, index, best, results)
 
 
 KERNELS = {
@@ -604,10 +604,10 @@ class PairDistances:
             for first in range(0, len(rows), ROWS_AT_ONCE)
             for part in self._measure(rows[first : first + ROWS_AT_ONCE], poses[first : first + ROWS_AT_ONCE])
         ]
-        found = np.concatenate([struct_rows(Found, 0), *parts])
-        distance, normal, point0 = found["distance"], found["normal"], found["point_a"]
+        results = np.concatenate([struct_rows(Found, 0), *parts])
+        distance, normal, point0 = results["distance"], results["normal"], results["point_a"]
         point1 = point0 + distance[:, None] * normal
-        return PairDistanceRows(distance.copy(), normal.copy(), point0.copy(), point1, distance - found["lower"])
+        return PairDistanceRows(distance.copy(), normal.copy(), point0.copy(), point1, distance - results["lower"])
 
     def _measure(self, rows: np.ndarray, poses: np.ndarray) -> list[np.ndarray]:
         """Found[n] of each part of a batch that fits."""
@@ -661,8 +661,8 @@ class _Colliders:
         self.of_pair = of_pair
         colliders = tuple(dict.fromkeys(of_pair.values()))
         self._number = np.full((KIND_COUNT, KIND_COUNT), -1, np.int32)
-        for pair, each in of_pair.items():
-            self._number[pair] = colliders.index(each)
+        for pair, collider in of_pair.items():
+            self._number[pair] = colliders.index(collider)
         device = device_model.device
         table = ColliderTable(colliders, wp.zeros(1, dtype=wp.int32, device=device), KIND_COUNT)
         plain = replace(device_model, margins=_margins(len(device_model.model.shapes), gap, device))
@@ -698,8 +698,8 @@ class _Batch:
         self._pair = np.arange(2 * len(rows), dtype=np.int32).reshape(-1, 2)
         self._swapped = swapped.astype(np.int32)
         self._poses = np.ascontiguousarray(poses.reshape(-1, 7))
-        in_order = [np.where(swapped[:, None], each[:, ::-1], each) for each in (self._pair, self._row)]
-        self._pair_in_order, self._row_in_order = (np.ascontiguousarray(each) for each in in_order)
+        in_order = [np.where(swapped[:, None], sides[:, ::-1], sides) for sides in (self._pair, self._row)]
+        self._pair_in_order, self._row_in_order = (np.ascontiguousarray(sides) for sides in in_order)
         self.instances = Instances()
         self.instances.pose = workspace.uploaded(self._poses, Pose)
         self.found = workspace.array("found_distances", self._count, Found)
@@ -710,7 +710,7 @@ class _Batch:
         ends: first of each collider, and the end."""
         count = len(chosen)
         pair, row = (
-            workspace.uploaded(np.ascontiguousarray(each[chosen]), wp.vec2i) for each in (self._pair, self._row)
+            workspace.uploaded(np.ascontiguousarray(columns[chosen]), wp.vec2i) for columns in (self._pair, self._row)
         )
         order = workspace.uploaded(np.arange(count, dtype=np.int32), wp.int32)
         lanes = PairLanes()
@@ -766,8 +766,8 @@ def point_kernel(with_meshes: bool) -> wp.Kernel:
     def measure_points(solids: Solids, row: int, has_inside: int, point: wp.array[Vec3], value: wp.array[Real]):
         """One thread per point."""
         thread = wp.tid()
-        found = distance(solids, row, point[thread])
-        value[thread] = wp.where(has_inside == 1, found.value, wp.abs(found.value))
+        nearest = distance(solids, row, point[thread])
+        value[thread] = wp.where(has_inside == 1, nearest.value, wp.abs(nearest.value))
 
     return measure_points
 

@@ -43,10 +43,27 @@ class NarrowPhase:
     def kernels(self) -> list[wp.Kernel]:
         """The kernels of the colliders, by increasing compile time: at first those that pairs of surfaces share."""
         table = self.table.colliders
-        shared = [kernel for each in table if each.sub_pair_kernels for kernel in each.sub_pair_kernels.kernels]
-        shared += [each.feature_remapping for each in table if each.feature_remapping is not None]
-        shared += [each.region_depths for each in table if each.region_depths is not None]
-        return [*shared, *(each.kernel for each in sorted(table, key=lambda collider: collider.may_be_inexact))]
+        shared = [
+            kernel
+            for collider_of_pair in table
+            if collider_of_pair.sub_pair_kernels
+            for kernel in collider_of_pair.sub_pair_kernels.kernels
+        ]
+        shared += [
+            collider_of_pair.feature_remapping
+            for collider_of_pair in table
+            if collider_of_pair.feature_remapping is not None
+        ]
+        shared += [
+            collider_of_pair.region_depths for collider_of_pair in table if collider_of_pair.region_depths is not None
+        ]
+        return [
+            *shared,
+            *(
+                collider_of_pair.kernel
+                for collider_of_pair in sorted(table, key=lambda collider: collider.may_be_inexact)
+            ),
+        ]
 
     def load_used(self, listed: CandidateList) -> tuple[tuple[float, float], ...]:
         """Compiles the kernels of the colliders that have candidates; begin and end of the time it took, if any."""
@@ -54,7 +71,7 @@ class NarrowPhase:
         # Without colliders there is one bucket.
         counted = zip(self.table.colliders, starts, strict=False)
         used = [collider.kernel for collider, counts in counted if any(begin < end for begin, end in counts)]
-        missing = [one for one in used[::-1] if not is_loaded(one, self.device_model.device)]
+        missing = [kernel for kernel in used[::-1] if not is_loaded(kernel, self.device_model.device)]
         if not missing:
             return ()
         begin = time.perf_counter()

@@ -346,9 +346,9 @@ class CollisionPipeline:
         clock.end("broad_phase")
         workspace.check(workspace.bytes + 8 * pairs.count)
         is_candidate = workspace.host(pairs.mask, pairs.count) != 0
-        found = workspace.host(pairs.slots, pairs.count).reshape(-1, 2)[is_candidate]
+        candidates = workspace.host(pairs.slots, pairs.count).reshape(-1, 2)[is_candidate]
         clock.close()
-        return found, report
+        return candidates, report
 
     def _collide_part(
         self, batch: PoseBatch, pairs: np.ndarray, workspace: Workspace
@@ -359,8 +359,8 @@ class CollisionPipeline:
         chunk = transform_chunk(self.device_model, batch, workspace)
         clock.end("transforms")
         mask = workspace.uploaded(np.ones(len(pairs), np.uint32), wp.uint32)
-        found = BlockPairs(workspace.uploaded(pairs, wp.vec2i), mask, len(pairs))
-        block = self._collide_pairs(chunk, found, workspace, report, clock)
+        block_pairs = BlockPairs(workspace.uploaded(pairs, wp.vec2i), mask, len(pairs))
+        block = self._collide_pairs(chunk, block_pairs, workspace, report, clock)
         clock.close()
         return block, report
 
@@ -485,8 +485,10 @@ def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[i
         return BroadPhaseChoice(
             "sap", f"{plural(widest, 'shape')} have {plural(pairs, 'allowed pair')}, over {SWEEP_PAIRS_PER_SHAPE} each"
         )
-    of = f" in the largest of {templates} templates" if templates > 1 else ""
-    return BroadPhaseChoice("explicit", f"the filters leave {plural(pairs, 'pair')} of {plural(widest, 'shape')}{of}")
+    of_template = f" in the largest of {templates} templates" if templates > 1 else ""
+    return BroadPhaseChoice(
+        "explicit", f"the filters leave {plural(pairs, 'pair')} of {plural(widest, 'shape')}{of_template}"
+    )
 
 
 @one_at_a_time
@@ -534,7 +536,11 @@ def build_pipeline(
             contact_options.touch_only,
         )
     # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.
-    later = [each.kernel for each in table.colliders if each.sub_pair_kernels is None] if pipeline.on_demand else []
+    later = (
+        [collider.kernel for collider in table.colliders if collider.sub_pair_kernels is None]
+        if pipeline.on_demand
+        else []
+    )
     load_kernels([kernel for kernel in pipeline.kernels()[::-1] if kernel not in later], device)
     with uploading(device):
         pipeline.narrow_phase.measure_surfaces()

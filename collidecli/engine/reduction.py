@@ -323,14 +323,14 @@ class ReductionRule:
 @wp.func
 def bin_for(rule: ReductionRule, normal: Vec3) -> int:
     """The bin whose normal is nearest; of equal ones the first."""
-    found = int(0)
+    best = int(0)
     most = wp.float32(wp.dot(normal, rule.normal[0]))
     for k in range(1, BINS):
         along = wp.float32(wp.dot(normal, rule.normal[k]))
         if along > most:
             most = along
-            found = k
-    return found
+            best = k
+    return best
 
 
 @wp.func

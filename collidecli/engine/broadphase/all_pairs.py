@@ -351,10 +351,10 @@ class AllPairs:
         hits = hit_words(workspace, count)
         arguments = [self.device_model.pair_filter, layout, chunk.cells, chunk.instances, words_per_slot, hits]
         workspace.launch(test_all, count, arguments)
-        found = workspace.scan(hits.count, count, hits.end)
-        slots = workspace.array("block_pair", found, wp.vec2i)
+        pair_count = workspace.scan(hits.count, count, hits.end)
+        slots = workspace.array("block_pair", pair_count, wp.vec2i)
         workspace.launch(write_all, count, [layout.width, words_per_slot, hits, slots])
-        return lanes_that_overlap(self.device_model, chunk, slots, found, workspace)
+        return lanes_that_overlap(self.device_model, chunk, slots, pair_count, workspace)
 
     def kernels(self) -> list[wp.Kernel]:
         return [test_all, write_all, test_lanes]
@@ -429,10 +429,10 @@ class Explicit:
         count = chunk.block_count * words
         hits = hit_words(workspace, count)
         workspace.launch(test_pairs, count, [layout, chunk.cells, chunk.instances, self.pairs, words, hits])
-        found = workspace.scan(hits.count, count, hits.end)
-        slots = workspace.array("block_pair", found, wp.vec2i)
+        pair_count = workspace.scan(hits.count, count, hits.end)
+        slots = workspace.array("block_pair", pair_count, wp.vec2i)
         workspace.launch(write_pairs, count, [layout, chunk.cells, self.pairs, words, hits, slots])
-        return lanes_that_overlap(self.device_model, chunk, slots, found, workspace)
+        return lanes_that_overlap(self.device_model, chunk, slots, pair_count, workspace)
 
     def kernels(self) -> list[wp.Kernel]:
         return [test_pairs, write_pairs, test_lanes]

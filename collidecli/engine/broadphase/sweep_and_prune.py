@@ -265,7 +265,7 @@ def sweep(
     entry_count: int,
     entries: Entries,
     capacity: int,
-    found: wp.array[wp.int32],
+    pair_count: wp.array[wp.int32],
     pair_key: wp.array[wp.int64],
 ):
     """One thread per entry: pairs with the later entries of its column whose lower bound is below its upper bound.
@@ -278,16 +278,19 @@ def sweep(
     last = (column << wp.int64(32)) | sortable(entries.upper[thread][columns.axis])
     block = block_slot // layout.width
     offset = offset_of(chunk, columns, block)
-    own = int(column) - block * columns.count[0] * columns.count[1]
+    column_of_block = int(column) - block * columns.count[0] * columns.count[1]
     for other in range(thread + 1, entry_count):
         if entries.key[other] > last:
             break
-        if not boxes_overlap(entries, thread, other) or home_column(columns, offset, entries, thread, other) != own:
+        if (
+            not boxes_overlap(entries, thread, other)
+            or home_column(columns, offset, entries, thread, other) != column_of_block
+        ):
             continue
         first = wp.min(block_slot, entries.slot[other])
         second = wp.max(block_slot, entries.slot[other])
         if may_touch(pair_filter, row_of_slot(chunk, layout, first), row_of_slot(chunk, layout, second)):
-            output = wp.atomic_add(found, 0, 1)
+            output = wp.atomic_add(pair_count, 0, 1)
             if output < capacity:
                 pair_key[output] = wp.int64(first) * wp.int64(layout.width) + wp.int64(second - block * layout.width)
 
@@ -300,7 +303,7 @@ def test_unswept(
     pairs: PairGroups,
     entries_per_block: int,
     capacity: int,
-    found: wp.array[wp.int32],
+    pair_count: wp.array[wp.int32],
     pair_key: wp.array[wp.int64],
 ):
     """One thread per listed group of a block: pairs with planes and with shapes too large for columns."""
@@ -317,7 +320,7 @@ def test_unswept(
     slot1 = entry[1] * LANE_COUNT
     while bits != wp.uint32(0):
         if (bits & wp.uint32(1)) != wp.uint32(0):
-            output = wp.atomic_add(found, 0, 1)
+            output = wp.atomic_add(pair_count, 0, 1)
             if output < capacity:
                 pair_key[output] = wp.int64(first_slot + entry[0]) * wp.int64(layout.width) + wp.int64(slot1)
         bits = bits >> wp.uint32(1)
@@ -360,16 +363,16 @@ class SweepAndPrune:
             listed = self.plan.listed_per_block
             arguments = [layout, chunk.cells, chunk.instances, self.plan.listed, listed]
             workspace.launch(test_unswept, chunk.block_count * listed, [*arguments, *sink])
-            found = workspace.last(counter, 1)
-            if found <= capacity:
+            pair_count = workspace.last(counter, 1)
+            if pair_count <= capacity:
                 break
-            capacity = found
-        order = workspace.array("pair_order", 2 * found, wp.int32)
-        if found:
-            workspace.sort(pair_key, order, found, (slot_count * layout.width).bit_length())
-        slots = workspace.array("block_pair", found, wp.vec2i)
-        workspace.launch(unpack, found, [layout.width, pair_key, slots])
-        return lanes_that_overlap(self.device_model, chunk, slots, found, workspace)
+            capacity = pair_count
+        order = workspace.array("pair_order", 2 * pair_count, wp.int32)
+        if pair_count:
+            workspace.sort(pair_key, order, pair_count, (slot_count * layout.width).bit_length())
+        slots = workspace.array("block_pair", pair_count, wp.vec2i)
+        workspace.launch(unpack, pair_count, [layout.width, pair_key, slots])
+        return lanes_that_overlap(self.device_model, chunk, slots, pair_count, workspace)
 
     def _sorted_entries(self, chunk: Chunk, workspace: Workspace) -> tuple[Entries, int]:
         """The sorted entries of a chunk, and their number."""

@@ -281,10 +281,10 @@ def measure_grid(meshes: Meshes, mesh: int, low: Vec3, width: Real, y: int, z: i
     cell = Vec3(Real(thread / (y * z)), Real((thread / z) % y), Real(thread % z))
     point = low + width * (cell + Vec3(Real(0.5), Real(0.5), Real(0.5)))
     nearest = nearest_mesh_point(meshes, mesh, point)
-    found = wp.sqrt(nearest.square)
+    signed = wp.sqrt(nearest.square)
     if meshes.arrays[0].header[mesh].is_closed == 1 and is_inside_mesh(meshes, mesh, point, nearest):
-        found = -found
-    distance[thread] = wp.float32(found)
+        signed = -signed
+    distance[thread] = wp.float32(signed)
 
 
 def measure_clearance(meshes: Meshes, shapes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:

@@ -344,15 +344,15 @@ def nearest_ends(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3) -> Parameters:
     t = along_segment(q0, q1, p0)
     best = Parameters(Real(0.0), t, wp.length_sq(q0 + t * (q1 - q0) - p0), 0)
     t = along_segment(q0, q1, p1)
-    here = wp.length_sq(q0 + t * (q1 - q0) - p1)
-    if here < best.square:
-        best = Parameters(Real(1.0), t, here, 0)
+    square = wp.length_sq(q0 + t * (q1 - q0) - p1)
+    if square < best.square:
+        best = Parameters(Real(1.0), t, square, 0)
     for k in range(2):
         q = wp.where(k == 0, q0, q1)
         s = along_segment(p0, p1, q)
-        here = wp.length_sq(q - p0 - s * (p1 - p0))
-        if here < best.square:
-            best = Parameters(s, Real(k), here, 0)
+        square = wp.length_sq(q - p0 - s * (p1 - p0))
+        if square < best.square:
+            best = Parameters(s, Real(k), square, 0)
     return best
 
 
@@ -366,9 +366,9 @@ def middle_of_overlap(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3, ends: Parameters) 
     if high > low:
         s = Real(0.5) * (low + high)
         t = along_segment(q0, q1, p0 + s * d)
-        here = wp.length_sq(q0 + t * (q1 - q0) - p0 - s * d)
-        if here <= ends.square * EQUAL_DISTANCE:
-            return Parameters(s, t, here, 0)
+        square = wp.length_sq(q0 + t * (q1 - q0) - p0 - s * d)
+        if square <= ends.square * EQUAL_DISTANCE:
+            return Parameters(s, t, square, 0)
     return ends
 
 

@@ -194,9 +194,9 @@ def farthest_vertex(shape: HullShape, direction: Vec3) -> int:
         height = wp.dot(hull_point(shape, shape.vertex), direction)
         i = int(1)
         while i < shape.vertex_count:
-            here = wp.dot(hull_point(shape, shape.vertex + i), direction)
-            if here > height:
-                height = here
+            vertex_height = wp.dot(hull_point(shape, shape.vertex + i), direction)
+            if vertex_height > height:
+                height = vertex_height
                 best = i
             i += 1
         return best
@@ -208,9 +208,9 @@ def farthest_vertex(shape: HullShape, direction: Vec3) -> int:
         end = shape.around + hull_number(shape, shape.climb + best + 1)
         passed = int(-1)
         while at < end:
-            here = wp.dot(hull_point(shape, at), direction)
-            if here > height:
-                height = here
+            vertex_height = wp.dot(hull_point(shape, at), direction)
+            if vertex_height > height:
+                height = vertex_height
                 passed = at
             at += 1
         if passed >= 0:
@@ -229,7 +229,7 @@ def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device, surfaces: Seque
         before, neighbor = climbing_neighbors(hull) if seeds else (np.zeros(0, np.int64),) * 2
         widths = np.zeros((faces, 3))
         widths[:, 0] = half_widths(hull)
-        here = [hull.vertex, hull.face_normal, widths, hull.vertex[neighbor]]
+        hull_arrays = [hull.vertex, hull.face_normal, widths, hull.vertex[neighbor]]
         numbers = [rings, links, hull.edge.ravel(), _face_rows(hull), _seeds(hull, seeds, before), before, neighbor]
         edge = table_size + len(rings) + len(links)
         normal = point_count + vertices
@@ -248,9 +248,9 @@ def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device, surfaces: Seque
                 table_size + sum(map(len, numbers)) if len(name) else -1,
             )
         )
-        points += here
+        points += hull_arrays
         table += [*numbers, name]
-        point_count += sum(map(len, here))
+        point_count += sum(map(len, hull_arrays))
         table_size += sum(map(len, numbers)) + len(name)
     result = Hulls()
     result.point = device_array(np.concatenate(points), Vec3, device)

@@ -69,15 +69,15 @@ def upload_fields(device_model: DeviceModel, shapes: HydroShapes) -> UploadedFie
     """Device arrays of the pressure fields of the hydroelastic shapes of a model."""
     device = device_model.device
     cells, polytope = _polytopes(device_model.model, shapes.stiffness)
-    first = np.cumsum([0, *(len(each.offset) for each in cells)])
-    neighbor_count = np.concatenate([np.diff(each.neighbor_start) for each in cells])
-    neighbor = np.concatenate([each.neighbor + start for each, start in zip(cells, first, strict=False)])
+    first = np.cumsum([0, *(len(field_cells.offset) for field_cells in cells)])
+    neighbor_count = np.concatenate([np.diff(field_cells.neighbor_start) for field_cells in cells])
+    neighbor = np.concatenate([field_cells.neighbor + start for field_cells, start in zip(cells, first, strict=False)])
     fields = PressureFields()
     fields.stiffness = wp.array(shapes.stiffness, dtype=Real, device=device)
     fields.polytope = wp.array(polytope, dtype=int, device=device)
     fields.first = wp.array(first.astype(np.int32), dtype=int, device=device)
     for name, kind in (("normal", Vec3), ("offset", Real), ("lower", Vec3), ("upper", Vec3)):
-        values = np.concatenate([getattr(each, name) for each in cells])
+        values = np.concatenate([getattr(field_cells, name) for field_cells in cells])
         setattr(fields, name, wp.array(values, dtype=kind, device=device))
     start = np.concatenate([[0], np.cumsum(neighbor_count)]).astype(np.int32)
     fields.neighbor_start = wp.array(start, dtype=int, device=device)

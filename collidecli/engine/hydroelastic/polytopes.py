@@ -67,19 +67,19 @@ def clip_polygon(corner: wp.array[Vec3], polygon: Clipped, normal: Vec3, offset:
     before = corner[polygon.source + polygon.count - 1]
     height_before = wp.dot(normal, before) - offset
     for k in range(polygon.count):
-        here = corner[polygon.source + k]
-        height = wp.dot(normal, here) - offset
+        vertex = corner[polygon.source + k]
+        height = wp.dot(normal, vertex) - offset
         if (height < Real(0.0) and height_before > Real(0.0)) or (height > Real(0.0) and height_before < Real(0.0)):
             # From the inner to the outer end, so that both cells at an edge compute one point.
-            crossing = before + (height_before / (height_before - height)) * (here - before)
+            crossing = before + (height_before / (height_before - height)) * (vertex - before)
             if height < Real(0.0):
-                crossing = here + (height / (height - height_before)) * (before - here)
+                crossing = vertex + (height / (height - height_before)) * (before - vertex)
             corner[polygon.target + count] = crossing
             count += 1
         if height <= Real(0.0):
-            corner[polygon.target + count] = here
+            corner[polygon.target + count] = vertex
             count += 1
-        before = here
+        before = vertex
         height_before = height
     result.count = count
     result.source = polygon.target
@@ -426,12 +426,12 @@ def find_cells(
     face = wp.where(number < count0, faces0[0] + number, faces1[0] + number - count0)
     if writes == 1 and cell_end[thread] == start_of(cell_end, thread):
         return
-    found = cell_box(fields, hydro[pair], side, face)
-    found.pair = pair
+    box = cell_box(fields, hydro[pair], side, face)
+    box.pair = pair
     if writes == 1:
-        cell[start_of(cell_end, thread)] = found
+        cell[start_of(cell_end, thread)] = box
     else:
-        cell_end[thread] = wp.where(is_empty(found.lower, found.upper), 0, 1)
+        cell_end[thread] = wp.where(is_empty(box.lower, box.upper), 0, 1)
 
 
 @kernel
@@ -447,23 +447,23 @@ def find_cell_pairs(
 ):
     """One thread a cell of shape 0: counts or writes the cells of shape 1 whose boxes overlap its own."""
     thread = wp.tid()
-    here = cell[thread]
-    found = int(0)
-    if here.side == 0:
-        faces0 = face_range(fields, hydro[here.pair].row0)
-        first = start_of(face_end, here.pair) + faces0[1] - faces0[0]
+    own_cell = cell[thread]
+    count = int(0)
+    if own_cell.side == 0:
+        faces0 = face_range(fields, hydro[own_cell.pair].row0)
+        first = start_of(face_end, own_cell.pair) + faces0[1] - faces0[0]
         row = int(0)
         if writes == 1:
             row = start_of(end, thread)
-        for other in range(start_of(cell_end, first), cell_end[face_end[here.pair] - 1]):
-            lower = wp.max(here.lower, cell[other].lower)
-            upper = wp.min(here.upper, cell[other].upper)
+        for other in range(start_of(cell_end, first), cell_end[face_end[own_cell.pair] - 1]):
+            lower = wp.max(own_cell.lower, cell[other].lower)
+            upper = wp.min(own_cell.upper, cell[other].upper)
             if not is_empty(lower, upper):
                 if writes == 1:
-                    cell_pair[row + found] = wp.vec2i(thread, other)
-                found += 1
+                    cell_pair[row + count] = wp.vec2i(thread, other)
+                count += 1
     if writes == 0:
-        end[thread] = found
+        end[thread] = count
 
 
 @wp.func
@@ -565,14 +565,14 @@ def clip_cells(
     cells = cell_pair[number]
     polygon = Clipped(0, 0, thread * stride, thread * stride + stride / 2)
     pair = cell[cells[0]].pair
-    found = polygon_of_cells(fields, hydro[pair], cell[cells[0]].face, cell[cells[1]].face, corner, polygon)
-    found.pair = pair
+    clipped = polygon_of_cells(fields, hydro[pair], cell[cells[0]].face, cell[cells[1]].face, corner, polygon)
+    clipped.pair = pair
     if writes == 0:
-        face[number] = found
-        vertex_end[number] = found.count
+        face[number] = clipped
+        vertex_end[number] = clipped.count
         return
-    for k in range(found.count):
-        at = corner[found.first_corner + k]
+    for k in range(clipped.count):
+        at = corner[clipped.first_corner + k]
         vertex[start_of(vertex_end, number) + k] = wp.transform_point(hydro[pair].world, at)
 
 

@@ -92,19 +92,19 @@ class HydroStage:
         kernels += POLYTOPE_KERNELS if self.uploaded.has_polytope_pairs else ()
         return [*kernels, *(self.sampler.kernels() if self.sampler else ())]
 
-    def split(self, chunk: Chunk, found: BlockPairs, workspace: Workspace) -> tuple[CandidateList, BlockPairs]:
+    def split(self, chunk: Chunk, block_pairs: BlockPairs, workspace: Workspace) -> tuple[CandidateList, BlockPairs]:
         """The hydroelastic candidates of a chunk in canonical order, and the pairs of slots of the others."""
-        count = found.count
+        count = block_pairs.count
         end = workspace.array("hydro_pair_end", count, wp.int32)
         layout, fields = self.device_model.layout, self.uploaded.fields
-        workspace.launch(pairs.mark_hydro_pairs, count, [layout, chunk.cells, fields, found.slots, end])
+        workspace.launch(pairs.mark_hydro_pairs, count, [layout, chunk.cells, fields, block_pairs.slots, end])
         hydro_count = workspace.scan(end, count)
         hydro, others = (
             BlockPairs(workspace.array(f"{name}_slots", n, wp.vec2i), workspace.array(f"{name}_mask", n, wp.uint32), n)
             for name, n in (("hydro", hydro_count), ("others", count - hydro_count))
         )
         lists = [hydro.slots, hydro.mask, others.slots, others.mask]
-        workspace.launch(pairs.split_pairs, count, [found.slots, found.mask, end, *lists])
+        workspace.launch(pairs.split_pairs, count, [block_pairs.slots, block_pairs.mask, end, *lists])
         listed = expand(self.device_model, chunk, hydro, (self.one_bucket, 0, 1), "hydro_candidate", workspace)
         return listed, others
 
@@ -156,8 +156,8 @@ class HydroStage:
             sampled, marks = self.sampler.sample(hydro, count, patch, workspace)
             lists, missed = [*lists, *sampled], marks.astype(bool)
         if self.needs_corners:
-            for each in lists:
-                workspace.launch(move_faces, each.count, [hydro, each.face])
+            for face_list in lists:
+                workspace.launch(move_faces, face_list.count, [hydro, face_list.face])
         return workspace.host(hydro, count), workspace.host(patch, count), lists, missed
 
     def _with_contacts(
@@ -225,10 +225,10 @@ def patch_rows(
     """The rows of /hydro_patches. patch: `HydroPatch` of every pair. cell: of every pair, within the block.
     torque_error: of the reduced contacts of every pair [N m]; None without them."""
     kept = np.flatnonzero(patch["face_count"] > 0)
-    held = patch[kept]
-    columns = {name: held[name] + 0.0 for name in ("area", "force", "torque", "depth")}
-    columns |= {"shape0": row0[kept], "shape1": row1[kept], "face_count": held["face_count"].copy()}
-    columns["center"] = held["center"].astype(float_type) + np.zeros(1, float_type)
+    rows = patch[kept]
+    columns = {name: rows[name] + 0.0 for name in ("area", "force", "torque", "depth")}
+    columns |= {"shape0": row0[kept], "shape1": row1[kept], "face_count": rows["face_count"].copy()}
+    columns["center"] = rows["center"].astype(float_type) + np.zeros(1, float_type)
     columns["torque_error"] = np.zeros(len(kept)) if torque_error is None else torque_error[kept]
     ordered = {column.name: columns[column.name] for column in HYDRO_PATCHES.columns}
     return GroupRows(np.bincount(cell[kept], minlength=cell_count).astype(np.int64), ordered)
@@ -342,27 +342,27 @@ def _triangles(patch: np.ndarray, face: np.ndarray, vertex: np.ndarray) -> tuple
     position, the depth, of the separation times pressure, and the normal of the face.
     """
     counts = face["count"].astype(np.int64)
-    of = np.repeat(np.arange(len(face)), counts)
+    face_of = np.repeat(np.arange(len(face)), counts)
     start = np.cumsum(counts) - counts
-    following = np.arange(len(of)) + 1
+    following = np.arange(len(face_of)) + 1
     last = start + counts - 1
     following[last] = start
     center = patch["center"][face["pair"]]
-    corner = vertex - center[of]
-    middle = (face["area_moment"] - center)[of]
-    mean = (face["pressure"] / face["area"])[of]
+    corner = vertex - center[face_of]
+    middle = (face["area_moment"] - center)[face_of]
+    mean = (face["pressure"] / face["area"])[face_of]
     places = (middle, corner, corner[following])
-    pressures = [np.maximum(mean + dot(face["pressure_slope"][of], place - middle), 0.0) for place in places]
+    pressures = [np.maximum(mean + dot(face["pressure_slope"][face_of], place - middle), 0.0) for place in places]
     area = 0.5 * norm(cross(places[1] - middle, places[2] - middle))
     total = pressures[0] + pressures[1] + pressures[2]
     middles = places[0] + places[1] + places[2]
     weighted = sum((p[:, None] * (place + middles) for p, place in zip(pressures, places, strict=True)), start=0.0)
     force = area * total / 3.0
     # The separation is proportional to the pressure within the rounding of one face, so its own mean is used.
-    depth = force * face["separation"][of]
+    depth = force * face["separation"][face_of]
     kept = np.flatnonzero(force > 0.0)
     moment = area[:, None] / 12.0 * weighted
-    pair, normal = face["pair"][of][kept].astype(np.int64), face["normal"][of][kept]
+    pair, normal = face["pair"][face_of][kept].astype(np.int64), face["normal"][face_of][kept]
     return pair, area[kept], force[kept], moment[kept], depth[kept], normal
 
 

@@ -265,10 +265,10 @@ def write_children(block: wp.array[Block], end: wp.array[wp.int32], children: wp
     thread = wp.tid()
     first = start_of(end, thread)
     if end[thread] > first:
-        here = block[thread]
+        parent = block[thread]
         for k in range(8):
-            index = 2 * here.index + wp.vec3i((k >> 2) & 1, (k >> 1) & 1, k & 1)
-            children[first + k] = Block(here.pair, index, 0)
+            index = 2 * parent.index + wp.vec3i((k >> 2) & 1, (k >> 1) & 1, k & 1)
+            children[first + k] = Block(parent.pair, index, 0)
 
 
 @wp.func
@@ -380,15 +380,15 @@ def _corner_kernel(distance_at: Any) -> wp.Kernel:
     ):
         """One thread a corner of a block's voxels: both distances, less the margins."""
         thread = wp.tid()
-        here = block[thread / CORNER_COUNT]
+        own_block = block[thread / CORNER_COUNT]
         number = thread % CORNER_COUNT
-        pair = hydro[here.pair]
+        pair = hydro[own_block.pair]
         offset = Vec3(
             Real(number / (CORNER_SIDE * CORNER_SIDE)),
             Real((number / CORNER_SIDE) % CORNER_SIDE),
             Real(number % CORNER_SIDE),
         )
-        index = Vec3(Real(here.index[0]), Real(here.index[1]), Real(here.index[2]))
+        index = Vec3(Real(own_block.index[0]), Real(own_block.index[1]), Real(own_block.index[2]))
         point = voxel_side(pair, level) * (Real(SIDE) * index + offset) - pair.half
         first = distance_at(solids, pair, 0, point)
         value[thread] = Vec2(first.value, distance_at(solids, pair, 1, point).value)
@@ -561,10 +561,10 @@ def tetrahedron_of(
         at = voxel + wp.vec3i(
             wp.where(result.step[0] < k, 1, 0), wp.where(result.step[1] < k, 1, 0), wp.where(result.step[2] < k, 1, 0)
         )
-        here = value[first + corner_number(at[0], at[1], at[2])]
-        result.first[k] = here[0]
-        result.second[k] = here[1]
-        result.difference[k] = pressure_difference(pair, here)
+        values = value[first + corner_number(at[0], at[1], at[2])]
+        result.first[k] = values[0]
+        result.second[k] = values[1]
+        result.difference[k] = pressure_difference(pair, values)
         for axis in range(3):
             result.point[k, axis] = result.side * Real(SIDE * block.index[axis] + at[axis]) - pair.half[axis]
     return result
@@ -577,11 +577,11 @@ def has_surface(pair: HydroPair, first: int, voxel: wp.vec3i, value: wp.array[Ve
     negative = bool(False)
     inside = bool(False)
     for k in range(8):
-        here = value[first + corner_number(voxel[0] + (k >> 2), voxel[1] + ((k >> 1) & 1), voxel[2] + (k & 1))]
-        difference = pressure_difference(pair, here)
+        values = value[first + corner_number(voxel[0] + (k >> 2), voxel[1] + ((k >> 1) & 1), voxel[2] + (k & 1))]
+        difference = pressure_difference(pair, values)
         negative = negative or difference < Real(0.0)
         positive = positive or difference >= Real(0.0)
-        inside = inside or wp.where(pair.soft == 0, here[0], here[1]) < Real(0.0)
+        inside = inside or wp.where(pair.soft == 0, values[0], values[1]) < Real(0.0)
     return positive and negative and inside
 
 
@@ -595,18 +595,18 @@ def sum_blocks(
 ):
     """One thread a block: sums over its faces, in the order of voxels and tetrahedra."""
     thread = wp.tid()
-    here = block[thread]
-    pair = hydro[here.pair]
+    own_block = block[thread]
+    pair = hydro[own_block.pair]
     first = thread * CORNER_COUNT
     result = PatchSums()
-    result.pair = here.pair
+    result.pair = own_block.pair
     corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
     for within in range(VOXEL_COUNT):
         voxel = wp.vec3i(within / (SIDE * SIDE), (within / SIDE) % SIDE, within % SIDE)
         if has_surface(pair, first, voxel, value):
             for which in range(tetrahedra):
-                tetrahedron = tetrahedron_of(pair, level, here, first, voxel, which, value)
+                tetrahedron = tetrahedron_of(pair, level, own_block, first, voxel, which, value)
                 result = with_face(result, face_in(pair, tetrahedron, corner))
     sums[thread] = result
 
@@ -629,27 +629,27 @@ def cut_voxels(
     voxel = wp.vec3i(within / (SIDE * SIDE), (within / SIDE) % SIDE, within % SIDE)
     if writes > 0 and end[thread] == start_of(end, thread):
         return
-    here = block[number]
-    pair = hydro[here.pair]
+    own_block = block[number]
+    pair = hydro[own_block.pair]
     first = number * CORNER_COUNT
-    found = int(0)
+    count = int(0)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
     if has_surface(pair, first, voxel, value):
         corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
         for which in range(tetrahedra):
-            tetrahedron = tetrahedron_of(pair, level, here, first, voxel, which, value)
+            tetrahedron = tetrahedron_of(pair, level, own_block, first, voxel, which, value)
             part = face_in(pair, tetrahedron, corner)
             if part.count > 0:
                 if writes > 0:
-                    slot = start_of(end, thread) + found
-                    part.pair = here.pair
+                    slot = start_of(end, thread) + count
+                    part.pair = own_block.pair
                     face[slot] = part
                     for k in range(part.count):
                         at = corner[part.first_corner + k]
                         vertex[slot * FACE_CORNERS + k] = wp.transform_point(pair.world, at)
-                found += 1
+                count += 1
     if writes == 0:
-        end[thread] = found
+        end[thread] = count
 
 
 # Launches of the kernels of sampled pairs: blocks from coarse to fine, then the voxels of each pair's last level.

@@ -35,10 +35,10 @@ class Bucket:
 
 
 @wp.func
-def record_counts(candidates: Candidates, bucket: Bucket, out: ContactBuffer, candidate: int, row: int, found: int):
+def record_counts(candidates: Candidates, bucket: Bucket, out: ContactBuffer, candidate: int, row: int, count: int):
     """Records a candidate's number of contacts found, number kept, and the rows that contain them."""
-    candidates.found[candidate] = found
-    candidates.count[candidate] = wp.where(bucket.limit > 0, wp.min(found, bucket.limit), found)
+    candidates.found[candidate] = count
+    candidates.count[candidate] = wp.where(bucket.limit > 0, wp.min(count, bucket.limit), count)
     candidates.first[candidate] = memory_row(out, row)
     candidates.stride[candidate] = out.pair_count
 
@@ -79,8 +79,8 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
                 instances.pose[(slot_a << shift) + lane], instances.pose[(slot_b << shift) + lane]
             )
             row = (index - bucket.start) * out.most
-            found = collide(size_a, size_b, pose_b_to_a, shapes.max_separation, out, row)
-            record_counts(candidates, bucket, out, bucket.order[index], row, found)
+            count = collide(size_a, size_b, pose_b_to_a, shapes.max_separation, out, row)
+            record_counts(candidates, bucket, out, bucket.order[index], row, count)
 
     return narrow_phase
 
@@ -107,11 +107,11 @@ def convex_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any], shap
         row = thread * out.most
         a = shape_a(rows, query.row_a)
         b = shape_b(rows, query.row_b)
-        found = collide(a, b, query.pose_b_to_a, query.max_separation, out, row)
-        if found >= INEXACT:
-            found -= INEXACT
+        count = collide(a, b, query.pose_b_to_a, query.max_separation, out, row)
+        if count >= INEXACT:
+            count -= INEXACT
             wp.atomic_add(bucket.inexact, 0, 1)
-        record_counts(candidates, bucket, out, candidate, row, found)
+        record_counts(candidates, bucket, out, candidate, row, count)
 
     return narrow_phase
 
@@ -163,8 +163,8 @@ class Collider:
     def kernels(self) -> list[wp.Kernel]:
         """All kernels that the collider launches."""
         others = self.sub_pair_kernels.kernels if self.sub_pair_kernels is not None else []
-        own = [self.kernel, self.feature_remapping, self.region_depths]
-        return [*(one for one in own if one is not None), *others]
+        kernels_of_pair = [self.kernel, self.feature_remapping, self.region_depths]
+        return [*(item for item in kernels_of_pair if item is not None), *others]
 
 
 @dataclass(frozen=True)

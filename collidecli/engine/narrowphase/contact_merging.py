@@ -124,22 +124,22 @@ def unique_by_point(contact: wp.array[ContactRecord], first: int, before: int, n
         sort_along(contact, first, count, swapped)
     kept = int(0)
     for i in range(count):
-        here = contact[first + i]
-        level = wp.dot(here.point, ACROSS) - Real(2.0) * near
+        record = contact[first + i]
+        level = wp.dot(record.point, ACROSS) - Real(2.0) * near
         k = kept - 1
-        found = int(-1)
+        twin = int(-1)
         while k >= 0:
             if along and wp.dot(contact[first + k].point, ACROSS) < level:
                 break
-            if coincide(contact[first + k], here, near):
-                found = k
+            if coincide(contact[first + k], record, near):
+                twin = k
                 break
             k -= 1
-        if found < 0:
-            contact[first + kept] = here
+        if twin < 0:
+            contact[first + kept] = record
             kept += 1
-        elif is_deeper(here, contact[first + found], swapped):
-            contact[first + found] = here
+        elif is_deeper(record, contact[first + twin], swapped):
+            contact[first + twin] = record
     if along:
         sort_contacts(contact, first, kept, swapped)
     return kept
@@ -250,20 +250,20 @@ def without_fallbacks(contact: wp.array[ContactRecord], first: int, count: int, 
     is kept where it is the deepest of all.
     """
     counted = partition_by_priority(contact, first, count, FALLBACK)
-    held = int(-1)
+    kept = int(-1)
     for i in range(counted.count, count):
         limit = counted.deepest
         if contact[first + i].priority < MIDDLE_INSIDE:
             limit = counted.deepest - least
             if counted.deepest < deep:
                 limit = wp.min(counted.deepest * DEEPER, limit)
-        if held >= 0:
-            limit = wp.min(limit, contact[first + held].separation)
+        if kept >= 0:
+            limit = wp.min(limit, contact[first + kept].separation)
         if contact[first + i].separation < limit:
-            held = i
-    if held < 0:
+            kept = i
+    if kept < 0:
         return counted.count
-    swap_contacts(contact, first + counted.count, first + held)
+    swap_contacts(contact, first + counted.count, first + kept)
     return counted.count + 1
 
 

@@ -129,8 +129,8 @@ def needed_colliders(kind_pairs: set[tuple[int, int]], method: str, device: wp.D
     colliders: list[Collider] = []
     table = np.zeros((KIND_COUNT, KIND_COUNT), np.int32)
     for low, high in sorted({(min(p), max(p)) for p in kind_pairs}):
-        here = collider_of_kinds(low, high, method)
-        if here not in colliders:
-            colliders.append(here)
-        table[low, high] = table[high, low] = colliders.index(here)
+        of_pair = collider_of_kinds(low, high, method)
+        if of_pair not in colliders:
+            colliders.append(of_pair)
+        table[low, high] = table[high, low] = colliders.index(of_pair)
     return ColliderTable(tuple(colliders), wp.array(table.ravel(), dtype=wp.int32, device=device), KIND_COUNT)

@@ -102,14 +102,14 @@ def field_at(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
     Degenerate: where the grid has no gradient, the exact gradient of the surface.
     """
     if fields[0].grid[row] >= 0:
-        found = sample_grid(fields[0].grids, fields[0].grid[row], point)
-        if found.inside == 1:
-            length = wp.length(found.gradient)
+        sample = sample_grid(fields[0].grids, fields[0].grid[row], point)
+        if sample.inside == 1:
+            length = wp.length(sample.gradient)
             if length > LEVEL:
-                found.gradient = found.gradient / length
+                sample.gradient = sample.gradient / length
             else:
-                found.gradient = exact_field(fields, row, point).gradient
-            return found
+                sample.gradient = exact_field(fields, row, point).gradient
+            return sample
         outside = exact_field(fields, row, point)
         if outside.value < Real(0.0):  # nothing beyond the grid is inside, for any winding number
             outside.value = -outside.value
@@ -127,15 +127,15 @@ def field_is_beyond(fields: wp.array[Fields], row: int, point: Vec3, distance: R
         return True
     if fields[0].grid[row] < 0:
         return False
-    found = sample_grid(fields[0].grids, fields[0].grid[row], point)
+    sample = sample_grid(fields[0].grids, fields[0].grid[row], point)
     # Twice the error bound of a value, see build.
-    return found.inside == 1 and found.value - Real(2.0) * fields[0].grids.voxel[fields[0].grid[row]] > distance
+    return sample.inside == 1 and sample.value - Real(2.0) * fields[0].grids.voxel[fields[0].grid[row]] > distance
 
 
 def upload_fields(model: Model, rows: ShapeRows, grids: Sequence[SdfGrid], device: wp.Device) -> wp.array:
     """The fields of a model on a device: `Fields`, an array of one. rows: of the model. grids: of its `sdfs`."""
     shapes = model.shapes
-    held, facet = facet_meshes(model, np.arange(len(shapes)))
+    meshes, facet = facet_meshes(model, np.arange(len(shapes)))
     result = Fields()
     steps = np.array([model.sdfs[k].edge_iterations if k >= 0 else 0 for k in shapes.sdf], np.int32)
     result.type, result.size = rows.type, rows.size
@@ -146,7 +146,7 @@ def upload_fields(model: Model, rows: ShapeRows, grids: Sequence[SdfGrid], devic
     half = np.where(shapes.type[:, None] == ShapeType.PLANE, 0.0, half_extents(shapes.type, shapes.size))
     result.half = wp.array(half, dtype=Vec3, device=device)
     result.grids = upload_grids(grids, device)
-    result.meshes = upload_meshes(held, device)
+    result.meshes = upload_meshes(meshes, device)
     return by_reference(Fields, [result], device)
 
 
@@ -212,9 +212,9 @@ def minimum_along(fields: wp.array[Fields], probe: Probe, p: Vec3, q: Vec3) -> F
     best.value = Real(wp.inf)
     at = Real(0.0)
     for k in range(1, count):
-        here = evaluate(fields, probe, p + (Real(k) * step) * (q - p))
-        if here.value < best.value:
-            best = here
+        sample = evaluate(fields, probe, p + (Real(k) * step) * (q - p))
+        if sample.value < best.value:
+            best = sample
             at = Real(k) * step
     low = at - step
     high = at + step
@@ -255,9 +255,9 @@ def minimum_over(fields: wp.array[Fields], probe: Probe, p: Vec3, q: Vec3, r: Ve
         for j in range(1, count - i):
             u = Real(i) / Real(count)
             v = Real(j) / Real(count)
-            here = evaluate(fields, probe, p + u * (q - p) + v * (r - p))
-            if here.value < best.value:
-                best = here
+            sample = evaluate(fields, probe, p + u * (q - p) + v * (r - p))
+            if sample.value < best.value:
+                best = sample
                 of_q = u
                 of_r = v
     length = longest / Real(count)
@@ -274,9 +274,9 @@ def minimum_over(fields: wp.array[Fields], probe: Probe, p: Vec3, q: Vec3, r: Ve
             v = of_r + wp.dot(wp.cross(q - p, direction), across) / square
             u = wp.clamp(u, Real(0.0), Real(1.0))
             v = wp.clamp(v, Real(0.0), Real(1.0) - u)
-            here = evaluate(fields, probe, p + u * (q - p) + v * (r - p))
-            if here.value < best.value:
-                best = here
+            sample = evaluate(fields, probe, p + u * (q - p) + v * (r - p))
+            if sample.value < best.value:
+                best = sample
                 of_q = u
                 of_r = v
             else:
@@ -310,23 +310,23 @@ def emit_field_contact(
     contact: wp.array[ContactRecord],
     row: int,
     probe: Probe,
-    found: FieldMinimum,
+    minimum: FieldMinimum,
     radius: Real,
     feature: int,
     priority: int,
 ):
     """Writes the contact of a point of the probe, of a ball around it. The field's shape has no features."""
     result = ContactRecord()
-    result.separation = found.value - radius
+    result.separation = minimum.value - radius
     result.feature_a = -1
     result.feature_b = feature
-    result.point = wp.transform_point(probe.pose, found.point) - found.value * found.gradient
-    result.normal = found.gradient
+    result.point = wp.transform_point(probe.pose, minimum.point) - minimum.value * minimum.gradient
+    result.normal = minimum.gradient
     if probe.of_a:
         # The field is b's: its gradient points from b to a.
-        direction = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
+        direction = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), minimum.gradient)
         result.normal = -direction
-        result.point = found.point - radius * direction
+        result.point = minimum.point - radius * direction
         result.feature_a = feature
         result.feature_b = -1
     result.priority = priority
@@ -338,41 +338,41 @@ def collide_core(fields: wp.array[Fields], probe: Probe, contact: wp.array[Conta
     """Writes the contacts of a sphere or capsule with a grid: ends and minimum between; returns their number."""
     size = fields[0].size[probe.row]
     if fields[0].type[probe.row] == SPHERE or size[1] == Real(0.0):
-        found = evaluate(fields, probe, Vec3())
-        if found.value - size[0] >= probe.max_separation:
+        minimum = evaluate(fields, probe, Vec3())
+        if minimum.value - size[0] >= probe.max_separation:
             return 0
-        emit_field_contact(contact, row, probe, found, size[0], -1, 0)
+        emit_field_contact(contact, row, probe, minimum, size[0], -1, 0)
         return 1
     top = Vec3(Real(0.0), Real(0.0), size[1])
     count = int(0)
     least = Real(wp.inf)
     for k in range(2):
         end = wp.where(k == 0, -top, top)
-        found = evaluate(fields, probe, end)
-        least = wp.min(least, found.value)
-        if found.value - size[0] < probe.max_separation:
-            emit_field_contact(contact, row + count, probe, found, size[0], k, 0)
+        minimum = evaluate(fields, probe, end)
+        least = wp.min(least, minimum.value)
+        if minimum.value - size[0] < probe.max_separation:
+            emit_field_contact(contact, row + count, probe, minimum, size[0], k, 0)
             count += 1
-    found = minimum_along(fields, probe, -top, top)
-    if found.value < least - LOWER * probe.voxel and found.value - size[0] < probe.max_separation:
-        emit_field_contact(contact, row + count, probe, found, size[0], 2, 0)
+    minimum = minimum_along(fields, probe, -top, top)
+    if minimum.value < least - LOWER * probe.voxel and minimum.value - size[0] < probe.max_separation:
+        emit_field_contact(contact, row + count, probe, minimum, size[0], 2, 0)
         count += 1
     return count
 
 
 @wp.func
-def is_back_facing(probe: Probe, normal: Vec3, found: FieldMinimum) -> int:
+def is_back_facing(probe: Probe, normal: Vec3, minimum: FieldMinimum) -> int:
     """BACK_FACING where a normal of the shape, its frame, points along the field's gradient, else 0."""
     if not probe.closed:
         return 0
-    along = wp.dot(wp.transform_vector(probe.pose, normal), found.gradient)
+    along = wp.dot(wp.transform_vector(probe.pose, normal), minimum.gradient)
     return wp.where(along > FACING_AWAY * wp.length(normal), BACK_FACING, 0)
 
 
 @wp.func(inline=False)
-def is_lowest(meshes: Meshes, probe: Probe, vertex: int, found: FieldMinimum) -> bool:
+def is_lowest(meshes: Meshes, probe: Probe, vertex: int, minimum: FieldMinimum) -> bool:
     """Whether no neighbour of a vertex is lower by more than the angle between facets of a round shape."""
-    direction = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
+    direction = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), minimum.gradient)
     for at in range(meshes.arrays[0].ring[vertex], meshes.arrays[0].ring[vertex + 1]):
         along = meshes.arrays[0].point[meshes.arrays[0].around[at]] - meshes.arrays[0].point[vertex]
         if wp.dot(direction, along) < -BENDS * wp.length(along):
@@ -400,16 +400,16 @@ def collide_corners(
     result.least = Real(wp.inf)
     for k in range(3):
         vertex = fields[0].meshes.arrays[0].corner[3 * face + k]
-        found = evaluate(fields, probe, fields[0].meshes.arrays[0].point[vertex])
-        result.value[k] = found.value
-        result.least = wp.min(result.least, found.value)
-        if (owned >> k) & 1 == 1 and found.value < probe.max_separation:
-            away = is_back_facing(probe, fields[0].meshes.arrays[0].vertex_normal[vertex], found)
+        minimum = evaluate(fields, probe, fields[0].meshes.arrays[0].point[vertex])
+        result.value[k] = minimum.value
+        result.least = wp.min(result.least, minimum.value)
+        if (owned >> k) & 1 == 1 and minimum.value < probe.max_separation:
+            away = is_back_facing(probe, fields[0].meshes.arrays[0].vertex_normal[vertex], minimum)
             is_curved = core_is_curved(fields[0].type[probe.row])
-            if away == 0 and is_curved and not is_lowest(fields[0].meshes, probe, vertex, found):
+            if away == 0 and is_curved and not is_lowest(fields[0].meshes, probe, vertex, minimum):
                 away = NOT_LOWEST
             code = 3 * (vertex - fields[0].meshes.arrays[0].header[probe.mesh].first_vertex)
-            emit_field_contact(contact, row + result.count, probe, found, Real(0.0), code, away)
+            emit_field_contact(contact, row + result.count, probe, minimum, Real(0.0), code, away)
             result.count += 1
     return result
 
@@ -419,7 +419,7 @@ def emit_within(
     probe: Probe,
     has_grid: bool,
     normal: Vec3,
-    found: FieldMinimum,
+    minimum: FieldMinimum,
     code: int,
     contact: wp.array[ContactRecord],
     row: int,
@@ -428,10 +428,10 @@ def emit_within(
 
     Against a surface without a grid it counts where it overlaps deepest: resting contacts are those of the corners.
     """
-    if not has_grid and found.value >= -LOWER * probe.voxel:
+    if not has_grid and minimum.value >= -LOWER * probe.voxel:
         return 0
-    priority = is_back_facing(probe, normal, found) if has_grid else BACK_FACING
-    emit_field_contact(contact, row, probe, found, Real(0.0), code, priority)
+    priority = is_back_facing(probe, normal, minimum) if has_grid else BACK_FACING
+    emit_field_contact(contact, row, probe, minimum, Real(0.0), code, priority)
     return 1
 
 
@@ -457,13 +457,13 @@ def collide_sides(
         bound = Real(0.5) * (corners.value[k] + corners.value[(k + 1) % 3] - wp.length(q - p))
         # Every point of a shorter edge is within half a voxel of an end.
         if bound < probe.max_separation and bound < ends - LOWER * probe.voxel and wp.length(q - p) > probe.voxel:
-            found = minimum_along(fields, probe, p, q)
-            result.least = wp.min(result.least, found.value)
-            if found.value < ends - LOWER * probe.voxel and found.value < probe.max_separation:
+            minimum = minimum_along(fields, probe, p, q)
+            result.least = wp.min(result.least, minimum.value)
+            if minimum.value < ends - LOWER * probe.voxel and minimum.value < probe.max_separation:
                 edge = fields[0].meshes.arrays[0].side[3 * face + k]
                 normal = fields[0].meshes.arrays[0].edge_normal[edge]
                 code = 3 * (edge - fields[0].meshes.arrays[0].header[probe.mesh].first_edge) + 1
-                result.count += emit_within(probe, has_grid, normal, found, code, contact, row + result.count)
+                result.count += emit_within(probe, has_grid, normal, minimum, code, contact, row + result.count)
     return result
 
 
@@ -479,12 +479,12 @@ def collide_triangle(
     longest = wp.max(wp.length(q - p), wp.max(wp.length(r - q), wp.length(p - r)))
     count = sides.count
     if sides.least - longest < probe.max_separation and longest > Real(2.0) * probe.voxel:
-        found = minimum_over(fields, probe, p, q, r)
-        if found.value < sides.least - LOWER * probe.voxel and found.value < probe.max_separation:
+        minimum = minimum_over(fields, probe, p, q, r)
+        if minimum.value < sides.least - LOWER * probe.voxel and minimum.value < probe.max_separation:
             normal = fields[0].meshes.arrays[0].face_normal[face]
             code = 3 * (face - fields[0].meshes.arrays[0].header[probe.mesh].first_face) + 2
             has_grid = fields[0].grid[probe.field_row] >= 0
-            count += emit_within(probe, has_grid, normal, found, code, contact, row + count)
+            count += emit_within(probe, has_grid, normal, minimum, code, contact, row + count)
     return count
 
 
@@ -540,7 +540,7 @@ def sub_pairs_of_probe(fields: wp.array[Fields], probe: Probe, out: SubPairList,
         return start
     node = fields[0].meshes.arrays[0].header[probe.mesh].first_node
     end = fields[0].meshes.arrays[0].header[probe.mesh].end_node
-    found = start
+    count = start
     while node < end:
         lower = fields[0].meshes.arrays[0].lower[node]
         upper = fields[0].meshes.arrays[0].upper[node]
@@ -549,9 +549,9 @@ def sub_pairs_of_probe(fields: wp.array[Fields], probe: Probe, out: SubPairList,
             node = fields[0].meshes.arrays[0].skip[node]
             continue
         if fields[0].meshes.arrays[0].leaf[node] >= 0:
-            found = append_sub_pair(out, found, 2 * fields[0].meshes.arrays[0].leaf[node] + code)
+            count = append_sub_pair(out, count, 2 * fields[0].meshes.arrays[0].leaf[node] + code)
         node += 1
-    return found
+    return count
 
 
 @wp.func(inline=True)
@@ -559,8 +559,8 @@ def find_sub_pairs(
     rows: ShapeRows, fields: wp.array[Fields], query: Query, part: int, parts: int, out: SubPairList
 ) -> int:
     """Appends the parts of each shape that may be near the other's field; `parts` is 1."""
-    found = sub_pairs_of_probe(fields, probe_of(fields, query, True), out, 0)
-    return sub_pairs_of_probe(fields, probe_of(fields, query, False), out, found)
+    count = sub_pairs_of_probe(fields, probe_of(fields, query, True), out, 0)
+    return sub_pairs_of_probe(fields, probe_of(fields, query, False), out, count)
 
 
 @wp.func(inline=True)
@@ -587,17 +587,17 @@ def without_back_facing(
     A back-facing contact is kept only where it overlaps. Returns the number of contacts left.
     """
     counted = partition_by_priority(contact, first, count, BACK_FACING)
-    held = int(-1)
+    kept = int(-1)
     nearest = counted.deepest
     for i in range(counted.count, count):
-        here = contact[first + i].separation
-        may = counted.count == 0 or here < Real(0.0) or contact[first + i].priority >= NOT_LOWEST
-        if may and here < nearest:
-            nearest = here
-            held = i
-    if held < 0:
+        separation = contact[first + i].separation
+        may = counted.count == 0 or separation < Real(0.0) or contact[first + i].priority >= NOT_LOWEST
+        if may and separation < nearest:
+            nearest = separation
+            kept = i
+    if kept < 0:
         return counted.count
-    swap_contacts(contact, first + counted.count, first + held)
+    swap_contacts(contact, first + counted.count, first + kept)
     return counted.count + 1
 
 

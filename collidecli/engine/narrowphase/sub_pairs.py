@@ -79,17 +79,17 @@ def sub_pair_range(sub_pair_end: wp.array[wp.int32], thread: int, parts: int) ->
 
 
 @wp.func
-def append_sub_pair(out: SubPairList, found: int, number: int) -> int:
-    """Appends sub-pair `found` of a candidate if a slot is left; returns the new count."""
-    if out.first + found < out.end:
-        out.sub_pair[out.first + found] = wp.vec2i(out.candidate, number)
-    return found + 1
+def append_sub_pair(out: SubPairList, count: int, number: int) -> int:
+    """Appends sub-pair `count` of a candidate if a slot is left; returns the new count."""
+    if out.first + count < out.end:
+        out.sub_pair[out.first + count] = wp.vec2i(out.candidate, number)
+    return count + 1
 
 
 @wp.func
-def has_all(out: SubPairList, found: int) -> bool:
+def has_all(out: SubPairList, count: int) -> bool:
     """Whether all sub-pairs are written, so that the search can end."""
-    return out.writes == 1 and out.first + found == out.end
+    return out.writes == 1 and out.first + count == out.end
 
 
 def search_kernel(surfaces_type: Any, sub_pairs_of: Callable[..., Any]) -> wp.Kernel:
@@ -128,9 +128,9 @@ def search_kernel(surfaces_type: Any, sub_pairs_of: Callable[..., Any]) -> wp.Ke
             if out.end - out.first <= FEW:
                 return
         query = query_of(rows, margins, instances, candidates.pair[out.candidate], candidates.row[out.candidate])
-        found = sub_pairs_of(rows, surfaces, query, thread % parts, parts, out)
+        count = sub_pairs_of(rows, surfaces, query, thread % parts, parts, out)
         if writes == 0:
-            end[thread] = found
+            end[thread] = count
 
     return surface_kernel(find_sub_pairs, surfaces_type)
 
@@ -158,11 +158,11 @@ def sub_pair_kernel(surfaces_type: Any, collide_sub_pair: Callable[..., Any]) ->
         thread = wp.tid()
         candidate = sub_pair[thread][0]
         query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
-        found = collide_sub_pair(rows, surfaces, query, sub_pair[thread][1], out, thread * most)
-        if found >= INEXACT:
-            found -= INEXACT
+        count = collide_sub_pair(rows, surfaces, query, sub_pair[thread][1], out, thread * most)
+        if count >= INEXACT:
+            count -= INEXACT
             wp.atomic_add(inexact, 0, 1)
-        sub_pair_found[thread] = found
+        sub_pair_found[thread] = count
 
     return surface_kernel(collide_sub_pairs, surfaces_type)
 
@@ -208,9 +208,9 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
             out.end = first_row + end[thread]
         candidate = sub_pair[thread][0]
         query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
-        found = contacts_of(rows, surfaces, query, sub_pair[thread][1], out)
+        count = contacts_of(rows, surfaces, query, sub_pair[thread][1], out)
         if writes == 0:
-            end[thread] = found
+            end[thread] = count
 
     return surface_kernel(collide_sub_pairs, surfaces_type)
 
@@ -240,7 +240,7 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
         start: int,
         parts: int,
         sub_pair_end: wp.array[wp.int32],
-        found: wp.array[wp.int32],
+        row_end: wp.array[wp.int32],
         contact: wp.array[ContactRecord],
         first_row: int,
         inexact: wp.array[wp.int32],
@@ -251,7 +251,7 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
         thread = wp.tid()
         candidate = order[start + thread]
         held = sub_pair_range(sub_pair_end, thread, parts)
-        out = ContactRows(contact, first_row + begin_of(found, held[0]), first_row + begin_of(found, held[1]))
+        out = ContactRows(contact, first_row + begin_of(row_end, held[0]), first_row + begin_of(row_end, held[1]))
         row = candidates.row[candidate]
         touch = NEAR * TOUCHES * wp.max(wp.max(rows.size[row[0]], rows.size[row[1]]))
         overlaps = bool(False)
@@ -384,19 +384,28 @@ class SubPairKernels:
         most = collider.max_contacts
         surfaces = bucket.surfaces[self.surfaces]
         if sub_pairs.row_end is not None:
-            found = sub_pairs.row_end
-            arguments = [*shared, surfaces, sub_pairs.sub_pair, found, sub_pairs.cached, contact, first_row, 1]
+            contact_counts = sub_pairs.row_end
+            arguments = [*shared, surfaces, sub_pairs.sub_pair, contact_counts, sub_pairs.cached, contact, first_row, 1]
         else:
-            found = workspace.array("sub_pair_found", sub_pairs.count, wp.int32)
+            contact_counts = workspace.array("sub_pair_found", sub_pairs.count, wp.int32)
             # Rows are contiguous: those of a sub-pair, and of a candidate's sub-pairs, follow each other.
             buffer = workspace.struct(ContactBuffer, contact=contact, start=first_row, most=1, pair_count=1)
-            arguments = [*shared, surfaces, sub_pairs.sub_pair, most, out.inexact, buffer, found]
+            arguments = [*shared, surfaces, sub_pairs.sub_pair, most, out.inexact, buffer, contact_counts]
         workspace.launch(collider.kernel, sub_pairs.count, arguments)
         if self.overlap is not None:
-            arguments = [*shared, surfaces, bucket.order, bucket.start, sub_pairs.parts, sub_pairs.end, found]
+            arguments = [*shared, surfaces, bucket.order, bucket.start, sub_pairs.parts, sub_pairs.end, contact_counts]
             workspace.launch(self.overlap, bucket.size, [*arguments, contact, first_row, out.inexact])
         rows, _, _, candidates = shared
-        arguments = [rows, candidates, bucket.order, bucket.start, out.limit, sub_pairs.parts, sub_pairs.end, found]
+        arguments = [
+            rows,
+            candidates,
+            bucket.order,
+            bucket.start,
+            out.limit,
+            sub_pairs.parts,
+            sub_pairs.end,
+            contact_counts,
+        ]
         workspace.launch(self.merge, bucket.size, [*arguments, contact, first_row, most])
         if collider.region_depths is not None:
             arguments = [*shared, surfaces, bucket.order, bucket.start, sub_pairs.parts, sub_pairs.end]
@@ -494,8 +503,8 @@ class TouchKernels:
         name = bucket.collider.name
         lists = [1, workspace.array("few_sub_pairs", 1, wp.vec2i), bucket.order]
         if self.reads_list:
-            found = self.full.find(bucket, workspace, counted=False)
-            lists = [found.parts, found.sub_pair, found.end]
+            listed = self.full.find(bucket, workspace, counted=False)
+            lists = [listed.parts, listed.sub_pair, listed.end]
         end = workspace.array(f"{name}_undecided_end", bucket.size, wp.int32)
         bound = self.full.bound(bucket)
         arguments = [*bound.shared, bound.surfaces[self.surfaces], bucket.order, bucket.start, *lists, end]

@@ -238,14 +238,14 @@ def cut_polygon(polygon: wp.array[Vec2], count: int, center: Vec2, rate: Vec2, a
     cut: scratch of the same length."""
     written = int(0)
     for k in range(count):
-        here = polygon[k]
+        vertex = polygon[k]
         ahead = polygon[(k + 1) % count]
-        height, height_ahead = above + wp.dot(rate, here - center), above + wp.dot(rate, ahead - center)
+        height, height_ahead = above + wp.dot(rate, vertex - center), above + wp.dot(rate, ahead - center)
         if height <= Real(0.0):
-            cut[written] = here
+            cut[written] = vertex
             written += 1
         if (height <= Real(0.0)) != (height_ahead <= Real(0.0)):
-            cut[written] = here + (height / (height - height_ahead)) * (ahead - here)
+            cut[written] = vertex + (height / (height - height_ahead)) * (ahead - vertex)
             written += 1
     for k in range(written):
         polygon[k] = cut[k]
@@ -470,11 +470,11 @@ def outer_minimum(surfaces: Any, row: int, element: DeformableElement, at_corner
     while cursor.number >= 0:
         query = triangle_of(surfaces, row, cursor.number)
         if not is_beyond(element, query, current.limit + radius):
-            found = minimum_at_triangle(query, current)
-            best.boundary = wp.min(best.boundary, found.boundary)
-            if found.interior == 1 and found.value < best.value:
-                best.value = found.value
-                best.weights = found.weights
+            minimum = minimum_at_triangle(query, current)
+            best.boundary = wp.min(best.boundary, minimum.boundary)
+            if minimum.interior == 1 and minimum.value < best.value:
+                best.value = minimum.value
+                best.weights = minimum.weights
             current.limit = wp.min(element.limit, wp.min(best.value, best.boundary) + Real(2.0) * element.lower)
         cursor = next_near(surfaces, row, cursor, low, high)
     return best
@@ -535,16 +535,16 @@ def bound_of_part(surfaces: Any, row: int, element: DeformableElement, part: Par
         for j in range(i, count):
             lowest = PartBound(Real(wp.inf), Vec3())
             for k in range(3):
-                here = wp.max(heights[i][k], heights[j][k])
-                if here < lowest.value:
-                    lowest = PartBound(here, corners[k])
+                height = wp.max(heights[i][k], heights[j][k])
+                if height < lowest.value:
+                    lowest = PartBound(height, corners[k])
                 ahead = (k + 1) % 3
                 rise, rise_ahead = heights[i][k] - heights[j][k], heights[i][ahead] - heights[j][ahead]
                 if rise * rise_ahead < Real(0.0):
                     t = rise / (rise - rise_ahead)
-                    here = heights[i][k] + t * (heights[i][ahead] - heights[i][k])
-                    if here < lowest.value:
-                        lowest = PartBound(here, corners[k] + t * (corners[ahead] - corners[k]))
+                    height = heights[i][k] + t * (heights[i][ahead] - heights[i][k])
+                    if height < lowest.value:
+                        lowest = PartBound(height, corners[k] + t * (corners[ahead] - corners[k]))
             if lowest.value > result.value:
                 result = lowest
     return result
@@ -682,16 +682,16 @@ def inner_minimum(
     result = before
     lower = Real(2.0) * precision
     limit = wp.min(element.limit, result.boundary - lower)
-    found = deepest(surfaces, row, half, element, limit, precision)
+    minimum = deepest(surfaces, row, half, element, limit, precision)
     # Only where the inside is lower than the corners, the sides decide whether its least point is in the interior.
-    if found.value < limit:
+    if minimum.value < limit:
         if element.count == 3:
             for k in range(3):
                 side = deepest(surfaces, row, half, side_of_element(element, k), result.boundary, precision)
                 result.boundary = wp.min(result.boundary, side.value)
-        if found.value < result.value:
-            result.value = found.value
-            result.weights = found.weights
+        if minimum.value < result.value:
+            result.value = minimum.value
+            result.weights = minimum.weights
     return result
 
 

@@ -92,10 +92,10 @@ def _rings(particles: Particles, count: int) -> tuple[np.ndarray, np.ndarray]:
     for _ in range(count - 1):
         # The neighbours of every particle reached so far.
         particle, last = np.divmod(reached, size)
-        found = step_start[last + 1] - step_start[last]
-        before = np.cumsum(found) - found
-        at = np.arange(int(found.sum())) + np.repeat(step_start[last] - before, found)
-        reached = np.unique(np.concatenate([reached, np.repeat(particle, found) * size + neighbour[at]]))
+        counts = step_start[last + 1] - step_start[last]
+        before = np.cumsum(counts) - counts
+        at = np.arange(int(counts.sum())) + np.repeat(step_start[last] - before, counts)
+        reached = np.unique(np.concatenate([reached, np.repeat(particle, counts) * size + neighbour[at]]))
     return np.searchsorted(reached // size, np.arange(size + 1)).astype(np.int64), (reached % size).astype(np.int32)
 
 
@@ -109,22 +109,22 @@ def upload_elements(device_model: DeviceModel, rings: int) -> tuple[Elements, in
     headers, at = [], dict.fromkeys(("vertex", "triangle", "edge", "node"), 0)
     width = node_width = 1
     for template in range(device_model.template_count):
-        held = (template_of == template) | (template_of == GLOBAL_TEMPLATE)
-        own = {"triangle": triangles[held[triangles[:, 0]]], "edge": edges[held[edges[:, 0]]]}
-        own["vertex"] = np.unique(own["triangle"])
-        middles = (particles.position[own[name]].mean(axis=1) for name in ("triangle", "edge"))
+        is_present = (template_of == template) | (template_of == GLOBAL_TEMPLATE)
+        of_template = {"triangle": triangles[is_present[triangles[:, 0]]], "edge": edges[is_present[edges[:, 0]]]}
+        of_template["vertex"] = np.unique(of_template["triangle"])
+        middles = (particles.position[of_template[name]].mean(axis=1) for name in ("triangle", "edge"))
         trees = [split_tree(middle, np.arange(len(middle)))[:2] for middle in middles]
         nodes = [len(skip) for skip, _ in trees]
-        counts = at["vertex"], len(own["vertex"]), at["triangle"], at["edge"], len(own["edge"])
+        counts = at["vertex"], len(of_template["vertex"]), at["triangle"], at["edge"], len(of_template["edge"])
         headers.append((*counts, at["node"], nodes[0], at["node"] + nodes[0], nodes[1]))
         for name in ("vertex", "triangle", "edge"):
-            parts[name].append(own[name])
-            at[name] += len(own[name])
+            parts[name].append(of_template[name])
+            at[name] += len(of_template[name])
         for skip, leaf in trees:
             parts["skip"].append(skip)
             parts["leaf"].append(leaf)
         at["node"] += sum(nodes)
-        width = max(width, len(own["vertex"]) + len(own["edge"]))
+        width = max(width, len(of_template["vertex"]) + len(of_template["edge"]))
         node_width = max(node_width, sum(nodes))
     start, ring = _rings(particles, rings)
     elements, put = Elements(), partial(device_array, device=device)
@@ -277,10 +277,10 @@ def is_in_ring(elements: Elements, particle: int, other: int) -> bool:
     high = wp.int64(elements.ring_start[particle + 1])
     while low < high:
         middle = (low + high) // wp.int64(2)
-        found = elements.ring[int(middle)]
-        if found == other:
+        entry = elements.ring[int(middle)]
+        if entry == other:
             return True
-        if found < other:
+        if entry < other:
             low = middle + wp.int64(1)
         else:
             high = middle
@@ -436,14 +436,14 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
         thread = pair[row][0]
         element = element_of(scene, chunk, cells, part, thread)
         of = particles_of(element, partner_of(scene.elements, element, pair[row][1]))
-        found = pair_in_cell(scene, chunk, cells, thread // part.width, element.kind, of)
+        nearest = pair_in_cell(scene, chunk, cells, thread // part.width, element.kind, of)
         columns.kind[row] = wp.uint8(element.kind)
         columns.indices[row] = of
-        columns.barycentric[row] = wp.vec4f(found.weights) + wp.vec4f()
-        columns.distance[row] = wp.float32(wp.sqrt(found.square))
-        columns.normal[row] = wp.vec3f(found.normal) + wp.vec3f()
-        columns.point0[row] = point_type(found.point0) + point_type()
-        columns.point1[row] = point_type(found.point1) + point_type()
+        columns.barycentric[row] = wp.vec4f(nearest.weights) + wp.vec4f()
+        columns.distance[row] = wp.float32(wp.sqrt(nearest.square))
+        columns.normal[row] = wp.vec3f(nearest.normal) + wp.vec3f()
+        columns.point0[row] = point_type(nearest.point0) + point_type()
+        columns.point1[row] = point_type(nearest.point1) + point_type()
 
     return write_self_columns
 

@@ -162,15 +162,15 @@ def nearest_at(step: ElementStep, time: Real) -> Nearest:
 @wp.func
 def time_along(step: ElementStep, time: Real, sign: Real, normal: Vec3, goal: Real) -> Real:
     """How long the separation along a unit vector is above `goal` [m], from a time on; infinite if for ever."""
-    found = Real(wp.inf)
+    contact_time = Real(wp.inf)
     for index in range(wp.static(DIFFERENCES)):
         height = wp.dot(normal, difference_at(step, index, time)) - step.rounding - goal
         rate = -sign * wp.dot(normal, difference_of(step.kind, index, step.shift1, step.shift2, step.shift3))
         if height <= Real(0.0):
-            found = Real(0.0)
+            contact_time = Real(0.0)
         elif rate > Real(0.0):
-            found = wp.min(found, height / rate)
-    return found
+            contact_time = wp.min(contact_time, height / rate)
+    return contact_time
 
 
 @wp.func
@@ -323,23 +323,23 @@ def may_touch(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int,
 
 @wp.func
 def step_of(
-    scene: SelfScene, chunk: ChunkCells, cells: CloudCells, part: SelfCells, cell: int, kind: int, of: wp.vec4i
+    scene: SelfScene, chunk: ChunkCells, cells: CloudCells, part: SelfCells, cell: int, kind: int, particles: wp.vec4i
 ) -> ElementStep:
     """The step of the elements of four particles in a cell."""
     cloud = scene.cloud
     last = cell + part.cell_count
-    first = position_in_cell(cloud, cells, chunk, cell, of[0])
-    first_last = position_at(cloud, cells, chunk, cell, last, of[0])
+    first = position_in_cell(cloud, cells, chunk, cell, particles[0])
+    first_last = position_at(cloud, cells, chunk, cell, last, particles[0])
     step = ElementStep()
     step.kind = kind
     step.limit = part.limit
     step.tolerance = part.tolerance
-    step.begin1 = position_in_cell(cloud, cells, chunk, cell, of[1]) - first
-    step.begin2 = position_in_cell(cloud, cells, chunk, cell, of[2]) - first
-    step.begin3 = position_in_cell(cloud, cells, chunk, cell, of[3]) - first
-    step.shift1 = (position_at(cloud, cells, chunk, cell, last, of[1]) - first_last) - step.begin1
-    step.shift2 = (position_at(cloud, cells, chunk, cell, last, of[2]) - first_last) - step.begin2
-    step.shift3 = (position_at(cloud, cells, chunk, cell, last, of[3]) - first_last) - step.begin3
+    step.begin1 = position_in_cell(cloud, cells, chunk, cell, particles[1]) - first
+    step.begin2 = position_in_cell(cloud, cells, chunk, cell, particles[2]) - first
+    step.begin3 = position_in_cell(cloud, cells, chunk, cell, particles[3]) - first
+    step.shift1 = (position_at(cloud, cells, chunk, cell, last, particles[1]) - first_last) - step.begin1
+    step.shift2 = (position_at(cloud, cells, chunk, cell, last, particles[2]) - first_last) - step.begin2
+    step.shift3 = (position_at(cloud, cells, chunk, cell, last, particles[3]) - first_last) - step.begin3
     size = Real(0.0)
     for index in range(wp.static(DIFFERENCES)):
         shift = difference_of(kind, index, step.shift1, step.shift2, step.shift3)
@@ -366,12 +366,12 @@ def sweep_self_steps(
     cell = thread // part.width
     element = element_of(scene, chunk, cells, part, thread)
     of = particles_of(element, partner_of(scene.elements, element, pair[row][1]))
-    found = SelfTouch()
+    result = SelfTouch()
     if not is_near_at_rest(scene, element.kind, of):
         step = step_of(scene, chunk, cells, part, cell, element.kind, of)
-        found = touch_in_step(step)
-    touch[row] = found
-    kept[row] = wp.where(found.status == CLEAR, 0, 1)
+        result = touch_in_step(step)
+    touch[row] = result
+    kept[row] = wp.where(result.status == CLEAR, 0, 1)
 
 
 def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
@@ -392,25 +392,27 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
         row = start_of(end, index)
         if row == end[index]:
             return
-        found = touch[index]
+        swept = touch[index]
         thread = pair[index][0]
         cell = thread // part.width
         element = element_of(scene, chunk, cells, part, thread)
-        of = particles_of(element, partner_of(scene.elements, element, pair[index][1]))
-        step = step_of(scene, chunk, cells, part, cell, element.kind, of)
-        near = nearest_at(step, found.enter)
-        first = position_in_cell(scene.cloud, cells, chunk, cell, of[0])
-        first += found.enter * (position_at(scene.cloud, cells, chunk, cell, cell + part.cell_count, of[0]) - first)
-        is_between = found.status == TOUCH and found.enter > Real(0.0) and found.leave < Real(1.0)
+        particles = particles_of(element, partner_of(scene.elements, element, pair[index][1]))
+        step = step_of(scene, chunk, cells, part, cell, element.kind, particles)
+        near = nearest_at(step, swept.enter)
+        first = position_in_cell(scene.cloud, cells, chunk, cell, particles[0])
+        first += swept.enter * (
+            position_at(scene.cloud, cells, chunk, cell, cell + part.cell_count, particles[0]) - first
+        )
+        is_between = swept.status == TOUCH and swept.enter > Real(0.0) and swept.leave < Real(1.0)
         columns.kind[row] = wp.uint8(element.kind)
-        columns.indices[row] = of
+        columns.indices[row] = particles
         columns.barycentric[row] = wp.vec4f(near.weights) + wp.vec4f()
-        columns.status[row] = wp.uint8(found.status)
+        columns.status[row] = wp.uint8(swept.status)
         columns.tunnel[row] = wp.uint8(wp.where(is_between, 1, 0))
-        columns.enter[row] = found.enter
-        columns.leave[row] = found.leave
-        columns.least[row] = found.least
-        columns.least_bound[row] = found.least_bound
+        columns.enter[row] = swept.enter
+        columns.leave[row] = swept.leave
+        columns.least[row] = swept.least
+        columns.least_bound[row] = swept.least_bound
         columns.point0[row] = point_type(first + near.point0) + point_type()
         columns.point1[row] = point_type(first + near.point1) + point_type()
         columns.normal[row] = wp.vec3f(near.normal) + wp.vec3f()

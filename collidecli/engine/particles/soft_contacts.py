@@ -378,7 +378,9 @@ def soft_contacts_of(
     types, surfaces = shapes.type[touched], surfaces_of(device_model, shapes.type[touched])
     samplers = list(zip(SAMPLERS.values(), surfaces, strict=True))
     if with_elements and len(particles.triangle):
-        hulls, meshes = (surfaces[1] if each in types else None for each in (ShapeType.CONVEX_MESH, ShapeType.MESH))
+        hulls, meshes = (
+            surfaces[1] if surface in types else None for surface in (ShapeType.CONVEX_MESH, ShapeType.MESH)
+        )
         samplers += zip(MINIMIZERS.values(), (surfaces[0], hulls, meshes, surfaces[2]), strict=True)
-    used = [(sampler, each) for sampler, each in samplers if each is not None]
+    used = [(sampler, surface) for sampler, surface in samplers if surface is not None]
     return SoftContacts(device_model, scene, used, np.dtype(float_type))

@@ -107,25 +107,25 @@ def active_items(particles: Particles, template: int, items: np.ndarray | None) 
     rows = rows[particles.active[rows]]
     if items is None:
         return rows[:, None]
-    held = np.zeros(len(particles), bool)
-    held[rows] = True
-    return items[held[items].all(axis=1)]
+    is_active = np.zeros(len(particles), bool)
+    is_active[rows] = True
+    return items[is_active[items].all(axis=1)]
 
 
 def upload_cloud(device_model: DeviceModel, with_all: bool = False) -> Cloud:
     """The particles of a model on its device. with_all: with edges and faces."""
     particles, put = device_model.model.particles, partial(device_array, device=device_model.device)
     items = (None, particles.edge, canonical_triangles(particles.triangle)) if with_all else (None,)
-    held = []
+    of_templates = []
     for template in range(device_model.template_count):
-        parts = [active_items(particles, template, each) for each in items]
-        filled = [np.pad(each, ((0, 0), (0, 3 - each.shape[1])), constant_values=-1) for each in parts]
-        held.append(np.concatenate(filled))
+        parts = [active_items(particles, template, rows) for rows in items]
+        filled = [np.pad(rows, ((0, 0), (0, 3 - rows.shape[1])), constant_values=-1) for rows in parts]
+        of_templates.append(np.concatenate(filled))
     cloud = Cloud()
-    cloud.width = max(1, *(len(each) for each in held))
-    padded = np.full((len(held), cloud.width, 3), -1, np.int32)
-    for template, each in enumerate(held):
-        padded[template, : len(each)] = each
+    cloud.width = max(1, *(len(rows) for rows in of_templates))
+    padded = np.full((len(of_templates), cloud.width, 3), -1, np.int32)
+    for template, rows in enumerate(of_templates):
+        padded[template, : len(rows)] = rows
     cloud.element = put(padded.reshape(-1, 3), wp.vec3i)
     cloud.radius = put(particles.radius, Real)
     cloud.moves = put((particles.template[particles.owner] != EVERY_TEMPLATE).astype(np.int32), wp.int32)
@@ -325,11 +325,11 @@ def build_tree(device_model: DeviceModel, touched: np.ndarray, poses: np.ndarray
     for template, rows in enumerate(device_model.template_rows):
         world = int(np.argmax(model.world_template == template))
         pose = poses[world if len(poses) > 1 else 0]
-        held = np.flatnonzero(touched[rows])
-        solid = held[~is_plane[rows[held]]]
+        touched_rows = np.flatnonzero(touched[rows])
+        solid = touched_rows[~is_plane[rows[touched_rows]]]
         body = shapes.body[rows[solid]]
         places = np.concatenate([pose[:, :3], np.zeros((1, 3))])[body]
-        trees.append(tree_of(places + shapes.pose[rows[solid], :3], solid, held[is_plane[rows[held]]]))
+        trees.append(tree_of(places + shapes.pose[rows[solid], :3], solid, touched_rows[is_plane[rows[touched_rows]]]))
     tree, put = ShapeTree(), partial(device_array, dtype=wp.int32, device=device_model.device)
     tree.width = max(1, *(len(skip) for skip, _ in trees))
     skip, slot = np.zeros((len(trees), tree.width), np.int32), np.full((len(trees), tree.width), -1, np.int32)
@@ -552,14 +552,14 @@ def upload_polygons(device_model: DeviceModel) -> PolygonSurfaces:
     model, shapes = device_model.model, device_model.model.shapes
     put = partial(device_array, dtype=wp.int32, device=device_model.device)
     hulls = [facets(ShapeType.CONVEX_MESH, hull.half_extents, hull=hull) for hull in model.hulls]
-    meshes = [*model.meshes, *(each for each in hulls if each is not None)]
-    names = [_hull_names(hull, each.face) for hull, each in zip(model.hulls, meshes[len(model.meshes) :], strict=True)]
-    starts = np.cumsum([0, *(each.size for each in names)])[:-1]
+    meshes = [*model.meshes, *(mesh for mesh in hulls if mesh is not None)]
+    names = [_hull_names(hull, mesh.face) for hull, mesh in zip(model.hulls, meshes[len(model.meshes) :], strict=True)]
+    starts = np.cumsum([0, *(mesh.size for mesh in names)])[:-1]
     surfaces = PolygonSurfaces()
     surfaces.meshes = upload_meshes(meshes, device_model.device)
     surfaces.mesh = put(np.where(shapes.hull >= 0, len(model.meshes) + shapes.hull, shapes.mesh).astype(np.int32))
     surfaces.name = put(np.append(np.full(len(model.meshes), -1), starts).astype(np.int32))
-    surfaces.names = put(np.concatenate([np.zeros(0, np.int32), *(each.ravel() for each in names)]))
+    surfaces.names = put(np.concatenate([np.zeros(0, np.int32), *(mesh.ravel() for mesh in names)]))
     return surfaces
 
 

@@ -75,12 +75,12 @@ def into_shape(step: ElementStep, time: Real) -> Mat33:
 @wp.func
 def corners_in_shape(step: ElementStep, time: Real) -> Mat33:
     """The particles in the frame of the shape, in rows [m]."""
-    found = (step.between + time * step.shift) * into_shape(step, time)
+    corners = (step.between + time * step.shift) * into_shape(step, time)
     arm = wp.quat_rotate_inv(step.quat, step.arm)
     for k in range(3):
         for axis in range(3):
-            found[k, axis] = found[k, axis] - arm[axis]
-    return found
+            corners[k, axis] = corners[k, axis] - arm[axis]
+    return corners
 
 
 @wp.func
@@ -243,12 +243,12 @@ class ElementAdvance:
 @wp.func
 def touch_of(shape: Any, step: ElementStep, corners: Mat33, radii: Vec3, base: Real, normal: Vec3) -> ElementAdvance:
     """Distance, point and normal of an element and a convex set that are nearly touching."""
-    found = separation_of(shape, corners, radii, normal, Real(-1.0), Real(0.0), CLOSEST, Real(0.0))
-    crosses = wp.where(found.apart <= Real(0.0), 1, 0)
-    lower = -Real(wp.inf) if crosses == 1 else found.apart - base - step.rounding
-    point = found.point + rounding_radius(shape) * found.normal
-    distance = found.distance - base
-    return ElementAdvance(0, Real(0.0), distance, lower, point, found.normal, found.weights, crosses)
+    separation = separation_of(shape, corners, radii, normal, Real(-1.0), Real(0.0), CLOSEST, Real(0.0))
+    crosses = wp.where(separation.apart <= Real(0.0), 1, 0)
+    lower = -Real(wp.inf) if crosses == 1 else separation.apart - base - step.rounding
+    point = separation.point + rounding_radius(shape) * separation.normal
+    distance = separation.distance - base
+    return ElementAdvance(0, Real(0.0), distance, lower, point, separation.normal, separation.weights, crosses)
 
 
 @wp.func(inline=False)
@@ -270,19 +270,19 @@ def advance(shape: Any, step: ElementStep, start: Real, sign: Real, most: Real) 
     rounds = int(0)
     while rounds < wp.static(ROUNDS):
         rounds += 1
-        here = start + sign * passed
-        corners = corners_in_shape(step, here)
-        found = separation_of(shape, corners, radii, normal, enough, base, FAR_PART, slack)
-        normal = found.normal
-        if found.distance <= enough:
+        time = start + sign * passed
+        corners = corners_in_shape(step, time)
+        separation = separation_of(shape, corners, radii, normal, enough, base, FAR_PART, slack)
+        normal = separation.normal
+        if separation.distance <= enough:
             status = swept_points.TOUCH
             rounds = wp.static(ROUNDS)
         else:
             # Above the goal: those of the corners, whose least is that of the element.
-            height = found.apart - base - step.rounding - goal
+            height = separation.apart - base - step.rounding - goal
             heights = corners * normal - radii
-            turning = (step.between + here * step.shift) * wp.transpose(wp.skew(step.axis))
-            rates = sign * ((step.shift - step.angle * turning) * into_shape(step, here) * normal)
+            turning = (step.between + time * step.shift) * wp.transpose(wp.skew(step.axis))
+            rates = sign * ((step.shift - step.angle * turning) * into_shape(step, time) * normal)
             least = wp.min(heights[0], wp.min(heights[1], heights[2]))
             curvature = swept_points.curvature_along(step, normal)
             ahead = Real(wp.inf)
@@ -353,9 +353,9 @@ def first_touch(surfaces: Any, step: ElementStep, start: Real, sign: Real) -> El
     result.status = swept_points.CLEAR
     while passed < Real(1.0) and result.status == swept_points.CLEAR:
         most = wp.min(part, Real(1.0) - passed)
-        here = start + sign * passed
-        first = corners_in_shape(step, here)
-        last = corners_in_shape(step, here + sign * most)
+        time = start + sign * passed
+        first = corners_in_shape(step, time)
+        last = corners_in_shape(step, time + sign * most)
         # Between both ends a corner is within curvature t^2 / 8 of their line.
         reach = radius + step.tolerance + step.rounding + Real(0.125) * step.curvature * most * most
         grown = Vec3(reach, reach, reach)
@@ -364,14 +364,14 @@ def first_touch(surfaces: Any, step: ElementStep, start: Real, sign: Real) -> El
         cursor = begin_near(surfaces, step.row, low, high)
         while cursor.number >= 0:
             triangle = triangle_of(surfaces, step.row, cursor.number)
-            found = advance(triangle, step, here, sign, most)
-            if found.status != swept_points.CLEAR:
+            step_touch = advance(triangle, step, time, sign, most)
+            if step_touch.status != swept_points.CLEAR:
                 # A touch that is certain stays one, if the distance from another triangle is undecided before it.
-                status = wp.where(result.status == swept_points.TOUCH, swept_points.TOUCH, found.status)
-                most = found.time
-                result = found
+                status = wp.where(result.status == swept_points.TOUCH, swept_points.TOUCH, step_touch.status)
+                most = step_touch.time
+                result = step_touch
                 result.status = status
-                result.time = here + sign * most
+                result.time = time + sign * most
             if most > Real(0.0):
                 cursor = next_near(surfaces, step.row, cursor, low, high)
             else:

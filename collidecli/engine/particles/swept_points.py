@@ -106,8 +106,8 @@ def position_in_shape(step: PointStep, time: Real) -> Vec3:
 @wp.func
 def velocity_in_shape(step: PointStep, time: Real) -> Vec3:
     """Time derivative of `position_in_shape` [m]."""
-    own = step.shift - step.angle * wp.cross(step.axis, step.between + time * step.shift)
-    return wp.quat_rotate_inv(step.quat, wp.quat_rotate_inv(turned(step, time), own))
+    velocity = step.shift - step.angle * wp.cross(step.axis, step.between + time * step.shift)
+    return wp.quat_rotate_inv(step.quat, wp.quat_rotate_inv(turned(step, time), velocity))
 
 
 @wp.func
@@ -175,10 +175,10 @@ def separation_of_primitive(step: PointStep, sample: Sample, point: Vec3) -> Rea
 @wp.func
 def lower_bound(surfaces: PrimitiveSurfaces, step: PointStep, sample: Sample, point: Vec3) -> Real:
     """Certified lower bound of the signed distance of particle and shape [m]. That of an ellipsoid is iterated."""
-    found = sample.distance
+    bound = sample.distance
     if step.type == ELLIPSOID:
-        found = separation_of_primitive(step, sample, point)
-    return found - step.inflation - step.rounding
+        bound = separation_of_primitive(step, sample, point)
+    return bound - step.inflation - step.rounding
 
 
 @wp.func
@@ -229,8 +229,8 @@ def time_to_triangle(triangle: TriangleQuery, step: PointStep, time: Real, sign:
     rounds = int(0)
     while passed < most and rounds < wp.static(TRIANGLE_ROUNDS):
         rounds += 1
-        here = time + sign * passed
-        point = position_in_shape(step, here)
+        moment = time + sign * passed
+        point = position_in_shape(step, moment)
         slope = slope_at(triangle, point)
         distance = slope.value - step.inflation
         if distance + step.rounding <= step.tolerance:
@@ -239,7 +239,7 @@ def time_to_triangle(triangle: TriangleQuery, step: PointStep, time: Real, sign:
             normal = slope.gradient
             support = wp.max(wp.dot(normal, triangle.p), wp.max(wp.dot(normal, triangle.q), wp.dot(normal, triangle.r)))
             height = wp.dot(normal, point) - support - step.inflation - step.rounding
-            rate = sign * wp.dot(normal, velocity_in_shape(step, here))
+            rate = sign * wp.dot(normal, velocity_in_shape(step, moment))
             ahead = wp.max(
                 time_above(height - goal, rate, curvature_along(step, normal)),
                 time_at_speed(distance - step.rounding - goal, step.speed),
@@ -398,10 +398,10 @@ def least_distance_function(step_type: Any, measured_at: Any) -> Any:
             lowest = int(0)
             result.bound = Real(wp.inf)
             for k in range(count):
-                here = Real(0.5) * (at_begin[k] + at_end[k] - step.speed * (end[k] - begin[k]))
-                here = wp.min(here, wp.min(at_begin[k], at_end[k]))
-                if here < result.bound:
-                    result.bound = here
+                lower = Real(0.5) * (at_begin[k] + at_end[k] - step.speed * (end[k] - begin[k]))
+                lower = wp.min(lower, wp.min(at_begin[k], at_end[k]))
+                if lower < result.bound:
+                    result.bound = lower
                     lowest = k
             low = begin[lowest]
             high = end[lowest]

@@ -193,7 +193,7 @@ def _files(path: str) -> dict[str, bytes]:
         with open(path, "rb") as compressed:
             content = lzma.decompress(compressed.read())  # compares the hash of the whole
         with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-            return {one.name: file.read() for one in archive if (file := archive.extractfile(one))}
+            return {member.name: file.read() for member in archive if (file := archive.extractfile(member))}
     except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
         note(f"{path}: is damaged ({error}), so kernels are compiled; install collidecli again")
         return {}

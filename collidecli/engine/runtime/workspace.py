@@ -331,12 +331,12 @@ class Workspace:
         """As `table`, with further arrays, by name, of other counts: for results that `download` copies together; on a
         device parts of one array, exactly as long as requested."""
         if self._stream is None:
-            further = {field: self.array(f"{name}_{field}", *each) for field, each in others.items()}
+            further = {field: self.array(f"{name}_{field}", *length) for field, length in others.items()}
             struct, arrays = self.table(name, kind, count, elements)
             return struct, {**arrays, **further}
         counts = {**{field: (count, element) for field, element in elements.items()}, **others}
         sizes = {
-            field: max(each, 1) * wp.types.type_size_in_bytes(element) for field, (each, element) in counts.items()
+            field: max(length, 1) * wp.types.type_size_in_bytes(element) for field, (length, element) in counts.items()
         }
         starts = [0, *accumulate(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes.values())]
         last = self._arrays.get(f"{name}_packed")
@@ -344,9 +344,9 @@ class Workspace:
         if whole is not last:
             whole.zero_()  # what is between its parts is copied with them
         arrays = {}
-        for start, (field, (each, element)) in zip(starts, counts.items(), strict=False):
+        for start, (field, (length, element)) in zip(starts, counts.items(), strict=False):
             at = whole.ptr + start  # pyright: ignore[reportOptionalOperand]
-            part = wp.array(ptr=at, shape=max(each, 1), dtype=element, device=self.device)
+            part = wp.array(ptr=at, shape=max(length, 1), dtype=element, device=self.device)
             vars(part)["held"] = whole
             arrays[field] = part
         return self.struct(kind, **{field: arrays[field] for field in elements}), arrays

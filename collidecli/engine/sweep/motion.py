@@ -167,7 +167,12 @@ class Rows:
     def take(self, rows: np.ndarray) -> Self:
         """Some of the rows."""
         values = vars(self).values()
-        return type(self)(*(each.take(rows) if isinstance(each, Rows) else each[rows] for each in values))
+        return type(self)(
+            *(
+                values_of_field.take(rows) if isinstance(values_of_field, Rows) else values_of_field[rows]
+                for values_of_field in values
+            )
+        )
 
 
 def in_blocks(parts: Iterable[tuple[np.ndarray, ...]], size: int) -> Iterator[tuple[np.ndarray, ...]]:
@@ -275,8 +280,8 @@ def _turn(begin: np.ndarray, end: np.ndarray) -> np.ndarray:
 def _check_turns(model: Model, turn: np.ndarray, frame: np.ndarray, world: np.ndarray) -> None:
     used = np.zeros(turn.shape[1], bool)
     used[model.shapes.body[model.shapes.body != STATIC_BODY]] = True
-    own = model.bodies.template == GLOBAL_TEMPLATE
-    present = own | (model.bodies.template == model.world_template[world][:, None])
+    is_global = model.bodies.template == GLOBAL_TEMPLATE
+    present = is_global | (model.bodies.template == model.world_template[world][:, None])
     broken = (norm(turn) > HALF_TURN) & used & present
     if broken.any():
         step, body = (int(index[0]) for index in np.nonzero(broken))
@@ -360,8 +365,8 @@ def pair_steps(supports: Supports, rows: np.ndarray, of0: ShapeSteps, of1: Shape
     reach0, reach1 = norm(of0.arm) + ball[rows[:, 0]], norm(of1.arm) + ball[rows[:, 1]]
     far0, far1 = norm(of0.arm) + supports.radius[rows[:, 0]], norm(of1.arm) + supports.radius[rows[:, 1]]
     speed = norm(of1.shift - of0.shift) + _product(norm(of0.turn), radius0) + _product(norm(of1.turn), radius1)
-    for one, other, reach in ((of0, of1, reach1), (of1, of0, reach0)):
-        speed = np.minimum(speed, _speed_in_frame(one, other, reach))
+    for first, second, reach in ((of0, of1, reach1), (of1, of0, reach0)):
+        speed = np.minimum(speed, _speed_in_frame(first, second, reach))
     return PairSteps(rows, of0, of1, radius0, radius1, reach0, reach1, far0, far1, speed * UPWARDS, margin)
 
 
@@ -396,22 +401,22 @@ def pair_frames(pairs: PairSteps, normal: np.ndarray) -> tuple[np.ndarray, np.nd
         along = along + _product(norm(cross(normal, motion.turn)) * norm(motion.turn), radius)
         every = every + _product(dot(motion.turn, motion.turn), radius)
     curvatures = [np.where(np.isinf(every), np.inf, along)]
-    for one, other, reach in ((of0, of1, pairs.reach1), (of1, of0, pairs.reach0)):
-        shift, between, difference = other.shift - one.shift, other.origin - one.origin, other.turn - one.turn
-        ends = (cross(one.turn, 2.0 * shift - cross(one.turn, at)) for at in (between, between + shift))
-        relative = dot(difference, difference) + norm(cross(difference, one.turn))
+    for first, second, reach in ((of0, of1, pairs.reach1), (of1, of0, pairs.reach0)):
+        shift, between, difference = second.shift - first.shift, second.origin - first.origin, second.turn - first.turn
+        ends = (cross(first.turn, 2.0 * shift - cross(first.turn, at)) for at in (between, between + shift))
+        relative = dot(difference, difference) + norm(cross(difference, first.turn))
         curvatures.append(np.maximum(*map(norm, ends)) + _product(relative, reach))
-        speeds.append(_speed_in_frame(one, other, reach))
+        speeds.append(_speed_in_frame(first, second, reach))
     chosen, rows = np.argmin(np.stack(curvatures), axis=0), np.arange(len(pairs))
-    turn, speed, curvature = (np.stack(each)[chosen, rows] for each in (turns, speeds, curvatures))
+    turn, speed, curvature = (np.stack(arrays)[chosen, rows] for arrays in (turns, speeds, curvatures))
     return turn, speed * UPWARDS, curvature * UPWARDS, np.where(chosen == 0, every, curvature) * UPWARDS
 
 
-def _speed_in_frame(one: ShapeSteps, other: ShapeSteps, reach: np.ndarray) -> np.ndarray:
-    """Speed of the points of the other shape in the frame of the body `one`."""
-    shift, between = other.shift - one.shift, other.origin - one.origin
-    ends = (norm(shift - cross(one.turn, at)) for at in (between, between + shift))
-    return np.maximum(*ends) + _product(norm(other.turn - one.turn), reach)
+def _speed_in_frame(first: ShapeSteps, second: ShapeSteps, reach: np.ndarray) -> np.ndarray:
+    """Speed of the points of the other shape in the frame of the body `first`."""
+    shift, between = second.shift - first.shift, second.origin - first.origin
+    ends = (norm(shift - cross(first.turn, at)) for at in (between, between + shift))
+    return np.maximum(*ends) + _product(norm(second.turn - first.turn), reach)
 
 
 def _product(angle: np.ndarray, radius: np.ndarray) -> np.ndarray:
@@ -493,17 +498,17 @@ class Sweeper:
         normal of two shapes that nearly touch is known to the rounding of their points over their distance only.
         """
         pose0, pose1 = pairs.of0.at(time), pairs.of1.at(time)
-        found = self.distances.measure(pairs.rows, np.stack([pose0, pose1], axis=1))
-        separation, direction = self.supports.separation(pairs.rows, pose0, pose1, found.normal)
+        measured = self.distances.measure(pairs.rows, np.stack([pose0, pose1], axis=1))
+        separation, direction = self.supports.separation(pairs.rows, pose0, pose1, measured.normal)
         if expected is not None:
             other, along = self.supports.separation(pairs.rows, pose0, pose1, expected)
             is_more = other > separation
             separation, direction = np.where(is_more, other, separation), np.where(is_more[:, None], along, direction)
         rounding = self.supports.rounding(pairs.rows, pose0, pose1)
-        error = np.minimum(found.error, np.maximum(found.distance - separation, 0.0) + rounding)
-        error = np.where(np.isfinite(found.error), error, np.inf)
-        distance, separation = found.distance - pairs.margin, separation - pairs.margin
-        return Query(found, distance, error, separation, direction, rounding)
+        error = np.minimum(measured.error, np.maximum(measured.distance - separation, 0.0) + rounding)
+        error = np.where(np.isfinite(measured.error), error, np.inf)
+        distance, separation = measured.distance - pairs.margin, separation - pairs.margin
+        return Query(measured, distance, error, separation, direction, rounding)
 
     def lower_bound(self, pairs: PairSteps, query: Query) -> np.ndarray:
         """float64[n]: lower bound of the signed distance of each pair, whose depth is the least translation [m].
@@ -525,20 +530,20 @@ class Sweeper:
         for _ in range(rounds):
             if not len(active):
                 break
-            held = pairs.take(active)
-            query = self.query(held, result.time[active], expected[active])
+            active_pairs = pairs.take(active)
+            query = self.query(active_pairs, result.time[active], expected[active])
             for name in ("normal", "point0", "point1"):
                 getattr(result, name)[active] = getattr(query.found, name)
-            result.distance[active], result.lower[active] = query.distance, self.lower_bound(held, query)
+            result.distance[active], result.lower[active] = query.distance, self.lower_bound(active_pairs, query)
             touches = touching(query, self.tolerance)
             lower = np.maximum(query.separation, query.distance - query.error - query.rounding)
             goal = 0.5 * self.tolerance
             step = np.maximum(
-                _advance(query.separation - goal, speed_along(held, query.direction)),
-                _advance(lower - goal, held.speed),
+                _advance(query.separation - goal, speed_along(active_pairs, query.direction)),
+                _advance(lower - goal, active_pairs.speed),
             )
-            moving = MovingDirection.of(held, query.direction, before[active], elapsed[active])
-            step = self._along_direction(held, query, result.time[active], step, moving)
+            moving = MovingDirection.of(active_pairs, query.direction, before[active], elapsed[active])
+            step = self._along_direction(active_pairs, query, result.time[active], step, moving)
             before[active], elapsed[active] = query.direction, SHORTENED * step
             expected[active] = moving.after(query.direction, np.arange(len(active)), np.minimum(elapsed[active], 1.0))
             time = result.time[active] + SHORTENED * step
@@ -572,9 +577,12 @@ class Sweeper:
                 part = (at_done[active] - 1.5 * goal) / (at_done[active] - at_failed[active])
             part = np.where((part > 0.0) & (part < 1.0) & (trial % 3 > 0), part, 0.5)
             length = high if trial == 0 else low + part * (high - low)
-            held, time = pairs.take(active), begin[active] + length
+            active_pairs, time = pairs.take(active), begin[active] + length
             direction = moving.after(query.direction, active, length)
-            value = self.supports.along(held.rows, held.of0.at(time), held.of1.at(time), direction) - held.margin
+            value = (
+                self.supports.along(active_pairs.rows, active_pairs.of0.at(time), active_pairs.of1.at(time), direction)
+                - active_pairs.margin
+            )
             fits = least_between(first[active], value, moving.curvature[active] * length * length) > goal
             done[active[fits]], at_done[active[fits]] = length[fits], value[fits]
             failed[active[~fits]], at_failed[active[~fits]] = length[~fits], value[~fits]
@@ -605,16 +613,16 @@ class MovingDirection:
         last = rotated(rotations(turn, elapsed), before)
         axis = cross(last, direction)
         with np.errstate(invalid="ignore", divide="ignore"):
-            own = axis / elapsed[:, None]
+            rotation = axis / elapsed[:, None]
         between = pairs.of1.origin - pairs.of0.origin
         ends = norm(between), norm(between + pairs.of1.shift - pairs.of0.shift)
         far = np.maximum(*ends) + pairs.far0 + pairs.far1  # of any point of one shape and any of the other
         follows = (elapsed > 0.0) & (norm(axis) < LARGEST_TURN) & (dot(last, direction) > 0.0) & np.isfinite(far)
-        own = np.where(follows[:, None], own, 0.0)
-        rate = norm(own)
+        rotation = np.where(follows[:, None], rotation, 0.0)
+        rate = norm(rotation)
         with np.errstate(invalid="ignore"):
             moving = every + rate * (2.0 * speed + rate * far)
-        return cls(turn, own, np.where(rate > 0.0, moving, along))
+        return cls(turn, rotation, np.where(rate > 0.0, moving, along))
 
     def after(self, direction: np.ndarray, rows: np.ndarray, time: np.ndarray) -> np.ndarray:
         """float64[n, 3]: the directions of some rows a part `time` of the step later."""
@@ -642,8 +650,8 @@ def touching(query: Query, tolerance: float) -> np.ndarray:
 def _advance(distance: np.ndarray, speed: np.ndarray) -> np.ndarray:
     """float64[n]: part of a step for which a positive distance stays positive; 0 of others."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        found = np.where(speed > 0.0, distance / speed, np.inf)
-    return np.where(distance > 0.0, found, 0.0)
+        time = np.where(speed > 0.0, distance / speed, np.inf)
+    return np.where(distance > 0.0, time, 0.0)
 
 
 # Least distance of pairs over a part of their steps, with a certified lower bound.
@@ -689,9 +697,9 @@ def least_distance(
         of_low, of_high = at_left[active, lowest], at_right[active, lowest]
         time = 0.5 * (low + high) + 0.5 * (of_low - of_high) / pairs.speed[active]
         time = np.minimum(np.maximum(time, low), high)
-        held = pairs.take(active)
-        query = sweeper.query(held, time)
-        lower = sweeper.lower_bound(held, query)
+        active_pairs = pairs.take(active)
+        query = sweeper.query(active_pairs, time)
+        lower = sweeper.lower_bound(active_pairs, query)
         least[active] = np.minimum(least[active], query.distance)
         touches[active] |= touching(query, sweeper.tolerance)
         left[active, used], right[active, used] = time, high

@@ -48,25 +48,25 @@ def soft_rows(
     pairs: ItemPairs,
     kind: int,
     weights: np.ndarray,
-    found: dict[str, np.ndarray],
+    swept: dict[str, np.ndarray],
     motion: ShapeSteps,
     float_type: np.dtype,
 ) -> SoftRows:
     """The rows of touches of particles or triangles with shapes in steps.
 
-    weights: float64[n, 3], of the particles at `enter`. found: status, enter, leave, least, least_bound, normal, and
+    weights: float64[n, 3], of the particles at `enter`. swept: status, enter, leave, least, least_bound, normal, and
     point from the origin of the shape's body, by name. motion: of the shapes.
     """
-    enter = found["enter"]
+    enter = swept["enter"]
     indices = np.full((len(pairs), 3), -1, np.int32)
     indices[:, : pairs.items.shape[1]] = pairs.items
-    of = {
-        **found, "kind": np.full(len(pairs), kind), "indices": indices, "barycentric": weights, "shape": pairs.shape,
-        "tunnel": (found["status"] == TOUCH) & (enter > 0.0) & (found["leave"] < 1.0),
-        "point_world": found["point"] + motion.origin + enter[:, None] * motion.shift,
+    values = {
+        **swept, "kind": np.full(len(pairs), kind), "indices": indices, "barycentric": weights, "shape": pairs.shape,
+        "tunnel": (swept["status"] == TOUCH) & (enter > 0.0) & (swept["leave"] < 1.0),
+        "point_world": swept["point"] + motion.origin + enter[:, None] * motion.shift,
     }  # fmt: skip
     return pairs.step, {
-        column.name: np.ascontiguousarray(of[column.name], column.dtype_for(float_type)) + column.dtype.type(0)
+        column.name: np.ascontiguousarray(values[column.name], column.dtype_for(float_type)) + column.dtype.type(0)
         for column in SOFT_SWEEP.columns
     }
 
@@ -84,13 +84,13 @@ class RowKeys:
 
     def any_of(self, step: int, items: np.ndarray, shape: np.ndarray) -> np.ndarray:
         """bool[n]: whether a particle of each row of `items`, int32[n, k], has a row with its shape in a step."""
-        found = np.zeros(len(items), bool)
+        is_any = np.zeros(len(items), bool)
         if len(self._keys):
             for particle in items.T:
                 keys = self._of(np.full(len(items), step), particle, shape)
                 at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-                found |= self._keys[at] == keys
-        return found
+                is_any |= self._keys[at] == keys
+        return is_any
 
 
 # Motion of particles and triangles in the frames of shapes, with bounds of their speed: arguments of the kernels.
@@ -133,11 +133,11 @@ def point_steps(
     motion: ShapeSteps,
 ) -> np.ndarray:
     """PointStep[n]: particles relative to shapes. radius, margin: of particles and shapes, float64[n] [m]."""
-    found = _steps(PointStep, supports, shape, motion, moved.size + radius)
-    found["radius"], found["inflation"] = radius, radius + margin
-    found["between"], found["shift"] = moved.between, moved.shift
-    found["speed"], found["curvature"] = moved.speed, moved.curvature
-    return found
+    steps = _steps(PointStep, supports, shape, motion, moved.size + radius)
+    steps["radius"], steps["inflation"] = radius, radius + margin
+    steps["between"], steps["shift"] = moved.between, moved.shift
+    steps["speed"], steps["curvature"] = moved.speed, moved.curvature
+    return steps
 
 
 def element_steps(
@@ -145,24 +145,24 @@ def element_steps(
 ) -> np.ndarray:
     """ElementStep[n]: elements relative to shapes. inflation: radii of their particles with the margins, float64[n, 3]
     [m]. moved: of each of the three particles."""
-    size = np.maximum.reduce([each.size for each in moved]) + inflation.max(axis=1)
-    found = _steps(ElementStep, supports, shape, motion, size)
-    found["inflation"] = inflation
+    size = np.maximum.reduce([part.size for part in moved]) + inflation.max(axis=1)
+    steps = _steps(ElementStep, supports, shape, motion, size)
+    steps["inflation"] = inflation
     for name in ("between", "shift"):
-        found[name] = np.stack([getattr(each, name) for each in moved], axis=1)
+        steps[name] = np.stack([getattr(part, name) for part in moved], axis=1)
     for name in ("speed", "curvature"):
-        found[name] = np.maximum.reduce([getattr(each, name) for each in moved])
-    return found
+        steps[name] = np.maximum.reduce([getattr(part, name) for part in moved])
+    return steps
 
 
 def _steps(kind: type, supports: Supports, shape: np.ndarray, motion: ShapeSteps, size: np.ndarray) -> np.ndarray:
     """Rows of a struct of steps with the fields of the shape's motion. size: see `PointMotion`, with the radius [m]."""
-    found = struct_rows(kind, len(shape))
-    found["axis"], found["angle"] = axis_and_angle(motion.turn)
-    found["row"], found["type"], found["size"] = shape, supports.type[shape], supports.size[shape]
-    found["arm"], found["quat"] = motion.arm, motion.quat
-    found["rounding"] = ROUNDING * (np.where(np.isfinite(supports.radius), supports.radius, 0.0)[shape] + size)
-    return found
+    steps = struct_rows(kind, len(shape))
+    steps["axis"], steps["angle"] = axis_and_angle(motion.turn)
+    steps["row"], steps["type"], steps["size"] = shape, supports.type[shape], supports.size[shape]
+    steps["arm"], steps["quat"] = motion.arm, motion.quat
+    steps["rounding"] = ROUNDING * (np.where(np.isfinite(supports.radius), supports.radius, 0.0)[shape] + size)
+    return steps
 
 
 # Pairs of a particle, or a triangle of particles, and a shape that may touch between two frames: overlap of the boxes
@@ -191,8 +191,8 @@ class PointCandidates:
         self._inflation = model.shapes.margin + 0.5 * tolerance
         self._reach = particles.radius + 0.5 * tolerance
         templates = range(int(model.world_template.max()) + 1)
-        held = canonical_triangles(particles.triangle) if triangles else None
-        self._items = [active_items(particles, template, held) for template in templates]
+        triangle_items = canonical_triangles(particles.triangle) if triangles else None
+        self._items = [active_items(particles, template, triangle_items) for template in templates]
         self._rows = [rows[self.touched[rows]] for rows in map(model.template_shapes, templates)]
 
     def find(self, bodies: BodySteps, positions: Positions, step: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -202,12 +202,12 @@ class PointCandidates:
         items, rows = self._items[template], self._rows[template]
         if not len(items) or not len(rows):
             return
-        begin, end = (each[items] for each in positions.of(step))
+        begin, end = (ends[items] for ends in positions.of(step))
         reach = self._reach[items][..., None]
         reach = reach + ROUNDING * (np.abs(begin) + np.abs(end))
         low = (np.minimum(begin, end) - reach).min(axis=1)
         high = (np.maximum(begin, end) + reach).max(axis=1)
-        lower, upper = (each[0] for each in self._shapes.boxes(bodies, np.array([step]), rows, self._inflation))
+        lower, upper = (ends[0] for ends in self._shapes.boxes(bodies, np.array([step]), rows, self._inflation))
         axis = int(np.argmax((low + high).max(axis=0) - (low + high).min(axis=0)))
         order = np.argsort(low[:, axis], kind="stable")
         longest = float((high[:, axis] - low[:, axis]).max())
@@ -216,15 +216,15 @@ class PointCandidates:
         for shape in range(len(rows)):
             row = int(rows[shape])
             for start in range(int(first[shape]), int(last[shape]), HELD_ITEMS):
-                held = order[start : min(start + HELD_ITEMS, int(last[shape]))]
-                hit = (low[held] <= upper[shape]) & (lower[shape] <= high[held])
-                held = held[hit.all(axis=1)]
-                held = held[self._may_touch(items[held], row)]
-                if self._model.shapes.type[row] == ShapeType.PLANE and len(held):
-                    near = self._near_plane(bodies, step, row, begin[held, 0], end[held, 0], reach[held, 0])
-                    held = held[near]
-                if len(held):
-                    yield items[held], np.full(len(held), row, np.int32)
+                in_box = order[start : min(start + HELD_ITEMS, int(last[shape]))]
+                hit = (low[in_box] <= upper[shape]) & (lower[shape] <= high[in_box])
+                in_box = in_box[hit.all(axis=1)]
+                in_box = in_box[self._may_touch(items[in_box], row)]
+                if self._model.shapes.type[row] == ShapeType.PLANE and len(in_box):
+                    near = self._near_plane(bodies, step, row, begin[in_box, 0], end[in_box, 0], reach[in_box, 0])
+                    in_box = in_box[near]
+                if len(in_box):
+                    yield items[in_box], np.full(len(in_box), row, np.int32)
 
     def _may_touch(self, items: np.ndarray, row: int) -> np.ndarray:
         """bool[n]: whether the filters let all particles of a row touch a shape; none touches one of the body it moves
@@ -253,11 +253,11 @@ class Positions:
 
     def __init__(self, model: Model, batch: PoseBatch, bodies: BodySteps) -> None:
         assert batch.particle_position is not None
-        found = np.asarray(batch.particle_position, np.float64)
-        if found.shape[1] == 1:
-            found = model.particles_moved_with_worlds(found)
+        positions = np.asarray(batch.particle_position, np.float64)
+        if positions.shape[1] == 1:
+            positions = model.particles_moved_with_worlds(positions)
         frame, self._world = np.divmod(batch.first_cell + bodies.cell, model.world_count)
-        self._positions, self._frame = found, frame - batch.first_frame
+        self._positions, self._frame = positions, frame - batch.first_frame
 
     def of(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """float64[P, 3] twice: of a step, an entry of `bodies`."""
@@ -293,7 +293,7 @@ def pairs_in_blocks(
                 if told is not None:
                     new = ~told.any_of(step, items, shape)
                     items, shape = items[new], shape[new]
-                begin, end = (each[items] for each in positions.of(step))
+                begin, end = (ends[items] for ends in positions.of(step))
                 yield np.full(len(items), step), items, shape, begin, end
 
     for block in in_blocks(parts(), ROWS_AT_ONCE):
@@ -349,11 +349,11 @@ def lowest_distance(model: Model, supports: Supports) -> tuple[np.ndarray, np.nd
     """
     shapes = model.shapes
     jumps = shapes.type == ShapeType.HEIGHTFIELD
-    found = -np.where(jumps, supports.half[:, :2].min(axis=1), supports.half.min(axis=1))
+    lowest = -np.where(jumps, supports.half[:, :2].min(axis=1), supports.half.min(axis=1))
     for row in np.flatnonzero(shapes.type == ShapeType.MESH):
         if not model.meshes[int(shapes.mesh[row])].is_closed:
-            found[row], jumps[row] = 0.0, True
-    return found, jumps
+            lowest[row], jumps[row] = 0.0, True
+    return lowest, jumps
 
 
 @dataclass(frozen=True)
@@ -487,7 +487,7 @@ def point_sweep_stage(device_model: DeviceModel, shapes: SweepStage) -> PointSwe
     if len(model.particles.triangle):
         candidates = PointCandidates(model, shapes.candidates, tolerance, triangles=True)
         used = families(model.shapes.type[candidates.touched])
-        surfaces = [each if uses else None for each, uses in zip(surfaces, used, strict=True)]
+        surfaces = [surface if uses else None for surface, uses in zip(surfaces, used, strict=True)]
         kernels = kernels_of(swept_elements.SWEEPERS, surfaces)
         triangles = candidates, Sweepers(kernels, tolerance, ElementStep, ElementTouch)
     lowest = lowest_distance(model, supports)

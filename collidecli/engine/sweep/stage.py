@@ -65,19 +65,19 @@ class SweptCandidates:
 
     def pairs_of_kinds(self) -> np.ndarray:
         """int64[n, 2]: pairs with all the kinds of shapes that pairs may have, one of each at least."""
-        found = [np.zeros((0, 2), np.int64)]
+        parts = [np.zeros((0, 2), np.int64)]
         kinds = kinds_of(self._model)
         for rows, pairs in zip(self._rows, self._pairs, strict=True):
             if pairs is not None:
-                held = pairs
+                allowed = pairs
             else:  # of each filter class and kind the first shape
                 used = np.stack([self._model.pair_filter.shape_class[rows], kinds[rows]], axis=1)
                 first = rows[np.sort(np.unique(used, axis=0, return_index=True)[1])]
-                held = first[np.stack(np.triu_indices(len(first)), axis=1)]
-                held = np.concatenate([held[are_allowed(self._model, held)], self._model.pair_filter.forced])
-            _, one = np.unique(np.sort(kinds[held], axis=1), axis=0, return_index=True)
-            found.append(held[one])
-        return np.concatenate(found)
+                allowed = first[np.stack(np.triu_indices(len(first)), axis=1)]
+                allowed = np.concatenate([allowed[are_allowed(self._model, allowed)], self._model.pair_filter.forced])
+            _, first_of_kind = np.unique(np.sort(kinds[allowed], axis=1), axis=0, return_index=True)
+            parts.append(allowed[first_of_kind])
+        return np.concatenate(parts)
 
     def find(self, bodies: BodySteps, inflation: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Steps int64[n], entries of `bodies`, and pairs int32[n, 2]; ordered by step, then pair, in blocks.
@@ -95,9 +95,9 @@ class SweptCandidates:
                     yield _listed(steps, rows, pairs, lower, upper)
                     continue
                 for number, step in enumerate(steps):
-                    found = rows[_overlaps(lower[number], upper[number])]
-                    found = found[are_allowed(self._model, found)]
-                    yield np.full(len(found), step), found
+                    near = rows[_overlaps(lower[number], upper[number])]
+                    near = near[are_allowed(self._model, near)]
+                    yield np.full(len(near), step), near
 
     def boxes(
         self, bodies: BodySteps, steps: np.ndarray, rows: np.ndarray, inflation: np.ndarray
@@ -131,8 +131,8 @@ def _world_extents(quat: np.ndarray, half: np.ndarray, radius: np.ndarray) -> np
     )
     is_finite = np.isfinite(half)
     kept = np.where(is_finite, half, 0.0)
-    found = np.stack([dot(np.abs(np.stack(row, axis=1)), kept) for row in rows], axis=1)
-    return np.where(np.all(is_finite, axis=1)[:, None], np.minimum(found, radius[:, None]), np.inf)
+    extents = np.stack([dot(np.abs(np.stack(row, axis=1)), kept) for row in rows], axis=1)
+    return np.where(np.all(is_finite, axis=1)[:, None], np.minimum(extents, radius[:, None]), np.inf)
 
 
 def _listed(
@@ -153,20 +153,20 @@ def _overlaps(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     order = np.argsort(lower[:, axis], kind="stable")
     low, high = lower[order], upper[order]
     last = np.searchsorted(low[:, axis], high[:, axis], side="right")
-    found = [np.zeros((0, 2), np.int64)]
+    parts = [np.zeros((0, 2), np.int64)]
     begin = 0
     counts = np.maximum(last - np.arange(len(order)) - 1, 0)
     total = np.cumsum(counts)
     while begin < len(order):
         end = max(begin + 1, int(np.searchsorted(total, (total[begin - 1] if begin else 0) + HELD_PAIRS, side="right")))
-        one = np.repeat(np.arange(begin, end), counts[begin:end])
-        other = np.arange(len(one)) - np.repeat(np.cumsum(counts[begin:end]) - counts[begin:end], counts[begin:end])
-        other += one + 1
-        hit = ((low[one] <= high[other]) & (low[other] <= high[one])).all(axis=1)
-        pair = order[np.stack([one[hit], other[hit]], axis=1)]
-        found.append(np.sort(pair, axis=1))
+        left = np.repeat(np.arange(begin, end), counts[begin:end])
+        right = np.arange(len(left)) - np.repeat(np.cumsum(counts[begin:end]) - counts[begin:end], counts[begin:end])
+        right += left + 1
+        hit = ((low[left] <= high[right]) & (low[right] <= high[left])).all(axis=1)
+        pair = order[np.stack([left[hit], right[hit]], axis=1)]
+        parts.append(np.sort(pair, axis=1))
         begin = end
-    pairs = np.concatenate(found)
+    pairs = np.concatenate(parts)
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
@@ -221,8 +221,8 @@ class SweepStage:
         pairs, entered = pairs.take(kept), entered.take(kept)
         left = self.sweeper.advance(pairs.reversed())
         # Backwards a pair may be found clear that forwards is undecided.
-        held = np.flatnonzero((entered.status == TOUCH) | (left.status != CLEAR))
-        return kept[held], self._columns(pairs.take(held), entered.take(held), left.take(held))
+        in_step = np.flatnonzero((entered.status == TOUCH) | (left.status != CLEAR))
+        return kept[in_step], self._columns(pairs.take(in_step), entered.take(in_step), left.take(in_step))
 
     def _columns(self, pairs: PairSteps, entered: Advance, left: Advance) -> dict[str, np.ndarray]:
         """The columns of pairs. entered, left: first touches of the steps and of the reversed steps."""
@@ -238,26 +238,26 @@ class SweepStage:
         leave = _leave(entered, left)
         # Outside of the touch no distance is below half the tolerance; of a pair at relative rest it does not change.
         bound = np.where(pairs.speed > 0.0, np.minimum(bound, 0.5 * self.sweeper.tolerance), least)
-        found = {
+        values = {
             "shape0": pairs.rows[:, 0], "shape1": pairs.rows[:, 1], "status": np.where(touches, TOUCH, UNDECIDED),
             "tunnel": touches & (entered.time > 0.0) & (leave < 1.0), "enter": entered.time, "leave": leave,
             "least": least, "least_bound": bound, "point0": entered.point0, "point1": entered.point1,
             "normal": entered.normal,
         }  # fmt: skip
         return {
-            column.name: np.ascontiguousarray(found[column.name], column.dtype_for(self.float_type))
+            column.name: np.ascontiguousarray(values[column.name], column.dtype_for(self.float_type))
             for column in SWEEP.columns
         }
 
-    def _to_touch(self, pairs: PairSteps, found: Advance, touches: np.ndarray, sign: int) -> Advance:
+    def _to_touch(self, pairs: PairSteps, advanced: Advance, touches: np.ndarray, sign: int) -> Advance:
         """A result whose undecided rows, of those that touch for certain, go on to the touch. sign: -1 backwards."""
-        late = np.flatnonzero(touches & (found.status == UNDECIDED))
+        late = np.flatnonzero(touches & (advanced.status == UNDECIDED))
         if not len(late):
-            return found
-        held = pairs.take(late)
-        more = self.sweeper.advance(held if sign > 0 else held.reversed(), ROUNDS_TO_TOUCH)
+            return advanced
+        late_pairs = pairs.take(late)
+        more = self.sweeper.advance(late_pairs if sign > 0 else late_pairs.reversed(), ROUNDS_TO_TOUCH)
         reached = np.flatnonzero(more.status == TOUCH)
-        changed = {name: values.copy() for name, values in vars(found).items()}
+        changed = {name: values.copy() for name, values in vars(advanced).items()}
         for name, values in changed.items():
             values[late[reached]] = getattr(more, name)[reached]
         return Advance(**changed)

@@ -339,12 +339,14 @@ def box_and_cylinder(difference: MinkowskiDifference, max_separation: Real) -> A
             least = best.depth - better
             box, turned = Vec2(half[i], half[j]), Vec2(axis[i], axis[j])
             center = Vec2(difference.position[i], difference.position[j])
-            found = _least_across_edge(box, turned, flat, center, difference.b.size[0], difference.b.size[1], least)
-            if found[0] < least:
-                best.depth = found[0]
+            across_edge = _least_across_edge(
+                box, turned, flat, center, difference.b.size[0], difference.b.size[1], least
+            )
+            if across_edge[0] < least:
+                best.depth = across_edge[0]
                 best.normal = Vec3()
-                best.normal[i] = found[1]
-                best.normal[j] = found[2]
+                best.normal[i] = across_edge[1]
+                best.normal[j] = across_edge[2]
                 best.kind = BY_B
     if best.depth > Real(0.0):
         best = _with_witness(difference, axis, across, best)
@@ -484,13 +486,13 @@ def undecided(difference: Any) -> EarlyOut:
 @wp.func
 def by_separating_axes(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
     """Depth of a box and a cylinder, or a lower bound of their distance."""
-    found = box_and_cylinder(difference, max_separation)
+    separation = box_and_cylinder(difference, max_separation)
     state = UNDECIDED
-    if found.depth > Real(0.0):
-        state = DECIDED if found.is_proved == 1 else CONDITIONAL
-    elif found.depth < Real(0.0) and found.depth <= -max_separation:
+    if separation.depth > Real(0.0):
+        state = DECIDED if separation.is_proved == 1 else CONDITIONAL
+    elif separation.depth < Real(0.0) and separation.depth <= -max_separation:
         state = FAR
-    return EarlyOut(state, -found.depth, found.normal, found.on_a)
+    return EarlyOut(state, -separation.depth, separation.normal, separation.on_a)
 
 
 @wp.func

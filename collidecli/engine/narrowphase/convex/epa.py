@@ -200,9 +200,9 @@ def add_vertex(
         slots in use now; -1 if the visible faces are not one disc with all its vertices on the horizon, which only
         rounding can cause.
     """
-    found = find_visible_faces(vertices, faces, visible, horizon, vertex, face, tolerance)
-    visible_count = found[0]
-    horizon_count = found[1]
+    counts = find_visible_faces(vertices, faces, visible, horizon, vertex, face, tolerance)
+    visible_count = counts[0]
+    horizon_count = counts[1]
     if horizon_count != visible_count + 2:
         return -1
     i = int(0)

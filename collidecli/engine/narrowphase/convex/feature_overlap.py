@@ -169,18 +169,18 @@ def _cut(
     depth_p = line[0] * p[0] + line[1] * p[1] + line[2]
     first_depth = depth_p
     for i in range(count):
-        here = source + i
+        index = source + i
         q = corner[source]
         depth_q = first_depth
         if i + 1 < count:
-            q = corner[here + 1]
+            q = corner[index + 1]
             depth_q = line[0] * q[0] + line[1] * q[1] + line[2]
         inside_p = depth_p >= outside
         inside_q = depth_q >= outside
         if inside_p and kept < HALF:
             corner[target + kept] = p
-            ids[target + kept] = ids[here]
-            side[target + kept] = side[here]
+            ids[target + kept] = ids[index]
+            side[target + kept] = side[index]
             if not inside_q and depth_p <= Real(0.0):
                 side[target + kept] = -1 - k
             kept += 1
@@ -188,8 +188,8 @@ def _cut(
         enters = inside_q and not inside_p and depth_q > Real(0.0)
         if (leaves or enters) and kept < HALF:
             corner[target + kept] = p + (depth_p / (depth_p - depth_q)) * (q - p)
-            ids[target + kept] = wp.vec2i(k, side[here])
-            side[target + kept] = side[here]
+            ids[target + kept] = wp.vec2i(k, side[index])
+            side[target + kept] = side[index]
             if leaves:
                 side[target + kept] = -1 - k
             kept += 1

@@ -109,39 +109,41 @@ def witness_along(
     facing_a: Feature,
     facing_b: Feature,
     normal_in_b: Vec3,
-    found: Witness,
+    searched: Witness,
 ) -> Witness:
-    """The witness of a direction: above a face that the direction is normal to, `found` if there is none.
+    """The witness of a direction: above a face that the direction is normal to, `searched` if there is none.
 
     The witness above a face needs no search, which gives an arbitrary point of the face's support set.
     """
     if facing_b.kind == POINT and facing_a.kind == FACE and is_along(facing_a.normal, best.normal):
         on_b = wp.transform_point(pose_b_to_a, support_point(b, -normal_in_b))
-        return witness_on_face(a, b, pose_b_to_a, best, 1, on_b, found)
+        return witness_on_face(a, b, pose_b_to_a, best, 1, on_b, searched)
     if facing_a.kind == POINT and facing_b.kind == FACE and is_along(facing_b.normal, normal_in_b):
-        return witness_on_face(a, b, pose_b_to_a, best, 2, support_point(a, best.normal), found)
+        return witness_on_face(a, b, pose_b_to_a, best, 2, support_point(a, best.normal), searched)
     if best.of == 1:
-        return witness_on_face(a, b, pose_b_to_a, best, 1, found.point + found.separation * found.normal, found)
-    return witness_on_face(a, b, pose_b_to_a, best, 2, found.point, found) if best.of == 2 else found
+        return witness_on_face(
+            a, b, pose_b_to_a, best, 1, searched.point + searched.separation * searched.normal, searched
+        )
+    return witness_on_face(a, b, pose_b_to_a, best, 2, searched.point, searched) if best.of == 2 else searched
 
 
 @wp.func
 def contact_manifold(
-    a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real, found: Witness, out: ContactBuffer, row: int
+    a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real, deepest: Witness, out: ContactBuffer, row: int
 ) -> int:
     """Contacts of two convex shapes.
 
     Args:
-        max_separation: contacts with at least this separation are omitted; larger than that of `found` [m].
-        found: the exact signed distance, its unit direction, and a's witness.
+        max_separation: contacts with at least this separation are omitted; larger than that of `deepest` [m].
+        deepest: the exact signed distance, its unit direction, and a's witness.
         out, row: contacts are written to rows `row` and up. Features as in `features`; kind 0 for contacts of a point
             or of crossing lines, 1 of a line with a line or face, 2 of faces.
     Returns:
-        number written, at least 1, at most MAX_MANIFOLD. The smallest separation is that of `found`, to ATTAINED of the
+        number written, at least 1, at most MAX_MANIFOLD. The least separation is that of `deepest`, to ATTAINED of the
         smaller shape's size.
     """
-    best = Direction(found.normal, found.separation, 0)
-    return manifold_along(a, b, pose_b_to_a, max_separation, best, found, out, row)
+    best = Direction(deepest.normal, deepest.separation, 0)
+    return manifold_along(a, b, pose_b_to_a, max_separation, best, deepest, out, row)
 
 
 @wp.func
@@ -151,7 +153,7 @@ def manifold_along(
     pose_b_to_a: Pose,
     max_separation: Real,
     best: Direction,
-    found: Witness,
+    deepest: Witness,
     out: ContactBuffer,
     row: int,
 ) -> int:
@@ -178,9 +180,9 @@ def manifold_along(
                 return count
             # Lines are closest where they cross: a crossing that misses the separation is the less accurate witness.
             lone = out.contact[memory_row(out, row)].kind == 0
-    witness = found
+    witness = deepest
     if best.of > 0 or lone:
-        witness = witness_along(a, b, pose_b_to_a, best, facing_a, facing_b, normal_in_b, found)
+        witness = witness_along(a, b, pose_b_to_a, best, facing_a, facing_b, normal_in_b, deepest)
     if not lone:
         # Ids of the features themselves: contacts of the footprints have at least one vertex, end or edge of a face.
         code_a = facing_a.code
@@ -298,13 +300,13 @@ def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
     def collide_convex_convex(
         a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
     ) -> int:
-        found = separate(a, b, pose_b_to_a, max_separation)
-        if found.separation >= max_separation:
+        gap = separate(a, b, pose_b_to_a, max_separation)
+        if gap.separation >= max_separation:
             return 0
         rotation = wp.transform_get_rotation(pose_b_to_a)
-        facing_a = with_facing(a, found.normal)
-        facing_b = with_facing(b, wp.quat_rotate_inv(rotation, -found.normal))
-        best = along_face(facing_a, facing_b, pose_b_to_a, found.separation, found.normal)
+        facing_a = with_facing(a, gap.normal)
+        facing_b = with_facing(b, wp.quat_rotate_inv(rotation, -gap.normal))
+        best = along_face(facing_a, facing_b, pose_b_to_a, gap.separation, gap.normal)
         if best.separation >= max_separation:
             return 0
         # The face that gave the normal supports it still.
@@ -312,9 +314,9 @@ def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
             facing_b = with_facing(b, wp.quat_rotate_inv(rotation, -best.normal))
         elif best.of == 2:
             facing_a = with_facing(a, best.normal)
-        searched = Witness(found.separation, found.normal, found.point_a)
+        searched = Witness(gap.separation, gap.normal, gap.point_a)
         count = manifold_along(facing_a, facing_b, pose_b_to_a, max_separation, best, searched, out, row)
-        return count + INEXACT if found.exact == 0 else count
+        return count + INEXACT if gap.exact == 0 else count
 
     return collide_convex_convex
 
@@ -342,12 +344,12 @@ def touch_convex_convex(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real,
     if state == APART_BY_LIMIT:
         return 0
     if state != TOUCHING:
-        found = separate(a, b, pose_b_to_a, max_separation)
-        if found.separation >= max_separation:
+        gap = separate(a, b, pose_b_to_a, max_separation)
+        if gap.separation >= max_separation:
             return 0
-        facing_a = with_facing(a, found.normal)
-        facing_b = with_facing(b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -found.normal))
-        best = along_face(facing_a, facing_b, pose_b_to_a, found.separation, found.normal)
+        facing_a = with_facing(a, gap.normal)
+        facing_b = with_facing(b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -gap.normal))
+        best = along_face(facing_a, facing_b, pose_b_to_a, gap.separation, gap.normal)
         if best.separation >= max_separation:
             return 0
     emit_contact(out, row, Vec3(), Vec3(), Real(0.0), -1, -1, 0)

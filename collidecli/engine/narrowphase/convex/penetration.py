@@ -308,13 +308,13 @@ def depth_if_attained(difference: Any, depth: Real, normal: Vec3) -> Depth:
 
 
 @wp.func
-def depth_beyond_capacity(difference: Any, found: Depth) -> Depth:
+def depth_beyond_capacity(difference: Any, reached: Depth) -> Depth:
     """Depth if EPA exceeds its capacity: EPA's upper bound."""
-    return found
+    return reached
 
 
 @wp.func
-def depth_beyond_capacity(difference: primitives.DifferenceOfHulls, found: Depth) -> Depth:
+def depth_beyond_capacity(difference: primitives.DifferenceOfHulls, reached: Depth) -> Depth:
     """Exact depth of two hulls over all faces and pairs of edges."""
     return depth_by_faces_and_edges(difference)
 
@@ -322,12 +322,12 @@ def depth_beyond_capacity(difference: primitives.DifferenceOfHulls, found: Depth
 @wp.func
 def depth_by_epa(difference: Any, simplex: wp.array[primitives.Vertex], count: int) -> Depth:
     """Exact depth by EPA."""
-    found = depth_of_difference(difference, simplex, count)
-    if found.exact == 0:
-        found = depth_beyond_capacity(difference, found)
-    if found.has_witness == 0:
-        found.on_a = witness_by_gjk(difference, found.depth, found.normal, simplex)
-    return found
+    depth = depth_of_difference(difference, simplex, count)
+    if depth.exact == 0:
+        depth = depth_beyond_capacity(difference, depth)
+    if depth.has_witness == 0:
+        depth.on_a = witness_by_gjk(difference, depth.depth, depth.normal, simplex)
+    return depth
 
 
 @wp.func

@@ -83,8 +83,8 @@ def collide_box_box(
         point_a = on_a
         within = wp.abs(along[0]) <= size_a[i] and wp.abs(along[1]) <= size_b[j]
         if within or best.separation <= Real(0.0):
-            found = Witness(best.separation, best.normal, point_a)
-            return contact_manifold(a, b, pose_b_to_a, max_separation, found, out, row)
+            deepest = Witness(best.separation, best.normal, point_a)
+            return contact_manifold(a, b, pose_b_to_a, max_separation, deepest, out, row)
     if best.separation > Real(0.0):
         # Neither a vertex above a face nor crossing edges, for which the best axis is exact: so a closest point is a
         # vertex.
@@ -104,8 +104,8 @@ def collide_box_box(
             best.separation = distance
             best.normal = (nearest.on_b - nearest.on_a) / distance
             point_a = nearest.on_a
-    found = Witness(best.separation, best.normal, point_a)
-    return contact_manifold(a, b, pose_b_to_a, max_separation, found, out, row)
+    deepest = Witness(best.separation, best.normal, point_a)
+    return contact_manifold(a, b, pose_b_to_a, max_separation, deepest, out, row)
 
 
 @wp.func

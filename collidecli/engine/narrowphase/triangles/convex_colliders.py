@@ -149,21 +149,21 @@ def mesh_triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int
     max_separation = wp.max(query.max_separation, Real(0.0))
     bounds = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, max_separation)
     mesh = rows.mesh[query.row_b]
-    found = int(0)
+    count = int(0)
     node = meshes.arrays[0].header[mesh].first_node
     stop = meshes.arrays[0].header[mesh].end_node
     while node < stop:
         if box_intersects(bounds, meshes, node):
             if meshes.arrays[0].leaf[node] >= 0:
-                found = append_sub_pair(out, found, meshes.arrays[0].leaf[node])
+                count = append_sub_pair(out, count, meshes.arrays[0].leaf[node])
             node += 1
         else:
             node = meshes.arrays[0].skip[node]
-    if rows.type[query.row_a] != PLANE and not has_all(out, found):
+    if rows.type[query.row_a] != PLANE and not has_all(out, count):
         face = exit_face(meshes, mesh, wp.transform_point(pose_a_to_b, middle_of_row(rows, query.row_a)))
         if face >= 0:
-            found = append_sub_pair(out, found, ~face)
-    return found
+            count = append_sub_pair(out, count, ~face)
+    return count
 
 
 # Triangles of a heightfield near a shape.
@@ -385,7 +385,7 @@ def cell_triangles_near(field: Field, bounds: FieldBounds, row: int, col: int) -
 @wp.func
 def cell_sub_pairs(field: Field, bounds: FieldBounds, traversal: Traversal, out: SubPairList, start: int) -> int:
     """Appends the triangles of the current square's cells that the shape may touch; returns the number of sub-pairs."""
-    found = start
+    count = start
     row = wp.max(traversal.i << traversal.level, traversal.first_row)
     last_row = wp.min(((traversal.i + 1) << traversal.level) - 1, traversal.last_row)
     last_col = wp.min(((traversal.j + 1) << traversal.level) - 1, traversal.last_col)
@@ -397,16 +397,16 @@ def cell_sub_pairs(field: Field, bounds: FieldBounds, traversal: Traversal, out:
             for side in range(2):
                 if ((sides >> side) & 1) == 1:
                     if may_have_contact(field, bounds, first + side):
-                        found = append_sub_pair(out, found, first + side)
+                        count = append_sub_pair(out, count, first + side)
             col += 1
         row += 1
-    return found
+    return count
 
 
 @wp.func
 def top_sub_pairs(field: Field, bounds: FieldBounds, out: SubPairList, start: int) -> int:
     """Appends the triangles of the surface near the shape; none for a shape wholly below; returns the number."""
-    found = start
+    count = start
     traversal = begin_traversal(field, bounds.lower, bounds.upper)
     while traversal.done == 0:
         passes = not is_under(traversal)
@@ -421,17 +421,17 @@ def top_sub_pairs(field: Field, bounds: FieldBounds, out: SubPairList, start: in
         elif traversal.level > FIRST:
             traversal = descend(traversal)
         else:
-            found = cell_sub_pairs(field, bounds, traversal, out, found)
+            count = cell_sub_pairs(field, bounds, traversal, out, count)
             traversal = skip_square(traversal)
-    return found
+    return count
 
 
 @wp.func
 def border_sub_pairs(field: Field, bounds: FieldBounds, out: SubPairList, start: int) -> int:
     """Appends the triangles of the four walls near the shape; returns the number of sub-pairs."""
-    found = start
+    count = start
     if bounds.upper[2] < field.bottom:
-        return found
+        return count
     for turn in range(4):
         # The walls at -y and +y come before those at +x and -x.
         numbers = wall_range(field, wp.where(turn == 1 or turn == 2, 3 - turn, turn), bounds.lower, bounds.upper)
@@ -439,9 +439,9 @@ def border_sub_pairs(field: Field, bounds: FieldBounds, out: SubPairList, start:
             p = border_vertex(field, k)
             q = border_vertex(field, k + 1)
             if bounds.lower[2] <= wp.max(height_at(field, p[0], p[1]), height_at(field, q[0], q[1])):
-                found = append_sub_pair(out, found, walls_begin(field) + 2 * k)
-                found = append_sub_pair(out, found, walls_begin(field) + 2 * k + 1)
-    return found
+                count = append_sub_pair(out, count, walls_begin(field) + 2 * k)
+                count = append_sub_pair(out, count, walls_begin(field) + 2 * k + 1)
+    return count
 
 
 @wp.func(inline=True)
@@ -454,23 +454,23 @@ def field_triangles_near(
     """
     field = field_of(fields, rows.heightfield[query.row_b])
     bounds = field_bounds(rows, query, field)
-    found = int(0)
+    count = int(0)
     over_base = wp.abs(bounds.middle[0]) <= field.half_x and wp.abs(bounds.middle[1]) <= field.half_y
     if bounds.beneath == 0 or not over_base:
-        found = top_sub_pairs(field, bounds, out, found)
-    found = border_sub_pairs(field, bounds, out, found)
+        count = top_sub_pairs(field, bounds, out, count)
+    count = border_sub_pairs(field, bounds, out, count)
     if bounds.beneath == 1:
         corner = Vec3(field.half_x, field.half_y, Real(wp.inf))
         if boxes_intersect(bounds.lower, bounds.upper, Vec3(-field.half_x, -field.half_y, field.bottom), corner):
             base = base_begins(field)
-            found = append_sub_pair(out, found, base)
-            found = append_sub_pair(out, found, base + 1)
+            count = append_sub_pair(out, count, base)
+            count = append_sub_pair(out, count, base + 1)
     elif is_inside(field, bounds.middle):
         number = int(0)
-        if out.first + found < out.end:
+        if out.first + count < out.end:
             number = nearest_part(field, bounds.middle).number
-        found = append_sub_pair(out, found, ~number)
-    return found
+        count = append_sub_pair(out, count, ~number)
+    return count
 
 
 # Contacts with a triangle that have closed forms.
@@ -592,8 +592,8 @@ def touch_of_list(a: Any, surface: Any, query: Query, sub_pair: wp.array[wp.vec2
     i = int(begin)
     while i < end and state != TOUCHING:
         if i != first:
-            here = touch_of_triangle(a, named_of(surface, sub_pair[i][1]), surface, query)
-            state = wp.where(here == APART_BY_LIMIT, state, here)
+            touch = touch_of_triangle(a, named_of(surface, sub_pair[i][1]), surface, query)
+            state = wp.where(touch == APART_BY_LIMIT, state, touch)
         i += 1
     return state
 

@@ -132,10 +132,10 @@ def spread_direction(k: int) -> Vec3:
 
 
 @wp.func
-def better(before: FreeAt, found: FreeAt) -> FreeAt:
+def better(before: FreeAt, free: FreeAt) -> FreeAt:
     """The shorter of the best translation so far and another."""
-    if found.t < before.t:
-        return found
+    if free.t < before.t:
+        return free
     return before
 
 
@@ -156,11 +156,11 @@ def add_direction(directions: wp.array[Vec3], count: int, direction: Vec3) -> in
 
 
 @wp.func
-def add_plane(planes: wp.array[Plane], before: int, found: FreeAt) -> int:
+def add_plane(planes: wp.array[Plane], before: int, free: FreeAt) -> int:
     """Adds the plane of the triangle that was exited last, in place of its former plane or, of too many, the oldest."""
     count = before
     for k in range(before):
-        if planes[k].number == found.number and count == before:
+        if planes[k].number == free.number and count == before:
             count = before - 1
             for i in range(k, before - 1):
                 planes[i] = planes[i + 1]
@@ -168,7 +168,7 @@ def add_plane(planes: wp.array[Plane], before: int, found: FreeAt) -> int:
         count -= 1
         for i in range(wp.static(PLANES - 1)):
             planes[i] = planes[i + 1]
-    planes[count] = Plane(found.normal, found.t * wp.dot(found.normal, found.direction), found.number)
+    planes[count] = Plane(free.normal, free.t * wp.dot(free.normal, free.direction), free.number)
     return count + 1
 
 
@@ -218,12 +218,12 @@ def refine(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3) -
     direction = start
     limit = best.t * NEARBY
     for _step in range(STEPS):
-        found = first_free(pair, surface, sweep, direction, limit)
-        best = better(best, found)
-        limit = wp.min(limit, wp.max(found.t, best.t))
-        if found.number < 0:
+        free = first_free(pair, surface, sweep, direction, limit)
+        best = better(best, free)
+        limit = wp.min(limit, wp.max(free.t, best.t))
+        if free.number < 0:
             return best
-        count = add_plane(planes, count, found)
+        count = add_plane(planes, count, free)
         x = nearest_beyond(planes, count, sweep.touch)
         length = wp.length(x)
         if length <= Real(0.0) or length >= best.t * GAIN:
@@ -251,12 +251,12 @@ def pattern_search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start:
         for k in range(AROUND):
             point = on_circle(SIXTH * Real(k) + RADIAN * Real(tries))
             turned = wp.normalize(direction + step * (point[0] * first + point[1] * second))
-            found = first_free(pair, surface, sweep, allowed_in(pair, surface, turned), least)
-            if found.t < least:
-                least = found.t
-                after = found.direction
+            free = first_free(pair, surface, sweep, allowed_in(pair, surface, turned), least)
+            if free.t < least:
+                least = free.t
+                after = free.direction
                 improved = True
-                best = better(best, found)
+                best = better(best, free)
         tries += AROUND
         direction = after
         if not improved:
@@ -287,9 +287,9 @@ def search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, directions: wp
             count = add_direction(directions, count, direction)
     length = wp.zeros(shape=wp.static(DIRECTIONS), dtype=Real)
     for k in range(count):
-        found = first_free(pair, surface, sweep, directions[k], best.t * NEARBY)
-        length[k] = found.t
-        best = better(best, found)
+        free = first_free(pair, surface, sweep, directions[k], best.t * NEARBY)
+        length[k] = free.t
+        best = better(best, free)
     limit = best.t * NEARBY
     starts = wp.zeros(shape=wp.static(int(STARTS)), dtype=Vec3)
     started = int(0)

@@ -90,19 +90,19 @@ def box_of_part(difference: Any, lower: Vec3, upper: Vec3) -> Region:
         axis = plane // 2
         side = wp.where(plane % 2 == 0, Real(1.0), Real(-1.0))
         level = wp.where(plane % 2 == 0, lower[axis], -upper[axis])
-        held = int(0)
+        vertex_count = int(0)
         for k in range(count):
-            here = corner[k]
+            vertex = corner[k]
             after = corner[wp.where(k + 1 == count, 0, k + 1)]
-            above = side * here[axis] - level
+            above = side * vertex[axis] - level
             above_after = side * after[axis] - level
             if above >= Real(0.0):
-                kept[held] = here
-                held += 1
-            if (above >= Real(0.0)) != (above_after >= Real(0.0)) and held < wp.static(MAX_CUT_VERTICES):
-                kept[held] = here + (above / (above - above_after)) * (after - here)
-                held += 1
-        count = wp.min(held, wp.static(MAX_CUT_VERTICES - 1))
+                kept[vertex_count] = vertex
+                vertex_count += 1
+            if (above >= Real(0.0)) != (above_after >= Real(0.0)) and vertex_count < wp.static(MAX_CUT_VERTICES):
+                kept[vertex_count] = vertex + (above / (above - above_after)) * (after - vertex)
+                vertex_count += 1
+        count = wp.min(vertex_count, wp.static(MAX_CUT_VERTICES - 1))
         for k in range(count):
             corner[k] = kept[k]
     result = Region()

@@ -232,14 +232,14 @@ def flat_crossing(difference: Any, surface: Any, query: Query, side: Vec3, simpl
 @wp.func(inline=False)
 def solid_crossing(difference: Any, surface: Any, query: Query, simplex: wp.array[Vertex], count: int) -> Crossing:
     """Penetration of a core with volume, by EPA."""
-    found = depth_by_epa(difference, simplex, count)
+    epa = depth_by_epa(difference, simplex, count)
     result = Crossing()
-    result.depth = found.depth
-    result.normal = found.normal
-    result.on_a = found.on_a
-    result.exact = found.exact
-    direction = -(wp.transpose(difference.rotation) * found.normal)
-    on_b = wp.transpose(difference.rotation) * (found.on_a - found.depth * found.normal - difference.position)
+    result.depth = epa.depth
+    result.normal = epa.normal
+    result.on_a = epa.on_a
+    result.exact = epa.exact
+    direction = -(wp.transpose(difference.rotation) * epa.normal)
+    on_b = wp.transpose(difference.rotation) * (epa.on_a - epa.depth * epa.normal - difference.position)
     normal_cone = normal_cone_at(surface, difference.b, on_b, direction)
     result.belongs = normal_cone.belongs
     if surface.front == 1 and exits_behind(difference.b, surface, on_b, direction, normal_cone.outward):
@@ -369,17 +369,17 @@ def contacts_along(
     b: TriangleShape,
     surface: Any,
     query: Query,
-    found: Crossing,
+    crossing: Crossing,
     crosses: bool,
     out: ContactBuffer,
     row: int,
 ) -> int:
     """Contacts along a direction in a normal cone; of an edge or corner, also those along the triangle's normal."""
     radius = core_radius(a.type, a.size)
-    best = along_face(a, b, query.pose_b_to_a, -found.depth - radius, found.normal)
+    best = along_face(a, b, query.pose_b_to_a, -crossing.depth - radius, crossing.normal)
     if best.separation >= query.max_separation:
         return 0
-    witness = Witness(best.separation, best.normal, found.on_a + radius * best.normal)
+    witness = Witness(best.separation, best.normal, crossing.on_a + radius * best.normal)
     count = contact_manifold(a, b, query.pose_b_to_a, query.max_separation, witness, out, row)
     direction = -wp.quat_rotate_inv(wp.transform_get_rotation(query.pose_b_to_a), best.normal)
     if wp.length(wp.cross(direction, b.normal)) >= RISE:
@@ -484,8 +484,8 @@ def collide_convex_triangle(a: Any, b: TriangleShape, surface: Any, query: Query
             # Out of its reach. A shape that reaches no triangle has the depth of its middle, at any maximum separation.
             return 0
         return contacts_inside(a, b, surface, query, direction, nearest.distance, nearest.on_a, out, row)
-    found = Crossing()
-    found.depth = -nearest.distance
-    found.normal = nearest.normal
-    found.on_a = nearest.on_a
-    return contacts_along(a, b, surface, query, found, False, out, row)
+    crossing = Crossing()
+    crossing.depth = -nearest.distance
+    crossing.normal = nearest.normal
+    crossing.on_a = nearest.on_a
+    return contacts_along(a, b, surface, query, crossing, False, out, row)

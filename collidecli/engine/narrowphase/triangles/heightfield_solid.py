@@ -170,12 +170,12 @@ def traversal_of_part(bounds: MeshOverHeightfield, field: Field, part: int, part
 
 @wp.func
 def append_face(
-    bounds: MeshOverHeightfield, meshes: Meshes, field: Field, number: int, out: SubPairList, found: int
+    bounds: MeshOverHeightfield, meshes: Meshes, field: Field, number: int, out: SubPairList, count: int
 ) -> int:
     """Appends a triangle of the heightfield that has candidate features; returns the number of sub-pairs."""
     if face_has_candidate_feature(bounds, meshes, field, number):
-        return append_sub_pair(out, found, ~number)
-    return found
+        return append_sub_pair(out, count, ~number)
+    return count
 
 
 @wp.func
@@ -183,21 +183,21 @@ def faces_of_heightfield(
     bounds: MeshOverHeightfield, meshes: Meshes, field: Field, part: int, parts: int, out: SubPairList, before: int
 ) -> int:
     """Appends the heightfield's triangles with candidate features in part `part`; returns the number of sub-pairs."""
-    found = before
+    count = before
     low = bounds.of_mesh.lower[2]
     high = bounds.of_mesh.upper[2]
     traversal = cell_between(field, traversal_of_part(bounds, field, part, parts), low, high)
     while traversal.done == 0:
         first = 2 * (traversal.i * field.cols + traversal.j)
         for upper in range(2):
-            found = append_face(bounds, meshes, field, first + upper, out, found)
+            count = append_face(bounds, meshes, field, first + upper, out, count)
         traversal = cell_between(field, skip_square(traversal), low, high)
     if part == 0:
         for side in range(4):
             numbers = wall_range(field, side, bounds.of_mesh.lower, bounds.of_mesh.upper)
             for number in range(numbers[0], numbers[1]):
-                found = append_face(bounds, meshes, field, number, out, found)
-    return found
+                count = append_face(bounds, meshes, field, number, out, count)
+    return count
 
 
 @wp.func
@@ -209,19 +209,19 @@ def find_sub_pairs(rows: ShapeRows, surfaces: Surfaces, query: Query, part: int,
     length = (bounds.of_heightfield.end - bounds.of_heightfield.first) / parts + 1
     node = bounds.of_heightfield.first + length * part
     stop = wp.min(bounds.of_heightfield.end, node + length)
-    found = int(0)
+    count = int(0)
     while node < stop:
         if not box_intersects(bounds.of_heightfield, meshes, node) or node_is_off(bounds, meshes, field, node):
             node = meshes.arrays[0].skip[node]
             continue
         face = meshes.arrays[0].leaf[node]
         if face >= 0 and has_candidate_feature(meshes.arrays[0].owned[face]):
-            found = append_sub_pair(out, found, face)
+            count = append_sub_pair(out, count, face)
         node += 1
-    found = faces_of_heightfield(bounds, meshes, field, part, parts, out, found)
-    if part == 0 and (found > 0 or parts > 1 or has_one_side(meshes, rows.mesh[query.row_a])):
-        found = append_sub_pair(out, found, SPARE_ROWS)
-    return found
+    count = faces_of_heightfield(bounds, meshes, field, part, parts, out, count)
+    if part == 0 and (count > 0 or parts > 1 or has_one_side(meshes, rows.mesh[query.row_a])):
+        count = append_sub_pair(out, count, SPARE_ROWS)
+    return count
 
 
 @wp.func
@@ -291,7 +291,7 @@ def upload_solids(device_model: DeviceModel) -> Solids:
         setattr(rows, name, getattr(device_model.rows, name))
     rows.mesh = device_model.rows.heightfield
     names = [solid_features(field, mesh) for field, mesh in zip(model.heightfields, shapes, strict=True)]
-    first = np.cumsum([0, *(len(each) for each in names)])
+    first = np.cumsum([0, *(len(field_names) for field_names in names)])
     return Solids(
         shapes,
         rows,

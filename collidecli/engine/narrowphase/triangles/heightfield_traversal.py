@@ -132,9 +132,9 @@ def range_of(field: Field, traversal: Traversal) -> Range:
         at += rows * cols
         rows = (rows + 1) >> 1
         cols = (cols + 1) >> 1
-    held = field.ranges[at + traversal.i * cols + traversal.j]
-    result.low = field.level + field.scale * Real(held[0])
-    result.high = field.level + field.scale * Real(held[1])
+    heights = field.ranges[at + traversal.i * cols + traversal.j]
+    result.low = field.level + field.scale * Real(heights[0])
+    result.high = field.level + field.scale * Real(heights[1])
     result.known = 1
     return result
 
@@ -265,9 +265,9 @@ def begin_side(field: Field, cursor: SegmentCursor) -> SegmentCursor:
         # Larger than the slack of the slab test.
         grown += Real(1.0e-12) * (wp.abs(cursor.start) + wp.abs(cursor.end))
         low = wp.min(cursor.start, cursor.end) - grown
-        held = wall_range(field, cursor.side, low, wp.max(cursor.start, cursor.end) + grown)
-        cursor.ahead = held[0]
-        cursor.stop = held[1]
+        span = wall_range(field, cursor.side, low, wp.max(cursor.start, cursor.end) + grown)
+        cursor.ahead = span[0]
+        cursor.stop = span[1]
     return cursor
 
 
@@ -494,9 +494,9 @@ def nearest_part(field: Field, point: Vec3) -> NearestPart:
         else:
             for side in range(2):
                 number = 2 * (traversal.i * field.cols + traversal.j) + side
-                here = squared_distance_to_top(field, number, point)
-                if here < square:
-                    square = here
+                to_triangle = squared_distance_to_top(field, number, point)
+                if to_triangle < square:
+                    square = to_triangle
                     result.number = number
             traversal = skip_square(traversal)
     result.distance = wp.sqrt(square)

@@ -173,15 +173,15 @@ def is_top_peak(field: Field, v: int) -> bool:
     col = v - row * field.cols
     point = vertex_at(field, row, col)
     before = vertex_at(field, row - 1, col)
-    here = vertex_at(field, row, col + 1)
+    beside = vertex_at(field, row, col + 1)
     for k in range(6):
         to = neighbor(k + 1)
         ahead = vertex_at(field, row + to[0], col + to[1])
-        normal = wp.normalize(wp.cross(before - point, here - point))
-        if is_ridge(normal, point, here, wp.normalize(wp.cross(here - point, ahead - point)), ahead):
+        normal = wp.normalize(wp.cross(before - point, beside - point))
+        if is_ridge(normal, point, beside, wp.normalize(wp.cross(beside - point, ahead - point)), ahead):
             return True
-        before = here
-        here = ahead
+        before = beside
+        beside = ahead
     return False
 
 
@@ -253,21 +253,21 @@ def outward_at_top(field: Field, v: int) -> Vec3:
     point = vertex_at(field, row, col)
     result = Vec3()
     for k in range(6):
-        here = neighbor(k) + wp.vec2i(row, col)
+        vertex = neighbor(k) + wp.vec2i(row, col)
         ahead = neighbor(k + 1) + wp.vec2i(row, col)
-        low = wp.vec2i(wp.min(row, wp.min(here[0], ahead[0])), wp.min(col, wp.min(here[1], ahead[1])))
+        low = wp.vec2i(wp.min(row, wp.min(vertex[0], ahead[0])), wp.min(col, wp.min(vertex[1], ahead[1])))
         if is_cell(field, low[0], low[1]):
-            a = vertex_at(field, here[0], here[1]) - point
+            a = vertex_at(field, vertex[0], vertex[1]) - point
             b = vertex_at(field, ahead[0], ahead[1]) - point
             result += angle_between(a, b) * wp.normalize(wp.cross(a, b))
     segment = border_number(field, row, col)
     if segment >= 0:
         count = perimeter_of(field)
         before = (segment + count - 1) % count
-        there = border_vertex(field, segment + 1)
-        result += angle_between(vertex_at(field, there[0], there[1]) - point, DOWN) * wall_normal(field, segment)
-        there = border_vertex(field, before)
-        result += angle_between(vertex_at(field, there[0], there[1]) - point, DOWN) * wall_normal(field, before)
+        corner = border_vertex(field, segment + 1)
+        result += angle_between(vertex_at(field, corner[0], corner[1]) - point, DOWN) * wall_normal(field, segment)
+        corner = border_vertex(field, before)
+        result += angle_between(vertex_at(field, corner[0], corner[1]) - point, DOWN) * wall_normal(field, before)
     return result
 
 

@@ -393,18 +393,18 @@ class SearchSide:
 @wp.func(inline=False)
 def side_of(rows: ShapeRows, meshes: Meshes, query: Query, of_a: bool) -> SearchSide:
     """The search of the triangles of mesh a, or of mesh b, of a pair."""
-    own = query.row_b
+    row = query.row_b
     other = query.row_a
     side = SearchSide()
     side.pose = query.pose_b_to_a
     if of_a:
-        own = query.row_a
+        row = query.row_a
         other = query.row_b
         side.pose = wp.transform_inverse(query.pose_b_to_a)
     max_separation = wp.max(query.max_separation, Real(0.0))
     side.bounds = box_of_shape(rows.type[other], rows.size[other], wp.transform_inverse(side.pose), max_separation)
-    side.bounds.first = meshes.arrays[0].header[rows.mesh[own]].first_node
-    side.bounds.end = meshes.arrays[0].header[rows.mesh[own]].end_node
+    side.bounds.first = meshes.arrays[0].header[rows.mesh[row]].first_node
+    side.bounds.end = meshes.arrays[0].header[rows.mesh[row]].end_node
     side.other = rows.mesh[other]
     side.grown = max_separation + NEAR * touch_of_pair(rows, query)
     return side
@@ -429,7 +429,7 @@ def has_candidate_feature(bits: int) -> bool:
 @wp.func(inline=True)
 def find_sub_pairs(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: SubPairList) -> int:
     """Appends, in BVH order, the triangles of a, then ~ those of b, with candidate features in a part of the BVHs."""
-    found = int(0)
+    count = int(0)
     for turn in range(2):
         side = side_of(rows, meshes, query, turn == 0)
         # A part begins at any node: nodes are in depth-first order, and each is tested by itself.
@@ -442,12 +442,12 @@ def find_sub_pairs(rows: ShapeRows, meshes: Meshes, query: Query, part: int, par
                 continue
             face = meshes.arrays[0].leaf[node]
             if face >= 0 and has_candidate_feature(meshes.arrays[0].owned[face]):
-                found = append_sub_pair(out, found, wp.where(turn == 0, face, ~face))
+                count = append_sub_pair(out, count, wp.where(turn == 0, face, ~face))
             node += 1
     one_sided = has_one_side(meshes, rows.mesh[query.row_a]) or has_one_side(meshes, rows.mesh[query.row_b])
-    if part == 0 and (found > 0 or parts > 1 or one_sided):
-        found = append_sub_pair(out, found, SPARE_ROWS)
-    return found
+    if part == 0 and (count > 0 or parts > 1 or one_sided):
+        count = append_sub_pair(out, count, SPARE_ROWS)
+    return count
 
 
 @wp.func
@@ -656,9 +656,9 @@ def contacts_of_triangle(context: MeshPairContext, source: Any, face: int, rows:
     for k in range(3):
         start = corner_of_features(features, k)
         if has_bits(features.bits, VERTEX_OWNED, VERTEX_SALIENT, k):
-            found = vertex_inside(context, source, face, k, start, rows, count)
-            count = found[0]
-            if found[1] == 0 and free_radius(source, context.other, start) < features.max_distance:
+            counts = vertex_inside(context, source, face, k, start, rows, count)
+            count = counts[0]
+            if counts[1] == 0 and free_radius(source, context.other, start) < features.max_distance:
                 features.candidates = features.candidates | (1 << k)
                 features.low = wp.min(features.low, start)
                 features.high = wp.max(features.high, start)

@@ -99,11 +99,11 @@ def clear_point(source: Any, pair: SurfacePair, of_a: bool, translation: Vec3) -
     The samples are the centroids of SAMPLES triangles. Without crossings, any point that is not on the other surface
     decides on which side of it the whole of a connected mesh is.
     """
-    own = wp.where(of_a, pair.a, pair.b)
+    shape = wp.where(of_a, pair.a, pair.b)
     other = wp.where(of_a, pair.b, pair.a)
     meshes = mesh_arrays(source)
-    first = meshes.arrays[0].header[own].first_node
-    count = meshes.arrays[0].header[own].end_node - first
+    first = meshes.arrays[0].header[shape].first_node
+    count = meshes.arrays[0].header[shape].end_node - first
     result = Vec3()
     farthest = Real(-1.0)
     for k in range(SAMPLES):
@@ -111,7 +111,9 @@ def clear_point(source: Any, pair: SurfacePair, of_a: bool, translation: Vec3) -
         while meshes.arrays[0].leaf[node] < 0:
             node += 1
         face = meshes.arrays[0].leaf[node]
-        point = corner_on(source, own, face, 0) + corner_on(source, own, face, 1) + corner_on(source, own, face, 2)
+        point = (
+            corner_on(source, shape, face, 0) + corner_on(source, shape, face, 1) + corner_on(source, shape, face, 2)
+        )
         point = point / Real(3.0)
         if of_a:
             point = wp.transform_point(wp.transform_inverse(pair.pose_b_to_a), point - translation)
@@ -190,10 +192,10 @@ def is_of_others(pair: SurfacePair, moved: Vec3, crossing: Segment) -> bool:
     high = wp.max(crossing.start, crossing.end) + grown
     if is_in_region(pair.regions[pair.own], moved, low, high):
         return False
-    found = bool(False)
+    in_other = bool(False)
     for k in range(pair.region_count):
-        found = found or (k != pair.own and is_in_region(pair.regions[k], moved, low, high))
-    return found
+        in_other = in_other or (k != pair.own and is_in_region(pair.regions[k], moved, low, high))
+    return in_other
 
 
 @wp.func(inline=False)
@@ -383,9 +385,9 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
         for k in range(PROBES):
             if not is_free:
                 probed = translation + (limit - translation) * (Real(1.0) - Real(k) / Real(PROBES))
-                found = latest_exit(source, pair, direction, probed, probed)
-                remember(source, pair, found)
-                is_free = found.found == 0
+                last_exit = latest_exit(source, pair, direction, probed, probed)
+                remember(source, pair, last_exit)
+                is_free = last_exit.found == 0
         if not is_free:
             last.found = 0
             return last
@@ -467,15 +469,15 @@ def try_direction(source: Any, pair: SurfacePair, direction: Vec3, before: Searc
     best = before
     tried = direction
     for _step in range(MAX_FACETS):
-        found = exit_along(source, pair, tried, best.exit.translation * NO_LONGER)
-        best.exact = wp.min(best.exact, found.exact)
-        if found.found == 0:
+        tried_exit = exit_along(source, pair, tried, best.exit.translation * NO_LONGER)
+        best.exact = wp.min(best.exact, tried_exit.exact)
+        if tried_exit.found == 0:
             return best
         best.direction = tried
-        best.exit = found
-        if wp.dot(found.axis, tried) > PARALLEL:
+        best.exit = tried_exit
+        if wp.dot(tried_exit.axis, tried) > PARALLEL:
             return best
-        tried = found.axis
+        tried = tried_exit.axis
     return best
 
 
@@ -714,9 +716,9 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
             best.exit.found = 1
             best.exit.translation = depth
         else:
-            found = exit_along(source, pair, normal, best.exit.translation)
-            if found.found == 1:
-                best.exit = found
+            tried_exit = exit_along(source, pair, normal, best.exit.translation)
+            if tried_exit.found == 1:
+                best.exit = tried_exit
     is_known = stays >= 0 and best.exit.translation <= SHALLOW * pair.size
     if not is_known and (best.exit.found == 0 or best.exit.translation > ACCURACY * lower + pair.touch):
         length = best.exit.translation

@@ -133,19 +133,19 @@ def _merged(x: OverlapRegion, y: OverlapRegion) -> OverlapRegion:
 @wp.func
 def _added(regions: wp.array[OverlapRegion], count: int, added: OverlapRegion) -> int:
     """Merges a region with those that it intersects and stores the result last; returns the number of regions."""
-    held = added
+    united = added
     kept = int(count)
     i = int(0)
     while i < kept:
-        if boxes_intersect(held.low, held.high, regions[i].low, regions[i].high):
-            held = _merged(held, regions[i])
+        if boxes_intersect(united.low, united.high, regions[i].low, regions[i].high):
+            united = _merged(united, regions[i])
             kept -= 1
             regions[i] = regions[kept]
             # The box has grown: it may intersect regions that were tested before.
             i = 0
         else:
             i += 1
-    regions[kept] = held
+    regions[kept] = united
     return kept + 1
 
 
@@ -159,17 +159,17 @@ def add_region(regions: wp.array[OverlapRegion], count: int, added: OverlapRegio
     kept = _added(regions, count, added)
     if kept <= wp.static(CAPACITY):
         return kept
-    held = regions[wp.static(CAPACITY)]
+    region = regions[wp.static(CAPACITY)]
     nearest = int(0)
     least = Real(wp.inf)
     for k in range(wp.static(CAPACITY)):
-        size = wp.length_sq(wp.max(held.high, regions[k].high) - wp.min(held.low, regions[k].low))
+        size = wp.length_sq(wp.max(region.high, regions[k].high) - wp.min(region.low, regions[k].low))
         if size < least:
             least = size
             nearest = k
-    held = _merged(held, regions[nearest])
+    region = _merged(region, regions[nearest])
     regions[nearest] = regions[wp.static(CAPACITY - 1)]
-    return _added(regions, wp.static(CAPACITY - 1), held)
+    return _added(regions, wp.static(CAPACITY - 1), region)
 
 
 @wp.func(inline=False)
