@@ -14,7 +14,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
-from tests.matrix.cells import CELLS, NEVER, cell_name, contacts_of, poses_for, route
+from tests.matrix.cells import CELLS, NEVER, cell_name, poses_for, route
 from tests.support.answers import (
     FLOAT32,
     ROUNDING,
@@ -345,9 +345,9 @@ TURN = 1e-5
 TOUCHING = [cell for cell in CELLS if route(*cell) != NEVER]
 
 
-def deepest_of(contacts, frame: int, world: int) -> tuple[float, np.ndarray]:
+def deepest_of(contacts, world: int) -> tuple[float, np.ndarray]:
     """The least distance, 0 without penetration, and the normals [n, 3] of the contacts that have it."""
-    cell = contacts.cell(frame, world)
+    cell = contacts.cell(0, world)
     least = float(cell.distance.min(initial=0.0))
     if least > -GAP_ROUNDING:
         return 0.0, np.zeros((0, 3))
@@ -361,18 +361,19 @@ def covered(normals: np.ndarray, others: np.ndarray) -> bool:
 
 def differences(poses: np.ndarray) -> tuple[dict[str, list[str]], int]:
     """Of each pair the poses at which a gap changes what is deepest; and the number of overlaps."""
-    runs = [contacts_of(TOUCHING, poses, 1.0, gap) for gap in GAPS]
+    cases = [PairCase(*cell, 1.0, poses[:, k]) for k, cell in enumerate(TOUCHING)]
+    runs = [collidecli.collide(model_of(cases, gap), placed(cases), device="cpu", cache_limit=0) for gap in GAPS]
     wrong: dict[str, list[str]] = {}
     overlaps = 0
-    for world, cell in enumerate(TOUCHING):
+    for number, cell in enumerate(TOUCHING):
         for frame in range(len(poses)):
-            found = [deepest_of(run, frame, world) for run in runs]
+            found = [deepest_of(run, number * len(poses) + frame) for run in runs]
             depth, normals = found[0]
             overlaps += depth < 0.0
             allowed = GAP_ROUNDING + GAP_FLOAT32 * abs(depth)
             for gap, (other, theirs) in zip(GAPS[1:], found[1:], strict=True):
                 if abs(other - depth) > allowed or not (covered(normals, theirs) and covered(theirs, normals)):
-                    pose = poses[frame, world].tolist()
+                    pose = poses[frame, number].tolist()
                     text = f"{depth} along {normals.tolist()}, at gap {gap:g} {other} along {theirs.tolist()}: {pose}"
                     wrong.setdefault(cell_name(cell), []).append(text)
                     break
