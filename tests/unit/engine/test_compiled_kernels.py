@@ -142,8 +142,8 @@ def test_a_quiet_run_imports_neither_a_window_library_nor_tables(tmp_path):
 BUILD = """
 import sys
 from collidecli.engine import build_kernels
-from collidecli.engine.runtime import carried_kernels
-carried_kernels.FOLDER = sys.argv[1]  # an empty one: nothing is copied
+from collidecli.engine.runtime import kernel
+kernel.FOLDER = sys.argv[1]  # an empty one: nothing is copied
 build_kernels.main()
 """
 
