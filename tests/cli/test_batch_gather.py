@@ -19,7 +19,7 @@ from collidecli.batch import gather as batch_gather
 from collidecli.batch.plan import read_plan
 from collidecli.batch.store import Failure, Store, open_store
 from collidecli.commands.label import NamedPairs
-from collidecli.exporters import rows
+from collidecli.exporters import rows as exported_rows
 from collidecli.exporters.layouts import QUANTILES, joined_statistics, statistics_of
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.input_files import file_sha256
@@ -111,12 +111,12 @@ def test_parquet_has_the_contacts_of_every_episode(done, collide, monkeypatch):
         np.testing.assert_array_equal(ours["point0_z"], contacts.column("point0")[:, 2])
         assert ours["shape1"].tolist() == [contacts.shapes.path[row] for row in contacts.column("shape1")]
         np.testing.assert_array_equal(ours["time"], np.repeat(contacts.time, counts))
-    monkeypatch.setattr(rows, "GROUP_BYTES", 1)
+    monkeypatch.setattr(exported_rows, "GROUP_BYTES", 1)
     gather(collide, "parquet", "groups")
     held = parquet.ParquetFile("groups/contacts-00000.parquet")
     groups = [held.read_row_group(k).to_pylist() for k in range(held.num_row_groups)]
     assert [{row["episode_index"] for row in group} for group in groups] == [{0}, {1}, {2}, {3}]
-    monkeypatch.setattr(rows, "PART_BYTES", 1)
+    monkeypatch.setattr(exported_rows, "PART_BYTES", 1)
     gather(collide, "parquet", "files")
     assert [parquet.read_table(f"files/contacts-{k:05d}.parquet").to_pylist() for k in range(4)] == groups
 
@@ -384,7 +384,7 @@ def test_failed_episodes_are_left_out_and_counted(batch, collide, monkeypatch, t
     store.fail(Failure(bad.key, bad.job, bad.motion, "is damaged", 2, "here", demo=bad.demo))
     collide.refused("batch gather B -o out --to", to, told="have no contact set")
     compute(collide)
-    monkeypatch.setattr(rows, "PART_BYTES", 1)
+    monkeypatch.setattr(exported_rows, "PART_BYTES", 1)
     answer = gather(collide, to, "out", *(PAIRS[:2] if to == "lerobot" else ()))
     assert (answer["episodes"], answer["failed"]) == (3, 1)
     if to == "parquet":

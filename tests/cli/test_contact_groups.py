@@ -430,7 +430,7 @@ def test_a_group_that_a_set_or_a_format_lacks_is_refused(collide, every_group):
     assert tuple(group.name for group in GROUPS) == GROUP_NAMES, "names of the option"
     write_contact_set("b.h5", MODEL, made_up_block(MODEL, GROUP_FRAMES))
     collide.refused("export b.h5 --to csv --group soft_contacts -o x.csv", told="there is no group 'soft_contacts'")
-    collide.refused("export a.h5 --to dart --group soft_contacts -o x.npz", told="use it with csv, parquet, npz")
+    collide.refused("export a.h5 --to dart --group soft_contacts -o x.npz", told="it is for csv, parquet and npz")
 
 
 def test_surfaces_in_a_usd_layer(collide, every_group):
