@@ -23,13 +23,13 @@ CROSSING_B = wp.constant(4)
 """Role of an end of an edge of b where the edge crosses a triangle of the open surface a."""
 OF_REGION = wp.constant(5)
 """Role of the contact of a region of overlap, whose depth is the region's."""
-FALLBACK = wp.constant(2)
-"""Priority of a contact that counts only where its pair has no other. 0: a closest point; 1: a contact along a
-triangle's normal."""
 SPARE = wp.constant(6)
 """Role of a row reserved for a contact that may be found later."""
 SPARE_UNTESTED = wp.constant(7)
 """Role of such a row of a pair that may overlap without a contact of its features."""
+FALLBACK = wp.constant(2)
+"""Priority of a contact that counts only where its pair has no other. 0: a closest point; 1: a contact along a
+triangle's normal."""
 ANCHOR = wp.constant(-2)
 """Feature of a reduction's anchor contact on both shapes; features of shapes are -1 or more."""
 
@@ -44,7 +44,7 @@ class ContactRecord:
     role: one of the roles above, until the contacts of a pair's sub-pairs are merged; 0 a contact.
     priority: 0 for a contact that always counts; a contact of a higher value counts by the rule of the collider's merge
     kernel, see `contact_merging.merge_kernel`. Not read after merging.
-    marks: bit set of the reduction (reduction); 0 outside it.
+    marks: bit set of the reduction (`engine.reduction`); 0 outside it.
     """
 
     point: Vec3

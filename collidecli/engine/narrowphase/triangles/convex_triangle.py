@@ -18,7 +18,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.candidates import Query
-from collidecli.engine.contact_record import ContactBuffer, emit_contact, memory_row
+from collidecli.engine.contact_record import FALLBACK, ContactBuffer, emit_contact, memory_row
 from collidecli.engine.geometry.meshes import (
     RISE,
     TriangleShape,
@@ -29,7 +29,7 @@ from collidecli.engine.geometry.meshes import (
 )
 from collidecli.engine.geometry.primitives import Vertex, core_is_flat, core_radius, middle_of, support_point
 from collidecli.engine.geometry.real import CAPSULE, SPHERE, Pose, Real, Vec3
-from collidecli.engine.narrowphase.contact_merging import FALLBACK, MIDDLE_INSIDE
+from collidecli.engine.narrowphase.contact_merging import MIDDLE_INSIDE
 from collidecli.engine.narrowphase.convex.analytic_early_out import toward
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
 from collidecli.engine.narrowphase.convex.features import corner_of, feature_at, triangle_feature_at

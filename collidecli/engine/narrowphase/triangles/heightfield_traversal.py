@@ -484,23 +484,7 @@ def nearest_part(field: Field, point: Vec3) -> NearestPart:
         col = col_under(field, point[0])
         result.number = 2 * (row * field.cols + col) + side_below(field, row, col, point)
         square = square * EQUAL
-    grown = Vec3(result.distance, result.distance, result.distance)
-    traversal = begin_traversal(field, point - grown, point + grown)
-    while traversal.done == 0:
-        if not is_under(traversal) or squared_distance_to_square(field, traversal, point) >= square:
-            traversal = skip_square(traversal)
-        elif traversal.level > 0:
-            traversal = descend(traversal)
-        else:
-            for side in range(2):
-                number = 2 * (traversal.i * field.cols + traversal.j) + side
-                to_triangle = squared_distance_to_top(field, number, point)
-                if to_triangle < square:
-                    square = to_triangle
-                    result.number = number
-            traversal = skip_square(traversal)
-    result.distance = wp.sqrt(square)
-    return result
+    return nearest_top(field, point, result, square)
 
 
 @wp.func

@@ -12,13 +12,13 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.candidates import Query
-from collidecli.engine.contact_record import SPARE, SPARE_UNTESTED
+from collidecli.engine.contact_record import FALLBACK, SPARE, SPARE_UNTESTED
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import ShapeBounds, box_intersects, box_of_shape, clearance_at, measure_grid
 from collidecli.engine.geometry.meshes import EDGE_PART, FACE_PART, RISE, Meshes, square_to_segment
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider
-from collidecli.engine.narrowphase.contact_merging import FALLBACK, merge_surfaces
+from collidecli.engine.narrowphase.contact_merging import merge_surfaces
 from collidecli.engine.narrowphase.sub_pairs import (
     NEAR,
     ContactRows,

@@ -15,6 +15,7 @@ import warp as wp
 from collidecli.engine.contact_record import (
     CROSSING_A,
     CROSSING_B,
+    FALLBACK,
     INNER_B,
     OF_REGION,
     SPARE,
@@ -30,7 +31,6 @@ from collidecli.engine.geometry.closest_points import (
 )
 from collidecli.engine.geometry.meshes import FACE_PART, Meshes
 from collidecli.engine.geometry.real import Real, Vec3, array_of
-from collidecli.engine.narrowphase.contact_merging import FALLBACK
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
 from collidecli.engine.narrowphase.triangles.surface import (
     begin_in_box,

@@ -20,6 +20,7 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.contact_record import FALLBACK
 from collidecli.engine.geometry.bounds import clearance_at
 from collidecli.engine.geometry.heightfields import base_begins, named_triangle
 from collidecli.engine.geometry.meshes import (
@@ -37,7 +38,6 @@ from collidecli.engine.geometry.meshes import (
     segment_crosses_triangle,
 )
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrowphase.contact_merging import FALLBACK
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     SegmentCursor,
     begin_near_segment,

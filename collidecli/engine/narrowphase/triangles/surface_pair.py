@@ -9,11 +9,18 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.candidates import Query
-from collidecli.engine.contact_record import CROSSING_A, CROSSING_B, INNER_A, INNER_B, OF_REGION, ContactRecord
+from collidecli.engine.contact_record import (
+    CROSSING_A,
+    CROSSING_B,
+    FALLBACK,
+    INNER_A,
+    INNER_B,
+    OF_REGION,
+    ContactRecord,
+)
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.closest_points import TrianglePair, crossing_segment, overlap_of_projections
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3, array_of
-from collidecli.engine.narrowphase.contact_merging import FALLBACK
 from collidecli.engine.narrowphase.sub_pairs import NEAR, TOUCHES, ContactRows
 from collidecli.engine.narrowphase.triangles.surface import (
     begin_in_box,
