@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from collidecli.escaping import one_line
+from collidecli.texts import one_line
 
 
 class CollideError(Exception):

@@ -38,7 +38,6 @@ from collidecli.importers.recordings.lerobot import episode_number
 from collidecli.importers.recordings.recording import is_data_set
 from collidecli.scene.motion import Episodes
 from collidecli.scene.tables import GROUPS_BY_NAME, RIGID_CONTACTS
-from collidecli.scene.text_format import number_parts
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.check import check_body_rows, check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet, is_complete
@@ -47,6 +46,7 @@ from collidecli.storage.files import is_url
 from collidecli.storage.flat_tables import TableColumn, record_batch, require_pyarrow
 from collidecli.storage.process_activity import reading
 from collidecli.temporary_folders import TemporaryFolder
+from collidecli.texts import number_parts
 
 # The episodes that have a contact set, numbered and opened in order, for every output of `gather`.
 

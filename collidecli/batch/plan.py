@@ -28,12 +28,12 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.recording import kind_of, open_recording, recording_files
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, group_words
-from collidecli.scene.text_format import did_you_mean
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.files import is_url, local_copy, objects_of
 from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.storage.input_files import are_settled, file_states, files_sha256, read_toml
 from collidecli.storage.process_activity import limited_reading, reading
+from collidecli.texts import did_you_mean
 
 # Episodes of a batch, and tables of them, which hold a million in some 300 MB.
 

@@ -18,8 +18,7 @@ from collidecli.cli.options import DURATION, PatternPair, Verb, WholeNumber, opt
 from collidecli.cli.streams import Streams
 from collidecli.cli.traj import VerbGroup
 from collidecli.errors import CollideError, InputError, OutputError
-from collidecli.escaping import printable
-from collidecli.scene.text_format import did_you_mean
+from collidecli.texts import did_you_mean, printable
 
 if TYPE_CHECKING:
     from collidecli.batch.plan import EpisodeTable, Job, Plan

@@ -187,7 +187,7 @@ def _exit_code(status: int, board: Board, trace: str) -> int:
     code, text = _crash_message(status, board, trace)
     if trace and {"-v", "--verbose"} & set(sys.argv):
         text = f"{trace.rstrip()}\n{text}"
-    from collidecli.escaping import printable
+    from collidecli.texts import printable
 
     with contextlib.suppress(OSError, AttributeError, ValueError):
         print(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}error: {printable(text)}", file=sys.stderr, flush=True)

@@ -18,8 +18,8 @@ from collidecli.cli.streams import Streams, source_of
 from collidecli.errors import InputError
 from collidecli.scene import options as declarations
 from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
-from collidecli.scene.text_format import did_you_mean, metres
 from collidecli.storage.input_files import bag_format, read_toml
+from collidecli.texts import did_you_mean, metres
 
 # Types of option values.
 

@@ -19,7 +19,7 @@ from collidecli.commands import results
 from collidecli.commands.results import InputFile, Progress, Result
 from collidecli.errors import InputError
 from collidecli.scene.options import CHART_KINDS, CHART_THEMES
-from collidecli.scene.text_format import plural
+from collidecli.texts import plural
 
 SELECTED, AGAINST, OUTPUT = "Selection", "Compared with a baseline", "Output"
 SHALLOW = "Ignore missing and extra contacts this close to the gap."

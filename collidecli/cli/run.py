@@ -19,8 +19,8 @@ from collidecli.commands import results
 from collidecli.commands.results import InputFile, Result
 from collidecli.errors import InputError
 from collidecli.scene.options import CACHE, CONTACT_FORMATS, CONTACTS, HYDRO, SPEED, STEPS
-from collidecli.scene.text_format import plural
 from collidecli.storage.input_files import bag_format
+from collidecli.texts import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -13,7 +13,7 @@ from collidecli.cli.streams import INTERNAL_ERROR, Streams, described_error, err
 from collidecli.commands import results
 from collidecli.commands.results import DONE, FAILED, HDF5_ENDINGS, SKIPPED, InputFile, ListedInput, Result
 from collidecli.errors import CollideError, InputError, Interrupted, OutputError
-from collidecli.scene.text_format import plural
+from collidecli.texts import plural
 
 CONTACT_SET = "collide-contacts"
 """FORMAT of storage.contact_sets.schema, which loads h5py."""

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from collidecli.errors import CollideError, OutputError
-from collidecli.escaping import one_line, printable, printable_values
 from collidecli.scene.options import CHART_FORMATS
-from collidecli.scene.text_format import did_you_mean
+from collidecli.texts import did_you_mean, one_line, printable, printable_values
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

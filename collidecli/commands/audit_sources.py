@@ -23,15 +23,16 @@ from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import compose_poses, inverse_poses
+from collidecli.scene.arguments import checked_metres
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.particles import Particles
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.scene.tables import HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, SWEEP, ContactBlock, GroupRows
-from collidecli.scene.text_format import checked_metres, did_you_mean
 from collidecli.storage.contact_sets.check import check_body_rows, check_group_rows, check_has_contacts
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.input_files import read_toml
+from collidecli.texts import did_you_mean
 
 # Depth of the deepest point of two overlapping shapes: how far a point of one surface is below the other's surface.
 

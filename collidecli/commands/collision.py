@@ -28,12 +28,12 @@ from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in, recorded_particles
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.tables import RIGID_COLUMNS, Column, ContactBlock
-from collidecli.scene.text_format import memory
 from collidecli.storage import array_loops
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.h5_chunks import CHUNK_ROWS
 from collidecli.storage.process_activity import reading
+from collidecli.texts import memory
 
 HELD_BATCHES = 3
 """Number of chunks of poses in memory: one is read, one waits, one is computed."""

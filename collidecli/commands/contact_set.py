@@ -19,12 +19,12 @@ from collidecli.commands.results import html_table
 from collidecli.commands.scenes import frames_text, parse_frames
 from collidecli.errors import InputError, extra_module
 from collidecli.exporters.rows import ContactRows, SelectedContacts, is_spatial, kept_items
-from collidecli.scene.arguments import python_call
+from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.options import changed_options
 from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, Column, ContactBlock, group_words
-from collidecli.scene.text_format import checked_metres, count
 from collidecli.storage.contact_sets import reader
 from collidecli.storage.contact_sets.check import check_shape_rows
+from collidecli.texts import count
 
 if TYPE_CHECKING:
     import pandas

@@ -20,10 +20,10 @@ from collidecli.errors import InputError
 from collidecli.numerics.matrices import cross, dot
 from collidecli.scene.motion import recorded_cells
 from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, RIGID_CONTACTS, group_words
-from collidecli.scene.text_format import count, did_you_mean, metres, plural
 from collidecli.storage.contact_sets.check import check_has_contacts
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
+from collidecli.texts import count, did_you_mean, metres, plural
 
 # Comparison of two contact sets: touching pairs, contacts, fields.
 

@@ -33,12 +33,12 @@ from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import CONTACT_FORMATS, LOG_FORMATS
 from collidecli.scene.tables import RIGID_COLUMNS, ROW_ORDER, ContactBlock
-from collidecli.scene.text_format import did_you_mean, plural
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.check import check_has_contacts, check_shape_rows, pair_values
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.schema import ENGINE_ATTRIBUTES, EngineRecord
 from collidecli.storage.process_activity import reading
+from collidecli.texts import did_you_mean, plural
 
 # The problem: a scene in motion as an adapter reads it.
 

@@ -24,7 +24,6 @@ from collidecli.commands.inspect import file_format
 from collidecli.commands.results import Result, check_ending, check_output
 from collidecli.commands.scenes import LoadedScene
 from collidecli.errors import InputError
-from collidecli.escaping import printable_line
 from collidecli.exporters.rows import SINGLE_PARTICLE, SelectedContacts, chosen_worlds, kept_items, rows_of
 from collidecli.scene.arguments import unknown_argument
 from collidecli.scene.motion import Motion, RecordsCoordinates, RestingMotion
@@ -36,6 +35,7 @@ from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, rows_
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_files import format_of, open_h5
 from collidecli.storage.process_activity import reading, structure
+from collidecli.texts import printable_line
 
 if TYPE_CHECKING:
     from collidecli.commands.view import Sources

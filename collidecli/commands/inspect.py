@@ -27,7 +27,6 @@ from collidecli.scene.options import GROUND, SceneOptions
 from collidecli.scene.particles import Particles
 from collidecli.scene.shape_config import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
-from collidecli.scene.text_format import did_you_mean, some_names
 from collidecli.storage.contact_sets.check import check_file, check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet, ContactTable
 from collidecli.storage.contact_sets.schema import FORMAT
@@ -36,6 +35,7 @@ from collidecli.storage.input_files import HDF5, UNKNOWN, USD, bag_format, stora
 from collidecli.storage.process_activity import reading, structure
 from collidecli.storage.result_files import PROFILE_FORMAT
 from collidecli.storage.trajectory_files import TRAJECTORY_FORMAT, check_trajectory, read_header
+from collidecli.texts import did_you_mean, some_names
 
 CHECKED = (FORMAT, TRAJECTORY_FORMAT)
 """Formats of the files that are checked."""

@@ -24,13 +24,13 @@ from collidecli.scene.model import may_share_world
 from collidecli.scene.motion import recorded_cells
 from collidecli.scene.options import LABEL_THINGS, recorded_number
 from collidecli.scene.tables import SOFT_CONTACTS
-from collidecli.scene.text_format import plural
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.check import check_shape_rows, gap_range, pair_values
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import Append, TableColumn, cell_columns, parquet_table, require_pyarrow
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import LABELS_FORMAT, arrays_h5
+from collidecli.texts import plural
 
 if TYPE_CHECKING:
     import pandas

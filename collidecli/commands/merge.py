@@ -17,13 +17,13 @@ from collidecli.errors import InputError
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import recorded_option
 from collidecli.scene.tables import CONTACT_ID, OF_STEPS, ContactBlock, consecutive_groups, groups_of_cells
-from collidecli.scene.text_format import count
 from collidecli.storage.contact_sets import writer
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.schema import tables_version, version_of
 from collidecli.storage.contact_sets.writer import Header, StoredTable
 from collidecli.storage.h5_files import DAMAGE, text_of
 from collidecli.storage.process_activity import reading, structure
+from collidecli.texts import count
 
 # The episodes of merged contact sets.
 

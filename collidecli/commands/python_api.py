@@ -31,9 +31,9 @@ from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions, SceneOptions, declared_options
 from collidecli.scene.particles import ParticleObjects
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, GroupRows
-from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.temporary_folders import TemporaryFolder
+from collidecli.texts import numbered
 
 if TYPE_CHECKING:
     from collidecli.commands.contact_set import ContactSet

@@ -37,7 +37,7 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings import recording as kinds
 from collidecli.numerics.matrices import compose_as_kernels, compose_poses, inverse_poses
 from collidecli.scene import options
-from collidecli.scene.arguments import float_array, python_call, unknown_argument
+from collidecli.scene.arguments import checked_metres, float_array, python_call, unknown_argument
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield import solid_mesh
 from collidecli.scene.model import Model
@@ -45,7 +45,6 @@ from collidecli.scene.motion import Motion
 from collidecli.scene.options import CONTACT_FORMATS, OPTION_GROUPS, ContactOptions, declared_options
 from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType, checked_pose
 from collidecli.scene.tables import SELF_SWEEP, SOFT_SWEEP, SWEEP, GroupRows, consecutive_groups
-from collidecli.scene.text_format import checked_metres
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.h5_files import format_of_path

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar
 
 from collidecli.errors import InputError, OutputError
-from collidecli.escaping import printable
-from collidecli.scene.text_format import count
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.input_files import ENDINGS, HDF5, USD, bag_format
+from collidecli.texts import count, printable
 
 # Base class of the verbs' results, and conversion of values to the types of JSON.
 

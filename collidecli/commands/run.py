@@ -44,11 +44,11 @@ from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import CONTACT_FORMATS, OPTION_GROUPS, ContactOptions
 from collidecli.scene.tables import MOTION_COLUMNS, OF_STEPS, RIGID_COLUMNS, Column, ContactBlock
-from collidecli.scene.text_format import did_you_mean
 from collidecli.storage import array_loops
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.input_files import hash_ahead
 from collidecli.storage.process_activity import reading
+from collidecli.texts import did_you_mean
 
 if TYPE_CHECKING:
     from collidecli.engine.distances import PairDistances

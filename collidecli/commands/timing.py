@@ -27,7 +27,7 @@ import numpy as np
 
 from collidecli.commands.results import write_output
 from collidecli.engine.pipeline import STAGES, ChunkReport
-from collidecli.scene.text_format import plural
+from collidecli.texts import plural
 
 RUN_STAGES = ("load", "compile", "read", "kinematics", *STAGES, "write")
 PACKAGES = {"collidecli": "", "warp-lang": "warp", "usd-core": "", "mujoco": "mujoco", "numpy": "numpy", "h5py": "h5py"}

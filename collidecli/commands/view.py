@@ -29,13 +29,13 @@ from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions, SceneOptions
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.text_format import count, numbered
 from collidecli.scene.triangle_mesh import TriangleMesh
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.field_cache import cache_folder
 from collidecli.storage.input_files import ENDINGS, file_sha256
 from collidecli.storage.process_activity import reading
+from collidecli.texts import count, numbered
 
 # Visual geometry of the bodies of a scene, which no contact set needs: what MJCF, URDF and USD draw beside shapes.
 

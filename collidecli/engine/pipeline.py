@@ -55,7 +55,7 @@ from collidecli.scene.tables import (
     groups_of_parts,
     pair_begins,
 )
-from collidecli.scene.text_format import plural
+from collidecli.texts import plural
 
 if TYPE_CHECKING:
     from collidecli.engine.geometry.signed_distance import FieldStore

@@ -23,14 +23,13 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.escaping import printable_line
 from collidecli.importers.recordings.recording import npz_headers, read_npz
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType, has_support
-from collidecli.scene.text_format import did_you_mean
 from collidecli.storage.contact_sets.schema import DISTANCE_RULES, POINT_RULES, TREATMENTS, json_mapping
 from collidecli.storage.process_activity import check_size
+from collidecli.texts import did_you_mean, printable_line
 
 PROBLEM, ROWS = "collide.engine_problem/1", "collide.engine_rows/1"
 """Formats of the two files, their arrays `format`."""

@@ -28,11 +28,11 @@ from collidecli.scene.tables import (
     GroupRows,
     entries_of,
 )
-from collidecli.scene.text_format import numbered
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.check import check_body_rows, check_group_rows
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, rows_of_cells, spans
 from collidecli.storage.flat_tables import TableColumn, cell_columns, require_pyarrow
+from collidecli.texts import numbered
 
 SINGLE_PARTICLE = 0
 """Kind of the rows of /soft_contacts that are of one particle each."""

@@ -15,7 +15,7 @@ from collidecli.errors import InputError
 from collidecli.scene.kinematics import ArticulatedScene, Kinematics
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
-from collidecli.scene.text_format import did_you_mean
+from collidecli.texts import did_you_mean
 
 # The option `asset_map`: replacement of the beginning of asset paths.
 

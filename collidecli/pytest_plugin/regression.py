@@ -20,10 +20,9 @@ from collidecli.cli.streams import console
 from collidecli.commands.diff import DiffRequest, diff, limits
 from collidecli.commands.results import write_output
 from collidecli.errors import CollideError, ContactsWarning, InputError, OutputError
-from collidecli.escaping import printable_values
 from collidecli.report.diff import diff_table, markdown
 from collidecli.scene.options import FRAME_MATCHES
-from collidecli.scene.text_format import did_you_mean
+from collidecli.texts import did_you_mean, printable_values
 
 MARKER = "contacts_tolerance"
 _LISTS = ("atol", "rtol", "fields", "include", "exclude")

@@ -18,7 +18,6 @@ import numpy as np
 
 from collidecli.analysis.summary import BINS_PER_DECADE
 from collidecli.errors import InputError
-from collidecli.escaping import printable_values
 from collidecli.report.results import audit_words
 from collidecli.report.tables import (
     ResultDict,
@@ -33,7 +32,7 @@ from collidecli.report.tables import (
     shortened,
 )
 from collidecli.scene.tables import group_words
-from collidecli.scene.text_format import count, plural
+from collidecli.texts import count, plural, printable_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,9 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from collidecli.escaping import markdown_code, markdown_text, printable_values
 from collidecli.report import tables
 from collidecli.scene.tables import GROUPS_BY_NAME, group_words
-from collidecli.scene.text_format import count, plural
+from collidecli.texts import count, markdown_code, markdown_text, plural, printable_values
 
 KINDS = ("missing", "extra", "changed")
 MAX_CELL_LENGTH = 100

@@ -12,11 +12,10 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from collidecli.escaping import markdown_text, printable_values
 from collidecli.report import tables
 from collidecli.report.charts import Canvas, ChartKind, value_map
 from collidecli.report.report_page import columns_table, html_page, page_charts, part, section
-from collidecli.scene.text_format import count, plural
+from collidecli.texts import count, markdown_text, plural, printable_values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

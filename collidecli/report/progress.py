@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.text import Text
 
 from collidecli.report.tables import rate
-from collidecli.scene.text_format import count
+from collidecli.texts import count
 
 SHOWN_SECONDS, ESTIMATED_SECONDS = 2.0, 1.0
 COMPILING = "compiling kernels (first run only)"

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collidecli.errors import InputError
-from collidecli.escaping import printable_values
 from collidecli.report.charts import (
     BEFORE,
     NARROW,
@@ -55,7 +54,7 @@ from collidecli.report.tables import (
 )
 from collidecli.scene.options import changed_options
 from collidecli.scene.tables import group_words
-from collidecli.scene.text_format import count, memory, plural
+from collidecli.texts import count, memory, plural, printable_values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,12 +13,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from collidecli.escaping import dot_string, markdown_code, markdown_text, printable_values
 from collidecli.report import tables
 from collidecli.report.diff import verdict
 from collidecli.scene.options import EVENT_COLUMNS
 from collidecli.scene.tables import group_words
-from collidecli.scene.text_format import count, memory, plural
+from collidecli.texts import count, dot_string, markdown_code, markdown_text, memory, plural, printable_values
 
 KEY_DIGITS = 12
 KIND_NAMES = {"field": "signed distance field", "hull": "convex hull", "parts": "convex parts"}

@@ -15,7 +15,7 @@ from collidecli.report import tables
 from collidecli.report.fidelity import engine_text
 from collidecli.scene.options import changed_options
 from collidecli.scene.tables import GROUPS_BY_NAME, group_words
-from collidecli.scene.text_format import count, memory, plural
+from collidecli.texts import count, memory, plural
 
 OUTSIDE_RUN = ("load", "compile")
 

@@ -19,8 +19,7 @@ from rich.table import Column as TableColumn
 from rich.table import Table
 from rich.text import Text
 
-from collidecli.escaping import github_command
-from collidecli.scene.text_format import count, plural
+from collidecli.texts import count, github_command, plural
 
 # Formatting of numbers, and the two kinds of tables that the verbs print.
 

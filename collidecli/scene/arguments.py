@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from collidecli.errors import CollideError, InputError
-from collidecli.scene.text_format import did_you_mean
+from collidecli.texts import did_you_mean, metres
 
 FLAG = (bool, np.bool_)
 
@@ -59,6 +59,14 @@ def check_kind(name: str, value: object, kind: type | tuple[type, ...], where: s
     if not isinstance(value, kind):
         noun = (kind if isinstance(kind, type) else kind[0]).__name__
         raise InputError(f"{name} is {value!r}", where, "give True or False" if kind is FLAG else f"give a {noun}")
+
+
+def checked_metres(value: object, where: str) -> float:
+    """A length as of `metres`. Raises InputError for what is none."""
+    try:
+        return metres(value)
+    except ValueError:
+        raise InputError(f"{value!r} is not a length", where, 'give metres, or a text such as "2mm"') from None
 
 
 def float_array(name: str, values: Any, where: str) -> np.ndarray:

@@ -13,7 +13,7 @@ from collidecli.errors import InputError
 from collidecli.numerics.matrices import norm
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.shape_types import first_worlds, is_identity, shift_between
-from collidecli.scene.text_format import some_names
+from collidecli.texts import some_names
 
 # Interface of a scene's forward kinematics to the readers of recordings.
 

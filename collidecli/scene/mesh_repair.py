@@ -13,7 +13,7 @@ import numpy as np
 
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.mesh_crossings import crossed_triangles, distinct, numbered, winding_at
-from collidecli.scene.text_format import plural
+from collidecli.texts import plural
 
 # The edges of a triangle mesh, their adjacent triangles, and whether the mesh bounds a volume.
 

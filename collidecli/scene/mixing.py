@@ -11,7 +11,7 @@ from collidecli.errors import InputError
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import Materials, PairMaterials
 from collidecli.scene.tables import MOTION_COLUMNS, OPTIONAL_COLUMNS, Column, ContactBlock
-from collidecli.scene.text_format import did_you_mean
+from collidecli.texts import did_you_mean
 
 SMALLEST_FRICTION = 1e-5
 """Lower limit of every coefficient of a contact in MuJoCo (mjMINMU)."""

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from collidecli.errors import InputError
-from collidecli.scene.text_format import checked_metres
+from collidecli.scene.arguments import checked_metres
 
 if TYPE_CHECKING:  # the help of a verb imports no NumPy
     from collidecli.scene.model import Model

@@ -16,8 +16,8 @@ from contextvars import ContextVar
 from typing import NoReturn
 
 from collidecli.errors import InputError
-from collidecli.scene.text_format import memory
 from collidecli.system_resources import free_memory, private_memory
+from collidecli.texts import memory
 
 _READING, _OUTPUTS, _LIMIT, _END = slice(8, 8192), slice(8192, 32768), slice(32768, 32776), 32776
 _LENGTH_BYTES = 4

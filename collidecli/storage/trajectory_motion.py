@@ -14,7 +14,6 @@ from collidecli.numerics.matrices import compose_poses
 from collidecli.scene.kinematics import Kinematics, find_bodies, shift_of_named
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import TimedMotion
-from collidecli.scene.text_format import some_names
 from collidecli.storage.h5_files import open_h5
 from collidecli.storage.input_files import recording_sha256
 from collidecli.storage.trajectory_files import (
@@ -26,6 +25,7 @@ from collidecli.storage.trajectory_files import (
     normalize,
     pose_fault,
 )
+from collidecli.texts import some_names
 
 STATIC_POSITION_TOLERANCE = 1e-3
 """Largest distance of a welded body's recorded position from the scene's [m]: float32 at 10 km."""

@@ -26,9 +26,9 @@ from collidecli.engine.scheduler import Workers, batch_size, worker_count
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.text_format import memory
 from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.trajectory_files import TrajectoryWriter
+from collidecli.texts import memory
 from tests.bench.passes import SCENES
 from tests.bench.result import BenchTable, in_process, interleaved, ratio, spread_time
 from tests.bench.scenes import FOLDER, BenchScene, humanoid

@@ -29,10 +29,10 @@ from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.particles import EVERY_TEMPLATE
 from collidecli.scene.shape_types import QUATERNION_TOLERANCE
-from collidecli.scene.text_format import some_names
 from collidecli.storage.input_files import recording_sha256
 from collidecli.storage.trajectory_files import check_positions, normalize, pose_fault
 from collidecli.storage.trajectory_motion import BodyMatch, RecordedInFile
+from collidecli.texts import some_names
 
 if TYPE_CHECKING:
     from collidecli.importers.mujoco.scene import MjcfImport

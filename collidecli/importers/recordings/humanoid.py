@@ -17,10 +17,10 @@ from collidecli.scene.kinematics import JointColumns, coordinate_names, last_ele
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions
-from collidecli.scene.text_format import plural, some_names
 from collidecli.storage.h5_files import text_of
 from collidecli.storage.input_files import CSV, NPZ
 from collidecli.storage.trajectory_motion import BodyMatch, RecordedInFile
+from collidecli.texts import plural, some_names
 
 BODY_KEYS = (("body_pos_w", "body_quat_w"), ("body_positions", "body_rotations"))
 ROOT_POSITION = ("root_pos", "root_trans")

@@ -16,9 +16,9 @@ from collidecli.scene import kinematics
 from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
-from collidecli.scene.text_format import in_order, some_names
 from collidecli.storage.h5_files import text_of
 from collidecli.storage.process_activity import structure, structure_step
+from collidecli.texts import in_order, some_names
 
 KINDS = ("articulation", "rigid_object")
 GROUPS = ("initial_state", "states")

@@ -18,9 +18,9 @@ from collidecli.importers.recordings import coordinates, recording
 from collidecli.scene.kinematics import JointColumns, coordinate_names, last_element
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
-from collidecli.scene.text_format import some_names
 from collidecli.storage.input_files import JSON
 from collidecli.storage.process_activity import check_size
+from collidecli.texts import some_names
 
 STATE = "observation.state"
 VERSION = "v3."

@@ -18,9 +18,9 @@ from collidecli.importers.recordings.humanoid import holds_motion
 from collidecli.numerics.matrices import WXYZ_TO_XYZW
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
-from collidecli.scene.text_format import in_order
 from collidecli.storage.input_files import NPY
 from collidecli.storage.process_activity import structure, structure_step
+from collidecli.texts import in_order
 
 PREFIX = "mjSTATE_"
 NAMES = {

@@ -26,7 +26,6 @@ from collidecli.scene.kinematics import ArticulatedScene, Kinematics
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import RecordingOptions, declared_options
-from collidecli.scene.text_format import in_order, some_names
 from collidecli.storage.h5_files import DAMAGE, damaged, format_of, open_h5
 from collidecli.storage.input_files import (
     BAG,
@@ -45,6 +44,7 @@ from collidecli.storage.input_files import (
 from collidecli.storage.process_activity import check_size, structure
 from collidecli.storage.trajectory_files import check_format, header_of
 from collidecli.storage.trajectory_motion import TrajectoryMotion
+from collidecli.texts import in_order, some_names
 
 # Motions that are no recordings of a robot yet: recognised by content, refused with the conversion to make.
 

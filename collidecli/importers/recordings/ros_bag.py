@@ -41,9 +41,9 @@ from collidecli.scene.kinematics import (
 )
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
-from collidecli.scene.text_format import plural, some_names
 from collidecli.storage.input_files import BAG
 from collidecli.storage.process_activity import check_size
+from collidecli.texts import plural, some_names
 
 JOINT_STATE, TEXT, ODOMETRY = "sensor_msgs/JointState", "std_msgs/String", "nav_msgs/Odometry"
 POSES = (ODOMETRY, "geometry_msgs/PoseStamped", "geometry_msgs/PoseWithCovarianceStamped")

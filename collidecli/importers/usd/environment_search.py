@@ -43,7 +43,7 @@ from collidecli.importers.usd.transforms import (
 )
 from collidecli.numerics.matrices import matmul
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.text_format import in_order
+from collidecli.texts import in_order
 
 # What makes two environments equal: their opinions, composition arcs, scale, and references from prims outside.
 #

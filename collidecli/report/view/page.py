@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collidecli.errors import InputError, extra_module
-from collidecli.escaping import script_json
 from collidecli.report.tables import length, with_prefix
 from collidecli.report.view import drawing
 from collidecli.report.view.stage import (
@@ -39,7 +38,7 @@ from collidecli.report.view.stage import (
     seconds_between,
     touch_label,
 )
-from collidecli.scene.text_format import plural
+from collidecli.texts import plural, script_json
 
 if TYPE_CHECKING:
     import viser

@@ -38,12 +38,12 @@ from collidecli.scene.tables import (
     ContactGroup,
     GroupRows,
 )
-from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.schema import Table
 from collidecli.storage.h5_chunks import ChunkRows
 from collidecli.storage.h5_files import DAMAGE, IndexedFile, damaged, exact_texts, open_h5
 from collidecli.storage.process_activity import data, structure, structure_step
+from collidecli.texts import numbered
 
 # Ranges of consecutive cells whose rows fit in memory.
 

@@ -29,8 +29,8 @@ from collidecli.scene.motion import RestingMotion
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, groups_of_cells
-from collidecli.scene.text_format import memory
 from collidecli.storage.h5_chunks import CHUNK_ROWS
+from collidecli.texts import memory
 from tests.cli.conftest import write_poses
 from tests.support.contact_sets import block_with_groups, small_model
 from tests.support.engine_runs import ArrayMotion, random_cloud

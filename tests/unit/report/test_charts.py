@@ -7,7 +7,7 @@ import pytest
 
 from collidecli.report.charts import KINDS, LEAST_OPACITY, PAGE, THEMES, Canvas, drawing
 from collidecli.report.tables import length_unit, short_length, short_number
-from collidecli.scene.text_format import count
+from collidecli.texts import count
 
 TIMES = [0.5, 0.75, 1.0, 1.25]
 SERIES = {

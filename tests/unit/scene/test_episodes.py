@@ -8,7 +8,7 @@ from collidecli.analysis.contact_motion import ContactTracker
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.motion import Episodes
 from collidecli.scene.tables import CONTACT_ID
-from collidecli.scene.text_format import memory, numbered, plural
+from collidecli.texts import memory, numbered, plural
 from tests.support.contact_sets import made_up_block, small_model
 
 FRAMES, WORLDS = 20, 3
