@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collidecli.analysis.touches import Rows
-from collidecli.numerics.elementary import atan2, sincos
-from collidecli.numerics.matrices import compose_poses, cross, dot, multiply, norm, rotate
+from collidecli.numerics import atan2, compose_poses, cross, dot, multiply, norm, rotate, sincos
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Episodes
 from collidecli.scene.tables import CONTACT_ID, MOTION_COLUMNS, ContactBlock, pair_begins

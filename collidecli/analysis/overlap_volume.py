@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.numerics.matrices import compose_poses, dot, inverse_poses, moved_points, norm
+from collidecli.numerics import compose_poses, dot, inverse_poses, moved_points, norm
 from collidecli.scene.heightfield import solid_mesh
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import SOLIDS, ShapeType, ball_radius, support_heights

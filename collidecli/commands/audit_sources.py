@@ -22,7 +22,7 @@ from collidecli.commands.scenes import EngineRequest, LoadedScene, parse_frames,
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import compose_poses, inverse_poses
+from collidecli.numerics import compose_poses, inverse_poses
 from collidecli.scene.arguments import checked_metres
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in

@@ -26,7 +26,7 @@ from collidecli.engine.pipeline import find_device
 from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
 from collidecli.exporters.rows import episode_arrays
-from collidecli.numerics.matrices import compose_as_kernels
+from collidecli.numerics import compose_as_kernels
 from collidecli.scene.filters import allowed_pairs, pair_lengths
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import Episodes, Motion, episodes_in, recorded_cells

@@ -17,7 +17,7 @@ from collidecli.commands.diff_blocks import DiffRequest, ModelComparison, Side, 
 from collidecli.commands.results import Progress, Result
 from collidecli.engines import unusable_normals
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import cross, dot
+from collidecli.numerics import cross, dot
 from collidecli.scene.motion import recorded_cells
 from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, RIGID_CONTACTS, group_words
 from collidecli.storage.contact_sets.check import check_has_contacts

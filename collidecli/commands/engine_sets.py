@@ -26,7 +26,7 @@ from collidecli.engine.pipeline import find_device
 from collidecli.engines import LOGS, EngineRows, Log, read_log
 from collidecli.errors import InputError
 from collidecli.exporters.rows import held, write_npz
-from collidecli.numerics.matrices import compose_poses, inverse_poses, moved_points
+from collidecli.numerics import compose_poses, inverse_poses, moved_points
 from collidecli.scene.filters import pair_lengths
 from collidecli.scene.mixing import ContactMixing, pair_rows
 from collidecli.scene.model import STATIC_BODY, Model

@@ -24,7 +24,7 @@ from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep.motion import Supports
 from collidecli.engines import EngineRows, Repro, is_convex, make_repro, read_rows, run_adapter, unusable_rows
 from collidecli.errors import OutputError
-from collidecli.numerics.matrices import compose_poses, inverse_poses
+from collidecli.numerics import compose_poses, inverse_poses
 from collidecli.report.view.drawing import ViewFrames
 from collidecli.report.view.page import view_page
 from collidecli.scene.particles import Particles

@@ -35,7 +35,7 @@ from collidecli.engine.distances import PairDistances, point_distances
 from collidecli.engine.pipeline import find_device, load_stages, rows_within, sweep_stages
 from collidecli.errors import InputError
 from collidecli.importers.recordings import recording as kinds
-from collidecli.numerics.matrices import compose_as_kernels, compose_poses, inverse_poses
+from collidecli.numerics import compose_as_kernels, compose_poses, inverse_poses
 from collidecli.scene import options
 from collidecli.scene.arguments import checked_metres, float_array, python_call, unknown_argument
 from collidecli.scene.builder import ModelBuilder

@@ -37,7 +37,7 @@ from collidecli.engine.device_model import bounding_radius, kinds_of
 from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import compose_poses
+from collidecli.numerics import compose_poses
 from collidecli.scene.filters import gap_range
 from collidecli.scene.mixing import OptionalColumns, check_column_names
 from collidecli.scene.model import Model

@@ -17,7 +17,7 @@ from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf
 from collidecli.importers.mujoco.kinematics import MujocoKinematics
 from collidecli.importers.mujoco.scene import body_name, static_bodies
-from collidecli.numerics.matrices import WXYZ_TO_XYZW
+from collidecli.numerics import WXYZ_TO_XYZW
 from collidecli.scene.kinematics import local_names
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import episodes_in, recorded_particles

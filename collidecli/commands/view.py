@@ -21,7 +21,7 @@ from collidecli.commands.results import Progress, Result
 from collidecli.commands.scenes import LoadedScene
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.scene_import import AssetMap, SceneImport
-from collidecli.numerics.matrices import WXYZ_TO_XYZW, inverse_poses, moved_points
+from collidecli.numerics import WXYZ_TO_XYZW, inverse_poses, moved_points
 from collidecli.report.view.drawing import NO_COLOURS, ViewFrames, coarse_heightfields
 from collidecli.report.view.page import first_worlds, view_page
 from collidecli.report.view.stage import TouchList

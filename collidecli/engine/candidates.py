@@ -32,7 +32,7 @@ from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.runtime.kernel import kernel, native
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.numerics.matrices import compose_poses
+from collidecli.numerics import compose_poses
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType, first_worlds
 

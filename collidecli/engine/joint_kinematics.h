@@ -1,6 +1,6 @@
 // C++ of joint_kinematics.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
 // == sincos
-    // Sine and cosine of numerics.elementary, whose order of operations this is; false beyond MODERATE.
+    // Sine and cosine of numerics, whose order of operations this is; false beyond MODERATE.
     const auto sincos = [](const Many angle, Many& sine, Many& cosine) {
         if (__builtin_reduce_and(__builtin_elementwise_abs(angle) <= ${MODERATE}) == 0)
             return false;

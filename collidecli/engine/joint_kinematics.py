@@ -1,6 +1,6 @@
 """Forward kinematics of a tree of joints, several configurations at once, in C++ on the CPU.
 
-The arithmetic, to the bit, is that of `importers.mujoco.kinematics.ForwardKinematics` and of `numerics.elementary`,
+The arithmetic, to the bit, is that of `importers.mujoco.kinematics.ForwardKinematics` and of `numerics`,
 with LANES configurations in a vector. It does not have the exact reduction of angles beyond MODERATE: NumPy computes
 configurations with such an angle.
 """
@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.runtime.kernel import begin_loading, is_found, is_loaded, kernel, native
-from collidecli.numerics.elementary import COSINE, HALF_PI_PARTS, MODERATE, SINE, TWO_OVER_PI
+from collidecli.numerics import COSINE, HALF_PI_PARTS, MODERATE, SINE, TWO_OVER_PI
 from collidecli.scene import kinematics
 from collidecli.scene.kinematics import BALL, FIXED, FREE, JOINTED, SHORTEST, SLIDE, UNIT, JointTree
 from collidecli.scene.motion import Motion, has_joint_tree

@@ -31,7 +31,7 @@ from collidecli.exporters.rows import (
     texts,
     towards_shape0,
 )
-from collidecli.numerics.matrices import cross, dot
+from collidecli.numerics import cross, dot
 from collidecli.scene.tables import ContactBlock, ListColumn
 from collidecli.storage.flat_tables import require_pyarrow
 

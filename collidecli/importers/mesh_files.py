@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import dot, norm
+from collidecli.numerics import dot, norm
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
 from collidecli.scene.options import DEFAULT_CACHE_LIMIT
 from collidecli.scene.signed_distance import surface_distance, winding_number

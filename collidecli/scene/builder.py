@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import IDENTITY, compose_poses, cross, dot, moved_points
+from collidecli.numerics import IDENTITY, compose_poses, cross, dot, moved_points
 from collidecli.scene import particles
 from collidecli.scene.arguments import (
     FLAG,

@@ -10,7 +10,7 @@ from itertools import count, product
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import dot, norm
+from collidecli.numerics import dot, norm
 from collidecli.scene.arguments import float_array
 from collidecli.scene.shape_types import LENGTH_LIMIT, fan
 from collidecli.scene.triangle_mesh import TriangleMesh

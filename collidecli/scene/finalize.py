@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import inverse_poses, moved_points
+from collidecli.numerics import inverse_poses, moved_points
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.filters import lower_filter, particle_filter
 from collidecli.scene.heightfield import Heightfield

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import dot, matvec
+from collidecli.numerics import dot, matvec
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.model import Model
 from collidecli.scene.options import LEAST_RESOLUTION, RESOLUTION_LIMIT, ContactOptions

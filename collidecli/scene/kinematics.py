@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import norm
+from collidecli.numerics import norm
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.shape_types import first_worlds, is_identity, shift_between
 from collidecli.texts import some_names

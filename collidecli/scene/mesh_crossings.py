@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collidecli.numerics.matrices import dot
+from collidecli.numerics import dot
 
 # Distinct values and Morton order of points, by stable sorts.
 #

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.numerics.matrices import dot, norm
+from collidecli.numerics import dot, norm
 from collidecli.scene.mesh_crossings import crossed_triangles, distinct, numbered, winding_at
 from collidecli.texts import plural
 

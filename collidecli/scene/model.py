@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from collidecli.numerics.matrices import compose_poses, moved_points
+from collidecli.numerics import compose_poses, moved_points
 from collidecli.scene.convex_hull import ConvexHull, ConvexSurface, convex_surface
 from collidecli.scene.filter_rules import FilterClass, RuleContext, UsdGroup
 from collidecli.scene.heightfield import Heightfield

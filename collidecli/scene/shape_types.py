@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics.elementary import sincos
-from collidecli.numerics.matrices import compose_poses, dot, inverse_poses, length, norm
+from collidecli.numerics import compose_poses, dot, inverse_poses, length, norm, sincos
 from collidecli.scene.arguments import float_array
 
 # The shape types, in the order that defines their pairs, and the meaning of their sizes.

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from collidecli import numerics
 from collidecli.errors import InputError
-from collidecli.numerics import elementary
-from collidecli.numerics.matrices import dot, norm
+from collidecli.numerics import dot, norm
 from collidecli.scene.arguments import is_integer, is_number
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.shape_types import LENGTH_LIMIT, SOLIDS, ShapeType, half_extents
@@ -212,7 +212,7 @@ def winding_number(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
         under = la * lb * lc
         for p, q, length in ((a, b, lc), (b, c, la), (c, a, lb)):
             under += dot(p, q) * length
-        result[start : start + step] = elementary.atan2(over, under).sum(axis=1) / (2.0 * np.pi)
+        result[start : start + step] = numerics.atan2(over, under).sum(axis=1) / (2.0 * np.pi)
     return result
 
 

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from collidecli import numerics
 from collidecli.errors import InputError
-from collidecli.numerics import elementary
-from collidecli.numerics.matrices import dot, length, matmul, norm, symmetric_eigen
+from collidecli.numerics import dot, length, matmul, norm, symmetric_eigen
 from collidecli.scene import mesh_repair
 from collidecli.scene.arguments import float_array
 from collidecli.scene.mesh_crossings import crossed_triangles, distinct, hidden_triangles, numbered
@@ -252,7 +252,7 @@ def _is_covered_by_fan(polygons: np.ndarray) -> np.ndarray:
     size = np.ptp(polygons, axis=1).max(axis=1)
     area = dot(across, normal[:, None])
     along = dot(spokes[:, :-1], spokes[:, 1:])
-    around = elementary.atan2(area, along).sum(axis=1)
+    around = numerics.atan2(area, along).sum(axis=1)
     return (area > (NEAR * size * size)[:, None]).all(axis=1) & (around < 2.0 * np.pi)
 
 

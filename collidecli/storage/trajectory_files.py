@@ -23,7 +23,7 @@ import numpy as np
 from h5py import h5d, h5p  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError, OutputError
-from collidecli.numerics.matrices import length
+from collidecli.numerics import length
 from collidecli.scene.motion import Episodes
 from collidecli.scene.shape_types import POSITION_LIMIT, QUATERNION_TOLERANCE
 from collidecli.storage import array_loops as loops

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import compose_poses
+from collidecli.numerics import compose_poses
 from collidecli.scene.kinematics import Kinematics, find_bodies, shift_of_named
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import TimedMotion

@@ -14,7 +14,7 @@ import trimesh
 
 from collidecli.commands.view import ViewRequest, opened_view
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import moved_points
+from collidecli.numerics import moved_points
 from collidecli.report.view.drawing import GAP, depth_colours
 from collidecli.report.view.stage import Stage
 from collidecli.storage.contact_sets.reader import ContactSet

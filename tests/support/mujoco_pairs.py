@@ -12,7 +12,7 @@ from collidecli.commands.collision import prepare_collision
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import find_device
 from collidecli.importers.mujoco.scene import MjcfImport, add_mjcf
-from collidecli.numerics.matrices import XYZW_TO_WXYZ
+from collidecli.numerics import XYZW_TO_WXYZ
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import STATIC_BODY, Model

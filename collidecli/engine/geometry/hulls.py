@@ -9,7 +9,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3, device_array
 from collidecli.engine.runtime.warp_internals import struct_of
-from collidecli.numerics.matrices import matmul
+from collidecli.numerics import matmul
 from collidecli.scene.convex_hull import (
     FACE_CORNERS,
     ConvexHull,

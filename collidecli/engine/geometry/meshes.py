@@ -11,8 +11,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import MESH, Real, Vec3, by_reference, device_array
 from collidecli.engine.runtime.warp_internals import struct_of
-from collidecli.numerics.elementary import atan2
-from collidecli.numerics.matrices import dot, norm
+from collidecli.numerics import atan2, dot, norm
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import facets

@@ -14,7 +14,7 @@ from collidecli.engine.geometry.primitives import surface_point
 from collidecli.engine.geometry.real import Real, Vec3, device_array
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import length
+from collidecli.numerics import length
 from collidecli.scene.shape_types import half_extents
 from collidecli.scene.signed_distance import SdfShape
 from collidecli.system_resources import processor_count

@@ -314,12 +314,14 @@ def stderr_without(phrase: bytes) -> Iterator[None]:
 #
 # Warp names the compiled file of a kernel by a hash of the source of every function that the kernel calls, which takes
 # longer than loading the file. A table in Warp's cache folder holds these hashes. Its name is a hash of the source
-# files in SOURCES and of the version of Warp; a row's key is a hash of the kernel's module, name, first line, closure,
-# argument types and compiler options. A kernel without a row is hashed by Warp, and so is every kernel outside a
-# process of the command line, with an unknown Warp, or with code that is not in SOURCES (docs/adr/0117).
+# files in SOURCES, of NUMERICS and of the version of Warp; a row's key is a hash of the kernel's module, name, first
+# line, closure, argument types and compiler options. A kernel without a row is hashed by Warp, and so is every kernel
+# outside a process of the command line, with an unknown Warp, or with code that is not in SOURCES (docs/adr/0117).
 
-SOURCES = ("engine", "numerics", "scene", "storage")
+SOURCES = ("engine", "scene", "storage")
 """Subpackages that declare kernels, or constants and functions that kernels use."""
+NUMERICS = "numerics.py"
+"""The module whose constants kernels use."""
 _PACKAGE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 _MODULES = tuple(f"collidecli.{name}." for name in SOURCES)
 _lock = threading.Lock()
@@ -392,15 +394,17 @@ def _read(path: str) -> dict[str, KernelHashes]:
 
 
 def _sources_hash() -> str:
-    """Hash of the source files in SOURCES and of the version of Warp."""
-    total = hashlib.sha256(wp.config.version.encode())
+    """Hash of the source files in SOURCES, of NUMERICS and of the version of Warp."""
+    paths = [os.path.join(_PACKAGE, NUMERICS)]
     for source in SOURCES:
         for folder, folders, names in os.walk(os.path.join(_PACKAGE, source)):
             folders.sort()
-            for name in sorted(name for name in names if name.endswith((".py", ".h"))):
-                with open(os.path.join(folder, name), "rb", buffering=0) as file:
-                    content = file.read()
-                total.update(f"\n{os.path.relpath(folder, _PACKAGE)} {name} {len(content)}\n".encode() + content)
+            paths += [os.path.join(folder, name) for name in sorted(names) if name.endswith((".py", ".h"))]
+    total = hashlib.sha256(wp.config.version.encode())
+    for path in filter(os.path.exists, paths):
+        with open(path, "rb", buffering=0) as file:
+            content = file.read()
+        total.update(f"\n{os.path.relpath(path, _PACKAGE)} {len(content)}\n".encode() + content)
     return total.hexdigest()[:16]
 
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from collidecli.engine.cells import PoseBatch, has_step
 from collidecli.errors import InputError
-from collidecli.numerics.elementary import atan2, sincos
-from collidecli.numerics.matrices import compose_poses, cross, dot, norm
+from collidecli.numerics import atan2, compose_poses, cross, dot, norm, sincos
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.shape_types import (
     IDENTITY_POSE,

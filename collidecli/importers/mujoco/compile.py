@@ -16,8 +16,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.mujoco import urdf
-from collidecli.numerics.elementary import atan2, sincos
-from collidecli.numerics.matrices import IDENTITY, XYZW_TO_WXYZ, cross, multiply, norm
+from collidecli.numerics import IDENTITY, XYZW_TO_WXYZ, atan2, cross, multiply, norm, sincos
 from collidecli.scene.options import SceneOptions
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 #
 # MuJoCo computes quaternions from Euler angles, an axis and an angle, a z axis, and the two ends of a capsule with
 # sine, cosine and arc tangent of the C library, whose last bit depends on the processor. Here its formulas are
-# evaluated by `numerics.elementary`, and the spec then contains quaternions only: MuJoCo multiplies and normalizes
+# evaluated by `numerics`, and the spec then contains quaternions only: MuJoCo multiplies and normalizes
 # those, with equal bits on every processor. The axes x and y (`xyaxes`) need no function except the square root and
 # stay unchanged.
 
@@ -200,7 +199,7 @@ def _count(attributes: bytes) -> int:
 # Rotations that MuJoCo's parser computes while it reads the text: `rpy` of a URDF, `euler` of MJCF's `<replicate>`.
 #
 # A spec contains only their quaternions, computed with the C library's sine and cosine, whose last bit depends on the
-# processor. They are computed again from the text with `numerics.elementary`; each result replaces the parser's
+# processor. They are computed again from the text with `numerics`; each result replaces the parser's
 # quaternion that equals it up to rounding.
 
 ROUNDING = 1e-13

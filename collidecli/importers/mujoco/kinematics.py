@@ -1,7 +1,7 @@
 """Body poses of an MJCF scene from its generalized coordinates, and of its articulations from joints by name.
 
 `mj_kinematics` takes the sine and cosine of hinge angles from the C library, whose last bit depends on the processor.
-`ForwardKinematics` has its arithmetic in its order, with the sine and cosine of `numerics.elementary`.
+`ForwardKinematics` has its arithmetic in its order, with the sine and cosine of `numerics`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from functools import cached_property
 import mujoco
 import numpy as np
 
-from collidecli.numerics.elementary import sincos
-from collidecli.numerics.matrices import WXYZ_TO_XYZW, XYZW_TO_WXYZ, column, compose, inverse, multiply, norm, rotate
+from collidecli.numerics import WXYZ_TO_XYZW, XYZW_TO_WXYZ, column, compose, inverse, multiply, norm, rotate, sincos
 from collidecli.scene import kinematics as joint_tree
 from collidecli.scene.kinematics import QUATERNION_AXES, JointColumns, Kinematics, NamedJoint, last_element
 from collidecli.scene.shape_types import QUATERNION_TOLERANCE

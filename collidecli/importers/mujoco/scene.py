@@ -31,7 +31,7 @@ from collidecli.importers.mesh_files import cached_hull, hull_vertices
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
 from collidecli.importers.mujoco.kinematics import MujocoArticulations, MujocoKinematics
 from collidecli.importers.scene_import import disabled_pairs, read_srdf
-from collidecli.numerics.matrices import WXYZ_TO_XYZW, moved_points
+from collidecli.numerics import WXYZ_TO_XYZW, moved_points
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.heightfield import Heightfield, heightfield

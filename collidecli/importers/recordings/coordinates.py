@@ -14,7 +14,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.recordings import recording
 from collidecli.importers.scene_import import SceneImport
-from collidecli.numerics.matrices import compose_poses
+from collidecli.numerics import compose_poses
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,

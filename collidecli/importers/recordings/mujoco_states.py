@@ -15,7 +15,7 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings import recording
 from collidecli.importers.recordings.coordinates import RECORDED_FROM, CoordinateMotion, check_world_count, mujoco_scene
 from collidecli.importers.recordings.humanoid import holds_motion
-from collidecli.numerics.matrices import WXYZ_TO_XYZW
+from collidecli.numerics import WXYZ_TO_XYZW
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.input_files import NPY

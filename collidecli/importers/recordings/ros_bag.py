@@ -30,8 +30,7 @@ from collidecli.importers.recordings.ros_messages import (
     MessageTimes,
     seconds,
 )
-from collidecli.numerics.elementary import atan2, sincos
-from collidecli.numerics.matrices import IDENTITY, compose_poses, inverse_poses, multiply, norm
+from collidecli.numerics import IDENTITY, atan2, compose_poses, inverse_poses, multiply, norm, sincos
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,

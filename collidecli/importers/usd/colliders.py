@@ -21,7 +21,7 @@ from collidecli.errors import InputError
 from collidecli.importers.usd.motion import DEFORMABLE, RADIUS
 from collidecli.importers.usd.stage import REST_TIME, SHAPES_TO_USE, Physics, constant
 from collidecli.importers.usd.transforms import AXIS_ORDER, ROUNDING, PrimTransforms, WorldTransforms, located_transform
-from collidecli.numerics.matrices import integer_power, matmul, matvec
+from collidecli.numerics import integer_power, matmul, matvec
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.shape_config import ShapeConfig

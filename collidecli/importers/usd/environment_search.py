@@ -41,7 +41,7 @@ from collidecli.importers.usd.transforms import (
     rotation_of,
     scale_keys,
 )
-from collidecli.numerics.matrices import matmul
+from collidecli.numerics import matmul
 from collidecli.scene.builder import ModelBuilder
 from collidecli.texts import in_order
 

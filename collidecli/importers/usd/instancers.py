@@ -13,7 +13,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from collidecli.errors import InputError
 from collidecli.importers.usd.stage import REST_TIME, Instances, Physics, editable
-from collidecli.numerics.matrices import norm
+from collidecli.numerics import norm
 
 NESTING_LIMIT = 16
 """Maximum depth of instancers in prototypes of instancers; a deeper nesting is treated as a cycle."""

@@ -16,8 +16,7 @@ from pxr import Sdf, Usd, UsdPhysics
 from collidecli.errors import InputError
 from collidecli.importers.usd import transforms
 from collidecli.importers.usd.stage import REST_TIME, Physics, upwards
-from collidecli.numerics.elementary import sincos
-from collidecli.numerics.matrices import IDENTITY, column, compose, dot, inverse, length, matvec, multiply, norm, rotate
+from collidecli.numerics import IDENTITY, column, compose, dot, inverse, length, matvec, multiply, norm, rotate, sincos
 from collidecli.scene.kinematics import QUATERNION_AXES, JointColumns, NamedJoint, last_element
 
 AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")

@@ -28,7 +28,7 @@ from collidecli.importers.usd.transforms import (
     located_transform,
     scale_keys,
 )
-from collidecli.numerics.matrices import cross, dot, length, matvec, norm, polar
+from collidecli.numerics import cross, dot, length, matvec, norm, polar
 from collidecli.scene.convex_hull import ConvexHull, hull_points
 from collidecli.scene.shape_types import ShapeType, checked_size
 from collidecli.scene.signed_distance import DEFAULT_BAND, MOST_RESOLUTION, RESOLUTION_STEP

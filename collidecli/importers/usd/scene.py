@@ -52,7 +52,7 @@ from collidecli.importers.usd.stage import (
     parse_physics,
 )
 from collidecli.importers.usd.transforms import PrimTransforms, pose_of
-from collidecli.numerics.matrices import matmul, matvec
+from collidecli.numerics import matmul, matvec
 from collidecli.scene.builder import ModelBuilder, ShapeConfig
 from collidecli.scene.finalize import UP_AXES
 from collidecli.scene.model import STATIC_BODY, Model

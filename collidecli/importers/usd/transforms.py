@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, Vt
 
+from collidecli import numerics
 from collidecli.errors import InputError
-from collidecli.numerics import elementary
-from collidecli.numerics.matrices import cross, dot, matmul, norm
+from collidecli.numerics import cross, dot, matmul, norm
 
 ROUNDING = 1e-6
 """Relative tolerance of equal scales and of orthogonal axes.
@@ -206,11 +206,11 @@ def slerp(t: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """
     cosine = dot(first, second)
     sign = np.where(cosine < 0.0, -1.0, 1.0)
-    angle = elementary.acos(np.minimum(np.abs(cosine), 1.0))
+    angle = numerics.acos(np.minimum(np.abs(cosine), 1.0))
     nearly = 1.0 - np.abs(cosine) <= _NEARLY_EQUAL
-    sine = np.where(nearly, 1.0, elementary.sin(angle))
-    left = np.where(nearly, 1.0 - t, elementary.sin((1.0 - t) * angle) / sine)
-    right = np.where(nearly, t, elementary.sin(t * angle) / sine)
+    sine = np.where(nearly, 1.0, numerics.sin(angle))
+    left = np.where(nearly, 1.0 - t, numerics.sin((1.0 - t) * angle) / sine)
+    right = np.where(nearly, t, numerics.sin(t * angle) / sine)
     return left[:, None] * first + (sign * right)[:, None] * second
 
 
@@ -223,7 +223,7 @@ def _axis_and_angle(quaternion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     length = norm(imaginary)
     rotates = length > _SHORTEST
     with np.errstate(all="ignore"):
-        angle = np.where(rotates, 2.0 * (elementary.acos(np.clip(quaternion[:, 3], -1.0, 1.0)) * (180.0 / np.pi)), 0.0)
+        angle = np.where(rotates, 2.0 * (numerics.acos(np.clip(quaternion[:, 3], -1.0, 1.0)) * (180.0 / np.pi)), 0.0)
         axis = np.where(rotates[:, None], imaginary * (1.0 / length)[:, None], np.array([1.0, 0.0, 0.0]))
         size = norm(axis)
         off = np.abs(size * size - 1.0) >= _UNIT
@@ -232,7 +232,7 @@ def _axis_and_angle(quaternion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _of_axis(axis: np.ndarray, angle: np.ndarray, inverse: bool) -> np.ndarray:
     """float64[n, 3, 3]: rotations about an axis by angles [degree]."""
-    sine, cosine = elementary.sincos((-angle if inverse else angle) * (np.pi / 180.0) / 2.0)
+    sine, cosine = numerics.sincos((-angle if inverse else angle) * (np.pi / 180.0) / 2.0)
     x, y, z = np.moveaxis(axis * sine[:, None], -1, 0)
     length = np.sqrt(cosine * cosine + ((x * x + y * y) + z * z))
     factor = 1.0 / length

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from collidecli.numerics.matrices import moved_points
+from collidecli.numerics import moved_points
 from collidecli.scene.heightfield import Heightfield, solid_mesh
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, recorded_particles

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.analysis.touches import Intervals, PairKeys
-from collidecli.numerics.matrices import moved_points
+from collidecli.numerics import moved_points
 from collidecli.report.tables import length, short_names
 from collidecli.report.view.drawing import ViewFrames
 from collidecli.scene.model import Model

@@ -26,7 +26,7 @@ from collidecli.analysis.touches import (
     touches,
 )
 from collidecli.commands.diff import share_of
-from collidecli.numerics.matrices import compose_poses
+from collidecli.numerics import compose_poses
 from collidecli.scene.tables import ContactBlock
 from tests.support import meshes
 from tests.support.contact_sets import made_up_block, small_model, split

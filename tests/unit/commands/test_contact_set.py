@@ -11,7 +11,7 @@ import pytest
 import collidecli
 from collidecli.commands.audit_sources import deepest_point
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import compose_poses
+from collidecli.numerics import compose_poses
 from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support import meshes
 from tests.support.contact_sets import Touch, intervals, made_up, ordered

@@ -28,7 +28,7 @@ from collidecli.engine.distances import PairDistances
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep.motion import Supports
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import moved_points
+from collidecli.numerics import moved_points
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import LOG_FORMATS
 from collidecli.storage.contact_sets.check import BELOW_GAP, EQUATION

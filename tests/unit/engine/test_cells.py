@@ -48,7 +48,7 @@ from collidecli.engine.scheduler import (
     worker_memory,
 )
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import IDENTITY, compose_poses
+from collidecli.numerics import IDENTITY, compose_poses
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.tables import ContactBlock

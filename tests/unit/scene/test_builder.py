@@ -11,7 +11,7 @@ from collidecli.commands import python_functions
 from collidecli.engine.device_model import bounding_radius
 from collidecli.engine.narrowphase.dispatch import plane_collider
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import compose_poses, inverse_poses
+from collidecli.numerics import compose_poses, inverse_poses
 from collidecli.report.view.drawing import shape_groups
 from collidecli.scene import filters, shape_types
 from collidecli.scene.builder import Z_TO_UP, ModelBuilder

@@ -12,7 +12,7 @@ from collidecli.commands.scenes import MergedMotion, SlicedMotion
 from collidecli.engine.joint_kinematics import MANY, TreeLoader, begin_loading_kinematics, pose_tree
 from collidecli.engine.runtime.kernel import load_kernels
 from collidecli.importers.mujoco.kinematics import ForwardKinematics, MujocoKinematics
-from collidecli.numerics.elementary import MODERATE
+from collidecli.numerics import MODERATE
 from collidecli.scene import kinematics as joint_tree
 from tests.support.mujoco_pairs import load
 
