@@ -45,7 +45,7 @@ from collidecli.storage.contact_sets.writer import check_groups
 from collidecli.storage.files import is_url
 from collidecli.storage.flat_tables import TableColumn, record_batch, require_pyarrow
 from collidecli.storage.process_activity import reading
-from collidecli.temporary_folders import TemporaryFolder
+from collidecli.system import TemporaryFolder
 from collidecli.texts import number_parts
 
 # The episodes that have a contact set, numbered and opened in order, for every output of `gather`.

@@ -16,7 +16,7 @@ import h5py
 from collidecli.errors import CollideError, InputError, OutputError
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.files import LISTED_NAMES, files_at, is_url
-from collidecli.temporary_folders import TemporaryFolder
+from collidecli.system import TemporaryFolder
 
 PLAN = "plan.parquet"
 

@@ -26,8 +26,7 @@ from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.scene.tables import RIGID_CONTACTS, TABLES_BY_NAME
 from collidecli.storage.contact_sets.schema import EPISODE_GROUP
 from collidecli.storage.files import UnreachableError, is_url, local_copy
-from collidecli.system_resources import free_memory
-from collidecli.temporary_folders import TemporaryFolder
+from collidecli.system import TemporaryFolder, free_memory
 
 # The log of a batch: a file for each process and shard, with a line for each episode as it starts and ends. A process
 # that was killed leaves an episode that has started and not ended: an attempt, which the next process finds anywhere.

@@ -35,7 +35,7 @@ from collidecli.storage.contact_sets.check import (
     pair_values,
 )
 from collidecli.storage.contact_sets.reader import ContactSet, ContactTable
-from collidecli.system_resources import processor_count
+from collidecli.system import processor_count
 
 
 @dataclass(frozen=True)

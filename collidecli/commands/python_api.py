@@ -32,7 +32,7 @@ from collidecli.scene.options import ContactOptions, EngineOptions, SceneOptions
 from collidecli.scene.particles import ParticleObjects
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, GroupRows
 from collidecli.storage.contact_sets.writer import ContactWriter
-from collidecli.temporary_folders import TemporaryFolder
+from collidecli.system import TemporaryFolder
 from collidecli.texts import numbered
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from collidecli.engine.runtime.device_stream import free_device_memory, has_own_
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.errors import InputError
 from collidecli.scene.tables import ContactBlock, consecutive_groups
-from collidecli.system_resources import free_memory, processor_count
+from collidecli.system import free_memory, processor_count
 from collidecli.texts import memory
 
 # Sizes of chunks and of memory limits, as pure functions.

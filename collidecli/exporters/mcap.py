@@ -11,7 +11,7 @@ import numpy as np
 from collidecli.errors import extra_module
 from collidecli.exporters.rows import SelectedContacts, cells_of, midpoint
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.temporary_folders import TemporaryFolder
+from collidecli.system import TemporaryFolder
 
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
 MARKERS = "visualization_msgs/msg/MarkerArray"

@@ -14,8 +14,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, Vt
 from collidecli.errors import InputError
 from collidecli.exporters.rows import SelectedContacts, cells_of, midpoint, rows_of
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.system_resources import free_memory
-from collidecli.temporary_folders import TemporaryFolder
+from collidecli.system import TemporaryFolder, free_memory
 
 # Time samples of the bodies' transforms in a USD layer over the scene.
 

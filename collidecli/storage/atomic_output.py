@@ -3,7 +3,7 @@
 Bytes are written to a temporary file in the destination's folder. `commit` flushes it to the disk and renames it to the
 destination; an exit without `commit`, by an exception or a signal, removes it. A killed process leaves the temporary
 file, `.<name>.<process>-<random>.partial`, and an unchanged destination; its parent process knows the file from
-`process_activity`, and the next output to the same destination removes it (`temporary_folders.is_abandoned`).
+`process_activity`, and the next output to the same destination removes it (`system.is_abandoned`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 from collidecli.errors import Interrupted, OutputError
 from collidecli.storage.process_activity import show_outputs
-from collidecli.temporary_folders import is_abandoned, owned_name, owned_names
+from collidecli.system import is_abandoned, owned_name, owned_names
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
 _PARTIAL: set[Path] = set()

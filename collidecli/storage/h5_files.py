@@ -20,7 +20,7 @@ from h5py import h5a, h5d, h5g, h5l, h5p, h5s, h5t, h5z  # pyright: ignore[repor
 from collidecli.errors import InputError
 from collidecli.scene.options import COMPRESSIONS
 from collidecli.storage.process_activity import structure, structure_step
-from collidecli.system_resources import free_memory
+from collidecli.system import free_memory
 from collidecli.texts import memory
 
 # Opening of HDF5 files from untrusted sources.

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import NoReturn
 
 from collidecli.errors import InputError
-from collidecli.system_resources import free_memory, private_memory
+from collidecli.system import free_memory, private_memory
 from collidecli.texts import memory
 
 _READING, _OUTPUTS, _LIMIT, _END = slice(8, 8192), slice(8192, 32768), slice(32768, 32776), 32776

@@ -21,7 +21,7 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from collidecli.system_resources import processor_count
+from collidecli.system import processor_count
 from tests.gpu.first import Run, StepFailed
 from tests.support.device_scenes import (
     CONVEX,

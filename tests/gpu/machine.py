@@ -16,7 +16,7 @@ from collidecli.commands.timing import processor_name
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.errors import InputError
-from collidecli.system_resources import processor_count
+from collidecli.system import processor_count
 from tests.gpu.first import NotRun, Run, StepFailed
 
 ROOT = Path(__file__).parents[2]

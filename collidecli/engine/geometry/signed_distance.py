@@ -17,7 +17,7 @@ from collidecli.errors import InputError
 from collidecli.numerics import length
 from collidecli.scene.shape_types import half_extents
 from collidecli.scene.signed_distance import SdfShape
-from collidecli.system_resources import processor_count
+from collidecli.system import processor_count
 
 ROWS_AT_ONCE = 1 << 15
 """Rows of one launch: limits the memory besides the grid, and gives the threads equal loads."""

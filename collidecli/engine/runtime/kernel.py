@@ -39,8 +39,7 @@ from collidecli.engine.runtime.warp_internals import (
     unhashed_module,
 )
 from collidecli.errors import OutputError
-from collidecli.system_resources import processor_count
-from collidecli.temporary_folders import TemporaryFolder, remove_abandoned
+from collidecli.system import TemporaryFolder, processor_count, remove_abandoned
 
 # Warp's folder of compiled kernels: a temporary one in its place if it cannot be written, and a full disk.
 #

@@ -31,7 +31,7 @@ from collidecli.report.view.stage import (
 )
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.temporary_folders import TemporaryFolder
+from collidecli.system import TemporaryFolder
 
 CHUNK = 256
 """Frames that are read and sent together."""

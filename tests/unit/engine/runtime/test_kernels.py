@@ -42,7 +42,7 @@ from collidecli.engine.runtime.warp_internals import PARSING, V3, compiled_files
 from collidecli.engine.runtime.workspace import execute_steps
 from collidecli.errors import OutputError
 from collidecli.scene.shape_types import ShapeType
-from collidecli.temporary_folders import TemporaryFolder
+from collidecli.system import TemporaryFolder
 from tests.support import pair_runner
 
 TARGET = ["-target-cpu", "x86-64-v3"] if has_v3() else ["-march=native"]
