@@ -43,8 +43,8 @@ from collidecli.storage.contact_sets.check import check_body_rows, check_shape_r
 from collidecli.storage.contact_sets.reader import ContactSet, is_complete
 from collidecli.storage.contact_sets.writer import check_groups
 from collidecli.storage.files import is_url
-from collidecli.storage.flat_tables import TableColumn, record_batch, require_pyarrow
 from collidecli.storage.process_activity import reading
+from collidecli.storage.result_files import TableColumn, record_batch, require_pyarrow
 from collidecli.system import TemporaryFolder
 from collidecli.texts import number_parts
 

@@ -30,9 +30,9 @@ from collidecli.scene.options import RecordingOptions
 from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, group_words
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.files import is_url, local_copy, objects_of
-from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.storage.input_files import are_settled, file_states, files_sha256, read_toml
 from collidecli.storage.process_activity import limited_reading, reading
+from collidecli.storage.result_files import require_pyarrow
 from collidecli.texts import did_you_mean
 
 # Episodes of a batch, and tables of them, which hold a million in some 300 MB.

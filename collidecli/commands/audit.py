@@ -20,9 +20,8 @@ from collidecli.exporters.rows import held, texts, write_npz
 from collidecli.scene.motion import recorded_cells
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.flat_tables import TableColumn, cell_columns, csv_table
 from collidecli.storage.process_activity import reading
-from collidecli.storage.result_files import AUDIT_FORMAT, arrays_h5, read_result
+from collidecli.storage.result_files import AUDIT_FORMAT, TableColumn, arrays_h5, cell_columns, csv_table, read_result
 from collidecli.texts import plural
 
 # Measures of overlaps beside the depth: the volume of the intersection, and the depth of the deepest point.

@@ -12,9 +12,9 @@ import numpy as np
 
 from collidecli.analysis.overlap_volume import surface_of
 from collidecli.analysis.patterns import NamedItems
+from collidecli.analysis.summary import TOUCHES
 from collidecli.analysis.touches import Frames, Names
 from collidecli.commands.collision import prepare_collision
-from collidecli.commands.contact_totals import TOUCHES
 from collidecli.commands.event_stream import touching_blocks
 from collidecli.commands.python_api import ModelBuilder, collide
 from collidecli.commands.run import search_warnings

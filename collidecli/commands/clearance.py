@@ -34,9 +34,16 @@ from collidecli.scene.options import CLEARANCE_THINGS
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.field_cache import FieldCache
-from collidecli.storage.flat_tables import Append, TableColumn, cell_columns, csv_table, parquet_table, require_pyarrow
 from collidecli.storage.process_activity import reading
-from collidecli.storage.result_files import arrays_h5
+from collidecli.storage.result_files import (
+    Append,
+    TableColumn,
+    arrays_h5,
+    cell_columns,
+    csv_table,
+    parquet_table,
+    require_pyarrow,
+)
 
 # Least distances of a model in motion: of pairs, of bodies or between two selections, block by block of frames.
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from collidecli import engines
 from collidecli.analysis.alignment import align_frames
+from collidecli.analysis.summary import ContactCounts, Tally
 from collidecli.analysis.touches import Names
 from collidecli.commands.clearance import selected_items, shape_poses
 from collidecli.commands.collision import contact_writer
-from collidecli.commands.contact_totals import ContactCounts, Tally
 from collidecli.commands.results import HDF5_ENDINGS, Progress, check_output
 from collidecli.commands.scenes import EngineRequest, EnginesRequest, LoadedScene, MotionResult, scene_in_motion
 from collidecli.engine.distances import PairDistanceRows, PairDistances

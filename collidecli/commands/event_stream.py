@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.patterns import Sides, matching_paths
+from collidecli.analysis.summary import TOUCHES
 from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, Names, PairKeys, touches
-from collidecli.commands.contact_totals import TOUCHES
 from collidecli.commands.results import Progress
 from collidecli.commands.scenes import parse_frames
 from collidecli.errors import InputError
@@ -27,7 +27,7 @@ from collidecli.storage.contact_sets.check import (
     objects_of,
 )
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead, spans
-from collidecli.storage.flat_tables import TableColumn
+from collidecli.storage.result_files import TableColumn
 
 # Selection of the pairs whose touches are listed, and the limits of the threshold of a touch.
 

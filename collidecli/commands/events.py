@@ -17,8 +17,8 @@ from collidecli.commands.results import Progress, Result
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_ORDERS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.flat_tables import Append, TableColumn, csv_table, parquet_table, require_pyarrow
 from collidecli.storage.process_activity import reading
+from collidecli.storage.result_files import Append, TableColumn, csv_table, parquet_table, require_pyarrow
 
 MAX_WORLDS_LISTED = 20
 FILE = "file"

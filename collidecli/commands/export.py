@@ -403,7 +403,7 @@ def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -
 def _table(request: ExportRequest, selected: SelectedContacts, _output: str):
     from collidecli.exporters.layouts import unknown_columns
     from collidecli.exporters.rows import ContactRows
-    from collidecli.storage.flat_tables import csv_table, parquet_table, require_pyarrow
+    from collidecli.storage.result_files import csv_table, parquet_table, require_pyarrow
 
     rows, contacts = ContactRows(selected), selected.contacts
     about = {"scene": contacts.scene, "content_sha256": contacts.content_sha256, "up_axis": contacts.up_axis}

@@ -14,8 +14,8 @@ from typing import Any
 import h5py
 import numpy as np
 
+from collidecli.analysis.summary import ColumnRanges, ContactCounts, Tally
 from collidecli.analysis.touches import Names
-from collidecli.commands.contact_totals import ColumnRanges, ContactCounts, Tally
 from collidecli.commands.results import PathLike, Result
 from collidecli.commands.scenes import MUJOCO_ENDINGS, LoadedScene, load_scene
 from collidecli.errors import InputError

@@ -27,9 +27,16 @@ from collidecli.scene.tables import SOFT_CONTACTS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.check import check_shape_rows, gap_range, pair_values
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.flat_tables import Append, TableColumn, cell_columns, parquet_table, require_pyarrow
 from collidecli.storage.process_activity import reading
-from collidecli.storage.result_files import LABELS_FORMAT, arrays_h5
+from collidecli.storage.result_files import (
+    LABELS_FORMAT,
+    Append,
+    TableColumn,
+    arrays_h5,
+    cell_columns,
+    parquet_table,
+    require_pyarrow,
+)
 from collidecli.texts import plural
 
 if TYPE_CHECKING:

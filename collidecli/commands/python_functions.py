@@ -15,13 +15,13 @@ import numpy as np
 
 from collidecli.analysis.contact_motion import body_poses, distance_gradient, is_differentiable
 from collidecli.analysis.patterns import listed
+from collidecli.analysis.summary import TOUCHES
 from collidecli.commands.audit import Audit, AuditRequest
 from collidecli.commands.audit import audit as run_audit
 from collidecli.commands.audit_sources import AuditLimits, read_limits
 from collidecli.commands.clearance import ClearanceBlock, ClearanceRequest, MeasuredMotion, check_clearance, shape_poses
 from collidecli.commands.collision import check_frames, pose_batches
 from collidecli.commands.contact_set import ContactSet, NamedColumns, dense_intervals, dense_rows
-from collidecli.commands.contact_totals import TOUCHES
 from collidecli.commands.engine_sets import Problem, load_problem
 from collidecli.commands.label import LabelOptions, Labels, labels_in_memory
 from collidecli.commands.python_api import Contacts, asset_texts, contact_options, contacts_in_memory, motion_of

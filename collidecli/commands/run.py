@@ -18,9 +18,9 @@ import numpy as np
 import warp as wp
 
 from collidecli.analysis.contact_motion import FramePoses, body_poses, is_differentiable, least_rows, motion_columns
+from collidecli.analysis.summary import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
 from collidecli.analysis.touches import Names
 from collidecli.commands.collision import Collision, contact_writer, prepare_collision
-from collidecli.commands.contact_totals import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
 from collidecli.commands.results import HDF5_ENDINGS, TRACE, PathLike, Progress, Result, check_output
 from collidecli.commands.scenes import EngineRequest, LoadedScene, SceneCache, frames_text, scene_in_motion
 from collidecli.commands.timing import (

@@ -33,7 +33,7 @@ from collidecli.exporters.rows import (
 )
 from collidecli.numerics import cross, dot
 from collidecli.scene.tables import ContactBlock, ListColumn
-from collidecli.storage.flat_tables import require_pyarrow
+from collidecli.storage.result_files import require_pyarrow
 
 
 def unknown_columns(selected: SelectedContacts) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from collidecli.scene.tables import (
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.check import check_body_rows, check_group_rows
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, rows_of_cells, spans
-from collidecli.storage.flat_tables import TableColumn, cell_columns, require_pyarrow
+from collidecli.storage.result_files import TableColumn, cell_columns, require_pyarrow
 from collidecli.texts import numbered
 
 SINGLE_PARTICLE = 0

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.commands.contact_totals import ContactCounts
+from collidecli.analysis.summary import ContactCounts
 from tests.cli.conftest import RUN, refusals
 from tests.support.contact_sets import Edited, made_up
 

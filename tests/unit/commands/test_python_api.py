@@ -16,11 +16,11 @@ import pytest
 
 import collidecli
 from collidecli import InputError, ModelBuilder, Shape, ShapeConfig
+from collidecli.analysis import summary as tally_module
+from collidecli.analysis.summary import HELD_ROWS, MAX_TABLE_SIZE, GroupTally, Tally
 from collidecli.analysis.touches import Names
 from collidecli.commands import collision
-from collidecli.commands import contact_totals as tally_module
 from collidecli.commands import timing as timing_module
-from collidecli.commands.contact_totals import HELD_ROWS, MAX_TABLE_SIZE, GroupTally, Tally
 from collidecli.commands.run import RunRequest, run
 from collidecli.commands.timing import TimingReport, covered_seconds
 from collidecli.engine.pipeline import ChunkReport

@@ -18,10 +18,10 @@ from collidecli.exporters import layouts
 from collidecli.exporters import rows as selected_rows
 from collidecli.exporters.rows import Array, ContactRows, Layout, SelectedContacts
 from collidecli.scene.options import ContactOptions
-from collidecli.storage import flat_tables
+from collidecli.storage import result_files
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.flat_tables import TableColumn, csv_table, parquet_table
+from collidecli.storage.result_files import TableColumn, csv_table, parquet_table
 from collidecli.storage.trajectory_files import TrajectoryWriter
 from tests.support.contact_sets import made_up, made_up_block, pair_margin, small_model, write_contact_set
 
@@ -393,7 +393,7 @@ def test_parquet_is_the_same_table(rows, written):
 
 
 def test_blocks_do_not_show_and_names_that_need_quotes_have_them(select, monkeypatch, written, tmp_path):
-    monkeypatch.setattr(flat_tables, "CSV_LINES", 3)
+    monkeypatch.setattr(result_files, "CSV_LINES", 3)
     write_rows(tmp_path / "a.csv", select(*PICK), csv_table)
     assert (tmp_path / "a.csv").read_bytes() == (written / "a.csv").read_bytes()
     (tmp_path / "a.csv").unlink()
