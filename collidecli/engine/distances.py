@@ -34,11 +34,10 @@ from collidecli.engine.geometry.meshes import TriangleShape, tree_of_triangles
 from collidecli.engine.geometry.primitives import Vertex, support_point
 from collidecli.engine.geometry.real import MESH, PLANE, Pose, Real, Vec3, device_array
 from collidecli.engine.hydroelastic.pairs import Solids, distance_function, upload_solids
-from collidecli.engine.narrow_phase import NarrowPhase
 from collidecli.engine.narrowphase.collider import Collider, ColliderTable
 from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, nearest_of_difference
 from collidecli.engine.narrowphase.convex.penetration import distance_bounds, minkowski_difference, sum_of_sizes
-from collidecli.engine.narrowphase.dispatch import collider_of_kinds
+from collidecli.engine.narrowphase.dispatch import NarrowPhase, collider_of_kinds
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import kernel, load_kernels, one_at_a_time
 from collidecli.engine.runtime.warp_internals import struct_rows

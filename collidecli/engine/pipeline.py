@@ -34,8 +34,7 @@ from collidecli.engine.compaction import (
 )
 from collidecli.engine.contact_record import new_candidates, scan_counts
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
-from collidecli.engine.narrow_phase import NarrowPhase
-from collidecli.engine.narrowphase.dispatch import needed_colliders
+from collidecli.engine.narrowphase.dispatch import NarrowPhase, needed_colliders
 from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory, uploading
 from collidecli.engine.runtime.kernel import begin_loading, initialize, load_kernels, one_at_a_time
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, execute_steps, parts_that_fit

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine import narrow_phase
 from collidecli.engine import pipeline as pipeline_builder
 from collidecli.engine.cells import PoseBatch
+from collidecli.engine.narrowphase import dispatch
 from collidecli.engine.pipeline import CollisionPipeline, build_pipeline, find_device
 from collidecli.engine.runtime.kernel import _files, archive_path
 from collidecli.engine.runtime.warp_internals import has_v3
@@ -73,10 +73,10 @@ def test_colliders_are_compiled_when_they_have_candidates(monkeypatch):
     colliders = {collider.name: collider.kernel for collider in pipeline.narrow_phase.table.colliders}
     assert not set(before) & set(colliders.values())
     assert set(before) | set(colliders.values()) == set(pipeline.kernels())
-    load = narrow_phase.load_kernels
-    monkeypatch.setattr(narrow_phase, "is_loaded", lambda kernel, device: any(kernel in kernels for kernels in during))
+    load = dispatch.load_kernels
+    monkeypatch.setattr(dispatch, "is_loaded", lambda kernel, device: any(kernel in kernels for kernels in during))
     monkeypatch.setattr(
-        narrow_phase, "load_kernels", lambda kernels, device: (during.append(kernels), load(kernels, device))
+        dispatch, "load_kernels", lambda kernels, device: (during.append(kernels), load(kernels, device))
     )
     found = contacts_of(pipeline, poses, chunk=1)
     assert during == [[colliders["sphere_sphere"]], [colliders["convex_convex_gjk"]]]
@@ -90,8 +90,8 @@ def test_time_of_compilation_is_in_no_stage(monkeypatch):
     pipeline, poses = built(True)
     workspace = Workspace(pipeline.device_model.device, MEMORY)
     pipeline.collide(PoseBatch(0, 2, 0, poses), workspace)
-    monkeypatch.setattr(narrow_phase, "is_loaded", lambda *_: False)
-    monkeypatch.setattr(narrow_phase, "load_kernels", lambda *_: (loads.append(1), time.sleep(1.0)))
+    monkeypatch.setattr(dispatch, "is_loaded", lambda *_: False)
+    monkeypatch.setattr(dispatch, "load_kernels", lambda *_: (loads.append(1), time.sleep(1.0)))
     loads: list[int] = []
     _, report = pipeline.collide(PoseBatch(0, 2, 0, poses), workspace)
     assert loads

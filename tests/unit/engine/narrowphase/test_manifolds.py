@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from collidecli.engine.narrowphase.box_box import collide_box_box
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
-from collidecli.engine.narrowphase.primitive.box_box import collide_box_box
 from collidecli.scene.shape_types import ShapeType
 from tests.support.oracle import rotation_of, signed_distance
 from tests.support.pair_runner import (

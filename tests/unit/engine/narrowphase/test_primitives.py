@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from collidecli.engine.narrowphase import box_box, closed_form
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
-from collidecli.engine.narrowphase.primitive import box_box, closed_form
 from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import PairContacts, check_collider, poses_for, run_collider, size_cases
 from tests.support.poses import core_touching_poses

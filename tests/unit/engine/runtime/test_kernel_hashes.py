@@ -9,9 +9,9 @@ import pytest
 import warp as wp
 from warp._src import context
 
+from collidecli.engine.narrowphase.box_box import collide_box_box
+from collidecli.engine.narrowphase.closed_form import collide_sphere_capsule, collide_sphere_sphere
 from collidecli.engine.narrowphase.collider import closed_form_kernel
-from collidecli.engine.narrowphase.primitive.box_box import collide_box_box
-from collidecli.engine.narrowphase.primitive.closed_form import collide_sphere_capsule, collide_sphere_sphere
 from collidecli.engine.runtime import kernel as kernel_cache
 from collidecli.engine.runtime import kernel as kernel_hashes
 from collidecli.engine.runtime import warp_internals
