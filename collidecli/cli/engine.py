@@ -1,15 +1,31 @@
-"""Command lines of `collide engine pack` and `collide import`."""
+"""Command lines about other collision engines: `collide engine pack`, `collide import` and `collide fidelity`."""
 
 from __future__ import annotations
 
+import json
+import os
+from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 import click
 
 from collidecli.cli import options
-from collidecli.cli.options import Verb, option, request_of, scenes_and_recording, streams_of
+from collidecli.cli.options import (
+    Length,
+    Verb,
+    WholeNumber,
+    option,
+    repeated,
+    request_of,
+    scenes_and_recording,
+    streams_of,
+)
+from collidecli.cli.streams import Pages, check_outputs
 from collidecli.cli.traj import VerbGroup
-from collidecli.scene.options import CONTACT_FORMATS, IMPORT_SOURCES
+from collidecli.commands.results import PAGE_ENDINGS, check_ending, write_output
+from collidecli.errors import extra_module
+from collidecli.scene.options import CONTACT_FORMATS, IMPORT_SOURCES, EngineOptions
 
 EPILOG = """\b
 collide engine pack samples/02_humanoid/humanoid.xml -t samples/02_humanoid/motion.h5 -o problem.npz
@@ -78,3 +94,94 @@ def import_verb(ctx: click.Context, source: str, scene: str | None, **values: An
         result = import_contacts(request, progress)
     streams.result(result, import_table)
     return 0
+
+
+# Command line of collide fidelity.
+
+ENGINES = "mujoco, newton, coal, fcl, drake, bullet, dart, rapier; adapter.py; or what one wrote, rows.npz or set.h5."
+SETS = "The scene; the arguments are then contact sets of engines."
+ENGINE_OPTION = "Of an adapter: stateful=1 of bullet; detector=dart, bullet or ode of dart; multiccd=0 of mujoco."
+OUTPUT = "A page with charts, .html; or the result of --json."
+REPRO = "Write each listed answer as MJCF, and as a script for the engine alone, into this folder."
+VIEW = "Write the pairs of the listed answers in 3D, an .html file: exact contacts, and the engines' in black."
+PYTHON = "Interpreter of an engine, or of all others. [default: that of collide]"
+BAND = "Overlaps and gaps up to this length may be reported or not."
+EXCESS = "Overlap along an engine's normal less the depth; no opposite or unusable normals."
+DEPTH = "Error of a depth; no wrong signs, no depths of the frame before."
+limit = partial(option, section="Limits of each engine and pair of types")
+engine = partial(repeated, section="Engines")
+FIDELITY_EPILOG = """\b
+collide fidelity robot.xml -t motion.h5 --engines mujoco,fcl
+collide fidelity robot.xml -t motion.h5 --engines mine=my_adapter.py --max-missed 0 --max-depth-error 1mm
+collide fidelity now.h5 old.h5 --scene robot.xml -t motion.h5
+collide fidelity robot.xml --engines mujoco,old=mujoco --engine-python old=old/bin/python -o fidelity.json
+collide fidelity robot.xml -t motion.h5 --engines mujoco,coal,fcl -o page.html --repro repros --view worst.html
+\b
+Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot be used.
+"""
+
+
+@click.command("fidelity", cls=Verb, epilog=FIDELITY_EPILOG)
+@click.argument("scenes", nargs=-1, metavar="[SCENE...]")
+@engine("--engines", metavar="[NAME=]ADAPTER,...", help=ENGINES)
+@engine("--engine-python", metavar="[NAME=]PYTHON,...", help=PYTHON)
+@engine("--engine-option", metavar="NAME.KEY=VALUE,...", help=ENGINE_OPTION)
+@option("--scene", metavar="FILE", section="Engines", help=SETS)
+@option("--band", type=Length(0.0), default="0.1mm", section="Engines", help=BAND)
+@limit("--max-missed", type=WholeNumber(0), help="Touching pairs without a contact, each counted in every frame.")
+@limit("--max-phantom", type=WholeNumber(0), help="Pairs that are apart, with a contact.")
+@limit("--max-depth-error", type=Length(0.0), help=DEPTH)
+@limit("--max-normal-excess", type=Length(0.0), help=EXCESS)
+@options.problem_options
+@option("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
+@option("--repro", metavar="FOLDER", section="Output", help=REPRO)
+@option("--view", default="", metavar="FILE", section="Output", help=VIEW)
+@option("--first", type=WholeNumber(0), default=5, section="Output", help="Number of worst answers of each engine.")
+@options.verdict_options
+@options.force_option
+@options.declared(EngineOptions, "device")
+@click.pass_context
+def fidelity_verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
+    """Hold other engines' contacts of a motion against exact distances: missed, phantom, depths, normals.
+
+    SCENE and its motion are those of collide run. An engine computes in a process of its own.
+    """
+    from collidecli.commands.engine_sets import check_engines
+    from collidecli.commands.fidelity import FidelityRequest, check_repro_folder, fidelity, write_repros
+    from collidecli.report.fidelity import fidelity_page, fidelity_table, fidelity_verdict
+
+    streams, force = streams_of(ctx), values["force"]
+    if values["scene"] is not None:
+        values["engines"], scenes = (*values["engines"], *scenes), (values["scene"],)
+    scenes, trajectory = options.scenes_and_recording(scenes, values["trajectory"])
+    outputs = {name: values[name] for name in ("output", "junit_xml", "markdown")} | {"view": values["view"] or None}
+    check_outputs(outputs, "two of --output, --view, --junit-xml and --markdown", force, (*scenes, trajectory))
+    request = request_of(FidelityRequest, values, scenes=scenes, trajectory=trajectory)
+    check_engines(request)
+    is_page = (values["output"] or "").lower().endswith(PAGE_ENDINGS)
+    if is_page:
+        from collidecli.report.charts import require_matplotlib
+
+        require_matplotlib()
+    if values["view"]:
+        check_ending(values["view"], PAGE_ENDINGS, "a view")
+        extra_module("viser", "view", "collide fidelity --view")
+    check_repro_folder(values["repro"], force)
+    with streams.progress("reading", "loading") as progress:
+        result = fidelity(request, progress)
+    record = result.as_dict()
+    if values["repro"] is not None:
+        write_repros(values["repro"], result.repros, force)
+    if values["output"] is not None:
+        view = os.path.relpath(values["view"], os.path.dirname(values["output"]) or ".") if values["view"] else ""
+        text = (
+            fidelity_page(record, result.repros, quote(view))
+            if is_page
+            else json.dumps(record, allow_nan=False, indent=1) + "\n"
+        )
+        write_output(values["output"], text.encode(), force)
+    Pages(values["junit_xml"], values["markdown"], values["github"], force).write(
+        fidelity_verdict(record, result.wall_seconds)
+    )
+    streams.result(result, fidelity_table)
+    return 0 if result.passed else 1

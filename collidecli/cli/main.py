@@ -46,6 +46,7 @@ VERBS = {
 """Verbs and their summaries."""
 MODULES = {"check": "inspect", "clearance": "audit", "import": "engine", "label": "events", "profile": "run"}
 MODULES |= {"record": "traj", "merge": "export", "textconv": "export", "plot": "report", "view": "report"}
+MODULES |= {"fidelity": "engine", "cache": "installation", "completion": "installation"}
 """Modules of collidecli.cli with the command `<name>_verb`; the module of another verb has its name, and `verb`."""
 
 EPILOG = """\b

@@ -1,4 +1,4 @@
-"""The verb `cache`: entries of the cache of signed distance fields, hulls and convex parts."""
+"""The verbs `cache` and `completion`: what an installation of `collide` keeps, and its completion in a shell."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 from collidecli.cli.options import Verb, cache_options, streams_of
+from collidecli.cli.streams import unbroken_pipe
 from collidecli.commands.results import Result
 
 if TYPE_CHECKING:
@@ -48,17 +49,17 @@ def cache_result(cache: FieldCache, entries: list[CacheEntry], name: str) -> Cac
 
 # Command line of `collide cache`.
 
-EPILOG = """\b
+CACHE_EPILOG = """\b
 collide cache
 collide cache clear
 """
 
 
-@click.command("cache", cls=Verb, epilog=EPILOG)
+@click.command("cache", cls=Verb, epilog=CACHE_EPILOG)
 @click.argument("action", type=click.Choice(("show", "clear")), default="show", metavar="[clear]")
 @cache_options
 @click.pass_context
-def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: int | None) -> int:
+def cache_verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: int | None) -> int:
     """Show the cache of signed distance fields, hulls and convex parts, or remove all its entries with 'clear'.
 
     An entry is created when a scene first needs it. If the cache exceeds its limit, the least recently used entries
@@ -71,4 +72,48 @@ def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: in
     cache = FieldCache(cache_dir or "", DEFAULT_CACHE_LIMIT if cache_limit is None else cache_limit)
     entries, name = (cache.clear(), "removed") if action == "clear" else (cache.entries(), "entries")
     streams_of(ctx).result(cache_result(cache, entries, name), cache_table)
+    return 0
+
+
+# The verb completion: the script with which a shell completes verbs and options.
+
+
+@dataclass(frozen=True)
+class CompletionResult(Result):
+    """shell: "bash", "zsh" or "fish". script: the text of the script."""
+
+    SCHEMA: ClassVar[str] = "collide.completion/1"
+
+    shell: str
+    script: str
+
+
+# Command line of `collide completion`.
+
+SHELLS = ("bash", "zsh", "fish")
+VARIABLE = "_COLLIDE_COMPLETE"
+"""Environment variable with which the script of the shell calls `collide` for the words that may follow."""
+COMPLETION_EPILOG = """\b
+collide completion bash > ~/.local/share/bash-completion/completions/collide
+collide completion zsh > "${fpath[1]}/_collide"
+collide completion fish > ~/.config/fish/completions/collide.fish
+"""
+
+
+@click.command("completion", cls=Verb, epilog=COMPLETION_EPILOG)
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion_verb(ctx: click.Context, shell: str) -> int:
+    """Print a script that completes verbs and options of collide in a shell."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    script = kind(ctx.find_root().command, {}, "collide", VARIABLE).source()
+    streams = streams_of(ctx)
+    if streams.json:
+        streams.result(CompletionResult(shell, script), str)
+        return 0
+    with unbroken_pipe():
+        print(script, end="", flush=True)
     return 0
