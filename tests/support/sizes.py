@@ -4,11 +4,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (88_827, 82_000),
+    "package, lines": (88_762, 82_000),
     "package, C++ lines": (945, 960),
-    "package, files": (249, 220),
-    "tests, lines": (58_241, 50_000),
-    "tests, files": (201, 244),
+    "package, files": (239, 220),
+    "tests, lines": (58_232, 50_000),
+    "tests, files": (199, 244),
     "unformatted": (106, 142),
     "decision records": (33, 35),
 }
