@@ -11,9 +11,11 @@ IMPORTED := warp h5py numpy click
 # Tests start hundreds of processes: without bytecode each would compile its imports again, for 2 s of a core.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup run sizes kernels wheel empty-home warm test test-slow lint lint-style lint-types lint-imports format peers engines bench gpu kernel-budget docs docs-serve docs-links docs-figures docs-pictures clean
+.PHONY: setup package run sizes kernels wheel empty-home wheel-environment warm test test-slow lint lint-style lint-types lint-imports format peers engines bench gpu kernel-budget docs docs-serve docs-links docs-figures docs-pictures clean
 
 setup: $(READY)
+
+package: $(PACKAGE)
 
 $(PACKAGE): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -37,8 +39,13 @@ wheel: kernels
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 # The wheel in an environment and a home of its own: how long the first three runs of the README's command take.
+# WHEEL names an environment that has the wheel already.
 empty-home: $(PACKAGE)
-	$(BIN)/python -m tests.bench.empty_home
+	$(BIN)/python -m tests.bench.empty_home $(WHEEL)
+
+# Such an environment.
+wheel-environment: $(PACKAGE)
+	$(BIN)/python -c "from tests.bench.empty_home import Path, install; install(Path('$(VENV)/wheel'))"
 
 # Kernels and bytecode of the tests, which `make test` makes first where they are not there.
 warm: $(READY)

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 from statistics import median
 
 import click
@@ -25,15 +26,18 @@ COMMANDS = {
 ORDER = ("first", "second", "third")
 
 
-def install(folder: Path) -> Path:
-    """An environment with the wheel of this checkout."""
+def install(environment: Path) -> Path:
+    """A new environment with the wheel of a copy of this checkout, as others may be installing from its sources."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT], check=True)
-    wheel = next(folder.glob("*.whl"))
-    print(f"{wheel.name}: {wheel.stat().st_size} bytes")
-    environment = folder / "environment"
-    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-    subprocess.run([environment / "bin" / "pip", *pip[3:], "install", wheel], check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        sources = Path(folder, "sources")
+        ignored = ignore_patterns(".?*", "__pycache__", "build", "out", "docs", "samples", "tests", "*.egg-info")
+        copytree(ROOT, sources, ignore=ignored)
+        subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", folder, sources], check=True)
+        wheel = next(Path(folder).glob("*.whl"))
+        print(f"{wheel.name}: {wheel.stat().st_size} bytes", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
+        subprocess.run([environment / "bin" / "pip", *pip[3:], "install", wheel], check=True)
     return environment
 
 
@@ -56,7 +60,7 @@ def run(environment: Path, command: str, home: str) -> tuple[float, float, str]:
 def main(environments: tuple[Path, ...], repeats: int) -> None:
     """Print seconds of whole runs: least (median) of the wall clock, and of the processor."""
     with tempfile.TemporaryDirectory() as folder:
-        chosen = environments or (install(Path(folder)),)
+        chosen = environments or (install(Path(folder, "environment")),)
         for name, command in COMMANDS.items():
             times: dict[tuple[Path, str], list[tuple[float, float]]] = {}
             hashes = set()

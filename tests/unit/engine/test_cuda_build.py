@@ -125,9 +125,8 @@ HEAVY = {
     *("find_on_ground", "ground", "deepen_meshes", "deepen_on_ground", "settle_of_mesh"),
     *("settle_of_hull_in_field", "cut_voxels", "sample_corners", "nearest_of_convex", "nearest_of_hull"),
     *("minimize_primitives", "minimize_hulls", "minimize_meshes", "minimize_heightfields", "sample_polygons"),
-    *("sample_heightfields", "sweep_points_past_primitives", "sweep_points_past_polygons"),
-    *("sweep_points_past_heightfields", "write_self_columns", "nearest_of_surfaces", "touch_of_meshes"),
-    *("compact_soft"),
+    *("sample_heightfields", "sample_primitives", "write_self_columns", "nearest_of_surfaces", "touch_of_meshes"),
+    *("compact_soft", *(name for name in KERNELS if "_past_" in name)),
 }
 """Take a core two seconds to half a minute each: `make test-slow`."""
 

@@ -52,8 +52,6 @@ print(re.sub("0x[0-9a-f]+", "", "\\n".join(rows)))
 """
 
 KERNEL = """
-from pathlib import Path
-path = Path(sys.argv[2])
 path.write_text('''
 import warp as wp
 from collidecli.engine.runtime.kernel import kernel
@@ -73,47 +71,7 @@ print(kernel_of_test.fill.module.get_module_identifier(1), out.numpy().tolist())
 print(kernel_of_test.scaled.adj.resolved_static_expressions)
 """
 
-
-def printed(program: str, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-@pytest.mark.parametrize(
-    ("process", "expected"), [("owned", "True True"), ("api", "False False"), ("unknown", "False False")]
-)
-def test_only_processes_of_the_command_line_with_a_known_warp_defer(process, expected):
-    assert printed(IMPORT + "print(is_deferred, is_pending)", process) == expected
-
-
-def test_table_and_attributes_are_those_of_an_ordinary_import():
-    expected = printed(IMPORT + TABLE, "api")
-    assert expected.count("\n") > 3000
-    assert printed(IMPORT + TABLE, "owned") == expected
-
-
-def test_a_kernel_has_the_hash_and_the_result_of_an_ordinary_import(tmp_path):
-    path = str(tmp_path / "kernel_of_test.py")
-    expected = printed(IMPORT + KERNEL, "api", path)
-    assert expected.startswith("wp_fill_")
-    assert "{'HALF': 0.5}" in expected
-    assert printed(IMPORT + KERNEL, "owned", path) == expected
-
-
-def test_functions_called_from_python():
-    calls = (
-        "print(is_pending, wp.dot(wp.vec3(1.0), wp.vec3(2.0)), *wp.vec3(1.0) + wp.vec3(2.0), hasattr(wp, 'no_such'))"
-    )
-    assert printed(IMPORT + calls, "owned") == "True 6.0 3.0 3.0 3.0 False"
-    decorator = "wp.func = wp.func_native; wp.dot; print(is_pending, wp.func is wp.func_native)"
-    assert printed(IMPORT + decorator, "owned") == "True True"
-    names = "from warp import norm_l2; print(is_pending, norm_l2 is math.norm_l2, wp.static is builtins.static)"
-    assert printed(IMPORT + names, "owned") == "True True True"
-
-
-def test_threads_read_the_complete_table():
-    threads = """
+THREADS = """
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 start = Barrier(8)
@@ -128,7 +86,63 @@ from warp._src.codegen import _codegen_lock
 table = context.builtin_functions
 print(is_pending, table.lock is _codegen_lock, counts == {len(table["min"].overloads)}, min(counts) > 40)
 """
-    assert printed(IMPORT + threads, "owned") == "True True True True"
+
+FLAGS = "print(is_deferred, is_pending)"
+OF_COMMAND_LINE = {
+    FLAGS: "True True",
+    THREADS: "True True True True",
+    "print(is_pending, wp.dot(wp.vec3(1.0), wp.vec3(2.0)), hasattr(wp, 'no_such'))": "True 6.0 False",
+    "print(is_pending, *wp.vec3(1.0) + wp.vec3(2.0))": "True 3.0 3.0 3.0",
+    "wp.func = wp.func_native; wp.dot; print(is_pending, wp.func is wp.func_native)": "True True",
+    "from warp import norm_l2; print(is_pending, norm_l2 is math.norm_l2)": "True True",
+    "print(is_pending, wp.static is builtins.static)": "True True",
+}
+"""What programs print in a process of the command line."""
+
+IN_FORKS = """
+import os
+from pathlib import Path
+path = Path(sys.argv[2])
+for program in sys.argv[3:]:
+    sys.stdout.flush()
+    if not os.fork():
+        exec(program)
+        sys.stdout.flush()
+        os._exit(0)
+    assert os.wait()[1] == 0
+    print("END OF PROGRAM")
+"""
+
+
+def printed(program: str, *arguments: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """told(process, program): what a program prints in a fork of a process that has executed IMPORT alone."""
+    path = str(tmp_path_factory.mktemp("kernel") / "kernel_of_test.py")
+    programs = {"owned": (TABLE, KERNEL, *OF_COMMAND_LINE), "api": (FLAGS, TABLE, KERNEL), "unknown": (FLAGS,)}
+    answers: dict[tuple[str, str], str] = {}
+    for process, run in programs.items():
+        texts = printed(IMPORT + IN_FORKS, process, path, *run).split("END OF PROGRAM")
+        answers |= {(process, program): text.strip() for program, text in zip(run, texts, strict=False)}
+    return lambda process, program: answers[process, program]
+
+
+def test_only_processes_of_the_command_line_with_a_known_warp_defer(told):
+    assert {program: told("owned", program) for program in OF_COMMAND_LINE} == OF_COMMAND_LINE
+    assert [told(process, FLAGS) for process in ("api", "unknown")] == ["False False"] * 2
+
+
+def test_tables_and_kernels_are_those_of_an_ordinary_import(told):
+    assert told("api", TABLE).count("\n") > 3000
+    assert told("api", KERNEL).startswith("wp_fill_")
+    assert "{'HALF': 0.5}" in told("api", KERNEL)
+    for program in (TABLE, KERNEL):
+        assert told("owned", program) == told("api", program)
 
 
 # Deferred functions compute what functions of Warp's own decorator compute, and are parsed only if they are used.

@@ -512,24 +512,24 @@ def test_files_of_the_cache_stay(files, carried_cache, compiled):
     assert all((carried_cache / name).read_bytes() == content for name, content in files.items())
 
 
-@pytest.mark.parametrize("damage", ["empty", "truncated", "flipped", "no archive"])
-def test_a_damaged_archive_is_compiled_with_a_warning(files, carried_cache, monkeypatch, compiled, damage):
-    content = bytearray(Path(archive_path()).read_bytes())
-    if damage == "flipped":
-        content[len(content) // 2] ^= 1
-    kept = {"empty": b"", "truncated": content[:-40], "flipped": content, "no archive": b"no archive"}[damage]
-    replace_archive(kept)
+def test_a_damaged_archive_is_compiled_with_a_warning(files, carried_cache, monkeypatch, compiled):
+    content = Path(archive_path()).read_bytes()
+    flipped = bytearray(content)
+    flipped[len(content) // 2] ^= 1
+    for damaged in (b"", content[:-40], b"no archive", bytes(flipped)):
+        monkeypatch.setattr(kernel_module, "_notes", [])
+        replace_archive(damaged)
+        assert not add_to_cache(list(files))
+        (warning,) = kernel_module.kernel_cache_notes()
+        assert warning.startswith(f"{archive_path()}: is damaged (")
     assert loaded_again() == 8
     assert max(compiled) == 1
-    (warning,) = kernel_module.kernel_cache_notes()
-    assert warning.startswith(f"{archive_path()}: is damaged (")
 
 
-def test_an_archive_of_another_warp_is_not_opened(files, carried_cache, compiled):
+def test_an_archive_of_another_warp_is_not_opened(files, carried_cache):
     os.rename(archive_path(), archive_path().replace(wp.config.version, "1.18.9"))
     kernel_module._files.cache_clear()
-    assert loaded_again() == 8
-    assert max(compiled) == 1
+    assert not add_to_cache(list(files))
     assert not kernel_module.kernel_cache_notes()
 
 
