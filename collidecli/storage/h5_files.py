@@ -132,10 +132,8 @@ _OBJECTS: dict[type, Any] = {h5d.DatasetID: partial(h5py.Dataset, readonly=True)
 
 
 def _checked_objects(file: h5py.File, name: str, index: bool) -> dict[str, h5py.HLObject] | None:
-    """Every object by path if `index`, each checked once without reading data; None if soft links or rings give others.
-
-    Low-level functions take less than half of the time of h5py's other ones: a contact set has some hundred objects.
-    """
+    """Every object by path if `index`, each checked once without its data; None if soft links or rings give others."""
+    # Low-level functions take less than half of the time of h5py's other ones: a contact set has some hundred objects.
     objects: dict[str, h5py.HLObject] | None = {} if index else None
     file_size = os.path.getsize(name)
     h5a.iterate(file.id, lambda *_: None)

@@ -73,9 +73,8 @@ def main(environments: tuple[Path, ...], repeats: int) -> None:
                             hashes.add(content)
             for (environment, which), measured in times.items():
                 wall, processor = zip(*measured, strict=True)
-                where = environment.name if environments else ""
                 print(
-                    f"{name:<24} {where:<12} {which:<7} {min(wall):6.2f} s ({median(wall):.2f}), "
+                    f"{name:<24} {environment.name:<12} {which:<7} {min(wall):6.2f} s ({median(wall):.2f}), "
                     f"processor {min(processor):6.2f} s ({median(processor):.2f})"
                 )
             assert len(hashes) == 1, f"{name}: content hashes differ: {hashes}"

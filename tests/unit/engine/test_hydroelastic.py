@@ -386,8 +386,7 @@ def test_a_point_that_sinks_in_by_little_has_a_surface(ground):
 
 @pytest.mark.parametrize("ground", ["plane", "heightfield"])
 def test_thin_walls_have_a_surface_or_are_named(ground):
-    walls = (5e-4, 1e-4, 1e-5, 1e-6)
-    found = [missed(on_ground(cup(wall), ground, (0.013, 0.007, 0.1, *TILT))) for wall in walls]
+    found = [missed(on_ground(cup(wall), ground, (0.013, 0.007, 0.1, *TILT))) for wall in (5e-4, 1e-4, 1e-5, 1e-6)]
     for patches, count, pair in found:
         assert patches + count == 1
         assert pair == ((0, 1) if count else None)

@@ -20,9 +20,12 @@ from collidecli.engine.runtime.deferred_builtins import owned_process
 from collidecli.engine.runtime.kernel import kernel, load_kernels
 from collidecli.engine.runtime.warp_internals import PARSING, DeferredFunction, RecordedLaunches, defer_functions
 from collidecli.engine.runtime.workspace import LaunchQueue, Workspace
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.tables import RIGID_COLUMNS
+from tests.support.engine_runs import add_shapes, random_poses
 
 IMPORT = """
-import sys
+import os, pathlib, sys
 from collidecli.engine.runtime import deferred_builtins
 from collidecli.engine.runtime.deferred_builtins import owned_process
 if sys.argv[1] == "unknown":
@@ -36,6 +39,15 @@ from warp._src import builtins, context, math
 is_deferred = type(context.builtin_functions) is not dict
 is_pending = "dot" not in vars(wp)
 wp.config.log_level = wp.LOG_ERROR
+path = pathlib.Path(sys.argv[2])
+for program in sys.argv[3:]:
+    sys.stdout.flush()
+    if not os.fork():
+        exec(program)
+        sys.stdout.flush()
+        os._exit(0)
+    assert os.wait()[1] == 0
+    print("END OF PROGRAM")
 """
 
 TABLE = """
@@ -83,8 +95,7 @@ sys.setswitchinterval(1e-5)
 with ThreadPoolExecutor(8) as pool:
     counts = set(pool.map(overloads, range(8)))
 from warp._src.codegen import _codegen_lock
-table = context.builtin_functions
-print(is_pending, table.lock is _codegen_lock, counts == {len(table["min"].overloads)}, min(counts) > 40)
+print(is_pending, context.builtin_functions.lock is _codegen_lock, counts == {len(wp.min.overloads)}, min(counts) > 40)
 """
 
 FLAGS = "print(is_deferred, is_pending)"
@@ -97,21 +108,6 @@ OF_COMMAND_LINE = {
     "from warp import norm_l2; print(is_pending, norm_l2 is math.norm_l2)": "True True",
     "print(is_pending, wp.static is builtins.static)": "True True",
 }
-"""What programs print in a process of the command line."""
-
-IN_FORKS = """
-import os
-from pathlib import Path
-path = Path(sys.argv[2])
-for program in sys.argv[3:]:
-    sys.stdout.flush()
-    if not os.fork():
-        exec(program)
-        sys.stdout.flush()
-        os._exit(0)
-    assert os.wait()[1] == 0
-    print("END OF PROGRAM")
-"""
 
 
 def printed(program: str, *arguments: str) -> str:
@@ -122,12 +118,11 @@ def printed(program: str, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    """told(process, program): what a program prints in a fork of a process that has executed IMPORT alone."""
-    path = str(tmp_path_factory.mktemp("kernel") / "kernel_of_test.py")
+    """told(process, program): what a program prints in a fork of a process that has imported Warp alone."""
     programs = {"owned": (TABLE, KERNEL, *OF_COMMAND_LINE), "api": (FLAGS, TABLE, KERNEL), "unknown": (FLAGS,)}
-    answers: dict[tuple[str, str], str] = {}
+    answers, folder = dict[tuple[str, str], str](), tmp_path_factory.mktemp("kernel")
     for process, run in programs.items():
-        texts = printed(IMPORT + IN_FORKS, process, path, *run).split("END OF PROGRAM")
+        texts = printed(IMPORT, process, f"{folder}/kernel_of_test.py", *run).split("END OF PROGRAM")
         answers |= {(process, program): text.strip() for program, text in zip(run, texts, strict=False)}
     return lambda process, program: answers[process, program]
 
@@ -326,18 +321,11 @@ def test_an_unknown_warp_disables_every_use(monkeypatch):
 
 def contacts_of_pile() -> dict[str, np.ndarray]:
     """Contacts of spheres and boxes above a plane, in chunks of one frame: structs and arrays are reused."""
-    rng = np.random.default_rng(3)
-    builder = collidecli.ModelBuilder()
+    rng, builder = np.random.default_rng(3), collidecli.ModelBuilder()
     builder.add_shape_plane(-1)
-    for _ in range(12):
-        builder.add_shape_sphere(builder.add_body(), radius=0.3)
-        builder.add_shape_box(builder.add_body(), hx=0.3, hy=0.2, hz=0.1)
-    poses = rng.normal(size=(6, 1, 24, 7))
-    poses[..., :3] *= 0.7
-    poses[..., 3:] /= np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
-    contacts = collidecli.collide(builder.finalize(), poses, gap=0.05, chunk_cells=1)
-    names = ("shape0", "shape1", "distance", "normal", "point0", "point1", "feature0", "feature1")
-    return {name: getattr(contacts, name) for name in names}
+    add_shapes(builder, rng, 24, types=(ShapeType.SPHERE, ShapeType.BOX))
+    contacts = collidecli.collide(builder.finalize(), random_poses(rng, (6, 1, 24), 0.7), gap=0.05, chunk_cells=1)
+    return {column.name: getattr(contacts, column.name) for column in RIGID_COLUMNS}
 
 
 @pytest.mark.parametrize("known", [("0.",), ()])
