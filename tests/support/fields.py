@@ -54,10 +54,10 @@ def field_of(
     return found
 
 
-def bowl(rings: int = 16, spokes: int = 24) -> TriangleMesh:
-    """The lower half of a ball's surface, open at the top."""
-    vertices, faces = blob(np.random.default_rng(0), rings, spokes, 0.0)
-    kept = vertices[faces].mean(axis=1)[:, 2] < 0.0
+def bowl(opening: tuple[float, float, float] = (0.0, 0.0, 1.0), below: float = 0.0) -> TriangleMesh:
+    """The part of a unit ball's surface, by default a half, that is not farther than `below` towards its opening."""
+    vertices, faces = blob(np.random.default_rng(0), 16, 24, 0.0)
+    kept = vertices[faces].mean(axis=1) @ opening < below
     return triangle_mesh(vertices, faces[kept], "bowl")
 
 

@@ -67,12 +67,10 @@ def fill_rows_of_mesh(
 
     mesh: the boundary triangles, which give the distances. solid: all triangles, which give the signs.
     The winding number of a closed mesh changes at its surface only: a point takes the sign of the previous point if the
-    surface cannot pass between them. That of an open mesh also changes elsewhere, but slowly: points take the sign of
-    the previous point if the signs at the row's ends agree.
+    surface cannot pass between them. That of an open mesh also changes elsewhere, at its openings.
     Source: Barill and others, Fast winding numbers for soups and clouds, 2018.
     """
     row = wp.tid()
-    unlike = bool(False)
     for k in range(count):
         point = wp.vec3f(start[row] + Vec3(Real(k) * step, Real(0.0), Real(0.0)))
         distance = bound[row]
@@ -80,14 +78,10 @@ def fill_rows_of_mesh(
         if nearest.result:
             distance = wp.length(point - wp.mesh_eval_position(mesh, nearest.face, nearest.u, nearest.v))
         out[row * count + k] = distance
-    if closed == 0:
-        end = wp.vec3f(start[row] + Vec3(Real(count - 1) * step, Real(0.0), Real(0.0)))
-        sign_at_end = sign_at(solid, end, out[row * count + count - 1])
-        unlike = sign_at(solid, wp.vec3f(start[row]), out[row * count]) != sign_at_end
     sign, before = wp.float32(1.0), wp.float32(0.0)
     for k in range(count):
         distance = out[row * count + k]
-        if unlike or k == 0 or before + distance <= wp.float32(step) * SURE:
+        if closed == 0 or k == 0 or before + distance <= wp.float32(step) * SURE:
             point = wp.vec3f(start[row] + Vec3(Real(k) * step, Real(0.0), Real(0.0)))
             sign = sign_at(solid, point, distance)
         before = distance
@@ -315,7 +309,7 @@ def upload_grids(grids: Sequence[SdfGrid], device: wp.Device) -> SdfGrids:
 #
 # Construction selects the blocks with voxels and computes all values.
 
-FIELD_VERSION = 2
+FIELD_VERSION = 3
 """Version of a field's values: incremented whenever equal shapes get different values."""
 LEAST_PADDING = 2.0
 """Minimum number of voxels around the shape's box."""

@@ -18,9 +18,11 @@ from collidecli.engine.geometry.heightfields import (
 )
 from collidecli.engine.geometry.heightfields import field_of as heightfield_of
 from collidecli.engine.geometry.meshes import EDGE_PART, FACE_PART, Meshes, nearest_triangle_point, upload_meshes
+from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.signed_distance import SdfGrid, arrays_of, build_sdf, field_key, grid_of
-from collidecli.engine.narrowphase.triangles.heightfield_traversal import Traversal, range_of, wall_range
+from collidecli.engine.narrowphase.triangles.convex_least_translation import depth_in_shape
+from collidecli.engine.narrowphase.triangles.heightfield_traversal import Traversal, range_of
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.errors import InputError
@@ -32,6 +34,9 @@ from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import triangle_mesh
 from tests.support.fields import bowl, dirty, exact_of_mesh, field_of, ring, sampled
 from tests.support.meshes import Terrain, blob, box, grid, joined, knot, rough, torus, triangle_distances, winding
+from tests.support.oracle import directions_on_sphere
+from tests.support.pair_runner import SIZES as PRIMITIVES
+from tests.support.supports import surface_residual
 
 POINTS = 200
 SIZES = (1e-3, 1.0, 1e3)
@@ -203,6 +208,18 @@ def test_distance_is_within_half_a_voxel_far_from_the_surface_too(grids):
         assert (np.abs(values - truth)[deep] <= HALF_A_VOXEL * shape.voxel).all()
 
 
+@pytest.mark.parametrize(("side", "below"), [(1.0, 0.0), (-1.0, 0.0), (1.0, 0.6), (-1.0, -0.4)])
+def test_signs_of_an_open_mesh_are_those_of_its_winding_number(side, below):
+    """Rows of voxels, along x, enter and leave a bowl by its opening too, far from its surface."""
+    shape = field_of(ShapeType.MESH, mesh=bowl((side, 0.0, 0.0), below), max_resolution=32)
+    points = random_points(shape, 1000)
+    values, _, reached = sampled([build_sdf(shape, DEVICE)], points)
+    truth = signed(shape, points)
+    wrong = np.flatnonzero(reached & (np.sign(values) != np.sign(truth)) & (np.abs(truth) > shape.voxel))
+    assert is_torn(shape, points[wrong], truth[wrong]).all()
+    assert np.sum(truth < -shape.voxel) > 30
+
+
 def test_gradient_is_the_direction_of_distance(grids):
     points = random_points(SHAPES["sphere"], 400)
     truth = signed(SHAPES["sphere"], points)
@@ -338,13 +355,6 @@ def _ranges(fields: Heightfields, number: int, square: wp.array[wp.vec3i], out: 
 
 
 @kernel
-def _walls(fields: Heightfields, number: int, low: wp.array[Vec3], high: wp.array[Vec3], out: wp.array2d[wp.vec2i]):
-    thread = wp.tid()
-    for side in range(4):
-        out[thread, side] = wall_range(heightfield_of(fields, number), side, low[thread], high[thread])
-
-
-@kernel
 def _count(fields: Heightfields, number: int, out: wp.array[wp.int32]):
     out[0] = base_begins(heightfield_of(fields, number)) + 2
 
@@ -428,32 +438,6 @@ def test_ranges_are_those_of_the_heights(fields, number):
     np.testing.assert_allclose(out.numpy(), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("number", range(len(TERRAINS)))
-def test_walls_of_a_box_are_those_that_it_intersects(fields, number):
-    """Boxes over one border segment and over all, beside each side and away from all."""
-    corner, _ = triangles(fields, number)
-    rows, cols = TERRAINS[number].heights.shape
-    perimeter = solid(TERRAINS[number]).perimeter
-    walls = corner[-2 * perimeter - 2 : -2]
-    rng = np.random.default_rng(number)
-    half = np.array([TERRAINS[number].hx, TERRAINS[number].hy])
-    middle = np.concatenate([rng.uniform(-1.2, 1.2, (60, 2)) * half, np.zeros((40, 2))])
-    middle[60:] = walls[rng.integers(len(walls), size=40)].mean(axis=1)[:, :2]
-    grown = rng.uniform(0.001, 1.0, (100, 2)) ** 3 * 1.5
-    low, high = (np.concatenate([middle + sign * grown, np.zeros((100, 1))], axis=1) for sign in (-1.0, 1.0))
-    out = wp.zeros((100, 4), dtype=wp.vec2i, device=DEVICE)
-    arguments = [wp.array(values, dtype=Vec3, device=DEVICE) for values in (low, high)]
-    wp.launch(_walls, 100, [fields, number, *arguments, out], device=DEVICE)
-    lower, upper = walls.min(axis=1)[:, :2], walls.max(axis=1)[:, :2]
-    for row in range(100):
-        near = ((lower <= high[row, :2]) & (upper >= low[row, :2])).all(axis=1)
-        found = np.zeros(len(walls), bool)
-        for first, end in out.numpy()[row].tolist():
-            found[first - 2 * rows * cols : end - 2 * rows * cols] = end > 0
-        # Both triangles of a segment count where one does.
-        np.testing.assert_array_equal(found, np.repeat(near.reshape(-1, 2).any(axis=1), 2))
-
-
 # Closest points of single triangles, against points of each feature's region that are known by construction.
 
 COUNT = 40
@@ -514,6 +498,29 @@ def test_points_over_every_feature(size):
 
 
 # What is inside a mesh: hulls whose frame has its origin outside them, and meshes that cross themselves.
+
+
+@kernel
+def _depths(shape_type: int, size: Vec3, point: wp.array[Vec3], depth: wp.array[Real]):
+    depth[wp.tid()] = depth_in_shape(Primitive(shape_type, size), point[wp.tid()])
+
+
+@pytest.mark.parametrize("kind", PRIMITIVES, ids=lambda kind: kind.label)
+def test_the_depth_of_a_point_in_a_shape_is_that_of_its_surface_or_less(kind):
+    size, count = np.array([PRIMITIVES[kind]]), 200
+    point = np.random.default_rng(3).uniform(-1.0, 1.0, (count, 3)) * size.max()
+    truth = -surface_residual(kind, np.repeat(size, count, axis=0), point)
+    depth = wp.zeros(count, dtype=Real, device=DEVICE)
+    arguments = [int(kind), Vec3(*size[0]), wp.array(point, dtype=Vec3, device=DEVICE), depth]
+    wp.launch(_depths, count, arguments, device=DEVICE)
+    inside = truth > 0.0
+    np.testing.assert_array_equal(depth.numpy() > 0.0, inside)
+    if kind == ShapeType.ELLIPSOID:  # a lower bound
+        surface = size * directions_on_sphere(1000)
+        nearest = np.linalg.norm(point[inside, None] - surface, axis=-1).min(axis=1)
+        assert np.all(depth.numpy()[inside] <= nearest)
+    else:
+        np.testing.assert_allclose(depth.numpy()[inside], truth[inside], atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:shape 0")
