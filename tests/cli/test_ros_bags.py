@@ -478,6 +478,23 @@ def test_the_bag_has_its_robot_and_inspect_compares_it(robot, collide):
     collide.refused("run", moving().write("alone.mcap"), told="it contains no scene")
 
 
+def test_a_joint_that_mimics_another_moves_from_where_both_rest(tmp_path, collide):
+    """As MuJoCo has it: y - ref_y is a polynomial of x - ref_x. All numbers are exact in binary."""
+    slide = '<joint name="{}" type="slide" axis="0 0 1" ref="{}"/><geom size="0.1" {}/>'
+    bodies = slide.format("grip", 0.25, 'pos="9 0 0"'), slide.format("follower", -0.5, "")
+    world = f"<geom type='plane' size='9 9 9'/><body>{bodies[0]}<body>{bodies[1]}</body></body>"
+    coupled = '<equality><joint joint1="follower" joint2="grip" polycoef="0.125 0.5 2 0 0"/></equality>'
+    (tmp_path / "gripper.xml").write_text(f"<mujoco><worldbody>{world}</worldbody>{coupled}</mujoco>")
+    alone, both = Recorder(), Recorder()
+    for k, grip in enumerate((0.5, 0.25, 1.0)):
+        follower = -0.5 + 0.125 + 0.5 * (grip - 0.25) + 2.0 * (grip - 0.25) ** 2
+        alone.joints(STEP * k, ["grip"], [grip])
+        both.joints(STEP * k, ["grip", "follower"], [grip, follower])
+    found = [collide.result("run gripper.xml -o out.h5 --force --gap 5 -t", one.write()) for one in (alone, both)]
+    assert found[0]["contacts"] == found[1]["contacts"] > 0
+    assert found[0]["content_sha256"] == found[1]["content_sha256"]
+
+
 def test_plans_are_episodes(robot, collide):
     recorder, none = Recorder(), np.zeros(0)
     for begin in (0, 20):

@@ -319,11 +319,12 @@ def test_dense_hulls_nearer_to_each_other_than_their_vertices(stretch):
 @pytest.mark.parametrize("offset", [0.0, 1e-12, 0.05])
 def test_round_hulls_one_in_the_other(offset, turn):
     """Nearly every direction is as good as the best: more than EPA's capacity."""
-    points = directions_on_sphere(200)
     body_q = np.zeros((1, 1, 2, 7))
     body_q[..., 6], body_q[0, 0, 1, 0], body_q[0, 0, 1, 3:] = 1.0, offset, turn / np.linalg.norm(turn)
-    contact = nearest(hulls_of(points, points, body_q, 1.0), 0)
-    assert check_hulls(points, in_world(points, body_q[0, 0, 1]), contact) < 0.0
+    for counts in ((200, 200), (200, 150), (150, 200)):
+        points, other = map(directions_on_sphere, counts)
+        contact = nearest(hulls_of(points, other, body_q, 1.0), 0)
+        assert check_hulls(points, in_world(other, body_q[0, 0, 1]), contact) < 0.0
 
 
 def test_a_hull_on_the_ground_has_the_corners_of_its_face():

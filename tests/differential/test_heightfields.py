@@ -1,4 +1,4 @@
-"""Heightfields on planes and each other: against brute force over triangles, and the closed mesh of the solid."""
+"""Heightfields below convex shapes, on planes and each other: against brute force over all triangles."""
 
 import numpy as np
 import pytest
@@ -10,11 +10,14 @@ from collidecli.engine.pipeline import find_device
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield import heightfield, solid_features, solid_mesh
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh
 from tests.support.mesh_pairs import crosses, mesh_distance, placed
-from tests.support.meshes import Terrain, rough, smooth
-from tests.support.oracle import ROUNDING, check_contract, rotation_of
+from tests.support.meshes import Terrain, hull_mesh, rough, smooth
+from tests.support.oracle import ROUNDING, check_contract, directions_on_sphere, rotation_of, unit
+from tests.support.pair_runner import SHAPES
+from tests.support.poses import FEATURES, facing_poses, sample_feature
+from tests.support.supports import support_height, support_point
 from tests.unit.engine.test_geometry import _triangles
 
 SIZES = [1e-3, 1.0, 1e3]
@@ -55,6 +58,59 @@ def poses_of_solids(seed: int, size: float, spread: float = 1.2) -> np.ndarray:
 
 def contacts(model, body_q, **options):
     return collidecli.collide(model, body_q, device="cpu", cache_limit=0, **options)
+
+
+CONVEX_FRAMES = 30
+
+
+@pytest.mark.parametrize("kind", list(SHAPES)[1:], ids=lambda kind: kind.label)
+@pytest.mark.parametrize("name", ["rough", pytest.param("one cell", marks=pytest.mark.slow), "one row"])
+def test_convex_shapes_are_as_apart_as_the_triangles_are(kind, name):
+    """Over triangles but the base's. The hull of support points is within the shape, at most `short` smaller."""
+    terrain, size, gap = SOLID_TERRAINS[name], np.array(SHAPES[kind]) * [0.15, 0.6, 0.4], 0.05
+    rng = np.random.default_rng([int(kind), list(SOLID_TERRAINS).index(name)])
+    dense = directions_on_sphere(4000)
+    points = support_point(kind, size[None], directions_on_sphere(80)[None])[0]
+    short = 1.1 * (support_height(kind, size[None], dense[None])[0] - (dense @ points.T).max(axis=1)).max()
+    vertices, faces = terrain.solid()
+    corners, face = vertices[faces], rng.integers(len(faces) - len(terrain.border()), size=CONVEX_FRAMES)
+    foot = np.einsum("fk,fkx->fx", rng.dirichlet([0.4] * 3, CONVEX_FRAMES), corners[face])
+    normal = unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))[face]
+    normal = unit(normal + 0.3 * rng.normal(size=normal.shape))
+    own = [sample_feature(kind, one, size[None], rng) for one in rng.choice(FEATURES[kind], CONVEX_FRAMES)]
+    own_point, own_normal = (np.concatenate([getattr(one, part) for one in own]) for part in ("point", "normal"))
+    apart = rng.uniform(-0.02, 0.06, CONVEX_FRAMES)
+    pose = facing_poses(foot, normal, own_point, own_normal, rng.uniform(0.0, 6.3, CONVEX_FRAMES), apart)
+    distance = np.array([mesh_distance(placed(hull_mesh(points), here), corners) for here in pose])
+    inside = terrain.is_inside(pose[:, :3])
+    for scale in SIZES:
+        builder, scaled = ModelBuilder(), terrain.scaled(scale)
+        builder.add_shape_heightfield(-1, scaled.heights, scaled.hx, scaled.hy, scaled.base)
+        builder.add_shape(builder.add_body(), kind, scale * size[: SIZE_COUNT[kind]])
+        found = contacts(builder.finalize(), pose[:, None, None] * ([scale] * 3 + [1.0] * 4), gap=gap * scale)
+        for frame, expected in enumerate(distance):
+            check_contract(found.cell(frame, 0), scale)
+            least = found.cell(frame, 0).distance.min(initial=np.inf) / scale
+            if expected == 0.0 or inside[frame]:
+                assert least < 0.0
+            elif expected < gap:
+                assert least <= expected + 10 * ROUNDING
+            if expected > short and not inside[frame]:
+                assert least >= min(expected - short, gap) - 10 * ROUNDING
+    assert np.sum((distance > 0.0) & (distance < gap)) > 5
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_capsule_across_a_ridge_is_over_its_edge(size):
+    """Its ends, and those of the edge, are far from both."""
+    roof = Terrain(np.float32([[0.0, 0.5, 0.0]] * 2), 1.0, 0.8, 0.3).scaled(size)
+    builder = ModelBuilder()
+    builder.add_shape_heightfield(-1, roof.heights, roof.hx, roof.hy, roof.base)
+    builder.add_shape_capsule(builder.add_body(), radius=0.1 * size, half_height=0.7 * size)
+    pose = [0.05 * size, 0.1 * size, 0.63 * size, 0.0, 0.5**0.5, 0.0, 0.5**0.5]
+    found = contacts(builder.finalize(), np.array(pose)[None, None, None], gap=0.05 * size)
+    np.testing.assert_allclose(found.distance, 0.03 * size, atol=ROUNDING * size)
+    np.testing.assert_allclose(found.point0, [[0.0, 0.1 * size, 0.5 * size]], atol=ROUNDING * size)
 
 
 @pytest.mark.parametrize("size", SIZES)

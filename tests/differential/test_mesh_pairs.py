@@ -15,7 +15,7 @@ from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 from tests.support.mesh_pairs import FclPair, deepest_vertex, mesh_distance, placed, robot_meshes
 from tests.support.meshes import Mesh, Terrain, blob, box, cut, grid, point_distances, prism, torus
 from tests.support.oracle import ROUNDING, check_contract, directions_on_sphere, rotation_of
-from tests.support.poses import poses_of_two
+from tests.support.poses import poses_of_two, random_quaternions
 
 FRAMES = 28
 SIZES = [1e-3, 1.0, 1e3]
@@ -112,6 +112,12 @@ def across(mesh: Mesh) -> Mesh:
     return mesh[0][:, [1, 0, 2]] * [-1.0, 1.0, 1.0], mesh[1]
 
 
+def side_of(mesh: Mesh, sign: float) -> Mesh:
+    """The triangles that face up or down, an open mesh."""
+    p, q, r = np.moveaxis(mesh[0][mesh[1]], 1, 0)
+    return mesh[0], mesh[1][sign * np.cross(q - p, r - p)[:, 2] > 1e-9]
+
+
 BAR, BEAM = box(1.5, 0.1, 0.1), on_edge(box(1.0, 0.2, 0.2))
 ALIGNED = [
     # Four corners of the upper box; the large one's flat inside gives no contact.
@@ -120,6 +126,7 @@ ALIGNED = [
     *((BAR, across(BAR), (0.0, 0.0, 0.2 + d), 0.0, d, None) for d in (-1e-4, -0.03)),
     # Ridges at right angles, edge on edge.
     *((BEAM, across(BEAM), (0.1, 0.2, 0.4 * 2.0**0.5 + d), 0.02, d, None) for d in (0.01, -0.01)),
+    (side_of(BEAM, 1.0), across(side_of(BEAM, -1.0)), (0.1, 0.2, 0.4 * 2.0**0.5), 0.02, 0.0, None),
     # One wholly inside the other, farther from the surface than the gap.
     *((box(2.0, 2.0, 1.0), box(0.2, 0.2, 0.1), (0.3, 0.1, 0.4), gap, -0.7, None) for gap in (0.0, 0.1)),
 ]
@@ -130,6 +137,15 @@ def test_aligned_solids_part_straight_up(first, second, place, gap, distance, co
     cell = collidecli.collide(scene(first, second), resting(*place), gap=gap).cell(0)
     assert cell.distance.min() == pytest.approx(distance, abs=1e-7)
     np.testing.assert_allclose(cell.normal[np.argmin(cell.distance)], [0.0, 0.0, 1.0], atol=1e-6)
+    if distance == 0.0 and not count:  # in any pose: the sign of the height of ridges that touch is rounding
+        body_q = np.repeat(resting(*place), 20, axis=0)
+        body_q[..., 3:] = random_quaternions(np.random.default_rng(5), 20, 1, 1)
+        body_q[:, 0, 1, :3] = rotation_of(body_q[:, 0, 0]) @ place
+        contacts = collidecli.collide(scene(first, second), body_q, gap=gap)
+        for frame in range(20):
+            nearest = np.argmin(np.abs(contacts.cell(frame).distance - distance))
+            assert contacts.cell(frame).distance[nearest] == pytest.approx(distance, abs=1e-7)
+            assert contacts.cell(frame).feature0[nearest] % 3 == contacts.cell(frame).feature1[nearest] % 3 == 1
     if count:
         assert len(cell.distance) == count
         np.testing.assert_allclose(cell.distance, distance, atol=1e-9)

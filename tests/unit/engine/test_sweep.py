@@ -124,6 +124,31 @@ def test_a_plane_that_turns_touches_a_resting_sphere():
     assert not found.tunnel[0]
 
 
+@pytest.mark.parametrize("plane_first", [True, False])
+def test_a_box_that_turns_just_over_a_plane_does_not_touch_it(plane_first):
+    builder, board, body = two_bodies()
+    for is_plane in (plane_first, not plane_first):
+        builder.add_shape_plane(board) if is_plane else builder.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1)
+    ends = turned((0, 0, 1), 0.0, (-1.0, 0.0, 0.1001)), turned((0, 0, 1), 1.0, (1.0, 0.0, 0.1001))
+    assert len(collidecli.sweep(builder.finalize(), step_of(None, ends))) == 0
+
+
+def test_static_shapes_of_all_worlds_stay_where_they_are_and_those_of_one_go_with_it():
+    builder = ModelBuilder()
+    builder.begin_world("here")
+    builder.add_shape_sphere(builder.add_body(), radius=0.1)
+    builder.add_shape_box(-1, moved(0.0, 0.0, 0.0), hx=0.5, hy=0.5, hz=0.2)
+    builder.end_world()
+    builder.repeat_world(0, "there", moved(3.0, 0.0, 0.5))
+    builder.add_shape_box(-1, moved(3.0, 0.0, 1.6), hx=0.5, hy=0.5, hz=0.2)
+    found = collidecli.sweep(builder.finalize(), step_of((moved(0.0, 0.0, 3.0), moved(0.0, 0.0, -1.0))))
+    # A step down by 4 m: through each world's own box, and in the second world first through that of all, shape 0.
+    expected = [(0, 1, 2, 2.7 / 4), (1, 0, 1, (3.5 - 1.9) / 4), (1, 1, 2, 2.7 / 4)]
+    rows = list(zip(found.world.tolist(), found.shape0.tolist(), found.shape1.tolist(), strict=True))
+    assert rows == [tuple(row[:3]) for row in expected]
+    np.testing.assert_allclose(found.enter, [row[3] for row in expected], atol=2e-6)
+
+
 def test_no_corner_of_a_box_is_farther_from_its_axis_than_the_turning_radius():
     rng, builder = np.random.default_rng(1), ModelBuilder()
     for x, y, z in rng.uniform(0.1, 1.0, (40, 3)):
