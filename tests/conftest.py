@@ -49,6 +49,12 @@ def pytest_xdist_node_collection_finished(node: Any) -> None:
     node.config.stash[WARMING].wait()
 
 
+@pytest.fixture
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signed distance fields are built once for all tests with this fixture, and kept nowhere else."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "fields"))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of the cases of a test marked `share(n)` all but one in n are slow, chosen alike in every process.

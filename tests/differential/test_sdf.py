@@ -11,6 +11,7 @@ from tests.support.engine_runs import assert_identical
 from tests.support.fields import add, found, least, pair_model, random_poses
 from tests.support.meshes import box, torus
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 RESOLUTION = 32
 FRAMES = 40
 FIELDS = ((True, False), (False, True), (True, True))
@@ -30,12 +31,6 @@ PAIRS = (
 )
 VOXEL = 2.0 * 1.2 / RESOLUTION
 """Of the longest shape here, a hull of 2.4 m."""
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    """Fields are built once for all tests here, and kept nowhere else."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "fields"))
 
 
 @pytest.mark.share(3)

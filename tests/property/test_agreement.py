@@ -1,6 +1,5 @@
 """Contacts, touch_only, clearance, distances, gradients and sweeps agree about every pair, at any gap."""
 
-import warnings
 from dataclasses import replace
 from itertools import combinations_with_replacement, pairwise
 
@@ -36,6 +35,7 @@ from tests.support.contact_sets import write_contact_set
 from tests.support.engine_runs import ROUND_AND_FLAT, add_shapes, random_poses
 from tests.support.meshes import prism
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 CLASSES = {
     "convex-convex": ("convex", "convex"),
     "closed-convex": ("closed", "convex"),
@@ -76,15 +76,14 @@ EVERY_DRAW = pytest.mark.parametrize("draw", [0, *(pytest.param(k, marks=pytest.
 
 @EVERY_DRAW
 @pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.filterwarnings("ignore::UserWarning")  # repairs of the meshes
 def test_answers_agree(name, draw):
     cases = drawn(name, draw)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # repairs of the meshes
-        found = answers(cases)
-        overlap, apart = found.clearance < -1e-3, found.clearance > 1e-9
-        assert overlap.mean() > 0.1
-        assert apart.mean() > 0.1
-        broken = report(cases, found, rules(cases, found))
+    found = answers(cases)
+    overlap, apart = found.clearance < -1e-3, found.clearance > 1e-9
+    assert overlap.mean() > 0.1
+    assert apart.mean() > 0.1
+    broken = report(cases, found, rules(cases, found))
     assert not broken, "\n" + "\n".join(broken)
 
 
@@ -110,7 +109,7 @@ def test_distance_is_the_clearance(name, draw):
 def test_an_audit_reports_the_depths_of_the_contacts(name, draw, tmp_path):
     cases = drawn(name, draw) if draw else drawn(name, 0)[:3]
     model = model_of(cases, 0.1)
-    contacts = collidecli.collide(model, placed(cases), cache_limit=0)
+    contacts = collidecli.collide(model, placed(cases))
     columns = {column.name: getattr(contacts, column.name) for column in RIGID_COLUMNS}
     block = ContactBlock(0, np.diff(contacts.cell_start), columns)
     write_contact_set(tmp_path / "a.h5", model, block)
@@ -122,13 +121,12 @@ def test_an_audit_reports_the_depths_of_the_contacts(name, draw, tmp_path):
 @pytest.mark.share(4)
 @pytest.mark.parametrize("scale", SIZES)
 @pytest.mark.parametrize("name", ["convex", "closed", "crossing", "open", "one-sided", "heightfield", "field"])
+@pytest.mark.filterwarnings("ignore::UserWarning")  # repairs of the meshes
 def test_particles_are_balls(name, scale):
     """A particle's contacts and sweep have the sign of a ball's, and its distance where they are apart."""
     for index, form in enumerate(forms()[name]):
         case = random_case(np.random.default_rng([index, *name.encode()]), form, SPHERE, scale, 80)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found, (soft, swept) = answers([case]), particle_answers(form, scale, case.poses[:, 1, :3])
+        found, (soft, swept) = answers([case]), particle_answers(form, scale, case.poses[:, 1, :3])
         # The radius is float32, too.
         slack = ROUNDING + FLOAT32 * (np.abs(found.clearance) + SPHERE.size[0]) + 0.5 * form.voxel
         apart, overlap = found.clearance > slack, found.clearance < -slack
@@ -155,11 +153,11 @@ def particle_answers(form: Form, scale: float, points: np.ndarray) -> tuple[np.n
     form.add(builder, -1, scale, 0.0)
     builder.add_particles(scale * points, radius=scale * SPHERE.size[0])
     model = builder.finalize()
-    rows = collidecli.collide(model, soft_gap=scale, soft_elements="vertices", cache_limit=0).groups["soft_contacts"]
+    rows = collidecli.collide(model, soft_gap=scale, soft_elements="vertices").groups["soft_contacts"]
     least, swept = np.full(len(points), np.inf), np.zeros(len(points), int)
     np.minimum.at(least, rows.columns["indices"][:, 0], rows.columns["distance"] / scale)
     rest = np.tile(scale * points, (2, 1, 1, 1))
-    found = collidecli.sweep(model, None, particle_q=rest, tolerance=1e-6 * scale, cache_limit=0).particles
+    found = collidecli.sweep(model, None, particle_q=rest, tolerance=1e-6 * scale).particles
     assert found is not None
     swept[found.particle] = np.where(found.touches, 1, -1)
     return least, swept
@@ -362,7 +360,7 @@ def covered(normals: np.ndarray, others: np.ndarray) -> bool:
 def differences(poses: np.ndarray) -> tuple[dict[str, list[str]], int]:
     """Of each pair the poses at which a gap changes what is deepest; and the number of overlaps."""
     cases = [PairCase(*cell, 1.0, poses[:, k]) for k, cell in enumerate(TOUCHING)]
-    runs = [collidecli.collide(model_of(cases, gap), placed(cases), device="cpu", cache_limit=0) for gap in GAPS]
+    runs = [collidecli.collide(model_of(cases, gap), placed(cases), device="cpu") for gap in GAPS]
     wrong: dict[str, list[str]] = {}
     overlaps = 0
     for number, cell in enumerate(TOUCHING):

@@ -142,8 +142,8 @@ def answers(cases: Sequence[PairCase], gaps: Sequence[float] = GAPS) -> Answers:
     model = model_of(cases, 0.0)
     for gap in gaps:
         model = model_of(cases, gap)
-        found.append(deepest(collidecli.collide(model, body_q, cache_limit=0)))
-        pairs = collidecli.collide(model, body_q, touch_only=True, cache_limit=0).groups["touches"]
+        found.append(deepest(collidecli.collide(model, body_q)))
+        pairs = collidecli.collide(model, body_q, touch_only=True).groups["touches"]
         touching.append(np.asarray(pairs.cell_counts) > 0)
     near, world, item = clearances(cases)
     return Answers(
@@ -163,7 +163,7 @@ def answers(cases: Sequence[PairCase], gaps: Sequence[float] = GAPS) -> Answers:
 
 def clearances(cases: Sequence[PairCase]) -> tuple[collidecli.Clearances, np.ndarray, np.ndarray]:
     """The distances of all pairs in all worlds; the worlds, and the item of the pair of each."""
-    near = collidecli.clearance(model_of(cases, 0.0), placed(cases), by="pair", cache_limit=0)
+    near = collidecli.clearance(model_of(cases, 0.0), placed(cases), by="pair")
     item = np.nanargmin(near.distance[0], axis=1)
     return near, np.arange(len(item)), item
 
@@ -174,7 +174,7 @@ def swept_at_rest(cases: Sequence[PairCase], scale: np.ndarray) -> np.ndarray:
     for one in np.unique(scale):
         chosen = [case for case in cases if case.scale == one]
         rest = np.repeat(placed(chosen), 2, axis=0)
-        rows = collidecli.sweep(model_of(chosen, 0.0), rest, tolerance=SWEEP_TOLERANCE * one, cache_limit=0)
+        rows = collidecli.sweep(model_of(chosen, 0.0), rest, tolerance=SWEEP_TOLERANCE * one)
         swept[np.flatnonzero(scale == one)[rows.world]] = np.where(rows.touches, 1, -1)
     return swept
 
