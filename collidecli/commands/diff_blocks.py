@@ -26,14 +26,7 @@ from collidecli.scene.tables import (
     columns_of_sides,
     shapes_of,
 )
-from collidecli.storage.contact_sets import reader
-from collidecli.storage.contact_sets.check import (
-    check_body_rows,
-    check_group_rows,
-    check_shape_rows,
-    objects_of,
-    pair_values,
-)
+from collidecli.storage.contact_sets import check, reader
 from collidecli.storage.contact_sets.reader import ContactSet, ContactTable
 from collidecli.system import processor_count
 
@@ -113,7 +106,7 @@ def compare_models(a: ContactSet, b: ContactSet, tolerances: Tolerances, request
 
 def _shape_columns(contacts: ContactSet) -> alignment.ShapeRecords:
     shapes = contacts.shapes
-    check_body_rows(contacts)
+    check.check_body_rows(contacts)
     body = [contacts.body_path[row] if row >= 0 else "" for row in shapes.body.tolist()]
     values = {"margin": shapes.margin, "gap": shapes.gap}
     if contacts.materials is not None:
@@ -242,7 +235,7 @@ class Side:
 
     @cached_property
     def _gap(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        return pair_values(self.contacts)[1]
+        return check.pair_values(self.contacts)[1]
 
     def read(self, first: int, last: int) -> Contacts:
         """Contacts of cells first to last - 1, numbered from 0. Raises InputError for an unknown shape."""
@@ -250,7 +243,7 @@ class Side:
 
     def named(self, block: ContactBlock) -> Contacts:
         """Contacts of a block with the columns `names`; see `read`."""
-        check_shape_rows(self.contacts, block)
+        check.check_shape_rows(self.contacts, block)
         columns = dict(block.columns)
         if self.has_gap:
             columns[GAP] = self._gap(columns["shape0"], columns["shape1"])
@@ -389,13 +382,13 @@ def _keyed(side: Side, first: int, count: int, shared: Sequence[ContactGroup]) -
     """The rows of cells by group, numbered from 0; common numbers of shapes, the lower one first, and of particles."""
     tables = {group.name: side.contacts.groups[group.name] for group in shared}
     groups = reader.rows_of_cells(tables, first, first + count)
-    check_group_rows(side.contacts, groups, first, first + count)
+    check.check_group_rows(side.contacts, groups, first, first + count)
     return {group.name: _rows(side, group, groups) for group in shared}
 
 
 def _rows(side: Side, group: ContactGroup, groups: dict[str, GroupRows]) -> Contacts:
     group_rows, kept, particles = groups[group.name], side.model.kept, side.model.particles
-    owners = objects_of(side.contacts, group.name, group_rows)
+    owners = check.objects_of(side.contacts, group.name, group_rows)
     objects = [particles.objects[side.index][owner] for owner in owners]
     limit = recorded_number(side.contacts.config, group.limit)
     cell = np.repeat(np.arange(len(group_rows.cell_counts)), group_rows.cell_counts)

@@ -19,13 +19,7 @@ from collidecli.exporters.rows import chosen_worlds, named_items
 from collidecli.scene import tables
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS, recorded_number
 from collidecli.scene.tables import ContactBlock, GroupRows
-from collidecli.storage.contact_sets.check import (
-    check_body_rows,
-    check_group_rows,
-    check_has_contacts,
-    gap_range,
-    objects_of,
-)
+from collidecli.storage.contact_sets import check
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead, spans
 from collidecli.storage.result_files import TableColumn
 
@@ -70,7 +64,7 @@ def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool
     """
     if threshold <= 0.0 or math.isinf(threshold):
         return []
-    limits = [] if particles_only else [float(np.float32(gap)) for gap in gap_range(contacts)]
+    limits = [] if particles_only else [float(np.float32(gap)) for gap in check.gap_range(contacts)]
     soft_gap = recorded_number(contacts.config, tables.SOFT_CONTACTS.limit)
     if tables.SOFT_CONTACTS.name in contacts.groups and soft_gap is not None:
         limits.append(float(np.float32(soft_gap)))
@@ -169,7 +163,7 @@ def touching_blocks(
     starts = [table.cell_start for table in selected.values()]
     for begin, end in spans(starts, max_rows, first, last) if starts else ():
         groups = {name: table.rows(begin, end, _READ[name]) for name, table in selected.items()}
-        check_group_rows(contacts, groups, begin, end)
+        check.check_group_rows(contacts, groups, begin, end)
         parts = []
         for name, rows in groups.items():
             row, one, other = _items(contacts, name, rows, each_particle)
@@ -190,7 +184,7 @@ def _items(
     if not contacts.tables[group].definition.objects:
         return slice(None), one, other
     first = len(contacts.shapes)
-    owners = [first + owner for owner in objects_of(contacts, group, rows)]
+    owners = [first + owner for owner in check.objects_of(contacts, group, rows)]
     is_self = len(owners) == 2
     if not each_particle:
         return slice(None), owners[0] if is_self else one, owners[-1]
@@ -265,11 +259,11 @@ class EventStream:
             raise InputError(f"'{options.by}' is none of {', '.join(EVENT_THINGS)}", "--by")
         if math.isnan(options.threshold):
             raise InputError("the threshold is no number", "--threshold")
-        check_has_contacts(contacts)
+        check.check_has_contacts(contacts)
         particles_only = options.by == PARTICLES
         self.notes = threshold_notes(contacts, options.threshold, particles_only)
         self.notes += group_notes(contacts, options.threshold, particles_only)
-        check_body_rows(contacts)
+        check.check_body_rows(contacts)
         self.contacts, self.by, self._options = contacts, options.by, options
         picked = parse_frames(options.frames, contacts.frame_count)
         self._start, self._step = picked.start, picked.step
@@ -517,7 +511,7 @@ def _swept_rows(contacts: ContactSet, each_particle: bool) -> tuple[dict[str, np
         if group in contacts.groups:
             table = contacts.groups[group]
             rows = GroupRows(np.diff(table.cell_start()), {name: table.column(name) for name in _READ[group]})
-            check_group_rows(contacts, {group: rows}, 0, contacts.cell_count)
+            check.check_group_rows(contacts, {group: rows}, 0, contacts.cell_count)
             row, one, other = _items(contacts, group, rows, each_particle)
             parts.append({"shape0": one, "shape1": other} | {name: rows.columns[name][row] for name in OF_STEPS})
             cells.append(np.repeat(np.arange(contacts.cell_count), rows.cell_counts)[row])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collidecli.errors import InputError
+from collidecli.report import results
 from collidecli.report.charts import (
     BEFORE,
     NARROW,
@@ -27,17 +28,6 @@ from collidecli.report.charts import (
     with_hovers,
 )
 from collidecli.report.diff import FIELDS, KINDS, cell_text, frame_lines, group_lines, model_line, verdict
-from collidecli.report.results import (
-    CHECK_COLUMNS,
-    DEEPEST,
-    OVER,
-    audit_words,
-    findings,
-    group_figures,
-    label_columns,
-    label_rule,
-    usable_text,
-)
 from collidecli.report.tables import (
     STAGE_COLUMNS,
     Column,
@@ -93,11 +83,12 @@ MAX_PAIRS = 12
 
 def _audit(result: ResultDict) -> dict[str, Any]:
     """Depth over time with limits and the mask, the checks, the findings and the deepest pairs of collide.audit/1."""
-    lead = f"{audit_words(result).capitalize()}. Usable frames: {usable_text(result)}; the others are shaded."
-    failures = [line for finding in findings(result) for line in finding.lines]
+    lead = f"{results.audit_words(result).capitalize()}. "
+    lead += f"Usable frames: {results.usable_text(result)}; the others are shaded."
+    failures = [line for finding in results.findings(result) for line in finding.lines]
     pairs, more = result["pairs"][:MAX_PAIRS], more_text(len(result["pairs"]) - MAX_PAIRS)
-    deepest = columns_table("Deepest pairs", [("pair", "left", _pair), *DEEPEST, *OVER], pairs, more)
-    parts = [part(chart="audit"), part(table=columns_table("Checks", CHECK_COLUMNS, result["checks"]))]
+    deepest = columns_table("Deepest pairs", [("pair", "left", _pair), *results.DEEPEST, *results.OVER], pairs, more)
+    parts = [part(chart="audit"), part(table=columns_table("Checks", results.CHECK_COLUMNS, result["checks"]))]
     parts += [part(heading="Findings", lines=failures)] if failures else []
     parts += [part(heading="Deepest pairs", table=deepest)] if pairs else []
     return section("audit", "Audit", *parts, lead=lead)
@@ -105,12 +96,12 @@ def _audit(result: ResultDict) -> dict[str, Any]:
 
 def _labels(result: ResultDict) -> dict[str, Any]:
     options, per_bin = result["options"], result["series"]["frames_per_bin"]
-    lead = f"{plural(result['labelled'], 'label')}, {label_rule(options)}"
+    lead = f"{plural(result['labelled'], 'label')}, {results.label_rule(options)}"
     lead += f"; a column is {plural(per_bin, 'frame')}." if per_bin > 1 else "."
     if len(result["listed"]) < result["pairs"]:
         lead += f" {len(result['listed'])} of {plural(result['pairs'], 'pair')} are shown."
     pair: Column = ("pair", "left", lambda label: f"{label['sensor']} and {label['partner']}")
-    labelled = columns_table("Labels", [pair, *label_columns(options)], result["listed"])
+    labelled = columns_table("Labels", [pair, *results.label_columns(options)], result["listed"])
     parts = [part(table=labelled)] if result["listed"] else []
     return section("labels", "Labels", part(chart="labels"), *parts, lead=lead)
 
@@ -154,7 +145,7 @@ def figures(result: ResultDict) -> list[dict[str, str]]:
         ("frames", count(frames), ", ".join(span)),
         ("shapes", count(result["shapes"]), ", ".join(f"{n} {kind}" for kind, n in result["shape_types"].items())),
     ]
-    if groups := group_figures(result):  # without contacts of shapes, two zeros would say nothing of them
+    if groups := results.group_figures(result):  # without contacts of shapes, two zeros would say nothing of them
         listed = [*(listed[:2] if contacts else ()), *groups, *listed[2:]]
     if deepest is not None:
         where = f"{_pair(deepest)}, frame {deepest['frame']}"
@@ -179,7 +170,7 @@ def headlines(result: ResultDict) -> list[dict[str, str]]:
     if (difference := result["difference"]) is not None:
         verdicts.append((verdict(difference), difference["equal"], "difference", "Differences"))
     if (audit := result.get("audit")) is not None:
-        verdicts.append((f"audit {audit_words(audit)}", audit["passed"], "audit", "Audit"))
+        verdicts.append((f"audit {results.audit_words(audit)}", audit["passed"], "audit", "Audit"))
     names = ("kind", "words", "section", "link")
     return [
         dict(zip(names, ("equal" if good else "different", f"{words[0].upper()}{words[1:]}.", *link), strict=True))

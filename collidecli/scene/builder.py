@@ -13,33 +13,10 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.numerics import IDENTITY, compose_poses, cross, dot, moved_points
-from collidecli.scene import particles
-from collidecli.scene.arguments import (
-    FLAG,
-    check_count,
-    check_index,
-    check_kind,
-    float_array,
-    is_integer,
-    is_number,
-    location_of,
-)
+from collidecli.scene import arguments, model, particles
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
 from collidecli.scene.finalize import build_model, rows_by_template
 from collidecli.scene.heightfield import Heightfield, heightfield
-from collidecli.scene.model import (
-    GLOBAL_TEMPLATE,
-    STATIC_BODY,
-    BodyRecord,
-    ForcedRecord,
-    JointRecord,
-    Model,
-    PairRecord,
-    SceneRecords,
-    ShapeRecord,
-    WorldOrigin,
-    may_share_world,
-)
 from collidecli.scene.shape_config import (
     Material,
     PairMaterial,
@@ -102,13 +79,13 @@ class ModelBuilder:
         self.material_rule = "combine"
         self.up_axis = "Z"
         self.source: list[str] = []
-        self._records = SceneRecords()
+        self._records = model.SceneRecords()
         self._articulated: set[int] = set()
         self._world_template: list[int] = []
-        self._world_origin: list[WorldOrigin] = []
-        self._origin = WorldOrigin()
+        self._world_origin: list[model.WorldOrigin] = []
+        self._origin = model.WorldOrigin()
         self._template_count = 0
-        self._open_template = GLOBAL_TEMPLATE
+        self._open_template = model.GLOBAL_TEMPLATE
         self._replicas: dict[tuple, tuple[int, ModelBuilder]] = {}
         self._sound_materials: dict[int, Material] = {}
 
@@ -140,9 +117,9 @@ class ModelBuilder:
 
         world: index of a begun world, open or ended; -1 for all worlds; None for the open world.
         """
-        where = location_of("body", key, self.body_count)
+        where = arguments.location_of("body", key, self.body_count)
         template = self._open_template if world is None else self._template_of(world, where)
-        self._records.bodies.append(BodyRecord(key, template, checked_pose(xform, where)))
+        self._records.bodies.append(model.BodyRecord(key, template, checked_pose(xform, where)))
         return self.body_count - 1
 
     def add_shape(
@@ -160,8 +137,8 @@ class ModelBuilder:
         The shape is in its body's world; on a global body, in the open world. `add_shape_convex_hull` adds a convex
         mesh, `add_shape_mesh` a mesh, `add_shape_heightfield` a heightfield.
         """
-        where = location_of("shape", key, self.shape_count)
-        if not is_integer(type) or type not in SIZE_COUNT:
+        where = arguments.location_of("shape", key, self.shape_count)
+        if not arguments.is_integer(type) or type not in SIZE_COUNT:
             raise InputError(f"type is {type!r}", where, "give a ShapeType")
         if type not in SOLIDS:
             fix = "use add_shape_convex_hull, add_shape_mesh or add_shape_heightfield"
@@ -175,10 +152,10 @@ class ModelBuilder:
     def add_ground_plane(self, height: float = 0.0, cfg: Cfg = None, key: str | None = "ground_plane") -> int:
         """Adds a static plane at `height` [m] along the up axis, solid below; returns its index."""
         if self.up_axis not in tuple(Z_TO_UP):
-            where = location_of("shape", key, self.shape_count)
+            where = arguments.location_of("shape", key, self.shape_count)
             raise InputError(f"the builder's up_axis is {self.up_axis!r}", where, "set it to 'X', 'Y' or 'Z'")
         position = [height if axis == self.up_axis else 0.0 for axis in "XYZ"]
-        return self.add_shape_plane(STATIC_BODY, (*position, *Z_TO_UP[self.up_axis]), cfg, key)
+        return self.add_shape_plane(model.STATIC_BODY, (*position, *Z_TO_UP[self.up_axis]), cfg, key)
 
     def add_shape_sphere(
         self, body: int, xform: Xform = None, radius: float = 1.0, cfg: Cfg = None, key: str | None = None
@@ -256,7 +233,7 @@ class ModelBuilder:
         vertices: or a result of `convex_hull`, which several shapes may share.
         Raises InputError for vertices that are not finite, and for a hull without volume.
         """
-        where = location_of("shape", key, self.shape_count)
+        where = arguments.location_of("shape", key, self.shape_count)
         hull = vertices if isinstance(vertices, ConvexHull) else convex_hull(vertices, where)
         pose = compose_poses(checked_pose(xform, where), np.array([*hull.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.CONVEX_MESH, hull.half_extents, pose, cfg, key, hull)
@@ -279,13 +256,13 @@ class ModelBuilder:
         TriangleMesh is. Warns of repairs of the mesh, see `triangle_mesh`, and of an open mesh with a signed distance
         field, which treats it as solid. Raises InputError for an invalid mesh, see `triangle_mesh`.
         """
-        where = location_of("shape", key, self.shape_count)
+        where = arguments.location_of("shape", key, self.shape_count)
         if isinstance(vertices, TriangleMesh) != (faces is None):
             what = "faces are missing, or given beside a TriangleMesh"
             raise InputError(what, where, "give vertices and faces, or a TriangleMesh alone")
         cfg = self.default_shape_cfg if cfg is None else cfg
-        check_kind("cfg", cfg, ShapeConfig, where)
-        check_kind("two_sided", two_sided, FLAG, where)
+        arguments.check_kind("cfg", cfg, ShapeConfig, where)
+        arguments.check_kind("two_sided", two_sided, arguments.FLAG, where)
         mesh = vertices
         if not isinstance(mesh, TriangleMesh):
             mesh = triangle_mesh(mesh, np.asarray(faces), where, two_sided, cfg.is_solid)
@@ -316,7 +293,7 @@ class ModelBuilder:
         `heightfield`, which several shapes may share and whose sizes replace hx, hy and base. Returns the shape's
         index. Raises InputError for an invalid heightfield.
         """
-        where = location_of("shape", key, self.shape_count)
+        where = arguments.location_of("shape", key, self.shape_count)
         field = heights if isinstance(heights, Heightfield) else heightfield(heights, hx, hy, base, where)
         pose = compose_poses(checked_pose(xform, where), np.array([0.0, 0.0, field.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.HEIGHTFIELD, field.half_extents, pose, cfg, key, heightfield=field)
@@ -336,8 +313,8 @@ class ModelBuilder:
         shapes. They do not collide with each other, also where static shapes may touch.
         Raises InputError for arrays of other shapes, no points, and values that are not finite or radii of zero.
         """
-        where = location_of("shape", key, self.shape_count)
-        points, radii = float_array("points", points, where), float_array("radius", radius, where)
+        where = arguments.location_of("shape", key, self.shape_count)
+        points, radii = arguments.float_array("points", points, where), arguments.float_array("radius", radius, where)
         if points.ndim != 2 or points.shape[1] != 3 or not len(points):
             raise InputError(f"the points have the shape {list(points.shape)}", where, "give an array [n, 3]")
         if radii.shape not in ((), (len(points),)):
@@ -369,16 +346,16 @@ class ModelBuilder:
         heightfield: Heightfield | None = None,
         cloud: int = -1,
     ) -> int:
-        where = location_of("shape", key, self.shape_count)
+        where = arguments.location_of("shape", key, self.shape_count)
         cfg = self.default_shape_cfg if cfg is None else cfg
-        check_kind("cfg", cfg, ShapeConfig, where)
+        arguments.check_kind("cfg", cfg, ShapeConfig, where)
         cfg = cfg.changed()
         check_config(cfg, where, self._sound_materials)
         if mesh is None and not cfg.is_solid:
             what = f"a {shape_type.label.replace('_', ' ')} cannot be hollow: is_solid is False"
             raise InputError(what, where, "add its surface as a triangle mesh, or leave is_solid out")
         checked = checked_size(shape_type, size, where)
-        record = ShapeRecord(
+        record = model.ShapeRecord(
             key=key,
             template=self._shape_template(body, where),
             body=body,
@@ -433,7 +410,7 @@ class ModelBuilder:
         radius [m], flags: one, or one for each. Loose particles that follow each other in one world, with equal `cfg`
         and `key`, form one object. vel, mass: accepted and without effect. bodies: as of `add_cloth_mesh`.
         """
-        where = location_of("particles", key, len(self._records.deformables))
+        where = arguments.location_of("particles", key, len(self._records.deformables))
         position = particles.checked_positions(pos, where)
         cfg, radii = self._cfg_and_radii(cfg, radius, len(position), where)
         part = position, radii, particles.checked_active(flags, len(position), where)
@@ -515,13 +492,13 @@ class ModelBuilder:
         key: str | None,
         dynamics: Mapping[str, Any],
     ) -> tuple[particles.DeformableRecord, str]:
-        where = location_of(kind, key, len(self._records.deformables))
+        where = arguments.location_of(kind, key, len(self._records.deformables))
         unknown = sorted(set(dynamics) - DYNAMICS)
         if unknown:
             raise InputError(f"there is no argument {unknown[0]}", where, "leave it out")
         pos, rot, scale = place
         pose = checked_pose([*pos, *rot], where)
-        if not is_number(scale) or not 0.0 < abs(scale) < float("inf"):
+        if not arguments.is_number(scale) or not 0.0 < abs(scale) < float("inf"):
             raise InputError(f"scale is {scale!r}", where, "give a number that is not zero")
         points = particles.checked_positions(vertices, where) * scale
         points = particles.checked_positions(moved_points(pose, points), where)
@@ -542,16 +519,16 @@ class ModelBuilder:
         if rows.shape != (count,):
             raise InputError(f"there are {len(rows)} bodies for {count} particles", where, "give one for each")
         for body in np.unique(rows).tolist():
-            check_index(body, len(self._records.bodies), "body", where, lowest=STATIC_BODY)
-            template = GLOBAL_TEMPLATE if body == STATIC_BODY else self._records.bodies[body].template
-            if template not in (GLOBAL_TEMPLATE, self._open_template):
+            arguments.check_index(body, len(self._records.bodies), "body", where, lowest=model.STATIC_BODY)
+            template = model.GLOBAL_TEMPLATE if body == model.STATIC_BODY else self._records.bodies[body].template
+            if template not in (model.GLOBAL_TEMPLATE, self._open_template):
                 raise InputError(f"body {body} is in another world", where, "add the particles in its body's world")
         return rows.astype(np.int32)
 
     def _cfg_and_radii(self, cfg: Cfg, radius: Any, count: int, where: str) -> tuple[ShapeConfig, np.ndarray]:
         """The configuration of particles, and float64[count] of their radii with its margin."""
         cfg = self.default_shape_cfg.changed(margin=None, gap=None) if cfg is None else cfg
-        check_kind("cfg", cfg, ShapeConfig, where)
+        arguments.check_kind("cfg", cfg, ShapeConfig, where)
         check_config(cfg, where, self._sound_materials)
         if cfg.gap is not None:
             what = f"the configuration has a gap of {cfg.gap:g} m, which has no effect on particles"
@@ -568,16 +545,16 @@ class ModelBuilder:
         """
         where = f"joint of bodies {parent} and {child}"
         for body in (parent, child):
-            check_index(body, self.body_count, "body", where, lowest=STATIC_BODY)
+            arguments.check_index(body, self.body_count, "body", where, lowest=model.STATIC_BODY)
         if parent == child:
             raise InputError("a joint joins a body to itself", where, "give two different bodies")
-        if STATIC_BODY not in (parent, child) and not may_share_world(
+        if model.STATIC_BODY not in (parent, child) and not model.may_share_world(
             self._records.bodies[parent].template, self._records.bodies[child].template
         ):
             raise InputError("a joint joins bodies of different worlds", where, "join bodies of one world")
-        check_kind("collision_filter_parent", collision_filter_parent, FLAG, where)
+        arguments.check_kind("collision_filter_parent", collision_filter_parent, arguments.FLAG, where)
         if collision_filter_parent:
-            self._records.joints.append(JointRecord(int(parent), int(child)))
+            self._records.joints.append(model.JointRecord(int(parent), int(child)))
 
     def add_articulation(self, bodies: Iterable[int], self_collision: bool = True) -> None:
         """Declares an articulation; without `self_collision`, pairs of its bodies' shapes are filtered."""
@@ -585,13 +562,13 @@ class ModelBuilder:
             raise InputError(f"bodies is {bodies!r}", "articulation", "give the indices of bodies")
         named = list(bodies)
         where = f"articulation of bodies {', '.join(map(str, named))}"
-        check_kind("self_collision", self_collision, FLAG, where)
+        arguments.check_kind("self_collision", self_collision, arguments.FLAG, where)
         for body in named:
-            check_index(body, self.body_count, "body", where)
+            arguments.check_index(body, self.body_count, "body", where)
             if body in self._articulated:
                 raise InputError(f"body {body} is in another articulation", where, "a body may be in one only")
         members = tuple(dict.fromkeys(int(body) for body in named))
-        if len({self._records.bodies[body].template for body in members} - {GLOBAL_TEMPLATE}) > 1:
+        if len({self._records.bodies[body].template for body in members} - {model.GLOBAL_TEMPLATE}) > 1:
             raise InputError("an articulation spans several worlds", where, "take bodies of one world")
         self._articulated.update(members)
         if not self_collision and members:
@@ -600,7 +577,7 @@ class ModelBuilder:
     def add_shape_collision_filter_pair(self, a: int, b: int, rule: str = "filtered pair") -> None:
         """Filters a pair of shapes; `rule` is the reason that `explain` returns."""
         self._check_pair(a, b, "filtered pair")
-        self._records.filter_pairs.append(PairRecord(int(a), int(b), rule))
+        self._records.filter_pairs.append(model.PairRecord(int(a), int(b), rule))
 
     def add_shape_forced_pair(
         self,
@@ -617,7 +594,7 @@ class ModelBuilder:
         """
         where = self._check_pair(a, b, "forced pair")
         shapes = [self._records.shapes[i] for i in (a, b)]
-        if not may_share_world(shapes[0].template, shapes[1].template):
+        if not model.may_share_world(shapes[0].template, shapes[1].template):
             raise InputError("a forced pair has shapes of different worlds", where, "force pairs within a world")
         if all(shape.type == ShapeType.PLANE for shape in shapes):
             raise InputError("a forced pair has two planes", where, "planes never touch each other; drop the pair")
@@ -625,20 +602,20 @@ class ModelBuilder:
             if value is not None:
                 check_length(name, value, where)
         if material is not None:
-            check_kind("material", material, PairMaterial, where)
+            arguments.check_kind("material", material, PairMaterial, where)
             check_pair_material(material, where)
         own_gap, own_margin = (math.nan if value is None else float(value) for value in (gap, margin))
-        self._records.forced_pairs.append(ForcedRecord(int(a), int(b), own_gap, own_margin, material))
+        self._records.forced_pairs.append(model.ForcedRecord(int(a), int(b), own_gap, own_margin, material))
 
     def add_collision_group_filter(self, group_a: str, group_b: str) -> None:
         """Filters pairs of shapes of two UsdPhysics groups; a group may be filtered with itself."""
         for name, group in (("group_a", group_a), ("group_b", group_b)):
-            check_kind(name, group, str, "collision group filter")
+            arguments.check_kind(name, group, str, "collision group filter")
         self._records.usd_filtered.append(((0, group_a), (0, group_b)))
 
     def set_origin(self, path: str, xform: Sequence[float]) -> None:
         """Sets the origin of the one world of a builder without worlds; see `begin_world`."""
-        self._origin = WorldOrigin(path, checked_pose(xform, "set_origin"))
+        self._origin = model.WorldOrigin(path, checked_pose(xform, "set_origin"))
 
     def begin_world(self, key: str | None = None, xform: Xform = None) -> int:
         """Opens a new world with its own template; returns its index.
@@ -647,8 +624,8 @@ class ModelBuilder:
         are not relative to it.
         """
         self._check_closed("begin_world")
-        where = location_of("world", key, self.world_count)
-        origin = WorldOrigin(key or "", checked_pose(xform, where))
+        where = arguments.location_of("world", key, self.world_count)
+        origin = model.WorldOrigin(key or "", checked_pose(xform, where))
         self._open_template = self._new_template()
         self._world_template.append(self._open_template)
         self._world_origin.append(origin)
@@ -659,9 +636,9 @@ class ModelBuilder:
 
         Poses relative to the origin are equal in both worlds.
         """
-        where = location_of("world", key, self.world_count)
-        check_index(world, self.world_count, "world", where)
-        origin = WorldOrigin(key, checked_pose(xform, where))
+        where = arguments.location_of("world", key, self.world_count)
+        arguments.check_index(world, self.world_count, "world", where)
+        origin = model.WorldOrigin(key, checked_pose(xform, where))
         self._world_template.append(self._world_template[world])
         self._world_origin.append(origin)
         return self.world_count - 1
@@ -674,13 +651,13 @@ class ModelBuilder:
         try:
             yield
         finally:
-            self._open_template = GLOBAL_TEMPLATE
+            self._open_template = model.GLOBAL_TEMPLATE
 
     def end_world(self) -> None:
         """Closes the world that `begin_world` opened."""
-        if self._open_template == GLOBAL_TEMPLATE:
+        if self._open_template == model.GLOBAL_TEMPLATE:
             raise InputError("no world is open", "end_world", "call begin_world first")
-        self._open_template = GLOBAL_TEMPLATE
+        self._open_template = model.GLOBAL_TEMPLATE
 
     def add_world(self, other: ModelBuilder, xform: Xform = None, count: int = 1) -> int:
         """Adds `count` worlds that are copies of another builder's scene; returns the first one's index.
@@ -691,7 +668,7 @@ class ModelBuilder:
         call makes a new template.
         """
         self._check_closed("add_world")
-        check_kind("other", other, ModelBuilder, "add_world")
+        arguments.check_kind("other", other, ModelBuilder, "add_world")
         if other is self or other.world_count:
             raise InputError("the added builder has worlds of its own", "add_world", "add a builder of one world")
         if not np.array_equal(checked_pose(xform, "add_world"), checked_pose(None, "")):
@@ -701,7 +678,7 @@ class ModelBuilder:
             ours, theirs = getattr(self, name), getattr(other, name)
             if ours != theirs:
                 raise InputError(f"{name} is {theirs!r} there, {ours!r} here", "add_world", f"give both one {name}")
-        check_count("count", count, "add_world")
+        arguments.check_count("count", count, "add_world")
         revision = (id(other), other.default_gap, *other._records.lengths())
         if revision not in self._replicas:
             template = self._new_template()
@@ -714,7 +691,7 @@ class ModelBuilder:
         self._world_origin += [other._origin] * count
         return self.world_count - count
 
-    def finalize(self, world_count: int | None = None, static_pairs: bool = False) -> Model:
+    def finalize(self, world_count: int | None = None, static_pairs: bool = False) -> model.Model:
         """The frozen model of all added elements; the builder remains usable.
 
         world_count: copies of a builder without worlds (default 1); for a builder with worlds, None or their number.
@@ -722,9 +699,9 @@ class ModelBuilder:
         Raises InputError for an open world, names that are not unique, conflicting forced pairs and unknown options.
         """
         self._check_closed("finalize")
-        check_kind("static_pairs", static_pairs, FLAG, "finalize")
+        arguments.check_kind("static_pairs", static_pairs, arguments.FLAG, "finalize")
         if world_count is not None:
-            check_count("world_count", world_count, "finalize")
+            arguments.check_count("world_count", world_count, "finalize")
         records, world_template, origins = self._records, self._world_template, self._world_origin
         if not world_template:
             world_template = [0] * (world_count or 1)
@@ -755,17 +732,17 @@ class ModelBuilder:
         return self._template_count - 1
 
     def _template_of(self, world: int, where: str) -> int:
-        check_index(world, self.world_count, "world", where, lowest=-1)
-        template = GLOBAL_TEMPLATE if world == -1 else self._world_template[world]
+        arguments.check_index(world, self.world_count, "world", where, lowest=-1)
+        template = model.GLOBAL_TEMPLATE if world == -1 else self._world_template[world]
         self._check_own(template, where)
         return template
 
     def _shape_template(self, body: int, where: str) -> int:
-        check_index(body, self.body_count, "body", where, lowest=STATIC_BODY)
-        of_body = GLOBAL_TEMPLATE if body == STATIC_BODY else self._records.bodies[body].template
-        if of_body == GLOBAL_TEMPLATE:
+        arguments.check_index(body, self.body_count, "body", where, lowest=model.STATIC_BODY)
+        of_body = model.GLOBAL_TEMPLATE if body == model.STATIC_BODY else self._records.bodies[body].template
+        if of_body == model.GLOBAL_TEMPLATE:
             return self._open_template
-        if self._open_template not in (GLOBAL_TEMPLATE, of_body):
+        if self._open_template not in (model.GLOBAL_TEMPLATE, of_body):
             raise InputError(f"body {body} is in another world", where, "add the shape in its body's world")
         self._check_own(of_body, where)
         return of_body
@@ -775,13 +752,13 @@ class ModelBuilder:
             raise InputError("the world is a copy of another builder", where, "add to that builder before add_world")
 
     def _check_closed(self, where: str) -> None:
-        if self._open_template != GLOBAL_TEMPLATE:
+        if self._open_template != model.GLOBAL_TEMPLATE:
             raise InputError("a world is still open", where, "call end_world first")
 
     def _check_pair(self, a: int, b: int, noun: str) -> str:
         where = f"{noun} of shapes {a} and {b}"
         for shape in (a, b):
-            check_index(shape, self.shape_count, "shape", where)
+            arguments.check_index(shape, self.shape_count, "shape", where)
         if a == b:
             raise InputError("both shapes of a pair are one shape", where, "give two different shapes")
         return where

@@ -27,20 +27,9 @@ from collidecli.numerics import length
 from collidecli.scene.motion import Episodes
 from collidecli.scene.shape_types import POSITION_LIMIT, QUATERNION_TOLERANCE
 from collidecli.storage import array_loops as loops
+from collidecli.storage import h5_files
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.schema import EPISODE_GROUP, EPISODE_TABLES
-from collidecli.storage.h5_files import (
-    DAMAGE,
-    AttributeRule,
-    Finding,
-    exact_texts,
-    format_of,
-    one_of,
-    open_h5,
-    refuse_attributes,
-    text_of,
-    text_or_bytes,
-)
 from collidecli.storage.process_activity import data, structure
 
 # Checks of recorded poses, positions and coordinates.
@@ -105,9 +94,12 @@ JOINT_LAYOUT = "mujoco-qpos"
 
 
 ATTRIBUTE_RULES = (
-    AttributeRule("", "creator", text_or_bytes, required=False),
-    AttributeRule("/time", "unit", one_of(("s",)), required=False),
-    *(AttributeRule(path, "unit", one_of(("m",)), required=False) for path in ("/body_q", "/mocap_q", "/particle_q")),
+    h5_files.AttributeRule("", "creator", h5_files.text_or_bytes, required=False),
+    h5_files.AttributeRule("/time", "unit", h5_files.one_of(("s",)), required=False),
+    *(
+        h5_files.AttributeRule(path, "unit", h5_files.one_of(("m",)), required=False)
+        for path in ("/body_q", "/mocap_q", "/particle_q")
+    ),
 )
 _CACHE_SLOTS = 521
 """Slots of the cache's hash table: a prime, many times the two chunks in the cache."""
@@ -139,7 +131,7 @@ class TrajectoryHeader:
 
 def read_header(path: str | os.PathLike[str]) -> TrajectoryHeader:
     """The header of a recorded trajectory. Raises InputError for another format or a malformed file."""
-    with open_h5(path) as file:
+    with h5_files.open_h5(path) as file:
         return header_of(file, os.fspath(path))
 
 
@@ -162,7 +154,7 @@ def header_of(file: h5py.File, file_name: str) -> TrajectoryHeader:
     for count, noun in ((frames, "frame"), (worlds, "world")):
         if count == 0:
             raise InputError(f"the recording has no {noun}s", where, f"record at least one {noun}")
-    layout = text_of(poses.attrs.get("layout", "")) if of_joints else JOINT_LAYOUT
+    layout = h5_files.text_of(poses.attrs.get("layout", "")) if of_joints else JOINT_LAYOUT
     if layout != JOINT_LAYOUT:
         what = f"the layout is '{layout}'" if layout else "the layout is missing"
         raise InputError(what, f"{where}, attribute layout", f"this program reads '{JOINT_LAYOUT}'")
@@ -185,7 +177,7 @@ def header_of(file: h5py.File, file_name: str) -> TrajectoryHeader:
 
 def check_format(file: h5py.File, file_name: str) -> str:
     """The creator of a recorded trajectory. Raises InputError for another format or version."""
-    known, file_format = f"this program reads {TRAJECTORY_FORMAT} {TRAJECTORY_VERSION[0]}.x", format_of(file)
+    known, file_format = f"this program reads {TRAJECTORY_FORMAT} {TRAJECTORY_VERSION[0]}.x", h5_files.format_of(file)
     if file_format != TRAJECTORY_FORMAT:
         what = f"the file's format is '{file_format}'" if file_format else "the file has no format attribute"
         fix = "give a recorded trajectory"
@@ -198,8 +190,8 @@ def check_format(file: h5py.File, file_name: str) -> str:
     major, minor = (int(v) for v in version)
     if major != TRAJECTORY_VERSION[0]:
         raise InputError(f"the file has version {major}.{minor}", f"{file_name}: attribute format_version", known)
-    refuse_attributes(file, ATTRIBUTE_RULES, file_name, "record the file again, or correct the attribute")
-    return text_of(file.attrs.get("creator", ""))
+    h5_files.refuse_attributes(file, ATTRIBUTE_RULES, file_name, "record the file again, or correct the attribute")
+    return h5_files.text_of(file.attrs.get("creator", ""))
 
 
 def dataset(file: h5py.File, name: str, file_name: str) -> h5py.Dataset:
@@ -305,7 +297,7 @@ def _episodes(file: h5py.File, frames: int, worlds: int, file_name: str) -> Epis
             kind = "strings" if table.dtype is None else str(table.dtype)
             raise InputError(f"is {item.dtype}{_shown(item.shape)}, not {kind}[{count}]", where, "record it again")
         values = item[()]
-        values = exact_texts(values, where) if table.dtype is None else values.astype(table.dtype)
+        values = h5_files.exact_texts(values, where) if table.dtype is None else values.astype(table.dtype)
         columns[table.path.rpartition("/")[2]] = values
     episodes = Episodes(**columns)
     for column, row, what in episodes.faults(frames, worlds):
@@ -414,7 +406,7 @@ class FrameRows:
             if chunk.byte_offset is not None and chunk.size == frames * self._row_bytes and not chunk.filter_mask:
                 offsets[chunk.chunk_offset[0] // frames] = chunk.byte_offset
 
-        with contextlib.suppress(*DAMAGE, IndexError):  # HDF5 reads what is not found, or reports the damage
+        with contextlib.suppress(*h5_files.DAMAGE, IndexError):  # HDF5 reads what is not found, or reports the damage
             self._data.id.chunk_iter(keep)
         return offsets
 
@@ -622,43 +614,43 @@ _FAULTS = {
 BLOCK_BYTES = 16 << 20
 
 
-def check_trajectory(path: str | os.PathLike[str]) -> list[Finding]:
+def check_trajectory(path: str | os.PathLike[str]) -> list[h5_files.Finding]:
     """All faults of the trajectory at `path`, without a scene; empty for a valid file.
 
     Each dataset has at most one finding, with its first bad entry and the count. Reads in blocks, in bounded memory.
     """
     name = os.fspath(path)
     try:
-        with open_h5(name) as file:
+        with h5_files.open_h5(name) as file:
             header = header_of(file, name)
             twice = [body for body, count in Counter(header.body_names).items() if count > 1][:1]
-            findings = [Finding(f"{name}: /body_name", f"body '{body}' is named twice") for body in twice]
+            findings = [h5_files.Finding(f"{name}: /body_name", f"body '{body}' is named twice") for body in twice]
             findings += _entry_findings(file, name, header.kind, header.body_names)
             for optional, recorded in (("mocap_q", header.mocap_count), ("particle_q", header.particle_count)):
                 findings += _entry_findings(file, name, optional, ()) if recorded >= 0 else []
             return findings
     except InputError as error:
-        return [Finding(error.where, error.what)]
+        return [h5_files.Finding(error.where, error.what)]
 
 
-def _entry_findings(file: h5py.File, name: str, kind: str, body_names: tuple[str, ...]) -> list[Finding]:
+def _entry_findings(file: h5py.File, name: str, kind: str, body_names: tuple[str, ...]) -> list[h5_files.Finding]:
     """Faults of one dataset [frames, worlds, entries, ...]; joint_q's entries are its coordinates."""
     data = dataset(file, kind, name)
     step = max(1, BLOCK_BYTES // max(1, 8 * int(np.prod(data.shape[1:]))))
-    first, total = Finding("", ""), 0
+    first, total = h5_files.Finding("", ""), 0
     for start in range(0, data.shape[0], step):
         try:
             block = data[start : start + step].astype(np.float64)
         except OSError as error:
             what = f"frames {start} to {min(start + step, data.shape[0]) - 1} cannot be read: {error}"
-            return [Finding(f"{name}: /{kind}", what)]
+            return [h5_files.Finding(f"{name}: /{kind}", what)]
         bad = _bad_entries(kind, block)
         if bad.any() and not total:
             frame, world, entry = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
             words = {"joint_q": "the value is not finite", "particle_q": _FAULTS["particle_q"].replace("a ", "the ", 1)}
             what = words[kind] if kind in words else pose_fault(block[frame, world, entry])
             body = f"body '{body_names[entry]}'" if body_names else f"entry {entry}"
-            first = Finding(f"{name}: /{kind}, frame {start + frame}, world {world}, {body}", what)
+            first = h5_files.Finding(f"{name}: /{kind}, frame {start + frame}, world {world}, {body}", what)
         total += int(bad.sum())
     more = f" ({total} faults)" if total > 1 else ""
-    return [Finding(first.where, first.what + more)] if total else []
+    return [h5_files.Finding(first.where, first.what + more)] if total else []

@@ -26,21 +26,8 @@ from collidecli.scene.kinematics import ArticulatedScene, Kinematics
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import RecordingOptions, declared_options
+from collidecli.storage import input_files
 from collidecli.storage.h5_files import DAMAGE, damaged, format_of, open_h5
-from collidecli.storage.input_files import (
-    BAG,
-    CSV,
-    HDF5,
-    JSON,
-    NO_ZIP,
-    NPY,
-    NPZ,
-    START_BYTES,
-    UNKNOWN,
-    USD,
-    file_sha256,
-    storage_of,
-)
 from collidecli.storage.process_activity import check_size, structure
 from collidecli.storage.trajectory_files import check_format, header_of
 from collidecli.storage.trajectory_motion import TrajectoryMotion
@@ -61,7 +48,7 @@ def refuse_amass(path: str) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             names = {name.removesuffix(".npy") for name in archive.namelist()}
-    except NO_ZIP:
+    except input_files.NO_ZIP:
         return
     if any(wanted <= names for wanted in AMASS_ARRAYS):
         what = "this is a motion of AMASS (poses, trans, betas): rotations of a human body model, not of a robot"
@@ -71,7 +58,7 @@ def refuse_amass(path: str) -> None:
 def refuse_pickle(path: str) -> None:
     """Raises InputError for a pickle, with the conversion if it is a motion of GMR. Nothing is unpickled."""
     with open(path, "rb") as file:
-        start = file.read(START_BYTES)
+        start = file.read(input_files.START_BYTES)
     if start[:1] != b"\x80" or start[1:2] not in (bytes([number]) for number in PICKLE_PROTOCOLS):
         return
     what = "this is a pickle, which is not read, as reading it executes code from the file"
@@ -85,7 +72,7 @@ def refuse_pickle(path: str) -> None:
     raise InputError(what, path, f"if you trust it, load it and save {SAVE}")
 
 
-_DAMAGE = (*NO_ZIP, zlib.error, EOFError, RuntimeError, KeyError, TypeError, OverflowError, MemoryError)
+_DAMAGE = (*input_files.NO_ZIP, zlib.error, EOFError, RuntimeError, KeyError, TypeError, OverflowError, MemoryError)
 _DAMAGE += (SyntaxError, tokenize.TokenError)  # of headers, which NumPy parses as Python literals
 _AGAIN = "copy it again, or save it again with NumPy"
 
@@ -203,12 +190,12 @@ class Content:
         if self.h5 is not None:
             names = [f"attribute {name}" for name in self.h5.attrs][:4] + [f"/{name}" for name in self.h5][:6]
             return f"an HDF5 file with {', '.join(names) or 'nothing in it'}"
-        if self.storage in (NPZ, NPY):
+        if self.storage in (input_files.NPZ, input_files.NPY):
             shown = [f"{name or 'one array'} {header}" for name, header in list(self.arrays.items())[:6]]
             return f"a {self.storage} file with {', '.join(shown) or 'no arrays'}"
-        if self.storage == CSV:
+        if self.storage == input_files.CSV:
             return f"text whose first line is {', '.join(self.columns[:6])!r}"
-        if self.storage == JSON:
+        if self.storage == input_files.JSON:
             return "a JSON file; of a LeRobot data set, give meta/info.json"
         return f"a {self.storage} file" if self.storage else "neither HDF5, npz, npy, USD nor csv"
 
@@ -219,20 +206,20 @@ def open_content(path: str | os.PathLike[str]) -> Content:
     Raises InputError as `storage_of`, for HDF5 that is damaged or has data outside the file, and as `npz_headers`.
     """
     name = os.fspath(path)
-    storage = storage_of(name)
-    if storage == HDF5:
-        return Content(name, HDF5, h5=open_h5(name))
-    if storage == UNKNOWN:
+    storage = input_files.storage_of(name)
+    if storage == input_files.HDF5:
+        return Content(name, input_files.HDF5, h5=open_h5(name))
+    if storage == input_files.UNKNOWN:
         refuse_pickle(name)
-    if storage == NPZ:
+    if storage == input_files.NPZ:
         refuse_amass(name)
-        return Content(name, NPZ, arrays=npz_headers(name))
-    if storage == NPY:
-        return Content(name, NPY, arrays={"": npy_header(name)})
-    if storage == CSV:
+        return Content(name, input_files.NPZ, arrays=npz_headers(name))
+    if storage == input_files.NPY:
+        return Content(name, input_files.NPY, arrays={"": npy_header(name)})
+    if storage == input_files.CSV:
         with open(name, encoding="utf-8-sig", errors="replace") as file:
-            columns = file.readline(START_BYTES).split(",")
-        return Content(name, CSV, columns=tuple(column.strip() for column in columns))
+            columns = file.readline(input_files.START_BYTES).split(",")
+        return Content(name, input_files.CSV, columns=tuple(column.strip() for column in columns))
     return Content(name, storage)
 
 
@@ -610,7 +597,7 @@ class UsdLayerRecording(Recording):
     @staticmethod
     def recognise(content: Content) -> bool:
         """Any USD file: a complete scene too is a layer when it is given as a recording."""
-        return content.storage == USD
+        return content.storage == input_files.USD
 
     def describe(self) -> RecordingDescription:
         from collidecli.importers.usd.stage import diagnostics, read_motion_layer
@@ -646,7 +633,7 @@ class UsdLayerRecording(Recording):
             raise InputError("a USD layer moves one USD scene", path, "run it with the USD scene that it animates")
         motion = scene.motion(target.model) or RestingMotion(target.model.bodies.pose[None])
         with diagnostics(path):
-            hashes = [file_sha256(file) for file in layer_files(path)]
+            hashes = [input_files.file_sha256(file) for file in layer_files(path)]
         motion.sha256 = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
         return motion
 
@@ -658,14 +645,14 @@ class UsdLayerRecording(Recording):
 
 _KINDS = (
     # module, class, storage formats that the kind may have
-    ("recording", "TrajectoryRecording", (HDF5,)),
-    ("isaac_lab", "IsaacLabRecording", (HDF5,)),
-    ("mujoco_states", "RobosuiteRecording", (HDF5,)),
-    ("mujoco_states", "MujocoStatesRecording", (HDF5, NPZ, NPY)),
-    ("humanoid", "HumanoidRecording", (NPZ, CSV)),
-    ("lerobot", "LeRobotRecording", (JSON,)),
-    ("recording", "UsdLayerRecording", (USD,)),
-    ("ros_bag", "RosBagRecording", (BAG,)),
+    ("recording", "TrajectoryRecording", (input_files.HDF5,)),
+    ("isaac_lab", "IsaacLabRecording", (input_files.HDF5,)),
+    ("mujoco_states", "RobosuiteRecording", (input_files.HDF5,)),
+    ("mujoco_states", "MujocoStatesRecording", (input_files.HDF5, input_files.NPZ, input_files.NPY)),
+    ("humanoid", "HumanoidRecording", (input_files.NPZ, input_files.CSV)),
+    ("lerobot", "LeRobotRecording", (input_files.JSON,)),
+    ("recording", "UsdLayerRecording", (input_files.USD,)),
+    ("ros_bag", "RosBagRecording", (input_files.BAG,)),
 )
 
 

@@ -23,17 +23,7 @@ from collidecli.scene.shape_config import (
     WIDTHS,
 )
 from collidecli.scene.tables import OF_STEPS, TABLES, Column
-from collidecli.storage.h5_files import (
-    AttributeRule,
-    Fault,
-    attribute_faults,
-    json_object,
-    one_of,
-    sha256,
-    sha256_or_empty,
-    text,
-    text_if_string,
-)
+from collidecli.storage import h5_files
 
 FORMAT = "collide-contacts"
 VERSIONS = {1: (1, 3), 2: (2, 0)}
@@ -395,20 +385,20 @@ _UNITS = {
     },
 }
 RULES = (
-    AttributeRule("", "scene", text),
-    AttributeRule("", "scene_sha256", sha256),
-    AttributeRule("", "trajectory_sha256", sha256_or_empty),
-    AttributeRule("", "config", json_object),
-    AttributeRule("", "creator", text),
-    AttributeRule("", "content_sha256", sha256),
-    AttributeRule("/model", "gap_rule", one_of(("max", "sum"))),
-    AttributeRule("/model", "up_axis", one_of(("X", "Y", "Z"))),
-    AttributeRule("/model", "material_rule", one_of(MATERIAL_RULES), required=False),  # since 1.1
-    *(AttributeRule(path, "unit", one_of((unit,)), required=False) for path, unit in _UNITS.items()),
+    h5_files.AttributeRule("", "scene", h5_files.text),
+    h5_files.AttributeRule("", "scene_sha256", h5_files.sha256),
+    h5_files.AttributeRule("", "trajectory_sha256", h5_files.sha256_or_empty),
+    h5_files.AttributeRule("", "config", h5_files.json_object),
+    h5_files.AttributeRule("", "creator", h5_files.text),
+    h5_files.AttributeRule("", "content_sha256", h5_files.sha256),
+    h5_files.AttributeRule("/model", "gap_rule", h5_files.one_of(("max", "sum"))),
+    h5_files.AttributeRule("/model", "up_axis", h5_files.one_of(("X", "Y", "Z"))),
+    h5_files.AttributeRule("/model", "material_rule", h5_files.one_of(MATERIAL_RULES), required=False),  # since 1.1
+    *(h5_files.AttributeRule(path, "unit", h5_files.one_of((unit,)), required=False) for path, unit in _UNITS.items()),
 )
 
 
-def _same_number(wanted: int) -> Fault:
+def _same_number(wanted: int) -> h5_files.Fault:
     def fault(value: Any) -> str:
         number = np.asarray(value)
         if number.shape == () and number.dtype.kind in "iu" and int(number) == wanted:
@@ -424,20 +414,23 @@ def _flag(value: Any) -> str:
 
 def json_mapping(value: Any) -> str:
     """The text of a JSON object, which may have no entry."""
-    return "" if value == "{}" else json_object(value)
+    return "" if value == "{}" else h5_files.json_object(value)
 
 
 OF_ENGINES = (
-    *(AttributeRule(ENGINE_GROUP, name, text) for name in ("name", "version", "interpreter", "float_type")),
-    AttributeRule(ENGINE_GROUP, "options", json_mapping),
-    AttributeRule(ENGINE_GROUP, "stateful", _flag, required=False),
-    AttributeRule(ENGINE_GROUP, "point_rule", one_of(POINT_RULES)),
-    AttributeRule(ENGINE_GROUP, "distance_rule", one_of(DISTANCE_RULES)),
-    AttributeRule(ENGINE_GROUP, "reports_gap", _flag, required=False),
+    *(
+        h5_files.AttributeRule(ENGINE_GROUP, name, h5_files.text)
+        for name in ("name", "version", "interpreter", "float_type")
+    ),
+    h5_files.AttributeRule(ENGINE_GROUP, "options", json_mapping),
+    h5_files.AttributeRule(ENGINE_GROUP, "stateful", _flag, required=False),
+    h5_files.AttributeRule(ENGINE_GROUP, "point_rule", h5_files.one_of(POINT_RULES)),
+    h5_files.AttributeRule(ENGINE_GROUP, "distance_rule", h5_files.one_of(DISTANCE_RULES)),
+    h5_files.AttributeRule(ENGINE_GROUP, "reports_gap", _flag, required=False),
 )
 """Rules of contact sets of another engine."""
 
-SINCE_2 = (AttributeRule("", BLOCK_ROWS_ATTRIBUTE, _same_number(HASHED_ROWS)),)
+SINCE_2 = (h5_files.AttributeRule("", BLOCK_ROWS_ATTRIBUTE, _same_number(HASHED_ROWS)),)
 """Rules of version 2."""
 
 
@@ -453,4 +446,6 @@ def header_faults(file: h5py.File) -> Iterator[tuple[str, str]]:
     version = np.atleast_1d(np.asarray(file.attrs["format_version"])).tolist()
     rules = RULES + SINCE_2 if version[0] > 1 else RULES
     rules += OF_ENGINES if has_engine(file, (version[0], version[1])) else ()
-    return attribute_faults(file, (*rules, *(AttributeRule("/timing", name, text_if_string) for name in names)))
+    return h5_files.attribute_faults(
+        file, (*rules, *(h5_files.AttributeRule("/timing", name, h5_files.text_if_string) for name in names))
+    )
