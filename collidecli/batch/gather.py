@@ -1,11 +1,10 @@
-"""What a batch has computed: its state, a sample computed again, and its contact sets in other formats."""
+"""The verb `batch gather`: the contact sets of a batch in other formats."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -18,16 +17,8 @@ import numpy as np
 
 from collidecli.analysis.touches import LabelRule
 from collidecli.batch.plan import Episode, Plan, check_one_world, parquet_bytes
-from collidecli.batch.store import RECORD, Failure, Store, output_folder, read_record, write_record
-from collidecli.batch.work import (
-    History,
-    HostThroughput,
-    RunWarning,
-    counts_of,
-    dataset_hash,
-    recomputed_content,
-    whole_results,
-)
+from collidecli.batch.store import RECORD, Store, output_folder, read_record, write_record
+from collidecli.batch.work import History, counts_of, dataset_hash
 from collidecli.commands.label import PAIR_LABELS, LabelOptions, NamedPairs
 from collidecli.commands.merge import MergePlan, episodes_of_worlds, merge_episodes
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending
@@ -473,88 +464,6 @@ def _episodes(sets: Sequence[ContactSet], names: Sequence[str], plan: MergePlan)
         world = np.arange(contact_set.world_count)
         parts.append(Episodes((name,) * len(world), world, world * 0, world * 0 + contact_set.frame_count))
     return episodes_of_worlds(parts, plan.first_world)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BatchState(Result):
-    """Counts of episodes, the seconds that the plan estimates for those that are left, failures, hosts and warnings.
-
-    computed: number of contact sets that the command computed; None for a command that computes none.
-    """
-
-    SCHEMA: ClassVar[str] = "collide.batch/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("computed",)
-
-    folder: str
-    episodes: int
-    shards: int
-    done: int
-    failed: int
-    left: int
-    estimated_seconds_left: float
-    failures: list[Failure]
-    hosts: list[HostThroughput]
-    run_warnings: list[RunWarning]
-    computed: int | None = None
-
-
-def state_of(store: Store, plan: Plan, computed: int | None = None, shards: Sequence[int] | None = None) -> BatchState:
-    """The state of a batch, from its folder alone. Episodes of one key count each.
-
-    Args:
-        computed: see `BatchState`. shards: whose logs are read, and contact sets checked; all without it.
-    """
-    planned = Counter(episode.key for episode in plan.episodes)
-    checked = planned if shards is None else {episode.key for episode in plan.episodes if episode.shard in shards}
-    history = History(store.logs(shards), planned)
-    (results, _), failures = whole_results(store, history.sizes, checked), store.failures()
-    left, seconds = 0, 0.0
-    for episode in plan.episodes:
-        if episode.key not in results and episode.key not in failures:
-            left += 1
-            seconds += episode.seconds
-    failed = [key for key in planned if key in failures and key not in results]
-    failed_count = sum(planned[key] for key in failed)
-    return BatchState(
-        folder=store.location,
-        episodes=len(plan.episodes),
-        shards=plan.shard_count,
-        done=len(plan.episodes) - left - failed_count,
-        failed=failed_count,
-        left=left,
-        estimated_seconds_left=seconds,
-        computed=computed,
-        failures=[failures[key] for key in failed],
-        hosts=history.hosts(),
-        run_warnings=history.warnings(),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class VerifyResult(Result):
-    """Contact sets that were computed again, and the files whose contacts differ."""
-
-    SCHEMA: ClassVar[str] = "collide.batch_verify/1"
-
-    checked: int
-    different: list[str]
-
-
-def verify(store: Store, plan: Plan, share: float, seed: int = 0, progress: Progress = None) -> VerifyResult:
-    """Computes a share of the contact sets again, at least one. Raises InputError where there is none."""
-    keys = set(store.results())
-    done = [number for number, episode in enumerate(plan.episodes) if episode.key in keys]
-    if not done:
-        raise InputError("has no contact set to verify", store.location, "work on it with collide batch run")
-    chosen = random.Random(seed).sample(done, max(1, round(share * len(done))))
-    different = []
-    for number, episode in enumerate((plan.episodes[row] for row in chosen), 1):
-        stored, again = recomputed_content(store, plan, episode)
-        if stored != again:
-            different.append(store.result_location(episode.key))
-        if progress:
-            progress(number, len(chosen))
-    return VerifyResult(checked=len(chosen), different=different)
 
 
 @dataclass(frozen=True)

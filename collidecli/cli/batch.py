@@ -167,7 +167,7 @@ def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tu
 @click.pass_context
 def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float | None, force: bool) -> int:
     """Expand the patterns, hash the inputs, estimate the cost, and write FOLDER/plan.parquet."""
-    from collidecli.batch.gather import state_of
+    from collidecli.batch.work import state_of
     from collidecli.report.results import state_table
 
     streams = streams_of(ctx)
@@ -235,8 +235,7 @@ def _compute(streams: Streams, store: Store, plan: Plan, shards: range | None, v
 
     Removes contact sets that are damaged, and names them. values: of the options of `run` or `work`.
     """
-    from collidecli.batch.gather import state_of
-    from collidecli.batch.work import History, whole_results
+    from collidecli.batch.work import History, state_of, whole_results
     from collidecli.engine.scheduler import worker_count
     from collidecli.report.results import state_table
 
@@ -309,8 +308,8 @@ def work_verb(ctx: click.Context, folder: str, slot: tuple[int, int], **values: 
 @click.pass_context
 def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -> int:
     """Show how many episodes are done, failed and left, and what each host computed, from the folder alone."""
-    from collidecli.batch.gather import state_of
     from collidecli.batch.store import Store
+    from collidecli.batch.work import state_of
     from collidecli.report.results import state_table
 
     streams = streams_of(ctx)
@@ -337,7 +336,7 @@ def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -
 @click.pass_context
 def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     """Compute a sample of the contact sets again and compare their content hashes."""
-    from collidecli.batch.gather import verify
+    from collidecli.batch.work import verify
     from collidecli.report.results import verify_table
 
     try:

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import h5py
 
-from collidecli.batch.gather import GatherRequest, gather, state_of
+from collidecli.batch.gather import GatherRequest, gather
 from collidecli.batch.plan import Episode, EpisodeTable, Job, Plan, episodes_of, make_plan, read_plan, write_plan
 from collidecli.batch.store import Store
-from collidecli.batch.work import counts_of
+from collidecli.batch.work import counts_of, state_of
 from collidecli.commands.run import RunRequest, run
 from collidecli.commands.scenes import SceneCache
 from collidecli.engine.runtime.deferred_builtins import owned_process

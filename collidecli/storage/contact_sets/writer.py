@@ -19,14 +19,7 @@ from collidecli.scene.motion import Episodes
 from collidecli.scene.options import CONTACT_FORMATS
 from collidecli.scene.particles import ParticleObjects
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import (
-    RIGID_COLUMNS,
-    RIGID_CONTACTS,
-    Column,
-    ContactBlock,
-    ContactGroup,
-    GroupRows,
-)
+from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, Column, ContactBlock, ContactGroup, GroupRows
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.reader import ContactSet, material_values
