@@ -500,15 +500,16 @@ def compose_as_kernels(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def inverse_poses(a: np.ndarray) -> np.ndarray:
     """float64[..., 7]: inverse transforms."""
     out = np.concatenate([a[..., :3], -a[..., 3:6], a[..., 6:]], axis=-1)
-    out[..., :3] = -_rotate_rows(out[..., 3:], a[..., :3])
+    out[..., :3] = -rotated(out[..., 3:], a[..., :3])
     return out
 
 
 def moved_points(poses: np.ndarray, points: np.ndarray) -> np.ndarray:
     """float64[..., 3]: points of poses' frames in the frames in which the poses are given; shapes are broadcast."""
-    return poses[..., :3] + _rotate_rows(poses[..., 3:], points)
+    return poses[..., :3] + rotated(poses[..., 3:], points)
 
 
-def _rotate_rows(q: np.ndarray, v: np.ndarray) -> np.ndarray:
+def rotated(q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """float64[..., 3]: vectors rotated by unit quaternions float64[..., 4], xyzw; shapes are broadcast."""
     twice = 2.0 * cross(q[..., :3], v)
     return v + q[..., 3:] * twice + cross(q[..., :3], twice)

@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.engine.cells import PoseBatch, has_step
 from collidecli.errors import InputError
-from collidecli.numerics import atan2, compose_poses, cross, dot, norm, sincos
+from collidecli.numerics import atan2, compose_poses, cross, dot, norm, rotated, sincos
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.shape_types import (
     IDENTITY_POSE,
@@ -48,7 +48,7 @@ class Supports:
     """Support heights of the shapes of a model; sizes [m].
 
     radius: float64[S], of the ball about the shape's origin that contains it; infinite for a plane. half: float64[S,
-    3], half extents of a box in the shape's frame that contains it. is_ball, is_convex: bool[S].
+    3], half extents of a box in the shape's frame that contains it. is_ball, is_convex, is_one_sided: bool[S].
     """
 
     def __init__(self, model: Model) -> None:
@@ -58,6 +58,8 @@ class Supports:
         self.radius = ball_radius(shapes.type, self.size, self.half)
         self.is_ball = shapes.type == ShapeType.SPHERE
         self.is_convex = has_support(shapes.type)
+        one_sided = [mesh.has_front and not mesh.is_closed for mesh in model.meshes]
+        self.is_one_sided = np.array([*one_sided, False])[np.where(shapes.type == ShapeType.MESH, shapes.mesh, -1)]
         self._points: dict[tuple[int, int], np.ndarray] = {}
         self._key = np.where(shapes.type == ShapeType.CONVEX_MESH, shapes.hull, shapes.mesh)
         for row in np.flatnonzero((shapes.type == ShapeType.CONVEX_MESH) | (shapes.type == ShapeType.MESH)):
@@ -98,7 +100,7 @@ class Supports:
         direction = np.where(np.isfinite(direction), direction, 0.0)
         is_plane = self.type[rows] == ShapeType.PLANE
         for side, pose, sign in ((0, pose0, 1.0), (1, pose1, -1.0)):
-            up = rotated(pose[:, 3:], np.broadcast_to(np.array([0.0, 0.0, sign]), direction.shape))
+            up = rotated(pose[:, 3:], np.array([0.0, 0.0, sign]))
             direction = np.where(is_plane[:, side, None], up, direction)
         return self.along(rows, pose0, pose1, direction), direction
 
@@ -111,22 +113,40 @@ class Supports:
         offset = dot(direction, pose1[:, :3] - pose0[:, :3])
         return offset - height0 - height1 - self.rounding(rows, pose0, pose1)
 
+    def with_exits(
+        self, pairs: PairSteps, poses: tuple[np.ndarray, np.ndarray], separation: np.ndarray, direction: np.ndarray
+    ) -> np.ndarray:
+        """float64[n]: lower bounds of signed distances that change at most by `PairSteps.speed` over the step [m].
+
+        separation: along `direction`. Shapes that overlap do not leave a one-sided mesh by its back, nor a
+        heightfield by its base while their middle is above it: their distance jumps, and is bounded without that exit.
+        """
+        is_field = self.type[pairs.rows] == ShapeType.HEIGHTFIELD
+        has_plane = (self.type[pairs.rows] == ShapeType.PLANE).any(axis=1)
+        whole = np.where(self.is_one_sided[pairs.rows].any(axis=1), -2.0 * self.radius[pairs.rows].sum(axis=1), np.inf)
+        result = np.where(has_plane, separation, np.minimum(separation, whole))
+        for field, other, sign in ((0, 1, 1.0), (1, 0, -1.0)):
+            of = np.flatnonzero(is_field[:, field] & ~is_field[:, other] & ~has_plane)
+            taken, at, radius = pairs.take(of), [pose[of] for pose in poses], self.radius[pairs.rows[of, other]]
+            up, half = rotated(at[field][:, 3:], np.array([0.0, 0.0, sign])), self.half[pairs.rows[of, field], 2]
+            whole, bounds = -2.0 * (half + radius), []
+            for way, deepest in ((up, whole), (-up, -2.0 * radius)):
+                along = np.where(dot(direction[of], way) >= 0.0, separation[of], deepest)
+                bounds.append(np.maximum(np.maximum(along, deepest), self.along(taken.rows, *at, way)))
+            lowest = sign * dot(up, at[other][:, :3] - at[field][:, :3]) + half - radius
+            bound = np.where(lowest > taken.speed, bounds[0], np.minimum(*bounds))
+            result[of] = np.where(norm((taken.of0, taken.of1)[field].turn) > 0.0, whole, bound)
+        return result
+
     def rounding(self, rows: np.ndarray, pose0: np.ndarray, pose1: np.ndarray) -> np.ndarray:
         """float64[n]: bound of the rounding of poses and heights [m]."""
         size = np.where(np.isfinite(self.radius), self.radius, 0.0)[rows].sum(axis=1)
         return ROUNDING * (size + np.abs(pose0[:, :3]).sum(axis=1) + np.abs(pose1[:, :3]).sum(axis=1))
 
 
-def rotated(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """float64[n, 3]: vectors rotated by unit quaternions float64[n, 4], xyzw."""
-    twice = 2.0 * cross(q[..., :3], v)
-    return v + q[..., 3:] * twice + cross(q[..., :3], twice)
-
-
 def rotated_inverse(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """float64[n, 3]: vectors rotated by the inverses of unit quaternions."""
-    twice = 2.0 * cross(v, q[..., :3])
-    return v + q[..., 3:] * twice + cross(twice, q[..., :3])
+    """float64[..., 3]: vectors rotated by the inverses of unit quaternions."""
+    return rotated(np.concatenate([-q[..., :3], q[..., 3:]], axis=-1), v)
 
 
 def _extreme(points: np.ndarray) -> np.ndarray:
@@ -471,13 +491,14 @@ class Advance(Rows):
 class Query:
     """Pairs of shapes at times of their steps, a row each. found: distances of the shapes without margins. distance:
     those less both margins, and `error` of them [m]. separation: along `direction` by support heights, less both
-    margins [m]. rounding: of the poses [m].
+    margins [m]; exits: that of `Supports.with_exits`. rounding: of the poses [m].
     """
 
     found: PairDistanceRows
     distance: np.ndarray
     error: np.ndarray
     separation: np.ndarray
+    exits: np.ndarray
     direction: np.ndarray
     rounding: np.ndarray
 
@@ -506,8 +527,9 @@ class Sweeper:
         rounding = self.supports.rounding(pairs.rows, pose0, pose1)
         error = np.minimum(measured.error, np.maximum(measured.distance - separation, 0.0) + rounding)
         error = np.where(np.isfinite(measured.error), error, np.inf)
+        exits = self.supports.with_exits(pairs, (pose0, pose1), separation, direction) - pairs.margin
         distance, separation = measured.distance - pairs.margin, separation - pairs.margin
-        return Query(measured, distance, error, separation, direction, rounding)
+        return Query(measured, distance, error, separation, exits, direction, rounding)
 
     def lower_bound(self, pairs: PairSteps, query: Query) -> np.ndarray:
         """float64[n]: lower bound of the signed distance of each pair, whose depth is the least translation [m].
@@ -517,7 +539,7 @@ class Sweeper:
         """
         certified = query.distance - query.error - query.rounding
         are_convex = self.supports.is_convex[pairs.rows].all(axis=1)
-        return np.where(are_convex, np.maximum(query.separation, certified), query.separation)
+        return np.where(are_convex, np.maximum(query.separation, certified), query.exits)
 
     def advance(self, pairs: PairSteps, rounds: int = ROUNDS) -> Advance:
         """The first touch of each pair in its step. rounds: largest number of distances of a pair."""

@@ -30,11 +30,10 @@ from collidecli.engine.sweep.motion import (
     axis_and_angle,
     body_steps,
     in_blocks,
-    rotated,
     shape_steps,
 )
 from collidecli.engine.sweep.stage import ROWS_AT_ONCE, SweepStage, SweptCandidates
-from collidecli.numerics import cross, dot, norm
+from collidecli.numerics import cross, dot, norm, rotated
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.particles import canonical_triangles
 from collidecli.scene.shape_types import ShapeType

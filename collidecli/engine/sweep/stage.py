@@ -27,6 +27,7 @@ from collidecli.engine.sweep.motion import (
     in_blocks,
     least_distance,
     pair_steps,
+    rotated_inverse,
     shape_steps,
     turning_radius,
 )
@@ -123,15 +124,9 @@ class SweptCandidates:
 
 def _world_extents(quat: np.ndarray, half: np.ndarray, radius: np.ndarray) -> np.ndarray:
     """float64[n, 3]: half extents in world of boxes, at most those of their balls [m]."""
-    x, y, z, w = quat.T
-    rows = (
-        (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)),
-        (2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)),
-        (2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)),
-    )
     is_finite = np.isfinite(half)
     kept = np.where(is_finite, half, 0.0)
-    extents = np.stack([dot(np.abs(np.stack(row, axis=1)), kept) for row in rows], axis=1)
+    extents = np.stack([dot(np.abs(rotated_inverse(quat, axis)), kept) for axis in np.eye(3)], axis=1)
     return np.where(np.all(is_finite, axis=1)[:, None], np.minimum(extents, radius[:, None]), np.inf)
 
 

@@ -12,7 +12,7 @@ from collidecli.engine.distances import PairDistances
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep import soft_stages
 from collidecli.engine.sweep.motion import UNDECIDED, Advance, PairSteps, ShapeSteps, Supports, Sweeper, turning_radius
-from tests.support.meshes import prism
+from tests.support.meshes import grid, prism
 from tests.support.oracle import rotation_of
 from tests.support.particle_oracle import Solid, solids
 from tests.support.poses import random_quaternions
@@ -195,6 +195,21 @@ def test_a_pair_that_rests_in_contact_touches_all_the_time():
     found = collidecli.sweep(builder.finalize(), step_of((pose, pose)))
     assert (found.enter[0], found.leave[0], found.tunnel[0]) == (0.0, 1.0, False)
     assert found.least[0] == found.least_bound[0] == pytest.approx(-0.001)
+
+
+@pytest.mark.parametrize(("kind", "speed"), [("heightfield", -1.0), ("sheet", 1.0)])
+def test_the_bound_holds_of_a_ball_that_passes_a_side_that_is_no_exit(kind, speed):
+    builder, ground, ball = two_bodies()
+    if kind == "heightfield":
+        builder.add_shape_heightfield(ground, np.zeros((3, 3), np.float32), base=0.25)
+    else:
+        builder.add_shape_mesh(ground, *grid(2, 2.0), two_sided=False)
+    builder.add_shape_sphere(ball, radius=0.1)
+    model, step = builder.finalize(), step_of(None, (moved(0.1, 0.2, -speed), moved(0.1, 0.2, speed)))
+    found, time = collidecli.sweep(model, step), np.linspace(0.0, 1.0, 513)
+    distance = distances(PairDistances(model, find_device("cpu")), [0, 1], sampled_poses(model, step, time))
+    assert distance.min() == pytest.approx(-0.35 if kind == "heightfield" else -0.2, abs=4e-3)
+    check_row(found, 0, time, distance)
 
 
 # No touch is missed: random pairs in random steps against their distance at many times of the step.
