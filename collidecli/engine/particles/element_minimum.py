@@ -635,6 +635,9 @@ def examined(
     if sample.found == 0 or sample.distance >= size:
         return search
     search = with_sample(surfaces, row, element, search, middle, sample)
+    # Without a triangle that counts, all corners are at or below the base of a heightfield: nothing is inside.
+    if search.part.faces[0] < 0:
+        return search
     lowest = bound_of_part(surfaces, row, element, search.part)
     if lowest.value < wp.min(threshold, search.best.value - precision):
         sample = sample_element(surfaces, row, half, element, lowest.weights, size)

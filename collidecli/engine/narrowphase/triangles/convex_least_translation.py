@@ -133,10 +133,12 @@ def spread_direction(k: int) -> Vec3:
 
 @wp.func
 def better(before: FreeAt, free: FreeAt) -> FreeAt:
-    """The shorter of the best translation so far and another."""
+    """The shorter of the best translation so far and another; exact if both are."""
+    result = before
     if free.t < before.t:
-        return free
-    return before
+        result = free
+    result.exact = wp.min(before.exact, free.exact)
+    return result
 
 
 @wp.func
@@ -252,11 +254,11 @@ def pattern_search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start:
             point = on_circle(SIXTH * Real(k) + RADIAN * Real(tries))
             turned = wp.normalize(direction + step * (point[0] * first + point[1] * second))
             free = first_free(pair, surface, sweep, allowed_in(pair, surface, turned), least)
+            best = better(best, free)
             if free.t < least:
                 least = free.t
                 after = free.direction
                 improved = True
-                best = better(best, free)
         tries += AROUND
         direction = after
         if not improved:
