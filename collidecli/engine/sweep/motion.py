@@ -24,17 +24,8 @@ from collidecli.scene.shape_types import (
 if TYPE_CHECKING:
     from collidecli.engine.distances import PairDistanceRows, PairDistances
 
-# Motion of bodies and shapes between consecutive frames: origins in straight lines, rotations by the shortest slerp.
-#
-# With the time s in [0, 1] of a step, the origin of a body is x + s dx, and its rotation is that by s times the vector
-# w after the rotation at the step's begin: the rotation vector w is constant over the step, as the slerp has a
-# constant axis and rate.
-
-
-# Support heights of shapes in float64: certified separations of two shapes along a direction.
-#
-# Two sets are separated by at least min n.q - max n.p over the points p of one and q of the other, for every unit
-# vector n. That bound needs no trust in a distance query, and holds for shapes that are not convex.
+# At the time s in [0, 1] of a step the origin of a body is x + s dx, and its rotation is that by s times the rotation
+# vector w after the one at the step's begin, as the slerp has a constant axis and rate.
 
 ROUNDING = 128.0 * np.finfo(np.float64).eps
 """Of a support height and of an interpolated pose, as a fraction of the coordinates and sizes; a bound of the sums."""
@@ -129,13 +120,10 @@ class Supports:
             of = np.flatnonzero(is_field[:, field] & ~is_field[:, other] & ~has_plane)
             taken, at, radius = pairs.take(of), [pose[of] for pose in poses], self.radius[pairs.rows[of, other]]
             up, half = rotated(at[field][:, 3:], np.array([0.0, 0.0, sign])), self.half[pairs.rows[of, field], 2]
-            whole, bounds = -2.0 * (half + radius), []
-            for way, deepest in ((up, whole), (-up, -2.0 * radius)):
-                along = np.where(dot(direction[of], way) >= 0.0, separation[of], deepest)
-                bounds.append(np.maximum(np.maximum(along, deepest), self.along(taken.rows, *at, way)))
             lowest = sign * dot(up, at[other][:, :3] - at[field][:, :3]) + half - radius
-            bound = np.where(lowest > taken.speed, bounds[0], np.minimum(*bounds))
-            result[of] = np.where(norm((taken.of0, taken.of1)[field].turn) > 0.0, whole, bound)
+            stays = (lowest > taken.speed) & (norm((taken.of0, taken.of1)[field].turn) == 0.0)
+            along = np.where(dot(direction[of], up) >= 0.0, separation[of], self.along(taken.rows, *at, up))
+            result[of] = np.where(stays, along, -2.0 * (half + radius))
         return result
 
     def rounding(self, rows: np.ndarray, pose0: np.ndarray, pose1: np.ndarray) -> np.ndarray:
@@ -332,9 +320,7 @@ def turning_radius(supports: Supports, row: np.ndarray, steps: ShapeSteps) -> np
     return np.where(angle > 0.0, (norm(cross(steps.arm, axis)) + about_center) * (1.0 + 1e-12), 0.0)
 
 
-# Bounds of the speed at which the distance of two shapes decreases within a step.
-#
-# Time is in [0, 1] over the step, so that a speed is the largest decrease over the whole step [m].
+# Bounds of the speed at which the distance of two shapes decreases: the largest decrease over the whole step [m].
 
 UPWARDS = 1.0 + 1e-12
 """Exceeds the rounding of a speed."""
@@ -446,12 +432,8 @@ def _product(angle: np.ndarray, radius: np.ndarray) -> np.ndarray:
 
 # Conservative advancement: the first time at which two moving shapes touch, with certified lower bounds.
 #
-# From a time at which the distance is at least d, no touch is possible for (d - tolerance / 2) / v, where v bounds the
-# speed at which the distance decreases. Three bounds apply, and the longest advance is taken. Along a fixed direction
-# n the separation of the two shapes, by their support heights, decreases at most by `speed_along`; and between two
-# times it is bounded from below by its values at both and its curvature (`_along_direction`). The distance itself
-# decreases at most by `PairSteps.speed`. A shape that is not convex may touch beside n, so that for it the first two
-# bounds hold only for the separation along n, never for the distance.
+# docs/adr/0111 states the bounds, of which the longest advance is taken. Those along a direction n hold for shapes that
+# are not convex as well, but only for the separation along n, never for the distance: such shapes may touch beside n.
 #
 # Source: Mirtich 1996; Zhang, Lee, Kim 2006 (directional bounds); Catto 2013 (separation along a fixed axis).
 
@@ -676,10 +658,6 @@ def _advance(distance: np.ndarray, speed: np.ndarray) -> np.ndarray:
 
 
 # Least distance of pairs over a part of their steps, with a certified lower bound.
-#
-# The distance changes at most by L over the whole step. So over an interval of length h with the distances a and b at
-# its ends it is nowhere less than (a + b - L h) / 2, and the next query is at the point of that bound, in the interval
-# with the least bound.
 #
 # Source: Piyavskii 1972; Shubert 1972.
 

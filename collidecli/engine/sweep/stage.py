@@ -124,10 +124,9 @@ class SweptCandidates:
 
 def _world_extents(quat: np.ndarray, half: np.ndarray, radius: np.ndarray) -> np.ndarray:
     """float64[n, 3]: half extents in world of boxes, at most those of their balls [m]."""
-    is_finite = np.isfinite(half)
-    kept = np.where(is_finite, half, 0.0)
+    kept = np.where(np.isfinite(half), half, 0.0)
     extents = np.stack([dot(np.abs(rotated_inverse(quat, axis)), kept) for axis in np.eye(3)], axis=1)
-    return np.where(np.all(is_finite, axis=1)[:, None], np.minimum(extents, radius[:, None]), np.inf)
+    return np.where(np.isfinite(radius)[:, None], np.minimum(extents, radius[:, None]), np.inf)
 
 
 def _listed(

@@ -228,6 +228,13 @@ def test_a_pole_between_the_vertices_of_a_coarse_cloth():
     np.testing.assert_allclose(rows["normal"][found[0, 1, -1]], [0.0, -1.0, 0.0], atol=1e-6)
 
 
+def test_a_triangle_that_touches_a_base_from_below_is_not_in_the_terrain():
+    builder = ModelBuilder()
+    builder.add_shape_heightfield(-1, np.full((3, 3), 0.25), base=0.75)
+    builder.add_cloth_mesh(vertices=[[0.7, -0.5, -0.9], [0.7, -0.4, -0.5], [0.7, -0.7, -1]], indices=[0, 1, 2])
+    assert soft_rows(builder.finalize()).columns["indices"].tolist() == [[1, -1, -1]]
+
+
 @pytest.mark.parametrize("name", SOLIDS)
 def test_elements_without_extent_have_no_contact_of_their_own(name):
     """Triangles that are a point or a segment, on the surface, inside and outside."""
