@@ -164,6 +164,35 @@ def test_a_cube_in_flat_ground_keeps_its_corners(ground, cube, size):
             assert np.abs(off).max(axis=1).min(initial=size) < 1e-6 * size, (place, body_q[frame, 3:], corner)
 
 
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("two_sided", [True, False])
+@pytest.mark.parametrize(
+    ("shape_type", "half", "heights", "depth"),
+    [
+        (ShapeType.BOX, [0.25, 0.25, 0.25], (0.1, -0.1, 0.2), 0.0),
+        (ShapeType.CYLINDER, [0.25, 0.25], (0.1, -0.1, 0.2), 0.0),
+        (ShapeType.CAPSULE, [0.125, 0.25], (0.0,), 0.125),
+    ],
+)
+def test_a_wall_in_the_plane_of_a_sheets_border_touches_it(shape_type, half, heights, depth, two_sided, size):
+    """Its corners are behind triangles that it only touches: none of them is a contact. A capsule's core ends there."""
+    builder = ModelBuilder()
+    builder.add_shape_mesh(-1, grid(8, 2.0)[0] * size, grid(8, 2.0)[1], two_sided=two_sided)
+    builder.add_shape(builder.add_body(), shape_type, [size * length for length in half])
+    over = (-1e-9, -1e-12, 0.0, 1e-12, 1e-9)
+    places = [(1.25 - x, y, z) for x, y, z in product(over, (0.0, 0.25, 0.125, 0.03), heights)]
+    turned = Rotation.from_euler("y", 90.0 if depth else 0.0, degrees=True)
+    quarters = Rotation.from_euler("z", [[0], [90], [180], [270]], degrees=True)
+    body_q = np.array(
+        [[*turn.apply(place) * size, *(turn * turned).as_quat()] for turn in quarters for place in places]
+    )
+    contacts = collidecli.collide(builder.finalize(), body_q[:, None, None], gap=0.01 * size)
+    assert np.all(np.diff(contacts.cell_start) > 0)
+    assert np.all(np.abs(contacts.distance + depth * size) < 4e-9 * size)
+    if depth == 0.0 and two_sided:
+        assert np.abs(contacts.normal[:, 2]).max() < 1e-6
+
+
 @pytest.mark.parametrize("name", SLIDERS)
 @pytest.mark.parametrize("ground", ["mesh", "heightfield"])
 def test_nothing_catches_on_bumpy_ground(ground, name):

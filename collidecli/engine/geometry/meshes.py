@@ -144,7 +144,8 @@ class MeshArrays:
     cancel.
     corner, side: three vertices and three edges of each triangle, side k from corner k to the next.
     owned: bits of each triangle: k where it is the first with its corner k, 3 + k the first with its side k; 6 + k
-    where corner k, 9 + k where side k is salient: convex, or on the border of the surface.
+    where corner k, 9 + k where side k is salient: convex, or on the border of the surface; 12 + k where corner k is
+    on the border.
     rim: start of the vertices opposite each edge in `across`, plus the end. ring: start of the neighbours of each
     vertex in `around`, plus the end.
     lower, upper, skip, leaf: see `MeshTree`; skip and leaf count through all meshes.
@@ -382,16 +383,18 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
     by_edge = np.argsort(edge.reshape(-1), kind="stable")
     rim = np.searchsorted(edge.reshape(-1)[by_edge], np.arange(mesh.edge_count))
     ends = np.unique(np.stack([np.concatenate([flat, following]), np.concatenate([following, flat])], axis=1), axis=0)
-    salient = _salient(mesh, by_edge, rim, before)
-    is_salient = np.zeros(len(mesh.vertex), bool)
+    salient = _salient(mesh, by_edge, rim, before)[edge.reshape(-1)]
+    on_border = (np.bincount(edge.reshape(-1), minlength=mesh.edge_count) == 1)[edge.reshape(-1)]
+    is_salient, is_on_border = np.zeros((2, len(mesh.vertex)), bool)
     for ends_of_side in (flat, following):
-        is_salient[ends_of_side[salient[edge.reshape(-1)]]] = True
-    owned = np.zeros((4, len(flat)), bool)
+        is_salient[ends_of_side[salient]] = True
+        is_on_border[ends_of_side[on_border]] = True
+    owned = np.zeros((5, len(flat)), bool)
     # Vertices and edges shared by hidden and visible triangles belong to the visible ones.
     order = np.argsort(np.repeat(mesh.hidden, 3), kind="stable")
     owned[0, order[np.unique(flat[order], return_index=True)[1]]] = True
     owned[1, order[np.unique(edge.reshape(-1)[order], return_index=True)[1]]] = True
-    owned[2:] = is_salient[flat], salient[edge.reshape(-1)]
+    owned[2:] = is_salient[flat], salient, is_on_border[flat]
     arrays = {
         "point": mesh.vertex,
         "vertex_normal": vertex_normal,
@@ -399,7 +402,7 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
         "face_normal": mesh.face_normal,
         "corner": flat,
         "side": edge.reshape(-1),
-        "owned": (owned.reshape(4, -1, 3) << np.arange(12).reshape(4, 1, 3)).sum(axis=(0, 2)),
+        "owned": (owned.reshape(5, -1, 3) << np.arange(15).reshape(5, 1, 3)).sum(axis=(0, 2)),
         "rim": rim,
         "across": before[by_edge],
         "ring": np.searchsorted(ends[:, 0], np.arange(len(mesh.vertex))),

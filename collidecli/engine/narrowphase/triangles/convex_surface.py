@@ -315,9 +315,31 @@ def normal_cone_at(surface: Any, shape: TriangleShape, point: Vec3, direction: V
 
 
 @wp.func
+def is_at_border(surface: MeshSurface, shape: TriangleShape, point: Vec3) -> bool:
+    """Whether a point of a triangle is at a corner on the border of an open mesh."""
+    bits = surface.meshes.arrays[0].owned[shape.number] >> 12
+    near = AT_BORDER * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
+    result = bool(False)
+    for k in range(3):
+        if (bits >> k) & 1 == 1 and wp.length(point - corner_of(shape, k)) <= near:
+            result = True
+    return result
+
+
+@wp.func
+def is_at_border(surface: FieldSurface, shape: TriangleShape, point: Vec3) -> bool:
+    """False: walls continue a heightfield at its border."""
+    return False
+
+
+@wp.func
 def is_behind(surface: MeshSurface, point: Vec3, off: Vec3, outward: Vec3) -> bool:
-    """`is_behind_mesh`: whether a point is behind the surface. off: from a surface point to it. outward: as in
-    `NormalCone`."""
+    """`is_behind_mesh`: whether a point is behind the surface; a point beside the border of an open mesh is not.
+
+    off: from a surface point to it. outward: as in `NormalCone`.
+    """
+    if surface.closed == 0 and wp.dot(off, outward) > -RISE * wp.length(off) * wp.length(outward):
+        return False
     return is_behind_mesh(surface.meshes, surface.mesh, point, off, outward)
 
 

@@ -21,6 +21,7 @@ from collidecli.engine.candidates import Query
 from collidecli.engine.contact_record import FALLBACK, ContactBuffer, emit_contact, memory_row
 from collidecli.engine.geometry.meshes import (
     RISE,
+    NormalCone,
     TriangleShape,
     barycentric_of,
     feature_of_mesh_point,
@@ -52,7 +53,9 @@ from collidecli.engine.narrowphase.triangles.convex_surface import (
     FieldSurface,
     MeshSurface,
     has_nearer,
+    is_at_border,
     is_behind,
+    is_one_sided,
     named_of,
     normal_cone_at,
     normal_cone_of_edge,
@@ -70,7 +73,7 @@ WITHIN = wp.constant(Real(-1.0e-9))
 
 
 LEAST_CROSSING = wp.constant(Real(4.0e-9))
-"""Fraction of the pair's size: a shape that overlaps a one-sided triangle by no more only touches it. Twice the error
+"""Fraction of the pair's size: a shape that overlaps a triangle by no more only touches it. Twice the error
 of the depth of cores that touch, see `penetration.separate`."""
 PROVEN = wp.constant(Real(1.0e-11))
 """Fraction of the sizes' sum by which EPA's plane must separate a core from a triangle to prove that it does not cross:
@@ -168,9 +171,13 @@ class Crossing:
 
 @wp.func
 def exits_behind(b: TriangleShape, surface: Any, point: Vec3, direction: Vec3, outward: Vec3) -> bool:
-    """Whether a unit direction leads from a point of a triangle behind the surface. outward: as in `NormalCone`."""
+    """Whether a unit direction leads from a point of a triangle behind the surface, or along it.
+
+    outward: as in `NormalCone`.
+    """
     ahead = nearest_on_triangle(b, point) + EXIT * wp.max(b.size[0], wp.max(b.size[1], b.size[2])) * direction
-    return wp.dot(direction, outward) == Real(0.0) or is_behind(surface, ahead, direction, outward)
+    is_along = wp.dot(direction, outward) <= RISE * wp.length(outward)
+    return is_along or is_behind(surface, ahead, direction, outward)
 
 
 @wp.func
@@ -197,7 +204,9 @@ def flat_crossing(difference: Any, surface: Any, query: Query, side: Vec3, simpl
             difference.rotation[2, 0], difference.rotation[2, 1], difference.rotation[2, 2]
         )
     middle = -(wp.transpose(difference.rotation) * difference.position)
-    # The least depth over the axes in normal cones, the side's included; the least over all axes only until one is.
+    # The least depth over the axes in normal cones, the side's included; the least over all axes only until one is. Of
+    # equal ones the side counts: a core that ends at an edge has depth 0 along axes on both sides of the triangle.
+    tie = PROVEN * sum_of_sizes(difference)
     least = wp.dot(side, difference.b.p - middle) + wp.abs(wp.dot(side, half))
     result.depth = least
     best = side
@@ -220,13 +229,20 @@ def flat_crossing(difference: Any, surface: Any, query: Query, side: Vec3, simpl
                 best = direction
                 result.depth = depth
                 result.belongs = 1
-            elif result.belongs == 0 and depth < result.depth:
+            elif result.belongs == 0 and depth < result.depth - tie:
                 result.depth = depth
                 best = direction
     result.normal = -(difference.rotation * best)
     if wp.length_sq(half) > Real(0.0):
         result.on_a = witness_by_gjk(difference, result.depth, result.normal, simplex)
     return result
+
+
+@wp.func
+def cone_at(surface: Any, b: TriangleShape, difference: Any, crossing: Crossing) -> NormalCone:
+    """Normal cone at the triangle's witness, for the direction off the triangle."""
+    on_b = wp.transpose(difference.rotation) * (crossing.on_a - crossing.depth * crossing.normal - difference.position)
+    return normal_cone_at(surface, b, on_b, -(wp.transpose(difference.rotation) * crossing.normal))
 
 
 @wp.func(inline=False)
@@ -238,10 +254,10 @@ def solid_crossing(difference: Any, surface: Any, query: Query, simplex: wp.arra
     result.normal = epa.normal
     result.on_a = epa.on_a
     result.exact = epa.exact
+    normal_cone = cone_at(surface, difference.b, difference, result)
+    result.belongs = normal_cone.belongs
     direction = -(wp.transpose(difference.rotation) * epa.normal)
     on_b = wp.transpose(difference.rotation) * (epa.on_a - epa.depth * epa.normal - difference.position)
-    normal_cone = normal_cone_at(surface, difference.b, on_b, direction)
-    result.belongs = normal_cone.belongs
     if surface.front == 1 and exits_behind(difference.b, surface, on_b, direction, normal_cone.outward):
         result.belongs = 0
     return result
@@ -286,14 +302,16 @@ def contacts_above(
             emit_contact(out, row + count, point, normal, separation, code, triangle_feature_at(b, foot), 0)
             count += 1
     kept = int(0)
+    at_surface = AT_SURFACE * wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
     for k in range(count):
         contact = out.contact[memory_row(out, row + k)]
         height = contact.separation + radius
         core = wp.transform_point(into_b, contact.point - radius * normal)
         stays = bool(True)
         if height < Real(0.0):
-            stays = crosses and not has_nearer(surface, core, -height * NEARER, direction)
-        elif surface.front == 1 and height > AT_SURFACE * wp.max(b.size[0], wp.max(b.size[1], b.size[2])):
+            counts = crosses or height > -at_surface
+            stays = counts and not has_nearer(surface, core, -height * NEARER, direction)
+        elif surface.front == 1 and height > at_surface:
             stays = not is_behind(surface, core, direction, direction)
         if stays:
             contact.priority += 1
@@ -392,6 +410,35 @@ def contacts_along(
 
 
 @wp.func
+def contacts_beside(
+    a: Any,
+    b: TriangleShape,
+    difference: Any,
+    surface: Any,
+    query: Query,
+    beside: Crossing,
+    out: ContactBuffer,
+    row: int,
+) -> int:
+    """Contacts of a shape whose core is apart from a triangle, by its closest points; or touches it."""
+    direction = -(wp.transpose(difference.rotation) * beside.normal)
+    normal_cone = cone_at(surface, b, difference, beside)
+    if normal_cone.belongs == 0:
+        along = wp.dot(direction, b.normal)
+        if surface.front == 1 and along < Real(0.0):
+            return 0
+        side = wp.where(along < Real(0.0), -b.normal, b.normal)
+        return contacts_above(a, b, surface, query, side, False, out, row)
+    core = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), beside.on_a)
+    if surface.front == 1 and is_behind(surface, core, direction, normal_cone.outward):
+        if wp.max(-beside.depth, Real(0.0)) >= difference.radius_a:
+            # Out of its reach. A shape that reaches no triangle has the depth of its middle, at any maximum separation.
+            return 0
+        return contacts_inside(a, b, surface, query, direction, -beside.depth, beside.on_a, out, row)
+    return contacts_along(a, b, surface, query, beside, False, out, row)
+
+
+@wp.func
 def contacts_of_crossing(
     a: Any,
     b: TriangleShape,
@@ -413,20 +460,27 @@ def contacts_of_crossing(
     # GJK's overlap is no proof. A core that is apart has the contacts that it has where a small maximum separation ends
     # GJK before: none behind the triangle.
     crosses = crossing.depth >= -PROVEN * sum_of_sizes(difference)
+    overlaps = crossing.depth > LEAST_CROSSING * (sum_of_sizes(difference) + difference.radius_a)
+    into_b = wp.transform_inverse(query.pose_b_to_a)
+    if is_one_sided(surface) and not overlaps:
+        # What touches a sheet is beside it. At a corner the direction in which it only touches may be any.
+        if cone_at(surface, b, difference, crossing).belongs == 1:
+            return contacts_beside(a, b, difference, surface, query, crossing, out, row)
+        if wp.dot(side, wp.transform_vector(into_b, crossing.normal)) > RISE:
+            return 0
+        crosses = False
     if crossing.belongs == 1:
-        count = contacts_along(a, b, surface, query, crossing, crosses, out, row)
+        # Along a direction of the surface's a shape that only touches the triangle is beside the surface.
+        count = contacts_along(a, b, surface, query, crossing, overlaps, out, row)
         if crossing.exact == 0:
             count += INEXACT
         return count
-    into_b = wp.transform_inverse(query.pose_b_to_a)
-    if surface.front == 1 and surface.closed == 0:
-        crosses = crossing.depth > LEAST_CROSSING * (sum_of_sizes(difference) + difference.radius_a)
-        if not crosses and wp.dot(side, wp.transform_vector(into_b, crossing.normal)) > Real(0.0):
-            return 0  # It touches the front of a surface without an inside from behind.
+    if not overlaps and is_at_border(surface, b, wp.transform_point(into_b, crossing.on_a)):
+        crosses = False
     count = contacts_above(a, b, surface, query, side, crosses, out, row)
     if penetrates(out, row, count):
         return count
-    if crosses and surface.front == 1 and surface.closed == 0:
+    if overlaps and is_one_sided(surface):
         # The least translation off the triangle may lead behind it: the one along its normal does not.
         crossing.normal = -wp.transform_vector(query.pose_b_to_a, side)
         crossing.depth = -separation_along(a, b, query.pose_b_to_a, crossing.normal) - difference.radius_a
@@ -469,23 +523,8 @@ def collide_convex_triangle(a: Any, b: TriangleShape, surface: Any, query: Query
         return contacts_of_crossing(a, b, difference, surface, query, simplex, nearest.count, out, row)
     if nearest.state == BEYOND_MAX_SEPARATION or nearest.distance - difference.radius_a >= query.max_separation:
         return 0
-    direction = -(wp.transpose(difference.rotation) * nearest.normal)
-    on_b = wp.transpose(difference.rotation) * (nearest.on_a + nearest.distance * nearest.normal - difference.position)
-    normal_cone = normal_cone_at(surface, b, on_b, direction)
-    if normal_cone.belongs == 0:
-        along = wp.dot(direction, b.normal)
-        if surface.front == 1 and along < Real(0.0):
-            return 0
-        side = wp.where(along < Real(0.0), -b.normal, b.normal)
-        return contacts_above(a, b, surface, query, side, False, out, row)
-    core = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), nearest.on_a)
-    if surface.front == 1 and is_behind(surface, core, direction, normal_cone.outward):
-        if nearest.distance >= difference.radius_a:
-            # Out of its reach. A shape that reaches no triangle has the depth of its middle, at any maximum separation.
-            return 0
-        return contacts_inside(a, b, surface, query, direction, nearest.distance, nearest.on_a, out, row)
-    crossing = Crossing()
-    crossing.depth = -nearest.distance
-    crossing.normal = nearest.normal
-    crossing.on_a = nearest.on_a
-    return contacts_along(a, b, surface, query, crossing, False, out, row)
+    beside = Crossing()
+    beside.depth = -nearest.distance
+    beside.normal = nearest.normal
+    beside.on_a = nearest.on_a
+    return contacts_beside(a, b, difference, surface, query, beside, out, row)
