@@ -166,18 +166,13 @@ def test_a_cube_in_flat_ground_keeps_its_corners(ground, cube, size):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("two_sided", [True, False])
-@pytest.mark.parametrize(
-    ("shape_type", "half", "heights", "depth"),
-    [
-        (ShapeType.BOX, [0.25, 0.25, 0.25], (0.1, -0.1, 0.2), 0.0),
-        (ShapeType.CYLINDER, [0.25, 0.25], (0.1, -0.1, 0.2), 0.0),
-        (ShapeType.CAPSULE, [0.125, 0.25], (0.0,), 0.125),
-    ],
-)
-def test_a_wall_in_the_plane_of_a_sheets_border_touches_it(shape_type, half, heights, depth, two_sided, size):
+@pytest.mark.parametrize("shape_type", [ShapeType.BOX, ShapeType.CYLINDER, ShapeType.CAPSULE])
+def test_a_wall_in_the_plane_of_a_sheets_border_touches_it(shape_type, two_sided, size):
     """Its corners are behind triangles that it only touches: none of them is a contact. A capsule's core ends there."""
-    builder = ModelBuilder()
+    depth = 0.125 if shape_type == ShapeType.CAPSULE else 0.0
+    builder, heights = ModelBuilder(), (0.0,) if depth else (0.1, -0.1, 0.2)
     builder.add_shape_mesh(-1, grid(8, 2.0)[0] * size, grid(8, 2.0)[1], two_sided=two_sided)
+    half = [0.25 - depth, 0.25, 0.25][: 3 if shape_type == ShapeType.BOX else 2]
     builder.add_shape(builder.add_body(), shape_type, [size * length for length in half])
     over = (-1e-9, -1e-12, 0.0, 1e-12, 1e-9)
     places = [(1.25 - x, y, z) for x, y, z in product(over, (0.0, 0.25, 0.125, 0.03), heights)]

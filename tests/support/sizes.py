@@ -4,10 +4,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (88_671, 82_000),
+    "package, lines": (88_735, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (239, 220),
-    "tests, lines": (58_240, 50_000),
+    "tests, lines": (58_264, 50_000),
     "tests, files": (199, 244),
     "unformatted": (106, 142),
     "decision records": (33, 35),
