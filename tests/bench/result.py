@@ -23,7 +23,7 @@ from tests.bench.scenes import FOLDER
 
 PLACES = {
     "passes": ("peers", "threads", "sap", "crossover", "growth", "methods", "stages"),
-    "runs": ("start", "writing", "memory", "environments", "fields", "device_path"),
+    "runs": ("start", "writing", "memory", "environments", "fields"),
     "meshes": ("newton", "meshes"),
     "depths": ("depths",),
     "surfaces": ("hydroelastic", "particles"),

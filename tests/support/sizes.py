@@ -7,9 +7,9 @@ BUDGETS = {
     "package, lines": (88_735, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (239, 220),
-    "tests, lines": (58_264, 50_000),
+    "tests, lines": (58_205, 50_000),
     "tests, files": (199, 244),
-    "unformatted": (106, 142),
+    "unformatted": (104, 142),
     "decision records": (33, 35),
 }
 """Largest number that a change may leave, and the aim. Who goes below the former lowers it.

@@ -309,6 +309,17 @@ def test_a_batch_is_cut_into_equal_chunks():
         assert len(sizes) == -(-batch // most)
 
 
+@pytest.mark.parametrize("workers", [2, 4])
+def test_the_last_chunks_of_a_run_are_smaller(workers):
+    left, sizes = 10**5, []
+    while left:
+        sizes.append(chunk_cells(left, left, 5000, 50, workers))
+        left -= sizes[-1]
+    assert max(sizes) <= 5000
+    assert sizes[-1] < 100
+    assert chunk_cells(10**4, 10**4, 5000, 50, 1) == 5000
+
+
 # A cell that is collided in parts of its candidates: every candidate once, in order, for parts of any size.
 
 LIMIT = 1 << 24

@@ -191,6 +191,24 @@ def test_cylinders_across_each_other(gap):
     assert found.feature[0, 0].tolist() == [2, 2]
 
 
+def test_capsule_lying_on_a_cap_ends_at_its_ends_or_the_rim_polygon():
+    # The capsule is a; the cylinder below it stands along the capsule's -x.
+    pose = pose_of((-0.99, 0, 0.3), (0, HALF, 0, HALF))
+    found = run_manifold(CAPSULE, (0.5, 0.2, 0), CYLINDER, (2.0, 0.5, 0), pose, 0.1, -0.01, (-1, 0, 0))
+    assert same_points(points_of(found), [(-0.5, 0, -0.2), (-0.5, 0, 0.2)], 1e-12)
+    found = run_manifold(CAPSULE, (0.5, 3.0, 0), CYLINDER, (2.0, 0.5, 0), pose, 0.1, -0.01, (-1, 0, 0))
+    assert same_points(points_of(found), [(-0.5, 0, -1.7), (-0.5, 0, 2.3)], 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("below", "size", "above", "x", "height"),
+    [(CYLINDER, ROD, CYLINDER, 0.0, 0.5), (CYLINDER, (2.0, 0.5, 0.0), CYLINDER, 0.3, 0.5), (BOX, CUBE, CONE, 0.0, 1.0)],
+)
+def test_rims_of_what_stands(below, size, above, x, height):
+    found = run_manifold(below, size, above, ROD, pose_of((x, 0, height + 0.49)), 0.1, -0.01, UP)
+    assert same_points(points_of(found), at_height(0.5 * HEXAGON + [x, 0], height), 1e-12)
+
+
 @pytest.mark.parametrize("gap", [-0.01, 0.01])
 def test_cone_lying_on_a_box_touches_along_its_side(gap):
     radius, half_height = 0.3, 0.6
