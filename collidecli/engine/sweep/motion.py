@@ -118,7 +118,7 @@ class Supports:
         result = np.where(has_plane, separation, np.minimum(separation, whole))
         for field, other, sign in ((0, 1, 1.0), (1, 0, -1.0)):
             of = np.flatnonzero(is_field[:, field] & ~is_field[:, other] & ~has_plane)
-            taken, at, radius = pairs.take(of), [pose[of] for pose in poses], self.radius[pairs.rows[of, other]]
+            taken, at, radius = pairs.take(of), (poses[0][of], poses[1][of]), self.radius[pairs.rows[of, other]]
             up, half = rotated(at[field][:, 3:], np.array([0.0, 0.0, sign])), self.half[pairs.rows[of, field], 2]
             lowest = sign * dot(up, at[other][:, :3] - at[field][:, :3]) + half - radius
             stays = (lowest > taken.speed) & (norm((taken.of0, taken.of1)[field].turn) == 0.0)
