@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import checked_metres
 
 if TYPE_CHECKING:  # the help of a verb imports no NumPy
     from collidecli.scene.model import Model
@@ -246,13 +245,13 @@ class ContactOptions:
     )
 
     def checked(self) -> ContactOptions:
-        """These options; lengths may be texts with a unit, and become metres.
-
-        Raises InputError for an unknown choice, an invalid length or an invalid count.
-        """
+        """These options; lengths may be texts with a unit, and become metres. Raises InputError for an unknown choice, an
+        invalid length or an invalid count."""
         lengths = [name for name, option in declared_options(ContactOptions).items() if option.kind == "length"]
         texts = {name: value for name in lengths if isinstance(value := getattr(self, name), str)}
         if texts:
+            from collidecli.scene.arguments import checked_metres  # late: it imports numpy
+
             return replace(self, **{name: checked_metres(value, name) for name, value in texts.items()}).checked()
         _check_declared(self)
         self._check_reduction()
