@@ -245,8 +245,8 @@ class ContactOptions:
     )
 
     def checked(self) -> ContactOptions:
-        """These options; lengths may be texts with a unit, and become metres. Raises InputError for an unknown choice, an
-        invalid length or an invalid count."""
+        """These options; lengths may be texts with a unit, and become metres. Raises InputError for an unknown choice,
+        an invalid length or an invalid count."""
         lengths = [name for name, option in declared_options(ContactOptions).items() if option.kind == "length"]
         texts = {name: value for name in lengths if isinstance(value := getattr(self, name), str)}
         if texts:
