@@ -45,7 +45,7 @@ empty-home: $(PACKAGE)
 
 # Such an environment.
 wheel-environment: $(PACKAGE)
-	$(BIN)/python -c "from tests.bench.empty_home import Path, install; install(Path('$(VENV)/wheel'))"
+	$(BIN)/python -c "from pathlib import Path; from tests.bench.empty_home import install; install(Path('$(VENV)/wheel'))"
 
 # Kernels and bytecode of the tests, which `make test` makes first where they are not there.
 warm: $(READY)

@@ -51,6 +51,7 @@ class Supports:
         self.is_convex = has_support(shapes.type)
         one_sided = [mesh.has_front and not mesh.is_closed for mesh in model.meshes]
         self.is_one_sided = np.array([*one_sided, False])[np.where(shapes.type == ShapeType.MESH, shapes.mesh, -1)]
+        self.has_closed_exits = bool(self.is_one_sided.any() or np.any(shapes.type == ShapeType.HEIGHTFIELD))
         self._points: dict[tuple[int, int], np.ndarray] = {}
         self._key = np.where(shapes.type == ShapeType.CONVEX_MESH, shapes.hull, shapes.mesh)
         for row in np.flatnonzero((shapes.type == ShapeType.CONVEX_MESH) | (shapes.type == ShapeType.MESH)):
@@ -112,6 +113,8 @@ class Supports:
         separation: along `direction`. Shapes that overlap do not leave a one-sided mesh by its back, nor a
         heightfield by its base while their middle is above it: their distance jumps, and is bounded without that exit.
         """
+        if not self.has_closed_exits:
+            return separation
         is_field = self.type[pairs.rows] == ShapeType.HEIGHTFIELD
         has_plane = (self.type[pairs.rows] == ShapeType.PLANE).any(axis=1)
         whole = np.where(self.is_one_sided[pairs.rows].any(axis=1), -2.0 * self.radius[pairs.rows].sum(axis=1), np.inf)

@@ -334,10 +334,9 @@ def is_at_border(surface: FieldSurface, shape: TriangleShape, point: Vec3) -> bo
 
 @wp.func
 def is_behind(surface: MeshSurface, point: Vec3, off: Vec3, outward: Vec3) -> bool:
-    """`is_behind_mesh`: whether a point is behind the surface; a point beside the border of an open mesh is not.
+    """`is_behind_mesh`: whether a point is behind the surface; one beside the border of an open mesh is not.
 
-    off: from a surface point to it. outward: as in `NormalCone`.
-    """
+    off: from a surface point to it. outward: as in `NormalCone`."""
     if surface.closed == 0 and wp.dot(off, outward) > -RISE * wp.length(off) * wp.length(outward):
         return False
     return is_behind_mesh(surface.meshes, surface.mesh, point, off, outward)

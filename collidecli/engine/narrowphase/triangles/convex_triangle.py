@@ -171,10 +171,8 @@ class Crossing:
 
 @wp.func
 def exits_behind(b: TriangleShape, surface: Any, point: Vec3, direction: Vec3, outward: Vec3) -> bool:
-    """Whether a unit direction leads from a point of a triangle behind the surface, or along it.
-
-    outward: as in `NormalCone`.
-    """
+    """Whether a unit direction leads from a point of a triangle behind the surface, or along it. outward: as in
+    `NormalCone`."""
     ahead = nearest_on_triangle(b, point) + EXIT * wp.max(b.size[0], wp.max(b.size[1], b.size[2])) * direction
     is_along = wp.dot(direction, outward) <= RISE * wp.length(outward)
     return is_along or is_behind(surface, ahead, direction, outward)
@@ -238,13 +236,6 @@ def flat_crossing(difference: Any, surface: Any, query: Query, side: Vec3, simpl
     return result
 
 
-@wp.func
-def cone_at(surface: Any, b: TriangleShape, difference: Any, crossing: Crossing) -> NormalCone:
-    """Normal cone at the triangle's witness, for the direction off the triangle."""
-    on_b = wp.transpose(difference.rotation) * (crossing.on_a - crossing.depth * crossing.normal - difference.position)
-    return normal_cone_at(surface, b, on_b, -(wp.transpose(difference.rotation) * crossing.normal))
-
-
 @wp.func(inline=False)
 def solid_crossing(difference: Any, surface: Any, query: Query, simplex: wp.array[Vertex], count: int) -> Crossing:
     """Penetration of a core with volume, by EPA."""
@@ -254,10 +245,10 @@ def solid_crossing(difference: Any, surface: Any, query: Query, simplex: wp.arra
     result.normal = epa.normal
     result.on_a = epa.on_a
     result.exact = epa.exact
-    normal_cone = cone_at(surface, difference.b, difference, result)
-    result.belongs = normal_cone.belongs
     direction = -(wp.transpose(difference.rotation) * epa.normal)
     on_b = wp.transpose(difference.rotation) * (epa.on_a - epa.depth * epa.normal - difference.position)
+    normal_cone = normal_cone_at(surface, difference.b, on_b, direction)
+    result.belongs = normal_cone.belongs
     if surface.front == 1 and exits_behind(difference.b, surface, on_b, direction, normal_cone.outward):
         result.belongs = 0
     return result
@@ -410,6 +401,13 @@ def contacts_along(
 
 
 @wp.func
+def cone_at(surface: Any, b: TriangleShape, difference: Any, crossing: Crossing) -> NormalCone:
+    """Normal cone at the triangle's witness, for the direction off the triangle."""
+    on_b = wp.transpose(difference.rotation) * (crossing.on_a - crossing.depth * crossing.normal - difference.position)
+    return normal_cone_at(surface, b, on_b, -(wp.transpose(difference.rotation) * crossing.normal))
+
+
+@wp.func
 def contacts_beside(
     a: Any,
     b: TriangleShape,
@@ -420,7 +418,7 @@ def contacts_beside(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of a shape whose core is apart from a triangle, by its closest points; or touches it."""
+    """Contacts of a shape whose core is apart from a triangle, or touches one of a sheet, by its closest points."""
     direction = -(wp.transpose(difference.rotation) * beside.normal)
     normal_cone = cone_at(surface, b, difference, beside)
     if normal_cone.belongs == 0:
