@@ -206,7 +206,12 @@ class TableDifferences:
         self._count_cells(np.concatenate([side.cell[chosen] for side, chosen in rows.values()]) + first_cell)
         if not self.by_pair:
             return
-        self._count_pairs(rows, first_cell)
+        for kind, (side, pair_rows) in rows.items():
+            for pair, count, cell in _per_pair(side, pair_rows):
+                tally = self.pairs.setdefault(pair, PairTally())
+                tally.counts[kind] += count
+                set_cell = cell + first_cell
+                tally.first_cell = set_cell if tally.first_cell < 0 else min(tally.first_cell, set_cell)
         for kind, side, chosen in ((MISSING, a, missing_pairs), (EXTRA, b, extra_pairs)):
             self.pair_cells[kind] += len(chosen)
             for pair, count, _ in _per_pair(side, chosen):
@@ -302,14 +307,6 @@ class TableDifferences:
         frames = _distinct(cells // self._worlds)
         self.frames_differing += len(frames) - int(frames[0] == self._last_frame)
         self._last_frame = int(frames[-1])
-
-    def _count_pairs(self, rows: RowsByKind, first_cell: int) -> None:
-        for kind, (side, pair_rows) in rows.items():
-            for pair, count, cell in _per_pair(side, pair_rows):
-                tally = self.pairs.setdefault(pair, PairTally())
-                tally.counts[kind] += count
-                set_cell = cell + first_cell
-                tally.first_cell = set_cell if tally.first_cell < 0 else min(tally.first_cell, set_cell)
 
     def _keep(
         self, rows: RowsByKind, partners: np.ndarray, by_field: list[tuple[str, np.ndarray]], first_cell: int

@@ -260,7 +260,11 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     where = address or scheduler_file or "--executor dask"
     if scheduler_file:
-        address = _address_in(scheduler_file)
+        what, fix = "is not the file of a Dask scheduler", "start dask scheduler --scheduler-file FILE first"
+        content = read_json(scheduler_file, fix, what)
+        if not isinstance(content, dict) or "address" not in content:
+            raise InputError(what, scheduler_file, fix)
+        address = str(content["address"])
     cluster = None
     try:
         if address:
@@ -286,15 +290,6 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
         if cluster is not None:
             with suppress(Exception):
                 cluster.close(timeout=5)
-
-
-def _address_in(scheduler_file: str) -> str:
-    """The scheduler's address in the file that it wrote. Raises InputError."""
-    what, fix = "is not the file of a Dask scheduler", "start dask scheduler --scheduler-file FILE first"
-    content = read_json(scheduler_file, fix, what)
-    if not isinstance(content, dict) or "address" not in content:
-        raise InputError(what, scheduler_file, fix)
-    return str(content["address"])
 
 
 def _require_answer(address: str) -> None:

@@ -108,7 +108,9 @@ class Gathered:
         """The open contact set of an episode. Raises InputError for one that is damaged or was removed meanwhile."""
         with self._path(done) as path, self._opened(done, path) as contacts:
             yield contacts
-            self._add(done, contacts.file)
+            if not is_complete(contacts.file):
+                raise InputError("the contact set is incomplete: its writer was stopped", contacts.file.filename, AGAIN)
+            self._append(done, str(contacts.file.attrs["content_sha256"]), counts_of(contacts.file))
 
     def _opened(self, done: DoneEpisode, path: str) -> ContactSet:
         """Checks the whole file, of the first set of a job and of one in SAMPLE; the others are trusted."""
@@ -140,12 +142,6 @@ class Gathered:
             if is_logged and self._rows[-1] != logged_row:
                 what = "has another content hash, or other numbers of rows, than its log"
                 raise InputError(what, self.store.result_location(key), AGAIN)
-
-    def _add(self, done: DoneEpisode, file: Any) -> None:
-        """Adds what an open contact set records. Raises InputError for half a file."""
-        if not is_complete(file):
-            raise InputError("the contact set is incomplete: its writer was stopped", file.filename, AGAIN)
-        self._append(done, str(file.attrs["content_sha256"]), counts_of(file))
 
     def _append(self, done: DoneEpisode, content_sha256: str, counts: Mapping[str, int]) -> None:
         self._rows.append({"done": done, "content_sha256": content_sha256, **counts})
@@ -193,7 +189,6 @@ class Gathered:
 
 # Contacts of a batch in the layout of a LeRobot data set: a row for each frame, features of one size.
 
-TO_LEROBOT = "--to lerobot"
 ORIGINAL = "original_episode_index"
 _SHAPES = ("shape0", "shape1")
 _PLACE = ("frame", "step", "time", "world", "episode", "body0", "body1")
@@ -211,7 +206,7 @@ def write_lerobot(folder: str, gathered: Gathered, pairs: NamedPairs) -> None:
     shapes: dict[str, int] = {}
     data = LeRobotWriter(folder, {f"contact.pair_{name}": pairs.names for name in PAIR_LABELS})
     for done, contacts in gathered:
-        check_one_world(contacts, done.episode.label, TO_LEROBOT)
+        check_one_world(contacts, done.episode.label, "--to lerobot")
         about = {name: getattr(done.episode, name) for name in ("motion", "demo")}
         about |= {ORIGINAL: done.index, "content_sha256": contacts.content_sha256}
         index = np.array([shapes.setdefault(path, len(shapes)) for path in contacts.shapes.path], np.int32)
@@ -333,7 +328,6 @@ def _batches(contacts: ContactSet, name: str, job: str, index: int) -> Iterator[
 # Contacts of a batch as HDF5 files beside robomimic's recordings: one per recording, with its names and frames.
 
 FORMAT = "collide-robomimic-contacts"
-TO_ROBOMIMIC = "--to robomimic"
 
 
 def write_robomimic(folder: str, gathered: Gathered, pairs: NamedPairs) -> None:
@@ -361,7 +355,7 @@ def _write_recording(file: h5py.File, episodes: Sequence[DoneEpisode], gathered:
     file.attrs["recording"], file.attrs["recording_sha256"] = first.motion, first.motion_sha256
     for done in episodes:
         with gathered.open(done) as contacts:
-            check_one_world(contacts, done.episode.label, TO_ROBOMIMIC)
+            check_one_world(contacts, done.episode.label, "--to robomimic")
             demo = file.create_group(f"data/{done.episode.demo}")
             demo.attrs["num_samples"] = contacts.frame_count
             demo.attrs["key"], demo.attrs["content_sha256"] = done.episode.key, contacts.content_sha256

@@ -31,7 +31,6 @@ SELF = "Depth of two bodies of one robot; without a length 0. [default: as --max
 AGAINST = "Fail only on what is worse than this earlier --json output."
 ALLOW = "Pairs without a limit, by shape or body."
 POINT = "Measure how far a point of one surface is below the other, of these pairs' deepest overlaps."
-VOLUME = "Measure the volume of these pairs' deepest overlaps, of solids."
 DEPTH = options.Length(0.0)
 SELF_DEPTH = options.Length(0.0, "write one, as 2mm, or --self after the scene")
 PAGES = ("junit_xml", "markdown", "mask", "chart")
@@ -60,7 +59,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @of_class("--ground-shapes", help="The ground. [default: static planes and heightfields]")
 @of_class("--self-bodies", help="The bodies of one robot. [default: those that joints connect]")
 @written("--first", type=WholeNumber(0), default=20, help="Number of pairs in the table.")
-@written("--overlap-volume", is_flag=True, help=VOLUME)
+@written("--overlap-volume", is_flag=True, help="Measure the volume of these pairs' deepest overlaps, of solids.")
 @written("--deepest-point", is_flag=True, help=POINT)
 @written("--mask", metavar="FILE", help="Usable frames and their depths: .npz, .h5 or .csv.")
 @written("--chart", metavar="FILE", help="Depth over time, with limits: .svg or .png.")
@@ -155,23 +154,19 @@ def _request(ctx: click.Context, inputs: Sequence[str], values: dict[str, Any]) 
     common = {"limits": limits, "against": values["against"] or "", "tolerance": values["tolerance"]}
     common |= {name: values[name] for name in ("overlap_volume", "deepest_point", "first", "sweep")}
     if len(inputs) == 1 and options.is_hdf5(inputs[0]) and format_of_path(inputs[0]) == CONTACT_SET:
-        _refuse_options_of_scenes(ctx, inputs[0])
+        for parameter in ctx.command.params:
+            section, name = getattr(parameter, "section", ""), parameter.name or ""
+            on_line = ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+            is_of_scene = (section in OF_SCENES and name != "frames") or name == "sweep_tolerance"
+            if is_of_scene and on_line:
+                what = "is an option for scenes, and a contact set has its motion and its contacts"
+                raise InputError(what, f"{parameter.opts[-1]}, {inputs[0]}", "leave it out, or audit the scene")
         return AuditRequest(contacts=inputs[0], frames=values["frames"], **common)
     scenes, trajectory = options.scenes_and_recording(inputs, values["trajectory"])
     if not scenes and trajectory is None:
         raise click.UsageError("Missing argument 'SCENE...': give a scene, or a contact set of collide run.")
     scene = options.request_of(EngineRequest, values, scenes=scenes, trajectory=trajectory)
     return AuditRequest(scene=scene, **common)
-
-
-def _refuse_options_of_scenes(ctx: click.Context, path: str) -> None:
-    for parameter in ctx.command.params:
-        section, name = getattr(parameter, "section", ""), parameter.name or ""
-        on_line = ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
-        is_of_scene = (section in OF_SCENES and name != "frames") or name == "sweep_tolerance"
-        if is_of_scene and on_line:
-            what = "is an option for scenes, and a contact set has its motion and its contacts"
-            raise InputError(what, f"{parameter.opts[-1]}, {path}", "leave it out, or audit the scene")
 
 
 ENDING = ".clearance.h5"

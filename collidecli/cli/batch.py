@@ -207,7 +207,13 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
     """Compute every episode that has no contact set yet. JOBS.TOML is planned first."""
     from collidecli.storage.files import is_url
 
-    _check_executor(values)
+    address = values["address"] or values["scheduler_file"]
+    if values["executor"] == "processes" and address:
+        raise InputError("has no effect on processes", "--address or --scheduler-file", "give --executor dask")
+    if values["address"] and values["scheduler_file"]:
+        raise InputError("both name a scheduler", "--address and --scheduler-file", "give one of them")
+    if address and values["workers"]:
+        raise InputError("has no effect on a running cluster", "--workers", "start it with as many threads")
     if folder is None or os.path.isdir(target) or is_url(target):
         if folder is not None:
             raise InputError("is the folder of a batch", target, "remove -o")
@@ -218,16 +224,6 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
     else:
         store, plan = _planned(streams_of(ctx), target, folder, values["shard_seconds"], force=False)
     return _compute(streams_of(ctx), store, plan, None, values)
-
-
-def _check_executor(values: Mapping[str, Any]) -> None:
-    address = values["address"] or values["scheduler_file"]
-    if values["executor"] == "processes" and address:
-        raise InputError("has no effect on processes", "--address or --scheduler-file", "give --executor dask")
-    if values["address"] and values["scheduler_file"]:
-        raise InputError("both name a scheduler", "--address and --scheduler-file", "give one of them")
-    if address and values["workers"]:
-        raise InputError("has no effect on a running cluster", "--workers", "start it with as many threads")
 
 
 def _compute(streams: Streams, store: Store, plan: Plan, shards: range | None, values: Mapping[str, Any]) -> int:

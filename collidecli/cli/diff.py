@@ -20,7 +20,6 @@ from collidecli.scene.options import FRAME_MATCHES
 BY_PAIR = "Compare what each set says about each pair in each frame: sets of other engines too."
 BAND = "With --by-pair, least distances that differ by less are equal. [default: 0.1mm]"
 FRACTION = "Fraction of missing, extra and changed contacts."
-ANGLE = "With --by-pair, of normals in degrees. [default: 1deg]"
 OF_PAIRS, NOT_OF_PAIRS = ("band", "max_angle"), ("fields", "pairs_only", "atol", "rtol", "ignore_shallow")
 """Options with an effect only with --by-pair, and only without it."""
 COMPARED = "Compared data"
@@ -55,7 +54,7 @@ or cannot be used; 2 an input that cannot be used.
 @allowed_of_fields("--rtol", help="Deviation relative to the value.")
 @allowed("--ignore-shallow", type=METRES, help="Ignore missing and extra contacts this close to the gap.")
 @allowed("--band", type=METRES, help=BAND)
-@allowed("--max-angle", type=DEGREES, help=ANGLE)
+@allowed("--max-angle", type=DEGREES, help="With --by-pair, of normals in degrees. [default: 1deg]")
 @allowed("--max-missing", type=WholeNumber(0), default=0, show_default=False, help="Missing contacts.")
 @allowed("--max-extra", type=WholeNumber(0), default=0, show_default=False, help="Extra contacts.")
 @allowed("--allow-fraction", type=SHARE, default=0.0, show_default=False, metavar="F", help=FRACTION)

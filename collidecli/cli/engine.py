@@ -99,7 +99,6 @@ def import_verb(ctx: click.Context, source: str, scene: str | None, **values: An
 # Command line of collide fidelity.
 
 ENGINES = "mujoco, newton, coal, fcl, drake, bullet, dart, rapier; adapter.py; or what one wrote, rows.npz or set.h5."
-SETS = "The scene; the arguments are then contact sets of engines."
 ENGINE_OPTION = "Of an adapter: stateful=1 of bullet; detector=dart, bullet or ode of dart; multiccd=0 of mujoco."
 OUTPUT = "A page with charts, .html; or the result of --json."
 REPRO = "Write each listed answer as MJCF, and as a script for the engine alone, into this folder."
@@ -126,7 +125,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @engine("--engines", metavar="[NAME=]ADAPTER,...", help=ENGINES)
 @engine("--engine-python", metavar="[NAME=]PYTHON,...", help=PYTHON)
 @engine("--engine-option", metavar="NAME.KEY=VALUE,...", help=ENGINE_OPTION)
-@option("--scene", metavar="FILE", section="Engines", help=SETS)
+@option("--scene", metavar="FILE", section="Engines", help="The scene; the arguments are then contact sets of engines.")
 @option("--band", type=Length(0.0), default="0.1mm", section="Engines", help=BAND)
 @limit("--max-missed", type=WholeNumber(0), help="Touching pairs without a contact, each counted in every frame.")
 @limit("--max-phantom", type=WholeNumber(0), help="Pairs that are apart, with a contact.")

@@ -122,7 +122,6 @@ def _several(streams: Streams, request: EventsRequest, files: Sequence[InputFile
 
 LABELLED, TOUCH, OUTPUT = "What is labelled", "Definition of a label", "Output"
 SENSORS = "Label these: bodies, or shapes with --by shapes. [default: all that move]"
-LABELLED_BETWEEN = "--sensors and --partners in one, of one pattern each."
 PARTNERS = "Touched by these. [default: all, and static shapes]"
 MIN_FRAMES = "Fill shorter pauses, then leave out shorter labels."
 SLIP = "Add the slip speed; needs the column of collide run --columns slip."
@@ -142,7 +141,7 @@ rule_options = together(
 @click.argument("contact_sets", nargs=-1, required=True, metavar="OUT.h5...")
 @repeated("--sensors", metavar="GLOB,...", section=LABELLED, help=SENSORS)
 @repeated("--partners", metavar="GLOB,...", section=LABELLED, help=PARTNERS)
-@option("--between", type=PatternPair(), section=LABELLED, help=LABELLED_BETWEEN)
+@option("--between", type=PatternPair(), section=LABELLED, help="--sensors and --partners in one, of one pattern each.")
 @option("--by", type=click.Choice(LABEL_THINGS), default=LABEL_THINGS[0], section=LABELLED, help="Items of the labels.")
 @options.world_option(section=LABELLED)
 @options.frames_option(LABELLED)

@@ -90,7 +90,6 @@ class CompletionResult(Result):
 
 # Command line of `collide completion`.
 
-SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_COLLIDE_COMPLETE"
 """Environment variable with which the script of the shell calls `collide` for the words that may follow."""
 COMPLETION_EPILOG = """\b
@@ -101,7 +100,7 @@ collide completion fish > ~/.config/fish/completions/collide.fish
 
 
 @click.command("completion", cls=Verb, epilog=COMPLETION_EPILOG)
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @click.pass_context
 def completion_verb(ctx: click.Context, shell: str) -> int:
     """Print a script that completes verbs and options of collide in a shell."""

@@ -535,7 +535,6 @@ device_options = declared(EngineOptions, "device", "threads", "memory_limit", "c
 cache_options = declared(EngineOptions, section=declarations.CACHE)
 _COMPRESSIONS, _FORMATS = click.Choice(declarations.COMPRESSIONS), declarations.CONTACT_FORMATS
 _TRACE = "Write a trace of threads, chunks and stages, for Perfetto (.json)."
-_MARKDOWN = "Write a report as Markdown, for a step summary."
 compression_option = setting(
     "--compression", type=_COMPRESSIONS, section="Output", default="gzip", help="Compression of the file."
 )
@@ -546,7 +545,7 @@ trace_option = _output("--trace", default="", metavar="FILE", help=_TRACE)
 force_option = _output("--force", is_flag=True, help="Replace an existing output.")
 verdict_options = together(
     _output("--junit-xml", metavar="FILE", help="Write a report as JUnit XML."),
-    _output("--markdown", metavar="FILE", help=_MARKDOWN),
+    _output("--markdown", metavar="FILE", help="Write a report as Markdown, for a step summary."),
     _output("--github", is_flag=True, help="Print annotations for GitHub Actions to stderr."),
 )
 

@@ -220,7 +220,6 @@ DEVICES = "Devices to compare, such as cpu,cuda, in place of --device."
 engine = partial(repeated, section="Other engines")
 ENGINES = "Engines to time beside this one, each in a process of its own: mujoco, newton, coal, ..., or adapter.py."
 TIMED_ENGINE_PYTHON = "Interpreter of an engine, or of all others. [default: that of collide]"
-TIMED_ENGINE_OPTION = "Of an adapter, as of collide fidelity."
 PROFILE_EPILOG = """\b
 collide profile pile.usda --repeats 9
 collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
@@ -243,7 +242,7 @@ collide profile robot.xml -t motion.h5 --engines mujoco,coal
 @option("--devices", default="", metavar="NAMES", section=SPEED, help=DEVICES)
 @engine("--engines", metavar="[NAME=]ADAPTER,...", help=ENGINES)
 @engine("--engine-python", metavar="[NAME=]PYTHON,...", help=TIMED_ENGINE_PYTHON)
-@engine("--engine-option", metavar="NAME.KEY=VALUE,...", help=TIMED_ENGINE_OPTION)
+@engine("--engine-option", metavar="NAME.KEY=VALUE,...", help="Of an adapter, as of collide fidelity.")
 @options.cache_options
 @click.pass_context
 def profile_verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:

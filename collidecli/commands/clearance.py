@@ -359,7 +359,6 @@ class _Measured:
         )
 
 
-CLEARANCE_ENDINGS = (*HDF5_ENDINGS, ".parquet", ".csv")
 Write = Callable[[ClearanceBlock], None]
 
 
@@ -457,7 +456,7 @@ def check_clearance(request: ClearanceRequest) -> None:
         what = "compresses an HDF5 file, and none is written"
         raise InputError(what, "--compression", "leave it out, or give -o FILE.h5")
     if request.output:
-        check_ending(request.output, CLEARANCE_ENDINGS, "a file of distances")
+        check_ending(request.output, (*HDF5_ENDINGS, ".parquet", ".csv"), "a file of distances")
         check_output(request.output, request.force, (*request.scenes, request.trajectory))
         if request.output.lower().endswith(".parquet"):
             require_pyarrow("Parquet")

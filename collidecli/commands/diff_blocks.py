@@ -63,7 +63,6 @@ class DiffRequest:
 
 # Comparison of two models.
 
-EITHER = "{} or body of either file"
 MOST_TEXT = 80
 """Characters of an option's value in a note."""
 SOURCES = {"scene_sha256": "scenes", "trajectory_sha256": "recordings"}
@@ -92,7 +91,7 @@ def compare_models(a: ContactSet, b: ContactSet, tolerances: Tolerances, request
     aligned = alignment.align_shapes(_shape_columns(a), _shape_columns(b), renames)
     particles = alignment.align_particles(a.particle_objects, b.particle_objects, renames)
     names = [*aligned.names, *particles.names]
-    kind_of_item = EITHER.format("shape, particle object" if len(particles.names) else "shape")
+    kind_of_item = f"{'shape, particle object' if len(particles.names) else 'shape'} or body of either file"
     body = np.full(len(names), -1)
     for contacts, numbers, first_body in ((b, aligned.number_b, len(a.body_path)), (a, aligned.number_a, 0)):
         moving = contacts.shapes.body >= 0

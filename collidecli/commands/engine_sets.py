@@ -241,9 +241,7 @@ def _named(text: str, option: str, both: bool) -> tuple[str, str]:
 # Rows of a log, and of a contact set.
 
 ENGINE_FIELDS = ("engine", "version", "options", "interpreter", "point_rule", "stateful")
-NOT_LOGGED = "unknown: a log does not say"
 SAME_RUN = "give the scene and the motion of the contacts, with the same --frames and --worlds"
-FROM_SET = ("shape0", "shape1", "distance", "normal", "point0", "point1")
 
 
 def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
@@ -286,7 +284,7 @@ def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
     return EngineRows(
         *(kind, "", "{}", "", log.float_type, rule, cell, pair, distance, normal, *points),
         treated=np.full(len(model.shapes), "exact"),
-        reason=np.full(len(model.shapes), NOT_LOGGED),
+        reason=np.full(len(model.shapes), "unknown: a log does not say"),
         asked=np.ones(problem.shape[2], bool),
         seconds=np.full(2, np.nan),
         distance_rule=log.layout.distance_rule,
@@ -342,7 +340,7 @@ def rows_of_set(problem: Problem, path: str) -> EngineRows:
         }
         for what in (what for what, is_other in differs.items() if is_other):
             raise InputError(f"the {what} of the contact set differs", path, SAME_RUN)
-        block = contacts.cells(0, contacts.cell_count, FROM_SET)
+        block = contacts.cells(0, contacts.cell_count, ("shape0", "shape1", "distance", "normal", "point0", "point1"))
         check_shape_rows(contacts, block)
         margin = pair_values(contacts)[0](block.shape0, block.shape1)
         seconds, engine = np.full(2, np.nan), contacts.engine

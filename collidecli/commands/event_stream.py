@@ -477,7 +477,14 @@ def swept_touches(stream: EventStream) -> SweptTouches:
     order = np.lexsort((end, begin, key))
     key, begin, end, frame = key[order], begin[order], end[order], frame[order]
     tunnel, least = columns["tunnel"][order] == 1, columns["least"][order]
-    start = _first_rows(key, begin, end)
+    # Rows are ordered by key, then begin. A later row belongs to a touch that has not ended before it begins.
+    first, latest = [], -np.inf
+    for row, (begins, ends) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+        if row == 0 or key[row] != key[row - 1] or begins > latest:
+            first.append(row)
+            latest = ends
+        latest = max(latest, ends)
+    start = np.array(first, np.int64)
     if len(start):
         end, least = np.maximum.reduceat(end, start), np.minimum.reduceat(least, start)
         tunnel = np.logical_and.reduceat(tunnel, start)
@@ -516,15 +523,3 @@ def _swept_rows(contacts: ContactSet, each_particle: bool) -> tuple[dict[str, np
             parts.append({"shape0": one, "shape1": other} | {name: rows.columns[name][row] for name in OF_STEPS})
             cells.append(np.repeat(np.arange(contacts.cell_count), rows.cell_counts)[row])
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, np.concatenate(cells)
-
-
-def _first_rows(key: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """int64: the first row of each touch; rows are ordered by key, then begin. A later row belongs to a touch that has
-    not ended before it begins."""
-    first, latest = [], -np.inf
-    for row, (begins, ends) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
-        if row == 0 or key[row] != key[row - 1] or begins > latest:
-            first.append(row)
-            latest = ends
-        latest = max(latest, ends)
-    return np.array(first, np.int64)

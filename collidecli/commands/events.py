@@ -164,6 +164,11 @@ def _result(
 ) -> EventsResult:
     contacts, graph = stream.contacts, totals.graph
     frames, longest = stream.frames, totals.longest
+    columns = stream.columns(totals.listed)
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    listed = [dict(zip(columns, row, strict=True)) for row in rows]
+    for row in listed:
+        row["end_time"] = row["end_time"] if row["end_known"] else None
     return EventsResult(
         file=contacts.path,
         scene=contacts.scene,
@@ -185,7 +190,7 @@ def _result(
             "unknown_ends": totals.count - totals.ends,
             "longest": float(event_stream.interval_seconds(longest, frames)[0]) if len(longest) else None,
         },
-        listed=_listed(stream, totals),
+        listed=listed,
         graph=_graph(graph, stream, request) if request.graph else None,
         warnings=stream.notes,
         written={"csv": request.csv or None, "parquet": request.parquet or None},
@@ -223,15 +228,6 @@ def _options(request: EventsRequest) -> dict[str, Any]:
         "between": list(options.between),
         "sort": request.order,
     }
-
-
-def _listed(stream: EventStream, totals: Totals) -> list[dict[str, Any]]:
-    columns = stream.columns(totals.listed)
-    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-    listed = [dict(zip(columns, row, strict=True)) for row in rows]
-    for row in listed:
-        row["end_time"] = row["end_time"] if row["end_known"] else None
-    return listed
 
 
 def _graph(graph: TouchGraph, stream: EventStream, request: EventsRequest) -> dict[str, Any]:

@@ -258,9 +258,6 @@ def _arrays(layout: Layout, done: Callable[[], None] = lambda: None):
     return write, layout.left_out
 
 
-RECORDING_MISSING = "motion of the bodies: give the recording of the run with -t"
-
-
 def moved_bodies(request: ExportRequest, selected: SelectedContacts) -> tuple[MovedBodies | None, tuple[str, ...]]:
     """The bodies that the run's recording moves, in the first selected world, and what is left out.
 
@@ -277,7 +274,7 @@ def moved_bodies(request: ExportRequest, selected: SelectedContacts) -> tuple[Mo
     sources = _sources(request, contacts)
     scene, motion = sources.scene, sources.motion
     if scene is None or motion is None:
-        return None, (RECORDING_MISSING,)
+        return None, ("motion of the bodies: give the recording of the run with -t",)
     (imported,) = scene.imports
     assert isinstance(imported, UsdImport)
     path = scene.model.bodies.path

@@ -259,7 +259,6 @@ def _outside(exact: Exact, point: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 # The verb `fidelity`.
 
 FAULTS = ("wrong_sign", "stale", "shifted", "flipped")
-WORST = 10
 ROW_FIELDS = ("distance", "normal", "point0", "point1")
 
 
@@ -277,7 +276,7 @@ class FidelityRequest(EnginesRequest):
     max_phantom: int | None = None
     max_depth_error: float | None = None
     max_normal_excess: float | None = None
-    first: int = WORST
+    first: int = 10
     view: str = ""
     force: bool = False
 

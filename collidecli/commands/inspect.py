@@ -183,6 +183,7 @@ def inspect_scene(
     every = int((model.shapes.template < 0).sum())
     own_shapes = np.bincount(model.shapes.template[model.shapes.template >= 0])
     kept = (attributes for imported in scene.imports for attributes in imported.kept.values())
+    counts = Counter(model.shapes.body.tolist())
     return SceneResult(
         file=path,
         sha256=scene.sha256,
@@ -195,7 +196,10 @@ def inspect_scene(
         pair_gap=[float(min(gaps)), float(max(gaps))] if len(gaps) else None,
         shape_types=dict(Counter(kind.label for kind in model.shapes.types())),
         shapes=[_shape(model, row) for row in range(len(model.shapes))],
-        bodies=_bodies(model),
+        bodies=[
+            {"path": path, "template": int(model.bodies.template[row]), "shapes": counts[row]}
+            for row, path in enumerate(model.bodies.path)
+        ],
         allowed_pair_count=None if allowed is None else len(allowed),
         pair_count=every * (every - 1) // 2 + int((own_shapes * (own_shapes - 1) // 2 + own_shapes * every).sum()),
         excluded_pairs=_excluded_pairs(model, len(templates)) if counted else {},
@@ -357,14 +361,6 @@ def _filter_words(model: Model, row: int) -> list[str]:
     if filter_class.mask_both is not None:
         words.append(f"group {filter_class.mask_both[0]:#x} mask {filter_class.mask_both[1]:#x}")
     return words + [name for _, name in sorted(filter_class.usd_groups)]
-
-
-def _bodies(model: Model) -> list[dict[str, Any]]:
-    counts = Counter(model.shapes.body.tolist())
-    return [
-        {"path": path, "template": int(model.bodies.template[row]), "shapes": counts[row]}
-        for row, path in enumerate(model.bodies.path)
-    ]
 
 
 @dataclass(frozen=True)
@@ -542,6 +538,8 @@ def inspect_contact_set(path: str) -> ContactSetResult:
             check_shape_rows(contacts, block)
             tally.add(block)
             ranges.add(block)
+        shapes, paths = contacts.shapes, contacts.body_path
+        body = [paths[row] if 0 <= row < len(paths) else None for row in shapes.body.tolist()]
         return ContactSetResult(
             **contact_set_source(contacts),
             **vars(tally.counts(contacts.world_count, contacts.episodes)),
@@ -550,7 +548,7 @@ def inspect_contact_set(path: str) -> ContactSetResult:
             material_rule=contacts.material_rule,
             optional_columns=ranges.as_dict(),
             groups={name: _group_summary(table) for name, table in contacts.groups.items()},
-            shape_table=_shape_table(contacts),
+            shape_table=_rows_of({name: body if name == "body" else getattr(shapes, name) for name in SHAPE_COLUMNS}),
             particle_objects=_rows_of(vars(contacts.particle_objects)),
             timing=read_timing(path),
         )
@@ -588,12 +586,6 @@ def contact_set_source(contacts: ContactSet) -> dict[str, Any]:
 
 
 SET_ATTRIBUTES = ("creator", "scene", "scene_sha256", "trajectory_sha256", "content_sha256", "config")
-
-
-def _shape_table(contacts: ContactSet) -> list[dict[str, Any]]:
-    shapes, paths = contacts.shapes, contacts.body_path
-    body = [paths[row] if 0 <= row < len(paths) else None for row in shapes.body.tolist()]
-    return _rows_of({name: body if name == "body" else getattr(shapes, name) for name in SHAPE_COLUMNS})
 
 
 SHAPE_COLUMNS = ("path", "type", "body", "template", "margin", "gap")

@@ -15,7 +15,7 @@ import numpy as np
 
 from collidecli.analysis.patterns import NamedItems, Sides
 from collidecli.analysis.summary import TimeBins
-from collidecli.analysis.touches import RIGID, Intervals, LabelRule, PairKeys, Runs, labelled_runs
+from collidecli.analysis.touches import RIGID, Intervals, LabelRule, labelled_runs
 from collidecli.commands.event_stream import EventOptions, EventStream, group_notes, row_templates
 from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending, check_output, html_table
 from collidecli.errors import InputError
@@ -130,7 +130,15 @@ class ContactLabels:
         self._sensor = self._selected(options.sensors, "--sensors", missing)
         self._partner = self._selected(options.partners, "--partners", missing)
         self.sensors, self.partners = ([self.keys.paths[row] for row in rows] for rows in (self._sensor, self._partner))
-        self.present = self._present()
+        # A body without a shape in any template is present everywhere, and touches nothing.
+        templates = self.contacts.world_template
+        row_template = row_templates(self.contacts, len(self.keys.number))
+        in_template = np.zeros((int(templates.max(initial=0)) + 1, len(self.keys.paths)), bool)
+        in_template[row_template, self.keys.number] = True
+        in_template |= ~in_template.any(axis=0)
+        in_template[:, self.keys.number[row_template < 0]] = True
+        in_world = in_template[templates[self.worlds]]
+        self.present = in_world[:, self._sensor, None] & in_world[:, None, self._partner]
         self.notes = group_notes(contacts, rule.leave, False)
         if absent := int((~self.present).sum()):
             what = f"{absent} of {self.present.size} triples of world, sensor and partner are not in the world's scene"
@@ -139,7 +147,12 @@ class ContactLabels:
         selected = [touches.take(self._is_selected(touches)) for _, touches in stream.frame_touches(progress)]
         self.contact_count = stream.contact_count
         self._found = _by_key(selected)
-        self.runs = _runs(self._found, self.keys, rule)
+        # Contacts of particle objects with each other touch at any distance, as in `events`.
+        is_rigid = np.array([kind in RIGID for kind in self.keys.kinds], bool)
+        one, other = self.keys.items(self._found.key)
+        always = np.zeros(0, bool) if not len(self._found) else ~(is_rigid[one] | is_rigid[other])
+        distance = np.where(always, np.float32(-np.inf), self._found.distance)
+        self.runs = labelled_runs(self._found.key, self._found.first, distance, rule, self._found.end)
         self._slip = _by_key(self._slips(rule.leave)) if options.slip else None
 
     def _selected(self, patterns: Sequence[str], option: str, missing: Missing | None) -> np.ndarray:
@@ -188,17 +201,6 @@ class ContactLabels:
                 what = f"contacts of {pair} are reported only up to {gap.min():.6g} m, their gap"
                 fix = f"run with --gap {leave:g} (--gap {leave / 2:g} with --gap-rule sum), or give at most that"
                 raise InputError(what, f"--leave {leave:g}", fix)
-
-    def _present(self) -> np.ndarray:
-        """`present`. A body without a shape in any template is present everywhere, and touches nothing."""
-        templates = self.contacts.world_template
-        row_template = row_templates(self.contacts, len(self.keys.number))
-        in_template = np.zeros((int(templates.max(initial=0)) + 1, len(self.keys.paths)), bool)
-        in_template[row_template, self.keys.number] = True
-        in_template |= ~in_template.any(axis=0)
-        in_template[:, self.keys.number[row_template < 0]] = True
-        in_world = in_template[templates[self.worlds]]
-        return in_world[:, self._sensor, None] & in_world[:, None, self._partner]
 
     def _is_selected(self, intervals: Intervals) -> np.ndarray:
         """int64[n]: rows of pairs of a sensor and a partner, which are two items."""
@@ -299,15 +301,6 @@ def _by_key(parts: Iterator[Intervals] | list[Intervals]) -> Intervals:
     return both.take(np.argsort(both.key, kind="stable"))
 
 
-def _runs(intervals: Intervals, keys: PairKeys, rule: LabelRule) -> Runs:
-    """The runs of touches. Contacts of particle objects with each other touch at any distance, as in `events`."""
-    is_rigid = np.array([kind in RIGID for kind in keys.kinds], bool)
-    one, other = keys.items(intervals.key)
-    always = np.zeros(0, bool) if not len(intervals) else ~(is_rigid[one] | is_rigid[other])
-    distance = np.where(always, np.float32(-np.inf), intervals.distance)
-    return labelled_runs(intervals.key, intervals.first, distance, rule, intervals.end)
-
-
 # Labels of named pairs of one world, as columns of a data set.
 
 PAIR_LABELS = ("touching", "valid", "distance", "present")
@@ -374,7 +367,6 @@ FILE, EPISODE = "file", "episode"
 OF_EPISODE = ("job", "motion", "demo")
 """Columns of the episodes of a batch, in a table of their labels."""
 MAX_BINS = 160
-LABEL_ENDINGS = (".parquet", ".npz", *HDF5_ENDINGS)
 DENSE = {"touch": ("bool", ""), "distance": ("float32", "m"), "slip": ("float32", "m/s")}
 """Types and units of the dense arrays; the slip only on request."""
 
@@ -491,7 +483,7 @@ def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
     Raises InputError for a file that is not a contact set and options that do not fit it, OutputError; then there is
     no output.
     """
-    check_ending(request.output, LABEL_ENDINGS, "a file of labels")
+    check_ending(request.output, (".parquet", ".npz", *HDF5_ENDINGS), "a file of labels")
     check_output(request.output, request.force, (request.path,))
     if request.output.lower().endswith(".parquet"):
         require_pyarrow("Parquet")

@@ -464,22 +464,17 @@ def _header(
         StoredTable("/time/time", np.dtype("<f8"), plan.time.astype(np.float64), "s"),
         *writer.episode_tables(episodes),
     ]
+    hashes = list(dict.fromkeys(contacts.trajectory_sha256 for contacts in sets))
     attributes = {
         "scene": first.scene,
         "scene_sha256": first.scene_sha256,
-        "trajectory_sha256": _recording(sets),
+        "trajectory_sha256": hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest(),
         "config": json.dumps(_config(sets, worlds), sort_keys=True),
     }
     version = first.version if first.version[0] == major else version_of(major, first.groups)
     definitions = [table.definition for table in first.tables.values()]
     of_model, timing = writer.model_attributes(first), merged_timing(sets)
     return Header(version, attributes, attributes_of_tables, of_model, definitions, first.float_type, timing)
-
-
-def _recording(sets: Sequence[ContactSet]) -> str:
-    """Hash of the recording; of several recordings, the hash of their hashes in order."""
-    hashes = list(dict.fromkeys(contacts.trajectory_sha256 for contacts in sets))
-    return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 
 def _config(sets: Sequence[ContactSet], worlds: bool) -> dict[str, Any]:

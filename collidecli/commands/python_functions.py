@@ -209,7 +209,9 @@ def label(
         if sensors or partners or len(between) != 2:
             raise InputError(f"{between!r} is not two patterns instead of sensors and partners", "between")
         sensors, partners = between[:1], between[1:]
-    options = LabelOptions(sensors, partners, by, *limits, min_frames, slip, _worlds(worlds), frames_text(frames))
+    if isinstance(worlds, (str, int)) or not all(isinstance(world, (int, np.integer)) for world in worlds):
+        raise InputError(f"{worlds!r} is no sequence of numbers of worlds", "worlds", "give one, such as [0]")
+    options = LabelOptions(sensors, partners, by, *limits, min_frames, slip, worlds, frames_text(frames))
     contacts = contacts.contact_set if isinstance(contacts, Contacts) else contacts
     if isinstance(contacts, ContactSet):
         return labels_in_memory(contacts, options)
@@ -291,12 +293,6 @@ def audit(
     for note in outcome.result.warnings:
         warnings.warn(note, stacklevel=3)
     return outcome
-
-
-def _worlds(worlds: Sequence[int]) -> Sequence[int]:
-    if isinstance(worlds, (str, int)) or not all(isinstance(world, (int, np.integer)) for world in worlds):
-        raise InputError(f"{worlds!r} is no sequence of numbers of worlds", "worlds", "give one, such as [0]")
-    return worlds
 
 
 # Pairs in memory: `distance`, `clearance`, and `sweep` between the frames of a motion.

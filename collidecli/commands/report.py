@@ -33,7 +33,6 @@ from collidecli.storage.result_files import AUDIT, BASELINE_PAIRS, CLEARANCE, LA
 MAX_GROUP_PAIRS = 4
 """Pairs with a line of their own, as many as a chart has colours."""
 GROUP_COLUMNS = ("shape0", "shape1", "area", "force")
-COUNTED = ("soft_contacts", "self_contacts")
 
 
 def group_series(selected: SelectedContacts) -> dict[str, Any] | None:
@@ -45,7 +44,7 @@ def group_series(selected: SelectedContacts) -> dict[str, Any] | None:
     if not contacts.groups:
         return None
     bins, counts, surfaces = summary.TimeBins(contacts.frame_count, MAX_POINTS), {}, None
-    for name in COUNTED:
+    for name in ("soft_contacts", "self_contacts"):
         if name in contacts.groups:
             by_frame = _counts(rows_of(selected, name))
             counts[name] = {"rows": int(by_frame.sum()), "per_frame": bins.means(by_frame)}
@@ -268,11 +267,18 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         passes = Passes(_selected(contacts, request), progress, 4 if request.subsets else 2)
         selected, sums, demonstrations = passes.selected, _first_pass(passes), _demonstrations(contacts)
         pairs = sums.pairs
+        bins = summary.TimeBins(contacts.frame_count, MAX_POINTS)
         page: dict[str, Any] = {
             **contact_set_source(contacts),
             "worlds": selected.world_count,
             "demonstrations": demonstrations,
-            "series": _series(contacts, sums.frames),
+            "series": {
+                **bins.axis(contacts.time),
+                "contacts": bins.means(sums.frames.contacts),
+                "most": bins.greatest(sums.frames.contacts),
+                "penetrating": bins.means(sums.frames.penetrating),
+                "depth": bins.greatest(np.maximum(0.0, -sums.frames.least)),
+            },
             "pairs": _pairs(passes, pairs),
             "deepest": closest_cell(selected, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None,
             "worst": _worst(selected, pairs),
@@ -290,9 +296,10 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         warnings.insert(0, f"{request.profile} profiles another scene than this one")
     for name, result in shown.items():
         warnings += [] if result is None else other_motion(getattr(request, name), result, page)
+    given = {"worlds": request.worlds, "include": request.include, "exclude": request.exclude, "bodies": request.bodies}
     return ReportResult(
         **page,
-        selection=_selection(request),
+        selection={name: list(value) for name, value in given.items() if len(value)},
         contacts=int(pairs.contacts.sum()),
         contact_pair_cells=int(pairs.touches.sum()),
         penetrating=int(sums.frames.penetrating.sum()),
@@ -334,11 +341,6 @@ def _timing(path: str) -> tuple[dict[str, Any], list[str]]:
 
 def _is_amount(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value < np.inf
-
-
-def _selection(request: ReportRequest) -> dict[str, Any]:
-    given = {"worlds": request.worlds, "include": request.include, "exclude": request.exclude, "bodies": request.bodies}
-    return {name: list(value) for name, value in given.items() if len(value)}
 
 
 def _selected(contacts: ContactSet, request: ReportRequest) -> SelectedContacts:
@@ -387,18 +389,6 @@ def _first_pass(passes: Passes) -> _Sums:
         sums.pairs = sums.pairs.joined(summary.PairTotals.of(touches, len(contacts.shapes)))
         np.minimum.at(sums.world_least, touches.cell % selected.world_count, touches.distance)
     return sums
-
-
-def _series(contacts: ContactSet, frames: summary.FrameSums) -> dict[str, Any]:
-    """Per bin of frames: mean count of contacts and of penetrating contacts, greatest count, greatest depth."""
-    bins = summary.TimeBins(contacts.frame_count, MAX_POINTS)
-    return {
-        **bins.axis(contacts.time),
-        "contacts": bins.means(frames.contacts),
-        "most": bins.greatest(frames.contacts),
-        "penetrating": bins.means(frames.penetrating),
-        "depth": bins.greatest(np.maximum(0.0, -frames.least)),
-    }
 
 
 def _pairs(passes: Passes, pairs: summary.PairTotals) -> dict[str, Any]:

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 # Values of the optional columns of a run: those of two surfaces, and those of the motion of two bodies.
 
 EXACT, GRADIENT = "grad_exact", "distance_grad1"
-VELOCITIES = ("normal_velocity", "slip")
 
 
 def check_no_columns(names: Sequence[str], contact: ContactOptions) -> None:
@@ -78,7 +77,7 @@ class RunColumns:
         # Of the motion in the model's worlds; a velocity never spans two of them.
         self._episodes = episodes_in(motion, model.world_count)
         self._of_motion = frozenset(column.name for column in self.columns if column in MOTION_COLUMNS)
-        self._velocities = self._of_motion & set(VELOCITIES)
+        self._velocities = self._of_motion & {"normal_velocity", "slip"}
         if self._velocities and len(motion.time) < 2:
             what = f"{' and '.join(sorted(self._velocities))} of a motion of one frame: there is no velocity"
             raise InputError(what, "--columns", "give a recording of two frames or more, or leave the column out")

@@ -212,14 +212,6 @@ class MergedMotion:
                 motion.close()
 
 
-def merged_motion(motions: Sequence[Motion | None], model: Model, where: str) -> MergedMotion:
-    """The motions of several scenes as one. Raises InputError if their times differ."""
-    times = [motion.time for motion in motions if motion is not None]
-    if any(not np.array_equal(times[0], time) for time in times[1:]):
-        raise InputError("the scenes move at different times", where, "record one trajectory and give it with -t")
-    return MergedMotion(motions, model)
-
-
 def check_worlds(motion: Motion, model: Model, where: str, fix: str) -> None:
     """Raises InputError for a motion whose number of worlds is neither one nor that of the model."""
     if motion.world_count not in (1, model.world_count):
@@ -429,7 +421,12 @@ class LoadedScene:
             return RestingMotion(self.model.bodies.pose[None])
         if len(motions) == 1:
             return moving[0]
-        return merged_motion(motions, self.model, self.name)
+        times = [motion.time for motion in motions if motion is not None]
+        if any(not np.array_equal(times[0], time) for time in times[1:]):
+            raise InputError(
+                "the scenes move at different times", self.name, "record one trajectory and give it with -t"
+            )
+        return MergedMotion(motions, self.model)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -511,7 +511,6 @@ def contact_frames(columns: Mapping[str, np.ndarray]) -> np.ndarray:
 FILES_PER_CHUNK = 1000
 """LeRobot's DEFAULT_CHUNK_SIZE."""
 DATA_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
-EPISODES_PATH = "meta/episodes/chunk-000/file-000.parquet"
 RATE_TOLERANCE = 1e-3
 """Relative difference of frame rates that are equal."""
 QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
@@ -547,7 +546,12 @@ class LeRobotWriter:
         Raises InputError for other features or another frame rate than those of the first episode.
         """
         self._first = self._first or label
-        self._check_rate(time, label)
+        step = float(np.median(np.diff(time))) if len(time) > 1 else 0.0
+        rate = 1.0 / step if step > 0.0 else 0.0
+        if rate and self._rate and abs(rate / self._rate - 1.0) > RATE_TOLERANCE:
+            what = f"has {rate:g} frames per second, and {self._first} has {self._rate:g}"
+            raise InputError(what, label, f"a LeRobot data set has one rate: {ONE_JOB}")
+        self._rate = self._rate or rate
         chunk, file = divmod(self._parts.number, FILES_PER_CHUNK)
         episode, first, done = len(self._episodes), self._frames, 0
         whole = {"episode_index": episode, "task_index": self._tasks.setdefault(task, len(self._tasks))}
@@ -573,14 +577,6 @@ class LeRobotWriter:
         chunk, file = divmod(number, FILES_PER_CHUNK)
         return os.path.join(self._folder, DATA_PATH.format(chunk_index=chunk, file_index=file))
 
-    def _check_rate(self, time: np.ndarray, label: str) -> None:
-        step = float(np.median(np.diff(time))) if len(time) > 1 else 0.0
-        rate = 1.0 / step if step > 0.0 else 0.0
-        if rate and self._rate and abs(rate / self._rate - 1.0) > RATE_TOLERANCE:
-            what = f"has {rate:g} frames per second, and {self._first} has {self._rate:g}"
-            raise InputError(what, label, f"a LeRobot data set has one rate: {ONE_JOB}")
-        self._rate = self._rate or rate
-
     def _append(self, features: Mapping[str, np.ndarray], label: str) -> None:
         columns, described = {}, dict[str, Any]()
         for name, values in features.items():
@@ -600,7 +596,7 @@ class LeRobotWriter:
         """Completes the data and writes meta. shapes: columns of meta/shapes.parquet."""
         self._parts.close()
         self._write("meta/shapes.parquet", self._pa.table(dict(shapes)))
-        self._write(EPISODES_PATH, self._pa.Table.from_pylist(self._episodes))
+        self._write("meta/episodes/chunk-000/file-000.parquet", self._pa.Table.from_pylist(self._episodes))
         # As pandas writes it, with the task as its index: LeRobot reads it by pandas.
         tasks = self._pa.table({"task_index": list(self._tasks.values()), "task": list(self._tasks)})
         kinds = (("task_index", "int64"), ("task", "unicode"))

@@ -427,8 +427,6 @@ def write_npz(output: AtomicOutput, arrays: Iterable[Array]) -> None:
 
 # Contacts as the rows of a flat table, for CSV and Parquet.
 
-_AXES = ("x", "y", "z")
-
 
 class ContactRows:
     """A row for each row of a table. columns: in order; those of vectors are normal_x, friction5_0."""
@@ -506,7 +504,7 @@ def flat_names(column: Column) -> list[str]:
     """Names of the components of a column; of a vector in the world or a body they end with x, y and z."""
     if column.width == 1:
         return [column.name]
-    ends = _AXES if is_spatial(column) else [str(k) for k in range(column.width)]
+    ends = ("x", "y", "z") if is_spatial(column) else [str(k) for k in range(column.width)]
     return [f"{column.name}_{end}" for end in ends]
 
 

@@ -246,7 +246,12 @@ class ContactsRegression:
             "accept": f"pytest {self._request.node.nodeid.split('[')[0]} --force-regen",
         }
         lines = [f"{name:10}{value}" for name, value in rows.items()]
-        return "\n".join([DIFFERENT, "", table_text(record), "", *lines])
+        out = console(io.StringIO())
+        out.width = WIDTH
+        with out.capture() as captured:
+            out.print(diff_table(printable_values(record)))
+        table = [line.rstrip() for line in captured.get().rstrip().splitlines()]
+        return "\n".join([DIFFERENT, "", *table, "", *lines])
 
 
 def write_page(baseline: Path, obtained: Path, output: Path, allowed: Mapping[str, Any]) -> Path | None:
@@ -260,12 +265,3 @@ def write_page(baseline: Path, obtained: Path, output: Path, allowed: Mapping[st
     result = report(ReportRequest(str(obtained), str(baseline), **kept))
     output.write_text(report_page(result.as_dict()), encoding="utf-8")
     return output
-
-
-def table_text(result: Mapping[str, Any]) -> str:
-    """The table of `collide diff`, as plain text."""
-    out = console(io.StringIO())
-    out.width = WIDTH
-    with out.capture() as captured:
-        out.print(diff_table(printable_values(result)))
-    return "\n".join(line.rstrip() for line in captured.get().rstrip().splitlines())

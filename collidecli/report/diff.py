@@ -540,7 +540,12 @@ def diff_table(result: tables.ResultDict) -> RenderableType:
                 parts.append(Text(f"{row['name']}: largest at {where}: {both_values(worst)}"))
         histogram = [row for row in fields if row["histogram"]]
         if histogram:
-            parts.append(_histogram(histogram))
+            columns = {row["name"]: {b["from"] or 0.0: b["contacts"] for b in row["histogram"]} for row in histogram}
+            table = tables.listing(("deviation", "left"), *((name, "right") for name in columns))
+            for edge in sorted({edge for column in columns.values() for edge in column}):
+                numbers = (count(column[edge]) if edge in column else "" for column in columns.values())
+                table.add_row(f"from {edge:.0e}" if edge else "below 1e-09", *numbers)
+            parts.append(table)
     parts += [Text(line) for line in group_lines(result)]
     if result["notes"]:
         parts += [Text(), *(Text(f"note: {note}") for note in result["notes"])]
@@ -580,13 +585,3 @@ def _pairs(result: tables.ResultDict, narrow: int) -> tables.Listing:
     listed = result["pairs"]["listed"]
     columns = [*tables.pair_columns(narrow), *_kind_columns(), FIRST_IN]
     return tables.rows_table(columns, listed, tables.more_text(result["pairs"]["differing"] - len(listed)))
-
-
-def _histogram(fields: list[tables.ResultDict]) -> RenderableType:
-    """Numbers of contacts by field and decade of the deviation."""
-    columns = {field["name"]: {b["from"] or 0.0: b["contacts"] for b in field["histogram"]} for field in fields}
-    table = tables.listing(("deviation", "left"), *((name, "right") for name in columns))
-    for edge in sorted({edge for column in columns.values() for edge in column}):
-        numbers = (count(column[edge]) if edge in column else "" for column in columns.values())
-        table.add_row(f"from {edge:.0e}" if edge else "below 1e-09", *numbers)
-    return table

@@ -284,6 +284,10 @@ def fidelity_page(result: tables.ResultDict, repros: Sequence[Any], view: str = 
     maps = {name: part(chart=name if name in charts else "") for name in KINDS}
     shown = [row for row in engine_columns() if row[0] not in LEFT_OUT]
     lead = LEAD.format(*(tables.length(result["tolerance"][name]) for name in ("depth_error", "excess")))
+    source = [("scene_sha256", result["scene_sha256"], True), ("recording", result["trajectory_sha256"], True)]
+    for engine in result["engines"]:
+        source.append((engine["name"], engine_text(engine), False))
+        source += [("", text, False) for text in engine["reasons"]]
     return html_page(
         title=result["scene"],
         subtitle="Collision engines against exact distances",
@@ -300,7 +304,7 @@ def fidelity_page(result: tables.ResultDict, repros: Sequence[Any], view: str = 
             section("depths", "True and reported depths", maps["depths"], lead=POINTS),
             *_worst(list(zip(result["worst"], repros, strict=True)), view),
             section("errors", "Errors", part(table=columns_table("Errors", shown, result["rows"]))),
-            section("source", "Source", part(properties=_source(result)), part(lines=result["warnings"])),
+            section("source", "Source", part(properties=source), part(lines=result["warnings"])),
         ],
     )
 
@@ -324,11 +328,3 @@ def _worst(answers: Sequence[tuple[tables.ResultDict, Any]], view: str) -> list[
         for row, (answer, _) in zip(listed["rows"], answers, strict=True):
             row.append({"text": "both contacts", "link": f"{view}#{_fragment(answer)}"})
     return [section("worst", "Worst answers", part(table=listed), repros, lead=PROOF)]
-
-
-def _source(result: tables.ResultDict) -> list[tuple[str, str, bool]]:
-    rows = [("scene_sha256", result["scene_sha256"], True), ("recording", result["trajectory_sha256"], True)]
-    for engine in result["engines"]:
-        rows.append((engine["name"], engine_text(engine), False))
-        rows += [("", text, False) for text in engine["reasons"]]
-    return rows

@@ -23,7 +23,6 @@ from collidecli.report.tables import rate
 from collidecli.texts import count
 
 SHOWN_SECONDS, ESTIMATED_SECONDS = 2.0, 1.0
-COMPILING = "compiling kernels (first run only)"
 
 
 class DoneOfAll(ProgressColumn):
@@ -80,7 +79,7 @@ class FrameProgress:
     def compiling(self, done: int, total: int) -> None:
         """Shows the numbers of compiled kernels and of all that must be compiled."""
         if not self._begun:
-            compiling = f"{COMPILING}, {done} of {total}"
+            compiling = f"compiling kernels (first run only), {done} of {total}"
             self._bar.update(self._task, description=compiling if done < total else self._before)
 
 

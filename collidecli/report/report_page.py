@@ -126,7 +126,6 @@ def _clearance(result: ResultDict) -> dict[str, Any]:
 MAX_ROWS = 60
 """Number of rows of the table of a chart; a chart over time has hundreds of points."""
 MAX_OPTION_LENGTH = 200
-PAIR_COUNTS = ("contacts", "touches", "first_frame", "last_frame")
 
 
 def _pair(row: ResultDict) -> str:
@@ -368,7 +367,7 @@ def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
         "pairs": table(
             "Pairs over time",
             "pair,contacts>,cells>,first frame>,last frame>",
-            [(_pair(p), *(count(p[k]) for k in PAIR_COUNTS)) for p in pairs],
+            [(_pair(p), *(count(p[k]) for k in ("contacts", "touches", "first_frame", "last_frame"))) for p in pairs],
         ),
         "pair-depths": table(
             "Depth of pairs",

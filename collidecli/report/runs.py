@@ -23,7 +23,14 @@ OUTSIDE_RUN = ("load", "compile")
 def run_table(result: tables.ResultDict) -> RenderableType:
     """Tables of collide.run/1."""
     overview, ending = tables.name_value_table(_overview(result)), tables.name_value_table(_ending(result))
-    return Group(overview, *pair_tables(result), _stage_table(result), ending)
+    of_run, others = _stages(result)
+    total = sum(stage["seconds"] for stage in of_run) or 1.0
+    share: tables.Column = ("share", "right", lambda stage: tables.percent(stage["seconds"] / total))
+    table = tables.rows_table([*tables.STAGE_COLUMNS[:2], share], [stage for stage in of_run if stage["calls"]])
+    table.add_section()
+    for stage in others:
+        table.add_row(stage["stage"], tables.seconds(stage["seconds"]), "")
+    return Group(overview, *pair_tables(result), table, ending)
 
 
 def import_table(result: tables.ResultDict) -> RenderableType:
@@ -111,18 +118,6 @@ def _overview(result: tables.ResultDict) -> list[tuple[str, str]]:
     sweeps = (("sweep", "between frames", ""), ("soft_sweep", "", "particles: "), ("self_sweep", "", "self-contacts: "))
     rows += [(title, words + sweep_text(result[name])) for name, title, words in sweeps if result.get(name)]
     return rows
-
-
-def _stage_table(result: tables.ResultDict) -> Table:
-    """Stages of the run with their fractions of its time, then load and compile, which are not part of it."""
-    of_run, others = _stages(result)
-    total = sum(stage["seconds"] for stage in of_run) or 1.0
-    share: tables.Column = ("share", "right", lambda stage: tables.percent(stage["seconds"] / total))
-    table = tables.rows_table([*tables.STAGE_COLUMNS[:2], share], [stage for stage in of_run if stage["calls"]])
-    table.add_section()
-    for stage in others:
-        table.add_row(stage["stage"], tables.seconds(stage["seconds"]), "")
-    return table
 
 
 def _stages(result: tables.ResultDict) -> list[list[tables.ResultDict]]:
@@ -276,6 +271,7 @@ def _whole_scene(result: tables.ResultDict, limit: int | None) -> RenderableType
     pairs, allowed = result["allowed_pair_count"], "too many shapes to count their pairs; --pairs lists them"
     if pairs is not None:
         allowed = f"{count(pairs)} of {plural(result['pair_count'], 'pair')} of shapes"
+    gap = {"max": "max, the larger of both shapes' gaps", "sum": "sum of both shapes' gaps"}[result["gap_rule"]]
     rows = [
         ("scene", result["file"]),
         ("shapes", f"{count(len(shapes))}: {tables.shape_counts(result['shape_types'])}" if shapes else "none"),
@@ -284,7 +280,7 @@ def _whole_scene(result: tables.ResultDict, limit: int | None) -> RenderableType
         ("worlds", count(result["worlds"]) + (f", of {templates} templates" if templates > 1 else "")),
         ("motion", _span(result["motion"], "frame") if result["motion"]["frames"] > 1 else "none: one resting pose"),
         ("up axis", result["up_axis"]),
-        ("gap rule", _gap_text(result)),
+        ("gap rule", f"{gap}: {tables.gap_range_text(result['pair_gap'])}" if result["pair_gap"] else gap),
         ("may touch", allowed),
     ]
     rows += [("excluded", f"{plural(number, 'pair')}: {rule}") for rule, number in result["excluded_pairs"].items()]
@@ -488,12 +484,6 @@ def _ranges_table(ranges: tables.ResultDict, group: str = "") -> Table:
         unit = f" [{units[name]}]" if units.get(name) else ""
         table.add_row(name + unit, *(" ".join(f"{x:.4g}" for x in ends[end]) or "-" for end in ("least", "most")))
     return table
-
-
-def _gap_text(result: tables.ResultDict) -> str:
-    """The rule of the gap of two shapes, and the gaps of the pairs that may touch."""
-    words = {"max": "max, the larger of both shapes' gaps", "sum": "sum of both shapes' gaps"}[result["gap_rule"]]
-    return f"{words}: {tables.gap_range_text(result['pair_gap'])}" if result["pair_gap"] else words
 
 
 def _span(result: tables.ResultDict, noun: str = "") -> str:

@@ -106,7 +106,11 @@ def _merged(
     # The largest triangles first: their planes are the most accurate.
     p, q, r = (points[triangles[:, k]] for k in range(3))
     area = norm(np.cross(q - p, r - p))
-    alone = np.logical_not(_in_one_plane(points, triangles, normals, neighbors).any(axis=1))
+    # Neighbours in a triangle's plane; not the opposite side of a plate thinner than COPLANAR.
+    offset = dot(normals, points[triangles[:, 0]])
+    height = dot(points[triangles[neighbors]], normals[:, None, None]) - offset[:, None, None]
+    alike = dot(normals[neighbors], normals[:, None]) > 0.0
+    alone = np.logical_not(((np.abs(height).max(axis=2) <= COPLANAR) & alike).any(axis=1))
     for seed in np.argsort(-area, kind="stable"):
         if face_of[seed] >= 0:
             continue
@@ -118,15 +122,6 @@ def _merged(
         outlines.append(outline)
         face_normals.append(normals[seed])
     return outlines, np.array(face_normals)
-
-
-def _in_one_plane(points: np.ndarray, triangles: np.ndarray, normals: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
-    """bool[T, 3]: neighbours of each triangle that are in its plane; not the opposite side of a plate thinner than
-    COPLANAR."""
-    offset = dot(normals, points[triangles[:, 0]])
-    height = dot(points[triangles[neighbors]], normals[:, None, None]) - offset[:, None, None]
-    alike = dot(normals[neighbors], normals[:, None]) > 0.0
-    return (np.abs(height).max(axis=2) <= COPLANAR) & alike
 
 
 def _face_around(

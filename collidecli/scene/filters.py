@@ -80,7 +80,13 @@ def lower_filter(records: SceneRecords, static_pairs: bool) -> PairFilter:
     shapes_of_body: dict[int, list[int]] = defaultdict(list)
     for row, shape in enumerate(records.shapes):
         shapes_of_body[shape.body].append(row)
-    context = _rule_context(records, shapes_of_body, static_pairs)
+    joined = set()
+    for joint in records.joints:
+        ends = (joint.parent, joint.child)
+        if STATIC_BODY not in ends and all(len(shapes_of_body.get(body, [])) > LARGE_BODY for body in ends):
+            joined |= {ends, ends[::-1]}
+    filtered = {pair for a, b in records.usd_filtered for pair in ((a, b), (b, a))}
+    context = RuleContext(static_pairs, frozenset(filtered), frozenset(joined))
     classes, shape_class = _classes(records, shapes_of_body)
     table = first_forbidding(classes, context) == ALLOWED
     excluded, rules = _excluded_pairs(records, shapes_of_body)
@@ -98,16 +104,6 @@ def lower_filter(records: SceneRecords, static_pairs: bool) -> PairFilter:
         classes=classes,
         context=context,
     )
-
-
-def _rule_context(records: SceneRecords, shapes_of_body: dict[int, list[int]], static_pairs: bool) -> RuleContext:
-    joined = set()
-    for joint in records.joints:
-        ends = (joint.parent, joint.child)
-        if STATIC_BODY not in ends and all(len(shapes_of_body.get(body, [])) > LARGE_BODY for body in ends):
-            joined |= {ends, ends[::-1]}
-    filtered = {pair for a, b in records.usd_filtered for pair in ((a, b), (b, a))}
-    return RuleContext(static_pairs, frozenset(filtered), frozenset(joined))
 
 
 def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tuple[tuple[FilterClass, ...], np.ndarray]:

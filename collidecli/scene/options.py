@@ -15,8 +15,6 @@ if TYPE_CHECKING:  # the help of a verb imports no NumPy
     from collidecli.scene.tables import Column
 
 BROAD_PHASES = ("auto", "nxn", "sap", "explicit")
-PIPELINES = ("standard", "unified")
-NARROW_PHASES = ("gjk", "mpr")
 GAP_RULES = ("max", "sum")
 CONTACT_FORMATS = (1, 2)
 """Major versions of the contact set format; the first is the default."""
@@ -64,7 +62,6 @@ GROUP_NAMES = (
 )  # fmt: skip
 """Tables of a contact set beside /rigid_contacts."""
 SELF_COLLISIONS = ("on", "off")
-REDUCE_PAIRS = ("meshes", "all")
 DEFAULT_BETAS = (10.0, -0.5)
 MOST_BETAS = 8
 CHART_KINDS = (
@@ -75,7 +72,6 @@ CHART_FORMATS = ("png", "svg")
 CHART_THEMES = ("light", "dark")
 HYDRO_CHOICES = ("off", "authored", "all")
 HYDRO_FALLBACKS = ("point", "refuse")
-SOFT_ELEMENTS = ("vertices", "all")
 DEFAULT_STIFFNESS = 1.0e10
 """Of hydroelastic shapes without their own; Newton's default [N/m^3]."""
 DEFAULT_RESOLUTION = 64
@@ -87,7 +83,6 @@ RESOLUTION_LIMIT = 512
 GROUND = "ground"
 """Name of the plane that the option `ground` adds."""
 DEFAULT_CACHE_LIMIT = 1 << 30
-DEFAULT_SOFT_GAP = 0.01
 DEFAULT_RINGS = 1
 MOST_RINGS = 16
 DEFAULT_SWEEP_TOLERANCE = 1e-6
@@ -191,7 +186,7 @@ class ContactOptions:
         "Reduce the contacts of each mesh or hull pair to the relevant ones.",
         flags="--reduce-contacts/--no-reduce-contacts",
     )
-    reduce_pairs: str = _reduction("meshes", "Pairs to reduce.", choices=REDUCE_PAIRS)
+    reduce_pairs: str = _reduction("meshes", "Pairs to reduce.", choices=("meshes", "all"))
     betas: tuple[float, ...] = _reduction(
         DEFAULT_BETAS,
         f"Weights of depth against position. [default: {','.join(f'{beta:g}' for beta in DEFAULT_BETAS)}]",
@@ -203,13 +198,11 @@ class ContactOptions:
     )
     moment_matching: bool = _reduction(False, "Add an anchor contact, and a column friction_scale.")
     anchor_contact: bool = _reduction(False, "Add a contact that represents all contacts of a pair.")
-    soft_gap: float = _contact(
-        DEFAULT_SOFT_GAP, "Report contacts of particles up to this distance. [default: 0.01]", kind="length"
-    )
+    soft_gap: float = _contact(0.01, "Report contacts of particles up to this distance. [default: 0.01]", kind="length")
     soft_elements: str = _contact(
         "all",
         "Contacts of the vertices of cloths and soft bodies with shapes, or of edges and faces too.",
-        choices=SOFT_ELEMENTS,
+        choices=("vertices", "all"),
     )
     self_contacts: float = _contact(0.0, "Find contacts of cloths and soft bodies up to this distance.", kind="length")
     self_contact_rings: int = _contact(DEFAULT_RINGS, "Skip elements within N edges. [default: 1]", kind="whole")
@@ -221,7 +214,7 @@ class ContactOptions:
     )
     touch_only: bool = _contact(False, "Find which pairs of shapes touch, without their contacts.")
     contact_ids: bool = _stored(False, "Add a column of ids that persist from frame to frame.")
-    narrow_phase: str = _stored("gjk", "Method for convex pairs without a closed form.", choices=NARROW_PHASES)
+    narrow_phase: str = _stored("gjk", "Method for convex pairs without a closed form.", choices=("gjk", "mpr"))
 
     hydro: str = _hydro(
         "authored", "Shapes with a pressure field: those that the scene marks, or all.", choices=HYDRO_CHOICES
@@ -372,7 +365,7 @@ class EngineOptions:
     """
 
     broad_phase: str = _speed("auto", "Algorithm of the broad phase.", choices=BROAD_PHASES)
-    pipeline: str = _speed("unified", "'standard' uses --broad-phase explicit.", choices=PIPELINES)
+    pipeline: str = _speed("unified", "'standard' uses --broad-phase explicit.", choices=("standard", "unified"))
     device: str = _speed("", "cpu, cuda or cuda:1. [default: cpu]", metavar="NAME")
     threads: int = _speed(0, "Number of CPU workers. [default: one per core or by CPU quota]", kind="count")
     memory_limit: int = _speed(

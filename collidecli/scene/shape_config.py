@@ -59,9 +59,6 @@ class Material:
     contact_ka: float | None = None
 
 
-DEFAULT_MATERIAL = Material()
-
-
 @dataclass(frozen=True)
 class PairMaterial:
     """Parameters of a forced pair that replace those of its surfaces under the rule "mujoco"; None keeps those.
@@ -230,8 +227,7 @@ class PairMaterials:
 # Filter attributes, margin, gap and signed distance field of a shape.
 
 FLAGS = ("collision_filter_parent", "has_shape_collision", "has_particle_collision", "is_hydroelastic", "is_solid")
-MASK_BITS = 64
-ALL_BITS = (1 << MASK_BITS) - 1
+ALL_BITS = (1 << 64) - 1
 DEFAULT_GROUP = 1
 """Bit of a moving shape under masks, both."""
 STATIC_GROUP = 1 << 63
@@ -274,7 +270,7 @@ class ShapeConfig:
     margin: float | None = None
     gap: float | None = None
     friction: float | None = None
-    material: Material = DEFAULT_MATERIAL
+    material: Material = Material()
     mask_either: tuple[int, int] | None = None
     mask_both: tuple[int | None, int | None] | None = None
     usd_groups: AbstractSet[str] | None = None

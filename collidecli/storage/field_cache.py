@@ -86,7 +86,14 @@ class FieldCache:
 
     def save(self, key: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Writes or replaces an entry, and removes entries beyond the limit."""
-        parts = _packed(key, arrays)
+        contiguous = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
+        rows = [[name, values.dtype.str, list(values.shape)] for name, values in contiguous.items()]
+        header = json.dumps({"key": key, "arrays": rows}).encode() + b"\n"
+        body = [header, *(values.tobytes() for values in contiguous.values())]
+        digest = hashlib.sha256()
+        for part in body:
+            digest.update(part)
+        parts = [MAGIC, digest.hexdigest().encode() + b"\n", *body]
         size = sum(len(part) for part in parts)
         if size > self.limit:
             if self.limit:
@@ -133,17 +140,6 @@ def _remove(path: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _packed(key: str, arrays: Mapping[str, np.ndarray]) -> list[bytes]:
-    contiguous = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
-    rows = [[name, values.dtype.str, list(values.shape)] for name, values in contiguous.items()]
-    header = json.dumps({"key": key, "arrays": rows}).encode() + b"\n"
-    body = [header, *(values.tobytes() for values in contiguous.values())]
-    digest = hashlib.sha256()
-    for part in body:
-        digest.update(part)
-    return [MAGIC, digest.hexdigest().encode() + b"\n", *body]
 
 
 def _unpacked(data: bytes, key: str) -> dict[str, np.ndarray] | None:

@@ -58,7 +58,10 @@ class BodyMatch:
         self.body_count = len(paths)
         self._rest, self._rest_in_worlds = model.bodies.pose, model.resting_poses()
         self._shift = shift_of_named(names, column_of_body, model)
-        self._absent = _absent_bodies(model)
+        # bool[W, B]: bodies that are not in a world's template; None if every world has every body.
+        owner = model.bodies.template
+        absent = (owner[None, :] != GLOBAL_TEMPLATE) & (owner[None, :] != model.world_template[:, None])
+        self._absent = absent if absent.any() else None
         in_order = np.array_equal(self._columns, np.arange(len(paths))) and len(names) == len(paths)
         self._in_order = in_order and self._absent is None
         self._welded = np.array([path in welded and row in column_of_body for row, path in enumerate(paths)], bool)
@@ -134,13 +137,6 @@ class BodyMatch:
     def _where(self, path: str, dataset: str, frames: range, cell: list[int], row: int) -> str:
         column = self._columns[list(self._rows).index(row)]
         return f"{path}: {dataset}, frame {frames[cell[0]]}, world {cell[1]}, body '{self.names[column]}'"
-
-
-def _absent_bodies(model: Model) -> np.ndarray | None:
-    """bool[W, B]: bodies that are not in a world's template; None if every world has every body."""
-    owner = model.bodies.template
-    absent = (owner[None, :] != GLOBAL_TEMPLATE) & (owner[None, :] != model.world_template[:, None])
-    return absent if absent.any() else None
 
 
 def _first(bad: np.ndarray) -> list[int]:

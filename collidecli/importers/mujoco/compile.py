@@ -181,19 +181,15 @@ def refuse_excessive_scene(text: bytes, location: str) -> None:
             if name == b"replicate" and open_counts:
                 open_counts.pop()
             continue
-        count = _count(attributes)
+        # 1 without a number, which MuJoCo reports.
+        match = _COUNT.search(attributes)
+        words = match[1].split() if match else []
+        count = math.prod(max(1, int(word)) for word in words if word.isdigit() and len(word) < 20)
         copies = math.prod(open_counts) * count
         if copies > MOST_COPIES:
             raise InputError(f"<{name.decode()}> stands for {copies:.3g} copies", location, f"at most {MOST_COPIES:,}")
         if name == b"replicate" and not attributes.endswith(b"/"):
             open_counts.append(count)
-
-
-def _count(attributes: bytes) -> int:
-    """The product of the numbers in `count`; 1 without one, or where it is not a number, which MuJoCo reports."""
-    match = _COUNT.search(attributes)
-    words = match[1].split() if match else []
-    return math.prod(max(1, int(word)) for word in words if word.isdigit() and len(word) < 20)
 
 
 # Rotations that MuJoCo's parser computes while it reads the text: `rpy` of a URDF, `euler` of MJCF's `<replicate>`.

@@ -295,7 +295,14 @@ class MujocoKinematics:
         self._model = mj_model
         self._forward = ForwardKinematics(mj_model)
         self._trees: dict[bool, joint_tree.CompiledTree] = {}
-        self._quaternions = _quaternion_joints(mj_model)
+        start_of = {int(mujoco.mjtJoint.mjJNT_FREE): 3, int(mujoco.mjtJoint.mjJNT_BALL): 0}
+        joints = []
+        for joint in range(mj_model.njnt):
+            start = start_of.get(int(mj_model.jnt_type[joint]))
+            if start is not None:
+                body = int(mj_model.jnt_bodyid[joint])
+                joints.append((int(mj_model.jnt_qposadr[joint]) + start, mj_model.body(body).name or f"body#{body}"))
+        self._quaternions = joints
         self.articulated = MujocoArticulations(mj_model, self)
 
     def poses(self, qpos: np.ndarray, mocap: np.ndarray | None = None) -> np.ndarray:
@@ -358,17 +365,6 @@ def _joined(qpos: np.ndarray, mocap: np.ndarray | None) -> np.ndarray:
     if mocap is None:
         return np.ascontiguousarray(qpos, np.float64)
     return np.concatenate([qpos, mocap[..., _POSE_WXYZ].reshape(len(mocap), -1)], axis=1, dtype=np.float64)
-
-
-def _quaternion_joints(mj_model: mujoco.MjModel) -> list[tuple[int, str]]:
-    start_of = {int(mujoco.mjtJoint.mjJNT_FREE): 3, int(mujoco.mjtJoint.mjJNT_BALL): 0}
-    joints = []
-    for joint in range(mj_model.njnt):
-        start = start_of.get(int(mj_model.jnt_type[joint]))
-        if start is not None:
-            body = int(mj_model.jnt_bodyid[joint])
-            joints.append((int(mj_model.jnt_qposadr[joint]) + start, mj_model.body(body).name or f"body#{body}"))
-    return joints
 
 
 # Axes of the joints of an MJCF scene in the world, for Jacobians over its joint velocities (MuJoCo's qvel).

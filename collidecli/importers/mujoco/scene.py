@@ -130,7 +130,13 @@ def add_pair_rules(
     masks is not listed. shape_row: int32[ngeom], -1 for a geom left out. disabled: pairs of shapes, lower row first,
     that are filtered even where the scene forces them, with their rules.
     """
-    warnings = _option_warnings(mj_model)
+    warnings = []
+    flag = collision_disabled(mj_model)
+    if flag is not None:
+        warnings.append(f"the scene disables every contact with {flag}")
+    for bit, name in ((mujoco.mjtEnableBit.mjENBL_SPECULATIVE, "speculative"), (mujoco.mjtEnableBit.mjENBL_IPC, "ipc")):
+        if mj_model.opt.enableflags & bit:
+            warnings.append(f'<flag {name}="enable"/> has no effect: contacts depend on margin and gap')
     if collision_disabled(mj_model) is None:
         warnings += _force_pairs(builder, mj_model, shape_row, disabled)
     for pair, rule in disabled.items():
@@ -141,17 +147,6 @@ def add_pair_rules(
             if pair not in seen:
                 seen.add(pair)
                 builder.add_shape_collision_filter_pair(*pair, rule=rule)
-    return warnings
-
-
-def _option_warnings(mj_model: mujoco.MjModel) -> list[str]:
-    warnings = []
-    flag = collision_disabled(mj_model)
-    if flag is not None:
-        warnings.append(f"the scene disables every contact with {flag}")
-    for bit, name in ((mujoco.mjtEnableBit.mjENBL_SPECULATIVE, "speculative"), (mujoco.mjtEnableBit.mjENBL_IPC, "ipc")):
-        if mj_model.opt.enableflags & bit:
-            warnings.append(f'<flag {name}="enable"/> has no effect: contacts depend on margin and gap')
     return warnings
 
 
@@ -242,9 +237,8 @@ def _force_pairs(
 LEFT_OUT = -1
 
 _GEOM = mujoco.mjtGeom
-_MESH = int(_GEOM.mjGEOM_MESH)
 SHAPE_OF = {int(getattr(_GEOM, name)): kind for kind in SOLIDS if hasattr(_GEOM, name := f"mjGEOM_{kind.name}")}
-SHAPE_OF |= {int(_GEOM.mjGEOM_HFIELD): ShapeType.HEIGHTFIELD, _MESH: ShapeType.CONVEX_MESH}
+SHAPE_OF |= {int(_GEOM.mjGEOM_HFIELD): ShapeType.HEIGHTFIELD, int(_GEOM.mjGEOM_MESH): ShapeType.CONVEX_MESH}
 _UNHANDLED = {int(_GEOM.mjGEOM_SDF): "sdf"}
 
 
@@ -432,8 +426,6 @@ def _elements(mj_model: mujoco.MjModel, flex: int) -> np.ndarray:
 
 # Filter of the pairs of shapes within each robot of an MJCF or URDF scene.
 
-RULE = "self-collision of the articulation is off"
-
 
 def filter_self_collisions(
     builder: ModelBuilder,
@@ -459,7 +451,7 @@ def filter_self_collisions(
             for bodies in ((root == tree) & static, moving)
         )
         for pair in product(base, others):
-            builder.add_shape_collision_filter_pair(*pair, rule=RULE)
+            builder.add_shape_collision_filter_pair(*pair, rule="self-collision of the articulation is off")
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,6 @@ def _entries(variable: str) -> list[str]:
 
 _GEOM = mujoco.mjtGeom
 _REPLACEMENT_RADIUS = 0.01
-_SIZES = ("memory", "nstack", "njmax", "nconmax")
 _FILE_TYPES = (_GEOM.mjGEOM_MESH, _GEOM.mjGEOM_HFIELD, _GEOM.mjGEOM_SDF)
 
 
@@ -167,7 +166,7 @@ def _free_joints(spec: mujoco.MjSpec) -> int:
 
 
 def _free_sizes(spec: mujoco.MjSpec) -> int:
-    given = [name for name in _SIZES if getattr(spec, name) != -1]
+    given = [name for name in ("memory", "nstack", "njmax", "nconmax") if getattr(spec, name) != -1]
     for name in given:
         setattr(spec, name, -1)
     return len(given)

@@ -24,7 +24,6 @@ from collidecli.texts import plural, some_names
 
 BODY_KEYS = (("body_pos_w", "body_quat_w"), ("body_positions", "body_rotations"))
 ROOT_POSITION = ("root_pos", "root_trans")
-ROOT_ROTATION = ("root_quat", "root_rot")
 JOINTS = ("joint_pos", "dof_pos", "dof_positions")
 BODY_NAMES, JOINT_NAMES = ("body_names",), ("joint_names", "dof_names")
 ORDER_SUFFIXES = ("_xyzw", "_wxyz")
@@ -147,7 +146,7 @@ def _fps(path: str, headers: dict[str, recording.ArrayHeader]) -> float | None:
 
 
 def _rotation_key(arrays: dict[str, recording.ArrayHeader]) -> str | None:
-    return _first(arrays, tuple(key + suffix for key in ROOT_ROTATION for suffix in ("", *ORDER_SUFFIXES)))
+    return _first(arrays, tuple(key + suffix for key in ("root_quat", "root_rot") for suffix in ("", *ORDER_SUFFIXES)))
 
 
 def _first(arrays: dict[str, recording.ArrayHeader], keys: tuple[str, ...]) -> str | None:

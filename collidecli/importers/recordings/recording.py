@@ -37,8 +37,6 @@ from collidecli.texts import in_order, some_names
 
 AMASS_ARRAYS = ({"poses", "trans"}, {"poses", "betas"})
 """Each a set of names of which AMASS has all; a motion in the parameters of the body models SMPL, SMPL+H or SMPL-X."""
-GMR_KEYS = (b"root_pos", b"root_rot", b"dof_pos")
-PICKLE_PROTOCOLS = range(2, 6)
 
 SAVE = "numpy.savez('motion.npz', root_pos=..., root_quat_xyzw=..., dof_pos=..., joint_names=..., fps=...)"
 
@@ -59,10 +57,10 @@ def refuse_pickle(path: str) -> None:
     """Raises InputError for a pickle, with the conversion if it is a motion of GMR. Nothing is unpickled."""
     with open(path, "rb") as file:
         start = file.read(input_files.START_BYTES)
-    if start[:1] != b"\x80" or start[1:2] not in (bytes([number]) for number in PICKLE_PROTOCOLS):
+    if start[:1] != b"\x80" or start[1:2] not in (bytes([number]) for number in range(2, 6)):
         return
     what = "this is a pickle, which is not read, as reading it executes code from the file"
-    if all(key in start for key in GMR_KEYS):
+    if all(key in start for key in (b"root_pos", b"root_rot", b"dof_pos")):
         what = f"this is a motion of GMR (root_pos, root_rot, dof_pos) as a pickle, {what.partition(', ')[2]}"
         convert = (
             "import numpy, pickle; d = pickle.load(open('motion.pkl', 'rb')); numpy.savez('motion.npz', "

@@ -58,7 +58,12 @@ def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Insta
         if len(instances.prototype_of) + count > INSTANCE_LIMIT:
             raise InputError(f"more than {INSTANCE_LIMIT} instances", where, "give the scene fewer")
         instancer = _Instancer(schema, where, warnings)
-        _set_session_rate(stage, file)
+        # USD would scale the time samples of a session layer with another rate.
+        rate = stage.GetTimeCodesPerSecond()
+        if not 0.0 < rate < np.inf:
+            raise InputError(f"timeCodesPerSecond is {rate:g}", file, "give a number greater than zero")
+        if stage.GetSessionLayer().timeCodesPerSecond != rate:
+            stage.GetSessionLayer().timeCodesPerSecond = rate
         folder = instancer.write(stage, instances)
         waiting += [(prim.GetPath(), depth + 1) for prim in _instancers(stage.GetPrimAtPath(folder))]
     return instances
@@ -75,15 +80,6 @@ def check_joints(physics: Physics) -> None:
                     what = f"the joint names <{target}>, which is in a prototype of a point instancer"
                     fix = f"name an instance, for example <{copies[0]}>, or move the joint into the prototype"
                     raise InputError(what, physics.where(path), fix)
-
-
-def _set_session_rate(stage: Usd.Stage, file: str) -> None:
-    """Sets the session layer's time codes per second to the stage's; USD would otherwise scale its time samples."""
-    rate = stage.GetTimeCodesPerSecond()
-    if not 0.0 < rate < np.inf:
-        raise InputError(f"timeCodesPerSecond is {rate:g}", file, "give a number greater than zero")
-    if stage.GetSessionLayer().timeCodesPerSecond != rate:
-        stage.GetSessionLayer().timeCodesPerSecond = rate
 
 
 def _instancers(root: Usd.Prim) -> Iterator[Usd.Prim]:

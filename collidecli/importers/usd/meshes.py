@@ -326,7 +326,9 @@ def field_options(
     longest, diagonal = 2.0 * float(mesh.half_extents.max()), 2.0 * length(mesh.half_extents)
     # Both are set, so that neither keeps the value of a default config.
     options: dict[str, Any] = {"sdf_max_resolution": None, "sdf_target_voxel_size": None}
-    size = _first(values, (NEWTON_VOXEL, NEWTON_RESOLUTION, RESOLUTION), notes)
+    given = [(name, values.pop(name)) for name in (NEWTON_VOXEL, NEWTON_RESOLUTION, RESOLUTION) if name in values]
+    notes += [f"{name} is ignored where {given[0][0]} is authored" for name, _ in given[1:]]
+    size = given[0] if given else None
     if size is None:
         options["sdf_max_resolution"] = DEFAULT_NEWTON_RESOLUTION if of_newton else DEFAULT_RESOLUTION
     elif size[0] == NEWTON_VOXEL:
@@ -343,13 +345,6 @@ def field_options(
         raise InputError(what, where, "give distances below and above zero")
     options["sdf_narrow_band_range"] = (inner, outer)
     return options, tuple(notes)
-
-
-def _first(attributes: dict[str, Any], names: tuple[str, ...], notes: list[str]) -> tuple[str, Any] | None:
-    """The first of these attributes that is authored, and its value; adds a note for each other one."""
-    given = [(name, attributes.pop(name)) for name in names if name in attributes]
-    notes += [f"{name} is ignored where {given[0][0]} is authored" for name, _ in given[1:]]
-    return given[0] if given else None
 
 
 def _resolution(name: str, value: object, longest: float, where: str) -> dict[str, Any]:

@@ -134,7 +134,6 @@ def _lengths(columns: np.ndarray) -> np.ndarray:
 
 RESET = "!resetXformStack!"
 INVERSE = "!invert!"
-_PREFIX = "xformOp:"
 _SHORTEST = 1e-10
 """GF_MIN_VECTOR_LENGTH: length of a quaternion's imaginary part below which pxr uses the identity."""
 _UNIT = 1e-10
@@ -162,7 +161,7 @@ def parsed_order(order: tuple[str, ...]) -> tuple[bool, tuple[XformOp, ...]]:
     ops: list[XformOp] = []
     for token in order[len(order) - order[::-1].index(RESET) :] if reset else order:
         name = token.removeprefix(INVERSE)
-        op = XformOp(name, name.removeprefix(_PREFIX).split(":")[0], token.startswith(INVERSE))
+        op = XformOp(name, name.removeprefix("xformOp:").split(":")[0], token.startswith(INVERSE))
         if ops and ops[-1].name == op.name and ops[-1].inverse != op.inverse:
             ops.pop()
         else:
@@ -343,7 +342,13 @@ class PrimTransforms:
         order = prim.GetAttribute("xformOpOrder").Get() if prim.IsA(UsdGeom.Xformable) else None
         if not order:
             return parent
-        reset, ops = _parsed(order)
+        # Cached by the array's text: conversion of its tokens to strings takes five times as long.
+        text = str(order)
+        if text not in _ORDERS:
+            if len(_ORDERS) > 10_000:
+                _ORDERS.clear()
+            _ORDERS[text] = parsed_order(tuple(order))
+        reset, ops = _ORDERS[text]
         ops = tuple(op for op in ops if prim.HasAttribute(op.name))
         if reset:
             parent = -1
@@ -402,16 +407,6 @@ class PrimTransforms:
 
 
 _ORDERS: dict[str, tuple[bool, tuple[XformOp, ...]]] = {}
-
-
-def _parsed(order: Vt.TokenArray) -> tuple[bool, tuple[XformOp, ...]]:
-    """`parsed_order`, cached by the array's text: conversion of its tokens to strings takes five times as long."""
-    text = str(order)
-    if text not in _ORDERS:
-        if len(_ORDERS) > 10_000:
-            _ORDERS.clear()
-        _ORDERS[text] = parsed_order(tuple(order))
-    return _ORDERS[text]
 
 
 def _matrices_of(column: list[tuple[_Node, XformOp, Any]], times: list[Usd.TimeCode]) -> np.ndarray:

@@ -353,19 +353,6 @@ def surfaces_of_cell(contacts: ContactSet, cell: int, with_faces: bool) -> Surfa
     return Surfaces(pair, patches["center"].astype(float), patches["force"], faces)
 
 
-def self_contact_points(contacts: ContactSet, cell: int) -> np.ndarray:
-    """float64[n, 3]: the middle of the closest points of each contact of a cloth or soft body with one [m].
-
-    So is that of each such touch from the cell to the next frame that neither has, where it begins.
-    """
-    points = [np.zeros((0, 3))]
-    for name, rows in _rows(contacts, (SELF, SELF_SWEPT), cell).items():
-        columns = rows.columns
-        middle = 0.5 * (columns["point0"].astype(float) + columns["point1"])
-        points.append(middle[columns["tunnel"] == 1] if name == SELF_SWEPT else middle)
-    return np.concatenate(points)
-
-
 def with_soft_contacts(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The contacts of a cell with those of its particles, whose shape1 is NO_SHAPE."""
     if SOFT not in contacts.groups:
@@ -482,7 +469,13 @@ class ViewFrames:
     def self_contacts(self, index: int, world: int) -> np.ndarray:
         """float64[n, 3]: places of the contacts of cloths and soft bodies with themselves in a cell [m]."""
         with reading("contact set", self._contacts.path):
-            return self_contact_points(self._contacts, self._cell(index, world))
+            # And of each touch from the cell to the next frame that neither has, where it begins.
+            points = [np.zeros((0, 3))]
+            for name, rows in _rows(self._contacts, (SELF, SELF_SWEPT), self._cell(index, world)).items():
+                columns = rows.columns
+                middle = 0.5 * (columns["point0"].astype(float) + columns["point1"])
+                points.append(middle[columns["tunnel"] == 1] if name == SELF_SWEPT else middle)
+            return np.concatenate(points)
 
     def counts(self, worlds: Sequence[int]) -> dict[str, int]:
         """Numbers of what some worlds have in all frames: poses of moving shapes, contacts, faces, particles."""

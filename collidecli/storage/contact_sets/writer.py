@@ -379,7 +379,6 @@ def _stored_values(table: schema.Table, values: Any) -> StoredTable:
 # Writer of a contact set with the tables of another contact set, unchanged to the bit.
 
 MODEL = "/model"
-KNOWN_GROUPS = ("model", "time")
 EPISODE_NAMES = tuple(table.path.rpartition("/")[2] for table in schema.EPISODE_TABLES)
 
 
@@ -430,7 +429,8 @@ def check_groups(contacts: ContactSet) -> None:
         raise InputError(what, contacts.path, "run the engine on the whole motion")
     file: Any = contacts.file
     known = (
-        *KNOWN_GROUPS,
+        "model",
+        "time",
         *excluded_groups(contacts.version),
         *contacts.tables,
         *(("episode",) if contacts.episodes is not None else ()),
