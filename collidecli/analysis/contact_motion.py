@@ -266,10 +266,24 @@ class ContactTracker:
         before = self._before.take(slice(*np.searchsorted(self._before.world, [first, last + 1])))
         earlier = _same_features(before, now)
         if self._distance > 0.0:
-            _match_nearest(before, now, rotation, self._distance, earlier)
+            # The remaining contacts of each pair of shapes are matched, the nearest first.
+            left = np.ones(len(before), bool)
+            left[earlier[earlier >= 0]] = False
+            rows, others = np.flatnonzero(earlier < 0), np.flatnonzero(left)
+            for pair in np.intersect1d(now.pair[rows], before.pair[others]):
+                mine = rows[slice(*np.searchsorted(now.pair[rows], [pair, pair + 1]))]
+                theirs = others[slice(*np.searchsorted(before.pair[others], [pair, pair + 1]))]
+                points_now = 0.5 * _rotated(rotation[mine[:1]], now.point[mine]).sum(axis=1)
+                points_before = 0.5 * _rotated(rotation[mine[:1]], before.point[theirs]).sum(axis=1)
+                for i, j in _nearest_first(points_now, points_before, self._distance):
+                    earlier[mine[i]] = theirs[j]
         continued = np.flatnonzero(earlier >= 0)
         now.id[continued] = before.id[earlier[continued]]
-        self._assign_new_ids(now, earlier < 0)
+        new = earlier < 0
+        world_of_new = now.world[new]
+        place = np.arange(len(world_of_new)) - np.searchsorted(world_of_new, world_of_new)
+        now.id[new] = self._next_id[world_of_new] + place
+        self._next_id += np.bincount(world_of_new, minlength=len(self._next_id))
         columns[CONTACT_ID.name][:] = now.id
         if self._distance > 0.0 and len(continued):
             self._stick(columns, now, rotation, continued, before.point[earlier[continued]])
@@ -291,12 +305,6 @@ class ContactTracker:
         feature = columns["feature0"].astype(np.int64) * 2**32 + columns["feature1"]
         contacts = TrackedContacts(world, pair, feature, point, np.zeros(len(world), np.int64))
         return contacts, np.stack(rotation, axis=1)
-
-    def _assign_new_ids(self, now: TrackedContacts, new: np.ndarray) -> None:
-        world = now.world[new]
-        first = np.searchsorted(world, world)
-        now.id[new] = self._next_id[world] + np.arange(len(world)) - first
-        self._next_id += np.bincount(world, minlength=len(self._next_id))
 
     def _stick(
         self,
@@ -338,22 +346,6 @@ def _same_features(before: TrackedContacts, now: TrackedContacts) -> np.ndarray:
     earlier = np.full(len(now), -1, np.int64)
     earlier[order[1:][same] - len(before)] = order[:-1][same]
     return earlier
-
-
-def _match_nearest(
-    before: TrackedContacts, now: TrackedContacts, rotation: np.ndarray, distance: float, earlier: np.ndarray
-) -> None:
-    """Matches the remaining contacts of each pair of shapes, the nearest first; writes to `earlier`."""
-    left = np.ones(len(before), bool)
-    left[earlier[earlier >= 0]] = False
-    rows, others = np.flatnonzero(earlier < 0), np.flatnonzero(left)
-    for pair in np.intersect1d(now.pair[rows], before.pair[others]):
-        mine = rows[slice(*np.searchsorted(now.pair[rows], [pair, pair + 1]))]
-        theirs = others[slice(*np.searchsorted(before.pair[others], [pair, pair + 1]))]
-        points_now = 0.5 * _rotated(rotation[mine[:1]], now.point[mine]).sum(axis=1)
-        points_before = 0.5 * _rotated(rotation[mine[:1]], before.point[theirs]).sum(axis=1)
-        for i, j in _nearest_first(points_now, points_before, distance):
-            earlier[mine[i]] = theirs[j]
 
 
 def _nearest_first(here: np.ndarray, there: np.ndarray, distance: float) -> list[tuple[int, int]]:

@@ -203,7 +203,12 @@ class TableDifferences:
         for kind, (_, chosen) in rows.items():
             self.counts[kind] += len(chosen)
             self._count_objects(kind, *rows[kind])
-        self._count_cells(np.concatenate([side.cell[chosen] for side, chosen in rows.values()]) + first_cell)
+        cells = _distinct(np.concatenate([side.cell[chosen] for side, chosen in rows.values()]) + first_cell)
+        self.first_cell = int(cells[0]) if self.first_cell < 0 else self.first_cell
+        self.world_differs[cells % self._worlds] = True
+        frames = _distinct(cells // self._worlds)
+        self.frames_differing += len(frames) - int(frames[0] == self._last_frame)
+        self._last_frame = int(frames[-1])
         if not self.by_pair:
             return
         for kind, (side, pair_rows) in rows.items():
@@ -299,14 +304,6 @@ class TableDifferences:
         values = [entries[entries_of(size, rows[alike])] for (size, entries), rows in ((a, matches.a), (b, matches.b))]
         differs[row[compare_field(tally, self._tolerances, *values)[0]]] = True
         return differs
-
-    def _count_cells(self, cells: np.ndarray) -> None:
-        cells = _distinct(cells)
-        self.first_cell = int(cells[0]) if self.first_cell < 0 else self.first_cell
-        self.world_differs[cells % self._worlds] = True
-        frames = _distinct(cells // self._worlds)
-        self.frames_differing += len(frames) - int(frames[0] == self._last_frame)
-        self._last_frame = int(frames[-1])
 
     def _keep(
         self, rows: RowsByKind, partners: np.ndarray, by_field: list[tuple[str, np.ndarray]], first_cell: int

@@ -18,7 +18,6 @@ from collidecli.scene.options import EVENT_ORDERS, EVENT_THINGS, LABEL_THINGS
 
 if TYPE_CHECKING:
     from collidecli.commands.events import EventsRequest
-    from collidecli.commands.label import LabelRequest
 
 SELECTED = "Selection"
 touch = partial(option, section="Definition of a touch")
@@ -182,7 +181,19 @@ def label_verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any)
             raise click.UsageError("--chart shows the listed pairs, and --first 0 lists none.")
     request = LabelRequest(contacts, output, LabelOptions(worlds=world or (), **values), first, force)
     if several is not None:
-        return _several_labels(streams, request, several)
+        from collidecli.commands.label import OF_EPISODE, labels_table
+
+        check_output(request.output, request.force, [file.path for file in several])
+        of_batch = any(file.episodes for file in several)
+        unknown: list[dict[str, str]] = [dict.fromkeys(OF_EPISODE if of_batch else (), "")]
+        episodes = {file.path: file.episodes or unknown for file in several}
+        with labels_table(request, of_batch) as table:
+
+            def compute(job: Job, progress: Progress) -> Result:
+                return table.add(job.name, episodes[job.name], progress)
+
+            items = list(computed(streams, [Job(file.path, shown=file.name) for file in several], compute, "reading"))
+        return listed(streams, "label", items, more={"written": request.output if table.done else None})
     with streams.progress("reading") as progress:
         result = label(request, progress)
     if chart is not None:
@@ -190,19 +201,3 @@ def label_verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any)
         result = replace(result, chart=chart)
     streams.result(result, label_table)
     return 0
-
-
-def _several_labels(streams: Streams, request: LabelRequest, files: Sequence[InputFile]) -> int:
-    from collidecli.commands.label import OF_EPISODE, labels_table
-
-    check_output(request.output, request.force, [file.path for file in files])
-    of_batch = any(file.episodes for file in files)
-    unknown: list[dict[str, str]] = [dict.fromkeys(OF_EPISODE if of_batch else (), "")]
-    episodes = {file.path: file.episodes or unknown for file in files}
-    with labels_table(request, of_batch) as table:
-
-        def compute(job: Job, progress: Progress) -> Result:
-            return table.add(job.name, episodes[job.name], progress)
-
-        items = list(computed(streams, [Job(file.path, shown=file.name) for file in files], compute, "reading"))
-    return listed(streams, "label", items, more={"written": request.output if table.done else None})

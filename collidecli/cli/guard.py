@@ -17,7 +17,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import NoReturn
 
 from collidecli.cli.stop import GRACE_SECONDS, INTERRUPTED, STOP_SIGNALS, StopHandler, end_interrupted
 from collidecli.storage.process_activity import Board, show_on
@@ -77,7 +76,12 @@ def guarded(work: Callable[[], int]) -> int:
         for number in ends:
             signal.signal(number, signal.SIG_IGN)
         board.finish(code)
-        _leave(code)
+        # Without the shutdown of Python and the libraries, which takes half a second and may crash.
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, AttributeError, ValueError):
+                stream.flush()
+        os._exit(code)
     os.close(trace_write)
     os.close(life_read)
     status = _wait(child, ends, pauses)
@@ -108,16 +112,6 @@ def _prepare_child(board: Board, trace_write: int, life_read: int, ends: list[in
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     watch = threading.Thread(target=_watch_signals, args=(life_read, wake_read), name="collide-parent", daemon=True)
     watch.start()
-
-
-def _leave(code: int) -> NoReturn:
-    """Ends the child after its exit functions, without the shutdown of Python and the libraries, which takes half a
-    second and may crash."""
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, AttributeError, ValueError):
-            stream.flush()
-    os._exit(code)
 
 
 def _end_early(number: int, frame: object) -> None:

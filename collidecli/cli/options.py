@@ -392,7 +392,19 @@ class Verb(click.Command):
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
-        self.params += _common_options()
+
+        def store(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+            setattr(streams_of(ctx), str(parameter.name), value)
+
+        common = partial(Setting, expose_value=False, section=COMMON)
+        flag = partial(common, is_flag=True, callback=store)
+        file = f"Read options from this file. [default: {CONFIG_FILE} in this folder, if it exists]"
+        self.params += [
+            common(["--config"], metavar="FILE", is_eager=True, callback=read_config, help=file),
+            flag(["--json"], help="Print one JSON object instead of tables."),
+            flag(["-q", "--quiet"], help="Print only errors, and with --json the object."),
+            flag(["-v", "--verbose"], is_eager=True, help="Print a traceback with an error."),
+        ]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Joins the two values that a `PatternPair` had in earlier versions."""
@@ -621,18 +633,3 @@ def is_hdf5(path: str) -> bool:
         return False
     with open(path, "rb") as file:
         return file.read(len(HDF5_SIGNATURE)) == HDF5_SIGNATURE
-
-
-def _common_options() -> list[click.Parameter]:
-    def store(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
-        setattr(streams_of(ctx), str(parameter.name), value)
-
-    common = partial(Setting, expose_value=False, section=COMMON)
-    flag = partial(common, is_flag=True, callback=store)
-    file = f"Read options from this file. [default: {CONFIG_FILE} in this folder, if it exists]"
-    return [
-        common(["--config"], metavar="FILE", is_eager=True, callback=read_config, help=file),
-        flag(["--json"], help="Print one JSON object instead of tables."),
-        flag(["-q", "--quiet"], help="Print only errors, and with --json the object."),
-        flag(["-v", "--verbose"], is_eager=True, help="Print a traceback with an error."),
-    ]

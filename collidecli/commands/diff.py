@@ -264,7 +264,17 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
         first=cells(rigid.first_cell) if rigid.first_cell >= 0 else None,
         pairs=_pairs(rigid, cells, request.first),
         fields=[_field(tally, compared, cells) for tally in rigid.fields],
-        differences=_differences(rigid, cells),
+        differences=[
+            {
+                "kind": difference.kind,
+                **cells(difference.cell),
+                **cells.pair(difference.pair),
+                "features": list(difference.features),
+                "distance": difference.distance,
+                "fields": {name: {"a": a, "b": b} for name, (a, b) in difference.values.items()},
+            }
+            for difference in rigid.differences
+        ],
         groups=groups,
         notes=notes,
     )
@@ -467,20 +477,6 @@ def _field(tally: differences.FieldTally, compared: Comparison, cells: _Cells) -
         "worst": at and {**cells(at["cell"]), **cells.pair(at["pair"]), "a": at["a"], "b": at["b"]},
         "histogram": [] if tally.exact else [{"from": edge, "contacts": int(n)} for edge, n in bins if n],
     }
-
-
-def _differences(table: differences.TableDifferences, cells: _Cells) -> list[dict[str, Any]]:
-    return [
-        {
-            "kind": difference.kind,
-            **cells(difference.cell),
-            **cells.pair(difference.pair),
-            "features": list(difference.features),
-            "distance": difference.distance,
-            "fields": {name: {"a": a, "b": b} for name, (a, b) in difference.values.items()},
-        }
-        for difference in table.differences
-    ]
 
 
 # Of `diff --by-pair`: what two contact sets, of any engines, contain about each pair of shapes in each cell.

@@ -254,7 +254,12 @@ def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
     if log.world.tolist() != list(range(worlds)):
         raise InputError(f"has the worlds {log.world.tolist()}, the motion has {worlds}", f"{path}: world", SAME_RUN)
     frame, world = np.divmod(log.cell, max(1, worlds))
-    cell = problem.cell_of(_frame_of(problem, log, path)[frame] * worlds + world)
+    frames = align_frames(log.step, log.time, problem.motion.step, problem.motion.time)
+    for only, where, other in ((frames.only_a, path, "the motion"), (frames.only_b, "the motion", path)):
+        if len(only):
+            what = f"{plural(len(only), 'frame')} of {where} {'is' if len(only) == 1 else 'are'} not in {other}"
+            raise InputError(f"{what}, by {frames.by}", path, "give the recording of the log; --frames selects of it")
+    cell = problem.cell_of(frames.b[np.argsort(frames.a)][frame] * worlds + world)
     if (cell < 0).any():
         raise InputError("has contacts outside of every demonstration", path, SAME_RUN)
     shapes = _rows_of_names(problem, log, path)[log.shapes]
@@ -291,16 +296,6 @@ def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
         shapes=shapes,
         warnings=(what,) if unknown else (),
     )
-
-
-def _frame_of(problem: Problem, log: Log, path: str) -> np.ndarray:
-    """int64[F]: the motion's frame of each frame of a log. Raises InputError for other frames."""
-    frames = align_frames(log.step, log.time, problem.motion.step, problem.motion.time)
-    for only, where, other in ((frames.only_a, path, "the motion"), (frames.only_b, "the motion", path)):
-        if len(only):
-            what = f"{plural(len(only), 'frame')} of {where} {'is' if len(only) == 1 else 'are'} not in {other}"
-            raise InputError(f"{what}, by {frames.by}", path, "give the recording of the log; --frames selects of it")
-    return frames.b[np.argsort(frames.a)]
 
 
 def _rows_of_names(problem: Problem, log: Log, path: str) -> np.ndarray:

@@ -169,10 +169,21 @@ def _result(
     listed = [dict(zip(columns, row, strict=True)) for row in rows]
     for row in listed:
         row["end_time"] = row["end_time"] if row["end_known"] else None
+    options = request.options
     return EventsResult(
         file=contacts.path,
         scene=contacts.scene,
-        options=_options(request),
+        options={
+            "threshold": None if math.isinf(options.threshold) else options.threshold,
+            "merge_gap": {"frames": options.merge_gap.frames, "seconds": options.merge_gap.seconds},
+            "by": options.by,
+            "include": list(options.include),
+            "exclude": list(options.exclude),
+            "body": list(options.bodies),
+            "exclude_body": list(options.exclude_bodies),
+            "between": list(options.between),
+            "sort": request.order,
+        },
         frames={"count": len(frames), **_ends(frames), "episodes": _episode_totals(stream)},
         worlds={
             "count": contacts.world_count,
@@ -213,21 +224,6 @@ def _episode_totals(stream: EventStream) -> dict[str, Any] | None:
     of_selection = episodes.of_worlds(stream.worlds)
     seconds = float(of_selection.seconds(stream.frames.time).sum())
     return {"count": len(of_selection), "frames": int(of_selection.frame_count.sum()), "seconds": seconds}
-
-
-def _options(request: EventsRequest) -> dict[str, Any]:
-    options = request.options
-    return {
-        "threshold": None if math.isinf(options.threshold) else options.threshold,
-        "merge_gap": {"frames": options.merge_gap.frames, "seconds": options.merge_gap.seconds},
-        "by": options.by,
-        "include": list(options.include),
-        "exclude": list(options.exclude),
-        "body": list(options.bodies),
-        "exclude_body": list(options.exclude_bodies),
-        "between": list(options.between),
-        "sort": request.order,
-    }
 
 
 def _graph(graph: TouchGraph, stream: EventStream, request: EventsRequest) -> dict[str, Any]:
@@ -289,20 +285,17 @@ class IntervalTable:
         kept: list[dict[str, np.ndarray]] = []
 
         def keep(rows: dict[str, np.ndarray], stream: EventStream) -> None:
-            kept.append(self._joined(request.path, rows, stream))
+            # Texts are indices into the words of all files. Without episodes their name is "".
+            number = len(rows[WORLD])
+            joined = {EPISODE: np.zeros(number, np.int64), **rows, FILE: np.full(number, self._file_row[request.path])}
+            for column in stream.table():
+                if column.words is not None:
+                    row_of = self._word_row[column.name]
+                    joined[column.name] = np.array([row_of[word] for word in column.words], np.int64)[rows[column.name]]
+            kept.append(joined)
 
         result = events(request, progress, keep if tables else None)
         for rows in kept:
             for append in tables:
                 append(rows)
         return result
-
-    def _joined(self, file: str, rows: dict[str, np.ndarray], stream: EventStream) -> dict[str, np.ndarray]:
-        """Rows of a file, whose texts are indices into the words of all files. Without episodes their name is ""."""
-        number = len(rows[WORLD])
-        joined = {EPISODE: np.zeros(number, np.int64), **rows, FILE: np.full(number, self._file_row[file])}
-        for column in stream.table():
-            if column.words is not None:
-                row_of = self._word_row[column.name]
-                joined[column.name] = np.array([row_of[word] for word in column.words], np.int64)[rows[column.name]]
-        return joined

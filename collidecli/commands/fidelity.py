@@ -362,7 +362,11 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
         rows=rows,
         passed=not any(row["exceeds"] for row in rows),
         own_excess=_largest(np.abs(own_separation[exact.rows.distance < 0.0])),
-        engines=[_engine(problem, name, rows, answers[name]) for name, rows in rows_of.items()],
+        engines=[
+            {"name": name, **engine_sets.about_engine(problem, rows), "contacts": len(rows.cell)}
+            | {"least_excess": -_largest(-answers[name].excess)}
+            for name, rows in rows_of.items()
+        ],
         worst=worst,
         depths={name: _depths(exact, answer, tolerance["depth_error"]) for name, answer in answers.items()},
         repros=repros,
@@ -433,11 +437,6 @@ def write_repros(folder: str, repros: Sequence[Repro], force: bool) -> None:
     with output_folders([os.path.join(folder, "")]):
         for name, text in (file for repro in repros for file in repro.files):
             write_output(os.path.join(folder, name), text.encode(), force)
-
-
-def _engine(problem: Problem, name: str, rows: EngineRows, answers: Answers) -> dict[str, Any]:
-    about = {"name": name, **engine_sets.about_engine(problem, rows), "contacts": len(rows.cell)}
-    return about | {"least_excess": -_largest(-answers.excess)}
 
 
 def _largest(values: np.ndarray) -> float:

@@ -690,7 +690,9 @@ def _options(options: LabelOptions) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _series(labels: ContactLabels, listed: list[dict[str, Any]]) -> dict[str, Any]:
+def _result(request: LabelRequest, tally: _Tally, whole: bool = True) -> LabelResult:
+    labels, contacts = tally.labels, tally.labels.contacts
+    listed = _listed(tally, request.first)
     bins = TimeBins(len(labels.frames), MAX_BINS)
     key, frame = labels.runs.cells()
     low, high = labels.keys.items(key)
@@ -701,12 +703,6 @@ def _series(labels: ContactLabels, listed: list[dict[str, Any]]) -> dict[str, An
         rows = sorted((labels._sensor[at[0]], labels._partner[at[1]]))
         labelled_bins = bins.of[frame[(low == rows[0]) & (high == rows[1])]]
         labelled.append((np.bincount(labelled_bins, minlength=len(cells)) / np.maximum(cells, 1)).tolist())
-    return {**bins.axis(labels.frames.time, labels.frames.number), "labelled": labelled}
-
-
-def _result(request: LabelRequest, tally: _Tally, whole: bool = True) -> LabelResult:
-    labels, contacts = tally.labels, tally.labels.contacts
-    listed = _listed(tally, request.first)
     return LabelResult(
         file=contacts.path,
         scene=contacts.scene,
@@ -722,7 +718,7 @@ def _result(request: LabelRequest, tally: _Tally, whole: bool = True) -> LabelRe
         runs=len(labels.runs),
         pairs=int((tally.cells > 0).sum()),
         listed=listed,
-        series=_series(labels, listed),
+        series={**bins.axis(labels.frames.time, labels.frames.number), "labelled": labelled},
         warnings=labels.notes,
         output=os.fspath(request.output),
         bytes=os.path.getsize(request.output) if whole else None,

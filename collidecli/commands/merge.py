@@ -465,20 +465,7 @@ def _header(
         *writer.episode_tables(episodes),
     ]
     hashes = list(dict.fromkeys(contacts.trajectory_sha256 for contacts in sets))
-    attributes = {
-        "scene": first.scene,
-        "scene_sha256": first.scene_sha256,
-        "trajectory_sha256": hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest(),
-        "config": json.dumps(_config(sets, worlds), sort_keys=True),
-    }
-    version = first.version if first.version[0] == major else version_of(major, first.groups)
-    definitions = [table.definition for table in first.tables.values()]
-    of_model, timing = writer.model_attributes(first), merged_timing(sets)
-    return Header(version, attributes, attributes_of_tables, of_model, definitions, first.float_type, timing)
-
-
-def _config(sets: Sequence[ContactSet], worlds: bool) -> dict[str, Any]:
-    """The common options, and the options in which the runs may differ with the values of all runs."""
+    # The common options, and the options in which the runs may differ with the values of all runs.
     config = dict(sets[0].config)
     for name in DIFFER_BY_WORLDS if worlds else DIFFER_BY_FRAMES:
         given = [contacts.config.get(name) for contacts in sets]
@@ -488,4 +475,13 @@ def _config(sets: Sequence[ContactSet], worlds: bool) -> dict[str, Any]:
             config[name] = ", ".join(dict.fromkeys(map(str, given)))
         elif any(given):
             config[name] = [demo for contacts in sets for demo in demos_of(contacts)]
-    return config
+    attributes = {
+        "scene": first.scene,
+        "scene_sha256": first.scene_sha256,
+        "trajectory_sha256": hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest(),
+        "config": json.dumps(config, sort_keys=True),
+    }
+    version = first.version if first.version[0] == major else version_of(major, first.groups)
+    definitions = [table.definition for table in first.tables.values()]
+    of_model, timing = writer.model_attributes(first), merged_timing(sets)
+    return Header(version, attributes, attributes_of_tables, of_model, definitions, first.float_type, timing)

@@ -30,7 +30,6 @@ from collidecli.storage.trajectory_files import check_positions, normalize, pose
 if TYPE_CHECKING:
     from collidecli.importers.recordings.recording import EmbeddedScenes, Recording
     from collidecli.importers.scene_import import SceneImport
-    from collidecli.importers.usd.scene import UsdImport
     from collidecli.scene.model import Model
     from collidecli.storage.contact_sets.reader import ContactSet
 
@@ -683,10 +682,8 @@ def add_scene(builder: ModelBuilder, path: PathLike, options: SceneOptions) -> S
     imported = add_usd(builder, path, options)
     if options.ground:
         builder.add_ground_plane(key=GROUND)
-    return _without_disabled_pairs(builder, imported, options) if options.disabled_pairs else imported
-
-
-def _without_disabled_pairs(builder: ModelBuilder, imported: UsdImport, options: SceneOptions) -> UsdImport:
+    if not options.disabled_pairs:
+        return imported
     from collidecli.importers.scene_import import disabled_pairs, read_srdf, shapes_of_prims
 
     shapes = shapes_of_prims(imported.body_of, imported.shape_of)

@@ -101,16 +101,6 @@ _FACES = {"pressure": "FloatArray", "area": "FloatArray", **_SHAPES}
 _PATCHES = {"force": "Vector3fArray", "torque": "Vector3fArray", "area": "FloatArray", "depth": "FloatArray", **_SHAPES}
 
 
-def surface_bytes(selected: SelectedContacts) -> int:
-    """Memory that `write_surfaces` needs for the selected cells [bytes]."""
-    total = 0
-    for name in _groups(selected):
-        rows = rows_of(selected, name)
-        total += rows.contact_count * FACE_BYTES
-        total += sum(rows.value_count(entries.column.name) * VERTEX_BYTES for entries in rows.group.lists)
-    return total
-
-
 def _groups(selected: SelectedContacts) -> list[str]:
     return [name for name in ("hydro_patches", "hydro_faces") if name in selected.contacts.groups]
 
@@ -234,7 +224,12 @@ def write_usd(
     """
     samples = selected.frame_count * len(bodies.path) if bodies is not None else 0
     needed, free = selected.contact_count * CONTACT_BYTES + samples * BODY_BYTES, free_memory()
-    needed += surface_bytes(selected)
+    of_surfaces = 0
+    for name in _groups(selected):
+        rows = rows_of(selected, name)
+        of_surfaces += rows.contact_count * FACE_BYTES
+        of_surfaces += sum(rows.value_count(entries.column.name) * VERTEX_BYTES for entries in rows.group.lists)
+    needed += of_surfaces
     if needed > free:
         size = f"{needed >> 20} MiB of memory, and {free >> 20} are free"
         what = f"a layer of {selected.contact_count} contacts needs {size}"

@@ -143,7 +143,16 @@ def decomposed(mesh: TriangleMesh, part_limit: int | None, vertex_limit: int | N
     vertex, face = mesh.vertex[used] / size, np.searchsorted(used, mesh.face)
 
     def decompose() -> RawParts:
-        raw_parts = _by_coacd(vertex, face, part_limit, vertex_limit, where)
+        coacd = library("coacd", "coacd", WHAT, where)
+        coacd.set_log_level("off")
+        parts = coacd.run_coacd(
+            coacd.Mesh(vertex, face),
+            max_convex_hull=-1 if part_limit is None else part_limit,
+            max_ch_vertex=DEFAULT_VERTICES if vertex_limit is None else vertex_limit,
+            decimate=vertex_limit is not None,
+            seed=SEED,
+        )
+        raw_parts = tuple(np.array(part, np.float64) for part, _ in parts)
         hulls = _hulls(raw_parts, size, mesh.center, where)
         deviation = _deviations(mesh, hulls, size) if hulls else (0.0, 0.0)
         return RawParts(raw_parts, np.array(deviation) / size)
@@ -162,21 +171,6 @@ def _version(where: str) -> str:
     except PackageNotFoundError:
         library("coacd", "coacd", WHAT, where)
         return "of an unknown version"
-
-
-def _by_coacd(
-    vertex: np.ndarray, face: np.ndarray, part_limit: int | None, vertex_limit: int | None, where: str
-) -> tuple[np.ndarray, ...]:
-    coacd = library("coacd", "coacd", WHAT, where)
-    coacd.set_log_level("off")
-    parts = coacd.run_coacd(
-        coacd.Mesh(vertex, face),
-        max_convex_hull=-1 if part_limit is None else part_limit,
-        max_ch_vertex=DEFAULT_VERTICES if vertex_limit is None else vertex_limit,
-        decimate=vertex_limit is not None,
-        seed=SEED,
-    )
-    return tuple(np.array(part, np.float64) for part, _ in parts)
 
 
 def _hulls(vertices: tuple[np.ndarray, ...], size: float, center: np.ndarray, where: str) -> list[ConvexHull]:

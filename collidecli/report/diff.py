@@ -490,21 +490,16 @@ def diff_list_verdict(result: tables.ResultDict, seconds: Mapping[str, float]) -
         suites.append(tables.Suite(f"collide diff: {name}", name, of_item, seconds.get(name, 0.0), kind))
         if diffed is None or not diffed["equal"]:
             failures.append((name, verdict(diffed) if diffed else state_text(item)))
-    return tables.Verdict("diff", diff_list_words(result), suites, failures, _markdown_list(result, bool(failures)))
-
-
-def _markdown_list(result: tables.ResultDict, is_different: bool) -> str:
-    """A row per contact set, and a section for each of the first different ones."""
     different = [item for item in result["items"] if item["result"] and not item["result"]["equal"]]
     head = tables.markdown_section(
-        f"collide diff: {'different' if is_different else 'equal'}",
+        f"collide diff: {'different' if failures else 'equal'}",
         [markdown_text(diff_list_words(result))],
         tables.markdown_rows(["contact set", "result", *KINDS], [_row(item) for item in result["items"]]),
     )
     sections = [markdown(item["result"], item["input"]) for item in different[:MAX_SECTIONS]]
     more = len(different) - len(sections)
     rest = [f"and {plural(more, 'more different contact set')}\n"] if more else []
-    return "\n".join([head, *sections, *rest])
+    return tables.Verdict("diff", diff_list_words(result), suites, failures, "\n".join([head, *sections, *rest]))
 
 
 def _row(item: tables.ResultDict) -> list[str]:

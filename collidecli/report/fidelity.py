@@ -35,7 +35,7 @@ def fidelity_table(result: tables.ResultDict) -> RenderableType:
     engines = tables.Fitting(lambda _: tables.rows_table(engine_columns(), result["rows"]), LEFT_OUT)
     parts: list[RenderableType] = [note, Text(), tables.name_value_table(rows), engines]
     if result["worst"]:
-        parts.append(tables.Fitting(partial(_worst_answers, result["worst"])))
+        parts.append(tables.Fitting(lambda narrow: tables.rows_table(worst_columns(narrow), result["worst"])))
     return Group(*parts)
 
 
@@ -98,10 +98,6 @@ def worst_columns(narrow: int) -> list[tables.Column]:
 def _reported(value: float | str) -> str:
     """A length that an engine may lack."""
     return "none" if value == "nan" else tables.quantity(value, tables.length)
-
-
-def _worst_answers(rows: Sequence[tables.ResultDict], narrow: int) -> tables.Listing:
-    return tables.rows_table(worst_columns(narrow), rows)
 
 
 # The verdict.

@@ -225,7 +225,18 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
         listed.append(section("worst", "Worst penetrations", part(table=_worst(result)), lead=lead))
     listed += _timing(result, charts)
     lines = part(lines=[*result["warnings"], *result["notes"]])
-    return [*listed, section("source", "Source", part(properties=_source(result)), lines)]
+    timing = result["timing"]
+    rows = [(name, result[name], True) for name in ("file", "scene", "scene_sha256")]
+    rows += [("recording", result["trajectory_sha256"] or "none", True), ("content", result["content_sha256"], True)]
+    rows.append(("format", f"collide-contacts {result['version']}, by {result['creator']}", False))
+    rows += [
+        (name.replace("_", " "), _option(value), True) for name, value in changed_options(result["config"]).items()
+    ]
+    names = ("device", "processor", "broad_phase")
+    rows += [(name.replace("_", " "), str(timing[name]), False) for name in names if timing.get(name)]
+    if timing.get("peak_memory_bytes"):
+        rows.append(("peak memory", memory(int(timing["peak_memory_bytes"])), False))
+    return [*listed, section("source", "Source", part(properties=rows), lines)]
 
 
 def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -326,21 +337,6 @@ def _timing(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any
             lead += " This run used one broad phase; collide profile measures all of them."
         listed.append(section("phases", "Candidates against contacts", part(chart="phases"), lead=lead.strip()))
     return listed
-
-
-def _source(result: ResultDict) -> list[tuple[str, str, bool]]:
-    timing = result["timing"]
-    rows = [(name, result[name], True) for name in ("file", "scene", "scene_sha256")]
-    rows += [("recording", result["trajectory_sha256"] or "none", True), ("content", result["content_sha256"], True)]
-    rows.append(("format", f"collide-contacts {result['version']}, by {result['creator']}", False))
-    rows += [
-        (name.replace("_", " "), _option(value), True) for name, value in changed_options(result["config"]).items()
-    ]
-    names = ("device", "processor", "broad_phase")
-    rows += [(name.replace("_", " "), str(timing[name]), False) for name in names if timing.get(name)]
-    if timing.get("peak_memory_bytes"):
-        rows.append(("peak memory", memory(int(timing["peak_memory_bytes"])), False))
-    return rows
 
 
 def _option(value: Any) -> str:

@@ -572,16 +572,6 @@ def audit_table(first: int, result: tables.ResultDict) -> RenderableType:
     """Tables of collide.audit/1: the verdict, the checks and the deepest pairs. first: number of pairs."""
     checks = tables.rows_table(CHECK_COLUMNS, result["checks"])
     words = tables.verdict_text(audit_words(result), result["passed"])
-    parts: list[RenderableType] = [words, Text(), _summary(result), checks]
-    if result["pairs"] and first:
-        parts.append(tables.Fitting(partial(_pairs, result, first)))
-    parts += [Text(f"tunnelling: {line}") for line in tunnel_lines(result)]
-    if result["baseline"] is not None and result["baseline"]["note"]:
-        parts.append(Text(f"note: {result['baseline']['note']}"))
-    return Group(*parts)
-
-
-def _summary(result: tables.ResultDict) -> RenderableType:
     rows = [("input", result["input"])]
     if result["trajectory"]:
         rows.append(("recording", result["trajectory"]))
@@ -591,7 +581,13 @@ def _summary(result: tables.ResultDict) -> RenderableType:
     if (base := result["baseline"]) is not None:
         rows.append(("baseline", f"{base['file']}: {count(base['worse'])} worse, {count(base['gone'])} gone"))
     rows += [("written", path) for path in (result.get("written") or {}).values()]
-    return tables.name_value_table(rows)
+    parts: list[RenderableType] = [words, Text(), tables.name_value_table(rows), checks]
+    if result["pairs"] and first:
+        parts.append(tables.Fitting(partial(_pairs, result, first)))
+    parts += [Text(f"tunnelling: {line}") for line in tunnel_lines(result)]
+    if result["baseline"] is not None and result["baseline"]["note"]:
+        parts.append(Text(f"note: {result['baseline']['note']}"))
+    return Group(*parts)
 
 
 def _pairs(result: tables.ResultDict, first: int, narrow: int) -> tables.Listing:

@@ -441,8 +441,9 @@ def contacts_table(result: tables.ResultDict, limit: int | None) -> RenderableTy
     if result["episodes"]:
         parts.append(_limited(EPISODE_COLUMNS, result["episodes"], limit))
     parts += pair_tables(result)
-    if result["shape_table"]:
-        parts.append(tables.Fitting(partial(_contact_shape_table, result, limit)))
+    if shapes := result["shape_table"]:
+        columns = _length_columns(shapes)
+        parts.append(tables.Fitting(lambda narrow: _limited([*_path_columns(narrow), *columns], shapes, limit)))
     if result["particle_objects"]:
         parts.append(_limited(OBJECT_COLUMNS, result["particle_objects"], limit))
     if result["optional_columns"]:
@@ -463,11 +464,6 @@ def _shapes(result: tables.ResultDict) -> str:
         if result["shapes"]
         else "none"
     )
-
-
-def _contact_shape_table(result: tables.ResultDict, limit: int | None, narrow: int) -> tables.Listing:
-    shapes = result["shape_table"]
-    return _limited([*_path_columns(narrow), *_length_columns(shapes)], shapes, limit)
 
 
 def _length_columns(shapes: Sequence[tables.ResultDict]) -> list[tables.Column]:

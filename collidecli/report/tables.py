@@ -327,7 +327,10 @@ def short_names(paths: Sequence[str]) -> list[str]:
 
     A path that occurs twice gets its row as a suffix.
     """
-    parts = _without_common_end([path.strip("/").split("/") for path in paths])
+    parts = [path.strip("/").split("/") for path in paths]
+    if len(set(map(tuple, parts))) > 1:
+        while all(len(part) > 1 for part in parts) and len({part[-1] for part in parts}) == 1:
+            parts = [part[:-1] for part in parts]
     names: dict[int, str] = {}
     size = 1
     while len(names) < len(paths):
@@ -340,14 +343,6 @@ def short_names(paths: Sequence[str]) -> list[str]:
                 names[row] = f"{name} #{row}"
         size += 1
     return [names[row] for row in range(len(paths))]
-
-
-def _without_common_end(parts: list[list[str]]) -> list[list[str]]:
-    if len({tuple(part) for part in parts}) < 2:
-        return parts
-    while all(len(part) > 1 for part in parts) and len({part[-1] for part in parts}) == 1:
-        parts = [part[:-1] for part in parts]
-    return parts
 
 
 def pair_labels(pairs: Sequence[ResultDict], most: int) -> list[str]:

@@ -310,7 +310,15 @@ def convex_surface(mesh: TriangleMesh) -> ConvexSurface | None:
         return None
     used = np.unique(mesh.face)
     near = COPLANAR * float(np.ptp(mesh.vertex[used], axis=0).max())
-    if _highest_neighbor(mesh) > near:
+    # The largest height of a triangle's vertex above the plane of an adjacent triangle.
+    sides = np.argsort(mesh.face_edge.reshape(-1), kind="stable").reshape(-1, 2)
+    across = np.roll(mesh.face, 1, axis=1).reshape(-1)
+    highest = -np.inf
+    for side, other_side in ((0, 1), (1, 0)):
+        face = sides[:, side] // 3
+        off = mesh.vertex[across[sides[:, other_side]]] - mesh.vertex[mesh.face[face, 0]]
+        highest = max(highest, float(dot(mesh.face_normal[face], off).max()))
+    if highest > near:
         return None
     try:
         hull = convex_hull(mesh.vertex[used], "a mesh")
@@ -321,18 +329,6 @@ def convex_surface(mesh: TriangleMesh) -> ConvexSurface | None:
     if abs(volume - mesh.volume) > near * area:
         return None
     return ConvexSurface(hull, _names(mesh, used, hull))
-
-
-def _highest_neighbor(mesh: TriangleMesh) -> float:
-    """Largest height of a triangle's vertex above the plane of an adjacent triangle [m]."""
-    sides = np.argsort(mesh.face_edge.reshape(-1), kind="stable").reshape(-1, 2)
-    across = np.roll(mesh.face, 1, axis=1).reshape(-1)
-    highest = -np.inf
-    for side, other_side in ((0, 1), (1, 0)):
-        face = sides[:, side] // 3
-        off = mesh.vertex[across[sides[:, other_side]]] - mesh.vertex[mesh.face[face, 0]]
-        highest = max(highest, float(dot(mesh.face_normal[face], off).max()))
-    return highest
 
 
 def _names(mesh: TriangleMesh, used: np.ndarray, hull: ConvexHull) -> np.ndarray:

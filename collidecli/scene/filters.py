@@ -108,7 +108,17 @@ def lower_filter(records: SceneRecords, static_pairs: bool) -> PairFilter:
 
 def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tuple[tuple[FilterClass, ...], np.ndarray]:
     """The distinct classes in order of first use, and int32[S], each shape's."""
-    articulation_of_body = _articulation_ids(records)
+    # Ids restart in every template, after the global ones, so that templates share classes.
+    templates = [
+        next((t for t in (records.bodies[b].template for b in bodies) if t != GLOBAL_TEMPLATE), GLOBAL_TEMPLATE)
+        for bodies in records.articulations
+    ]
+    next_id: dict[int, int] = defaultdict(lambda: templates.count(GLOBAL_TEMPLATE))
+    next_id[GLOBAL_TEMPLATE] = 0
+    articulation_of_body: dict[int, int] = {}
+    for bodies, template in zip(records.articulations, templates, strict=True):
+        articulation_of_body |= dict.fromkeys(bodies, next_id[template])
+        next_id[template] += 1
     world_joint = {max(j.parent, j.child) for j in records.joints if STATIC_BODY in (j.parent, j.child)}
     given = []
     for shape in records.shapes:
@@ -132,21 +142,6 @@ def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tup
         fix = "give shapes with equal filters equal groups and masks, or split the scene into worlds"
         raise InputError(what, fix=fix)
     return classes, shape_class
-
-
-def _articulation_ids(records: SceneRecords) -> dict[int, int]:
-    """Id by body row; ids restart in every template, after the global ones, so that templates share classes."""
-    templates = [
-        next((t for t in (records.bodies[b].template for b in bodies) if t != GLOBAL_TEMPLATE), GLOBAL_TEMPLATE)
-        for bodies in records.articulations
-    ]
-    next_id: dict[int, int] = defaultdict(lambda: templates.count(GLOBAL_TEMPLATE))
-    next_id[GLOBAL_TEMPLATE] = 0
-    ids: dict[int, int] = {}
-    for bodies, template in zip(records.articulations, templates, strict=True):
-        ids |= dict.fromkeys(bodies, next_id[template])
-        next_id[template] += 1
-    return ids
 
 
 def _excluded_pairs(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tuple[np.ndarray, list[str]]:

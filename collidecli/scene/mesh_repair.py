@@ -508,7 +508,12 @@ def united(mesh: RepairedMesh) -> RepairedMesh:
         if made is None:
             continue
         points, triangles = made
-        vertex, triangles = _with_old_numbers(vertex, len(mesh.vertex), points, triangles)
+        # Vertices of the union that are not among the mesh's own follow them.
+        known = {row.tobytes(): number for number, row in reversed(list(enumerate(vertex[: len(mesh.vertex)])))}
+        number = np.array([known.get(row.tobytes(), -1) for row in points], np.int64)
+        new = np.flatnonzero(number < 0)
+        number[new] = len(vertex) + np.arange(len(new))
+        vertex, triangles = (np.concatenate([vertex, points[new]]), number[triangles])
         added.append(triangles)
         kept &= ~np.isin(label, [body for solid in group for body in solid])
         joined += len(group)
@@ -610,14 +615,3 @@ def _sorted(vertex: np.ndarray, face: np.ndarray) -> tuple[np.ndarray, np.ndarra
     rows = np.arange(len(face))
     face = np.stack([face[rows, (turn + k) % 3] for k in range(3)], axis=1)
     return points, face[np.lexsort(face.T[::-1])]
-
-
-def _with_old_numbers(
-    vertex: np.ndarray, old: int, points: np.ndarray, face: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """`vertex` followed by those of `points` that are not among its first `old`, and triangles of their indices."""
-    known = {row.tobytes(): number for number, row in reversed(list(enumerate(vertex[:old])))}
-    number = np.array([known.get(row.tobytes(), -1) for row in points], np.int64)
-    new = np.flatnonzero(number < 0)
-    number[new] = len(vertex) + np.arange(len(new))
-    return np.concatenate([vertex, points[new]]), number[face]

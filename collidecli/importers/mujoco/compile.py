@@ -43,19 +43,6 @@ _LEAST_AXIS = 1e-15
 """Length of a vector that MuJoCo does not normalize."""
 
 
-def resolve_orientations(spec: mujoco.MjSpec) -> None:
-    """Replaces the other forms of orientation in the bodies, frames and geoms of a spec by quaternions.
-
-    Values that MuJoCo refuses stay unchanged, so that MuJoCo reports them.
-    """
-    elements = [*spec.bodies, *spec.frames, *spec.geoms]
-    _resolve_euler([e for e in elements if e.alt.type == _KIND.mjORIENTATION_EULER])
-    _resolve_axis_angle([e for e in elements if e.alt.type == _KIND.mjORIENTATION_AXISANGLE])
-    z_axes = [e for e in elements if e.alt.type == _KIND.mjORIENTATION_ZAXIS]
-    _set_quaternions(z_axes, _from_z_axis(_rows([e.alt.zaxis for e in z_axes], 3)))
-    _resolve_ends([geom for geom in spec.geoms if geom.type in _WITH_ENDS and not np.isnan(geom.fromto[0])])
-
-
 def euler_quaternions(angles: np.ndarray, sequences: Sequence[str]) -> np.ndarray:
     """float64[n, 4], wxyz, unit: rotations by angles [n, 3] [rad] about the axes of each sequence.
 
@@ -419,7 +406,13 @@ class _Attempts:
             raise InputError(what, self.location, "correct the file") from error
         self.notes[:] = urdf.relocate_assets(spec, self._options, self._folder, self.location)
         # The rotations are replaced by ones that are bit-identical on every processor.
-        resolve_orientations(spec)
+        # Values that MuJoCo refuses stay unchanged, so that MuJoCo reports them.
+        elements = [*spec.bodies, *spec.frames, *spec.geoms]
+        _resolve_euler([e for e in elements if e.alt.type == _KIND.mjORIENTATION_EULER])
+        _resolve_axis_angle([e for e in elements if e.alt.type == _KIND.mjORIENTATION_AXISANGLE])
+        z_axes = [e for e in elements if e.alt.type == _KIND.mjORIENTATION_ZAXIS]
+        _set_quaternions(z_axes, _from_z_axis(_rows([e.alt.zaxis for e in z_axes], 3)))
+        _resolve_ends([geom for geom in spec.geoms if geom.type in _WITH_ENDS and not np.isnan(geom.fromto[0])])
         if self.urdf:
             restore_urdf_origins(spec, _content(self.location) if self._xml is None else self._xml.encode())
         elif len(spec.frames):

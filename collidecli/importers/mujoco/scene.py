@@ -292,8 +292,24 @@ def add_geoms(
         shape_type = _shape_type(int(mj_model.geom_type[geom]), name, location)
         body = int(mj_model.geom_bodyid[geom])
         row = STATIC_BODY if static[body] else int(body_row[body])
-        pose = _geom_pose(mj_model, data, geom, static[body])
-        config = _geom_config(mj_model, geom, disabled)
+        position, quaternion = mj_model.geom_pos[geom], mj_model.geom_quat[geom]
+        if static[body]:
+            in_world = np.empty(3), np.empty(4)
+            mujoco.mju_mulPose(*in_world, data.xpos[body], data.xquat[body], position, quaternion)
+            position, quaternion = in_world
+        pose = (*position, *quaternion[WXYZ_TO_XYZW])
+        margin = mj_model.geom_margin[geom]
+        if mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
+            margin = mj_model.opt.o_margin / 2.0  # a pair adds two margins, and MuJoCo applies o_margin to the pair
+        # As unsigned: a bit pattern, independent of the sign in the file.
+        masks = (int(mj_model.geom_contype[geom]) & 0xFFFFFFFF, int(mj_model.geom_conaffinity[geom]) & 0xFFFFFFFF)
+        config = ShapeConfig(
+            margin=float(margin),
+            gap=float(mj_model.geom_gap[geom]),
+            material=geom_material(mj_model, geom),
+            mask_either=masks,
+            disabled_rule=disabled,
+        )
         if shape_type == ShapeType.CONVEX_MESH:
             mesh = int(mj_model.geom_dataid[geom])
             if mesh not in hulls:
@@ -347,32 +363,6 @@ def _shape_type(kind: int, name: str, location: str) -> ShapeType:
             'replace it by primitives, or give it contype="0" conaffinity="0" if it is visual only',
         )
     return shape_type
-
-
-def _geom_pose(mj_model: mujoco.MjModel, data: mujoco.MjData, geom: int, static: bool) -> tuple[float, ...]:
-    """Pose in the body's frame; of a static geom, in the world frame."""
-    position, quaternion = mj_model.geom_pos[geom], mj_model.geom_quat[geom]
-    if static:
-        body = int(mj_model.geom_bodyid[geom])
-        in_world = np.empty(3), np.empty(4)
-        mujoco.mju_mulPose(*in_world, data.xpos[body], data.xquat[body], position, quaternion)
-        position, quaternion = in_world
-    return (*position, *quaternion[WXYZ_TO_XYZW])
-
-
-def _geom_config(mj_model: mujoco.MjModel, geom: int, disabled: str | None) -> ShapeConfig:
-    margin = mj_model.geom_margin[geom]
-    if mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
-        margin = mj_model.opt.o_margin / 2.0  # a pair adds two margins, and MuJoCo applies o_margin to the pair
-    # As unsigned: a bit pattern, independent of the sign in the file.
-    masks = (int(mj_model.geom_contype[geom]) & 0xFFFFFFFF, int(mj_model.geom_conaffinity[geom]) & 0xFFFFFFFF)
-    return ShapeConfig(
-        margin=float(margin),
-        gap=float(mj_model.geom_gap[geom]),
-        material=geom_material(mj_model, geom),
-        mask_either=masks,
-        disabled_rule=disabled,
-    )
 
 
 # Flexes of an MJCF scene as particles, cloths and soft bodies, whose vertices move with their bodies.

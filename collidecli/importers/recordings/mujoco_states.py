@@ -340,7 +340,19 @@ class RobosuiteRecording(recording.DemonstrationRecording):
         self.content, self._file, self._path = content, content.h5_file, content.path
         self.where = f"{self._path}: /data"
         with recording.h5_damage(self._path), structure():
-            self._states = _states_by_demo(self._file, self._path)
+            data: Any = self._file["data"]
+            by_demo = {}
+            for name in in_order(str(name) for name in data if isinstance(data.get(name), h5py.Group)):
+                structure_step()
+                states = data[name].get("states")
+                where = f"{self._path}: /data/{name}/states"
+                if not isinstance(states, h5py.Dataset):
+                    raise InputError("the demonstration has no states", where, "record MuJoCo's states with it")
+                if states.dtype.kind != "f" or states.shape is None or len(states.shape) != 2:
+                    what = f"the states are {states.dtype}{list(states.shape or ())}, not floats [frames, numbers]"
+                    raise InputError(what, where, "record time, qpos and qvel of each frame")
+                by_demo[name] = states
+            self._states = by_demo
 
     @staticmethod
     def recognise(content: recording.Content) -> bool:
@@ -451,23 +463,6 @@ class _Demos:
         except OSError as error:
             what = f"the states cannot be read: {error}"
             raise InputError(what, self.location(world), "copy or record it again") from error
-
-
-def _states_by_demo(file: h5py.File, path: str) -> dict[str, h5py.Dataset]:
-    """States of every demonstration by name, in numeric order. Raises InputError for one without states."""
-    data: Any = file["data"]
-    by_demo = {}
-    for name in in_order(str(name) for name in data if isinstance(data.get(name), h5py.Group)):
-        structure_step()
-        states = data[name].get("states")
-        where = f"{path}: /data/{name}/states"
-        if not isinstance(states, h5py.Dataset):
-            raise InputError("the demonstration has no states", where, "record MuJoCo's states with it")
-        if states.dtype.kind != "f" or states.shape is None or len(states.shape) != 2:
-            what = f"the states are {states.dtype}{list(states.shape or ())}, not floats [frames, numbers]"
-            raise InputError(what, where, "record time, qpos and qvel of each frame")
-        by_demo[name] = states
-    return by_demo
 
 
 def _model_file(file: h5py.File, demo: str) -> str | None:

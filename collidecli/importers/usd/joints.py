@@ -299,7 +299,16 @@ class UsdKinematics:
             closing += [joint for link in left for joint in link.joints]
             articulations.append(UsdArticulation(authored.get(root, root), root, edges, self._pose))
         warnings += [f"<{j.path}>: not in the kinematics: it closes a loop of joints" for j in closing]
-        _set_aliases(articulations)
+        # Aliases: the last element of an articulation's paths, and of its ancestors that contain no other one.
+        above = [set(upwards(a.path)) | set(upwards(a.body_path[0])) for a in articulations]
+        holders: dict[str, set[int]] = {}
+        for k, articulation in enumerate(articulations):
+            for body in (articulation.path, *articulation.body_path):
+                for path in upwards(body):
+                    holders.setdefault(path, set()).add(k)
+        for k, (articulation, paths) in enumerate(zip(articulations, above, strict=True)):
+            names = {articulation.path, articulation.body_path[0]} | {path for path in paths if holders[path] == {k}}
+            articulation.aliases = tuple(sorted({last_element(path) for path in names}))
         return tuple(articulations), tuple(dict.fromkeys(warnings))
 
     def _authored_roots(self) -> dict[str, str]:
@@ -436,16 +445,3 @@ def _motion(axes: tuple[str, ...], rows: np.ndarray, coordinate: np.ndarray) -> 
         rotation[letter], rotation[3] = sincos(0.5 * coordinate[row])
         out[3:] = multiply(out[3:], rotation)
     return out
-
-
-def _set_aliases(articulations: list[UsdArticulation]) -> None:
-    """Aliases: the last element of an articulation's paths, and of its ancestors that contain no other one."""
-    above = [set(upwards(a.path)) | set(upwards(a.body_path[0])) for a in articulations]
-    holders: dict[str, set[int]] = {}
-    for k, articulation in enumerate(articulations):
-        for body in (articulation.path, *articulation.body_path):
-            for path in upwards(body):
-                holders.setdefault(path, set()).add(k)
-    for k, (articulation, paths) in enumerate(zip(articulations, above, strict=True)):
-        names = {articulation.path, articulation.body_path[0]} | {path for path in paths if holders[path] == {k}}
-        articulation.aliases = tuple(sorted({last_element(path) for path in names}))

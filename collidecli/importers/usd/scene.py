@@ -246,10 +246,16 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
     builder.up_axis = str(UsdGeom.GetStageUpAxis(stage))
     if builder.up_axis not in UP_AXES:
         raise InputError(f"upAxis is '{builder.up_axis}'", str(path), f"write one of {', '.join(UP_AXES)}")
+    # The scene first, then the others by name, without those of a motion layer.
+    root = stage.GetRootLayer().realPath
+    laid_over = (
+        {os.path.realpath(path) for path in layer_files(options.motion_layer)} if options.motion_layer else set()
+    )
+    others = {file_of(layer) for layer in stage.GetUsedLayers()} - laid_over - {root, ""}
     return UsdImport(
         stage=stage,
         file=str(path),
-        files=_layer_files(stage, options.motion_layer),
+        files=(root, *sorted(others)),
         metres_per_unit=scene.metres_per_unit,
         up_axis=builder.up_axis,
         body_of=scene.body_of,
@@ -441,14 +447,6 @@ class _Scene:
         surface = self.materials.of_shape(path, self._surface, self.attributes.solver_parameters(path))
         cfg = self._builder.default_shape_cfg.changed(usd_groups=groups.of_shape(path), friction=None, material=surface)
         return self.attributes.config(path, cfg, self._builder.default_gap)
-
-
-def _layer_files(stage: Usd.Stage, motion_layer: str) -> tuple[str, ...]:
-    """Paths of the stage's layers: the scene first, then the others by name, without those of a motion layer."""
-    root = stage.GetRootLayer().realPath
-    laid_over = {os.path.realpath(path) for path in layer_files(motion_layer)} if motion_layer else set()
-    others = {file_of(layer) for layer in stage.GetUsedLayers()} - laid_over - {root, ""}
-    return (root, *sorted(others))
 
 
 def _rotation(q: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -105,22 +105,15 @@ def map_assets(stage: Usd.Stage, assets: AssetMap) -> None:
             if new is not None:
                 layer.UpdateCompositionAssetDependency(path, new)
                 edited[layer.identifier] = layer
-            opened = _opened(layer, new or path)
-            if opened is not None:
-                pending.append(opened)
+            with suppress(Tf.ErrorException):  # broken: reported when the stage composes it
+                opened = Sdf.Layer.FindOrOpenRelativeToLayer(layer, new or path)
+                pending += [opened] if opened is not None else []
     _mapped.set(tuple(edited.values()))
 
 
 def end_mapping() -> None:
     """Releases the edited layers, which the composed stage keeps."""
     _mapped.set(())
-
-
-def _opened(layer: Sdf.Layer, path: str) -> Sdf.Layer | None:
-    try:
-        return Sdf.Layer.FindOrOpenRelativeToLayer(layer, path)
-    except Tf.ErrorException:  # broken: reported when the stage composes it
-        return None
 
 
 def reload_stage(stage: Usd.Stage) -> None:
@@ -319,7 +312,17 @@ def lay_over(stage: Usd.Stage, path: str, scene: str) -> None:
     """
     motion = read_motion_layer(path)
     layer = motion.stage.GetRootLayer()
-    _check_units(stage, layer, path)
+    # USD does not convert units; a layer without units has the scene's.
+    root = layer.pseudoRoot
+    unit = root.GetInfo("metersPerUnit") if root.HasInfo("metersPerUnit") else None
+    scene_unit = UsdGeom.GetStageMetersPerUnit(stage)
+    if unit is not None and not math.isclose(unit, scene_unit, rel_tol=1e-9):
+        what = f"the layer's metersPerUnit is {unit:g}, the scene's {scene_unit:g}"
+        raise InputError(what, path, "export it in the scene's units")
+    axis = root.GetInfo("upAxis") if root.HasInfo("upAxis") else None
+    if axis is not None and axis != UsdGeom.GetStageUpAxis(stage):
+        what = f"the layer's upAxis is {axis}, the scene's {UsdGeom.GetStageUpAxis(stage)}"
+        raise InputError(what, path, "export it in its axes")
     session = stage.GetSessionLayer()
     # Before the layer is added: opinions in an instance have an effect only when the instance is editable.
     missing = [prim for prim in motion.animated if not editable(stage, prim)]
@@ -336,20 +339,6 @@ def lay_over(stage: Usd.Stage, path: str, scene: str) -> None:
         shown = ", ".join(f"<{prim}>" for prim in list(motion.animated)[:_NAMED])
         what = f"the layer moves nothing that collides in {scene}: it animates {shown}"
         raise InputError(what, path, "animate a body's prim")
-
-
-def _check_units(stage: Usd.Stage, layer: Sdf.Layer, path: str) -> None:
-    """Refuses other units, as USD does not convert; a layer without units has the scene's."""
-    root = layer.pseudoRoot
-    unit = root.GetInfo("metersPerUnit") if root.HasInfo("metersPerUnit") else None
-    scene_unit = UsdGeom.GetStageMetersPerUnit(stage)
-    if unit is not None and not math.isclose(unit, scene_unit, rel_tol=1e-9):
-        what = f"the layer's metersPerUnit is {unit:g}, the scene's {scene_unit:g}"
-        raise InputError(what, path, "export it in the scene's units")
-    axis = root.GetInfo("upAxis") if root.HasInfo("upAxis") else None
-    if axis is not None and axis != UsdGeom.GetStageUpAxis(stage):
-        what = f"the layer's upAxis is {axis}, the scene's {UsdGeom.GetStageUpAxis(stage)}"
-        raise InputError(what, path, "export it in its axes")
 
 
 def _check_used(prim: Usd.Prim, names: tuple[str, ...], path: str) -> bool:
@@ -661,19 +650,7 @@ def parse_physics(
             for kind, of_kind in kinds:
                 if isinstance(descriptor, kind) and path not in deformables:
                     of_kind[path] = descriptor
-    _check_colliders(physics, deformables)
-    physics.warnings += [w for w in parser_warnings if "CollisionAPI applied to an unknown" not in w]
-    return physics
-
-
-def _parse(stage: Usd.Stage) -> dict:
-    # The second one before OpenUSD 26.08.
-    parse = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
-    return parse(stage, ["/"])
-
-
-def _check_colliders(physics: Physics, deformables: Collection[str]) -> None:
-    """Sorts shapes and bodies in the stage's order; refuses colliders that pxr ignores."""
+    # Shapes and bodies in the stage's order; colliders that pxr ignores are refused.
     prims = list(physics.stage.Traverse(Usd.TraverseInstanceProxies()))
     order = [str(p.GetPath()) for p in prims]
     for prim, path in zip(prims, order, strict=True):
@@ -684,6 +661,14 @@ def _check_colliders(physics: Physics, deformables: Collection[str]) -> None:
         raise InputError(what, physics.file, "apply PhysicsCollisionAPI to the prims that should collide")
     physics.shapes = {path: physics.shapes[path] for path in order if path in physics.shapes}
     physics.bodies = {path: physics.bodies[path] for path in order if path in physics.bodies}
+    physics.warnings += [w for w in parser_warnings if "CollisionAPI applied to an unknown" not in w]
+    return physics
+
+
+def _parse(stage: Usd.Stage) -> dict:
+    # The second one before OpenUSD 26.08.
+    parse = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
+    return parse(stage, ["/"])
 
 
 def _refuse_or_warn(physics: Physics, prim: Usd.Prim) -> None:

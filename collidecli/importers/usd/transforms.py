@@ -372,19 +372,16 @@ class PrimTransforms:
             by_depth[self._nodes[index].depth].append(index)
         for depth in sorted(by_depth):
             if depth:
-                self._multiply(by_depth[depth], local, world)
+                # Arrays of equal shapes are multiplied together.
+                groups: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+                for index in by_depth[depth]:
+                    groups[len(local[index]), len(world[self._nodes[index].parent])].append(index)
+                for group in groups.values():
+                    of_group = np.array([local[index] for index in group])
+                    above = np.array([world[self._nodes[index].parent] for index in group])
+                    world.update(zip(group, matmul(of_group, above), strict=True))
             else:
                 world.update((index, local[index]) for index in by_depth[0])
-
-    def _multiply(self, indices: list[int], local: dict[int, np.ndarray], world: dict[int, np.ndarray]) -> None:
-        """World matrices of nodes whose parents are computed; arrays of equal shapes are multiplied together."""
-        groups: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-        for index in indices:
-            groups[len(local[index]), len(world[self._nodes[index].parent])].append(index)
-        for group in groups.values():
-            of_group = np.array([local[index] for index in group])
-            above = np.array([world[self._nodes[index].parent] for index in group])
-            world.update(zip(group, matmul(of_group, above), strict=True))
 
     def _local(self, indices: list[int], times: list[Usd.TimeCode]) -> dict[int, np.ndarray]:
         """float64[times, 4, 4], or [1, 4, 4], of each node; nodes with equal operations are computed together."""

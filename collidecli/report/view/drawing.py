@@ -207,7 +207,13 @@ def shape_groups(model: Model, shape_count: int) -> list[ShapeGroup]:
     meshes: dict[tuple, DrawnMesh] = {}
     members: dict[tuple, list[tuple[int, np.ndarray]]] = {}
     for row, kind in enumerate(model.shapes.types()):
-        key, scale = _key(model, row, kind)
+        size = model.shapes.size[row]
+        if kind in _TABLES:
+            key, scale = (kind, int(getattr(model.shapes, _TABLES[kind])[row])), np.ones(3)
+        elif kind == ShapeType.PLANE or not SOLIDS[kind].scales:
+            key, scale = (kind, tuple(size / (size[0] or 1.0))), np.full(3, size[0] or 1.0)
+        else:
+            key, scale = (kind, ()), half_extents(kind, size)
         if key not in meshes:
             meshes[key] = _mesh(model, key)
         members.setdefault((*key, row >= shape_count), []).append((row, scale))
@@ -228,16 +234,6 @@ def coarse_heightfields(model: Model) -> int:
 
 
 _TABLES = {ShapeType.CONVEX_MESH: "hull", ShapeType.MESH: "mesh", ShapeType.HEIGHTFIELD: "heightfield"}
-
-
-def _key(model: Model, row: int, kind: ShapeType) -> tuple[tuple, np.ndarray]:
-    """A shape's type with the index of its surface or the size of its mesh, and its scale."""
-    size = model.shapes.size[row]
-    if kind in _TABLES:
-        return (kind, int(getattr(model.shapes, _TABLES[kind])[row])), np.ones(3)
-    if kind == ShapeType.PLANE or not SOLIDS[kind].scales:
-        return (kind, tuple(size / (size[0] or 1.0))), np.full(3, size[0] or 1.0)
-    return (kind, ()), half_extents(kind, size)
 
 
 def _mesh(model: Model, key: tuple) -> DrawnMesh:
@@ -336,21 +332,6 @@ def depth_of_groups(contacts: ContactSet, first: int, last: int) -> float:
             for block in contacts.groups[name].blocks(names=(column,), first=first, last=last):
                 deepest = max(deepest, -float(block.columns[column].min(initial=0.0)))
     return deepest
-
-
-def surfaces_of_cell(contacts: ContactSet, cell: int, with_faces: bool) -> Surfaces:
-    """The surfaces of a cell. Raises InputError for rows that do not exist."""
-    tables = _rows(contacts, (PATCHES, FACES) if with_faces else (PATCHES,), cell)
-    if PATCHES not in tables:
-        return Surfaces()
-    patches = tables[PATCHES].columns
-    pair = np.stack([patches["shape0"], patches["shape1"]], axis=1)
-    faces = Faces()
-    if FACES in tables:
-        rows = tables[FACES]
-        lengths, corner = rows.lists["vertices"]
-        faces = Faces(rows.columns["patch"], rows.columns["pressure"], lengths, corner.astype(float))
-    return Surfaces(pair, patches["center"].astype(float), patches["force"], faces)
 
 
 def with_soft_contacts(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -459,7 +440,17 @@ class ViewFrames:
     def surfaces(self, index: int, world: int) -> Surfaces:
         """The hydroelastic surfaces of a cell, with their faces if the view draws them."""
         with reading("contact set", self._contacts.path):
-            return surfaces_of_cell(self._contacts, self._cell(index, world), self.has_faces)
+            tables = _rows(self._contacts, (PATCHES, FACES) if self.has_faces else (PATCHES,), self._cell(index, world))
+            if PATCHES not in tables:
+                return Surfaces()
+            patches = tables[PATCHES].columns
+            pair = np.stack([patches["shape0"], patches["shape1"]], axis=1)
+            faces = Faces()
+            if FACES in tables:
+                rows = tables[FACES]
+                lengths, corner = rows.lists["vertices"]
+                faces = Faces(rows.columns["patch"], rows.columns["pressure"], lengths, corner.astype(float))
+            return Surfaces(pair, patches["center"].astype(float), patches["force"], faces)
 
     @property
     def has_faces(self) -> bool:
@@ -537,10 +528,6 @@ class ViewFrames:
     def shape_poses(self, index: int, world: int) -> np.ndarray:
         """Poses float64[S, 7], xyzw, of all shapes in the world frame; shapes of other templates have any pose."""
         assert self.model is not None
-        return self.model.placed_shapes(self._bodies(index), world)
-
-    def _bodies(self, index: int) -> np.ndarray:
-        """Body poses float64[recorded worlds, B, 7]."""
         assert self._motion is not None
         frame = int(self._frame_of[index])
         if frame not in self._read:
@@ -552,4 +539,4 @@ class ViewFrames:
             with reading("motion"):
                 poses = self._motion.read(frames)
             self._read = dict(zip(frames, poses, strict=True))
-        return self._read[frame]
+        return self.model.placed_shapes(self._read[frame], world)

@@ -226,13 +226,24 @@ def world_arrays(
     groups_held = _group_arrays(stage, world, CONTACT_STEP * radius, pairs)
     moving = np.flatnonzero((poses != poses[:1]).any(axis=(0, 2)))
     step = max(POSITION_STEP * radius, float(np.abs(poses[..., :3]).max(initial=0.0)) / MOST_STEPS)
+    # depth: 0 in the gap, else 1 to 255. pair: of a listed pair. second: 1 for contacts of a second set.
+    joined = {name: np.concatenate([cell[name] for cell in contacts]) for name in contacts[0]}
+    middle = 0.5 * (joined["point0"].astype(float) + joined["point1"]) - zero
+    depth = np.clip(-joined["distance"] / deepest, 0.0, 1.0) if deepest > 0.0 else np.zeros(len(middle))
     arrays = {
         "rest": poses[0],
         "moving": moving.astype(np.int32),
         "position": _changes(poses[:, moving, :3], step, np.int32),
         "rotation": _changes(poses[:, moving, 3:], 1.0 / ROTATION_STEPS, np.int16),
         "travel": travel,
-        **_contact_arrays(contacts, zero, CONTACT_STEP * radius, pairs, deepest),
+        **{
+            "start": np.cumsum([0, *(len(cell["distance"]) for cell in contacts)]).astype(np.int32),
+            "point": _point_changes(middle, CONTACT_STEP * radius),
+            "pair": _pair_numbers(pairs, np.stack([joined["shape0"], joined["shape1"]], axis=1)),
+            "normal": np.rint(127.0 * joined["normal"].T).astype(np.int8),
+            "depth": np.where(joined["distance"] <= 0.0, 1 + np.rint(254.0 * depth), 0).astype(np.uint8),
+            **({"second": joined["second"].astype(np.uint8)} if joined["second"].any() else {}),
+        },
         **groups_held,
     }
     stored = {"particle_frames": groups_held["particle"].shape[-1]} if "particle" in groups_held else {}
@@ -255,31 +266,6 @@ def _pair_numbers(pairs: Sequence[TouchingPair], rows: np.ndarray) -> np.ndarray
     """uint16[n]: numbers of listed pairs of shapes, NO_PAIR for others. rows: [n, 2]."""
     number_of = {pair.shapes: number for number, pair in enumerate(pairs)}
     return np.array([number_of.get((one, other), NO_PAIR) for one, other in rows.tolist()], np.uint16)
-
-
-def _contact_arrays(
-    cells: Sequence[Mapping[str, np.ndarray]],
-    zero: np.ndarray,
-    step: float,
-    pairs: Sequence[TouchingPair],
-    deepest: float,
-) -> dict[str, np.ndarray]:
-    """start: first contact of each frame. Per contact: point [3, n], normal [3, n], depth, pair.
-
-    depth: 0 in the gap, else 1 to 255, in proportion to the depth. pair: number of a listed pair. second: 1 for the
-    contacts of a second set; absent without one.
-    """
-    joined = {name: np.concatenate([cell[name] for cell in cells]) for name in cells[0]}
-    middle = 0.5 * (joined["point0"].astype(float) + joined["point1"]) - zero
-    depth = np.clip(-joined["distance"] / deepest, 0.0, 1.0) if deepest > 0.0 else np.zeros(len(middle))
-    return {
-        "start": np.cumsum([0, *(len(cell["distance"]) for cell in cells)]).astype(np.int32),
-        "point": _point_changes(middle, step),
-        "pair": _pair_numbers(pairs, np.stack([joined["shape0"], joined["shape1"]], axis=1)),
-        "normal": np.rint(127.0 * joined["normal"].T).astype(np.int8),
-        "depth": np.where(joined["distance"] <= 0.0, 1 + np.rint(254.0 * depth), 0).astype(np.uint8),
-        **({"second": joined["second"].astype(np.uint8)} if joined["second"].any() else {}),
-    }
 
 
 def _group_arrays(stage: Stage, world: int, step: float, pairs: Sequence[TouchingPair]) -> dict[str, np.ndarray]:

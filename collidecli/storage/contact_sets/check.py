@@ -88,7 +88,14 @@ def check_file(path: str | os.PathLike[str]) -> list[Finding]:
                 findings += _type_findings(file, name)
             if findings:
                 return findings
-            findings = _content_findings(file, name)
+            version = require_version(file, name)
+            digest = digest_class(version)
+            digests = [_digest(dataset, name, digest) for dataset in _hashed_datasets(file, excluded_groups(version))]
+            damaged_blocks = _block_findings(file, name, digests) if version[0] > 1 else []
+            if damaged_blocks or content_hash(digests) == file.attrs["content_sha256"]:
+                findings = damaged_blocks
+            else:
+                findings = [Finding(name, "the content hash does not match: the data was changed after it was written")]
             with structure():
                 contacts = ContactSet(file, name)
             return findings + (model_findings(contacts) + start_findings(contacts) or row_findings(contacts))
@@ -160,17 +167,6 @@ def _contact_datasets(file: h5py.File, with_groups: bool, optional: bool) -> lis
             expect(values, entries.column, values)
             datasets.append((f"/{table.name}/{entries.start}", whole, (), f"{table.name}/{entries.start}"))
     return datasets
-
-
-def _content_findings(file: h5py.File, name: str) -> list[Finding]:
-    """A wrong content hash. Raises InputError for unreadable data, such as data with a wrong checksum."""
-    version = require_version(file, name)
-    digest = digest_class(version)
-    digests = [_digest(dataset, name, digest) for dataset in _hashed_datasets(file, excluded_groups(version))]
-    damaged_blocks = _block_findings(file, name, digests) if version[0] > 1 else []
-    if damaged_blocks or content_hash(digests) == file.attrs["content_sha256"]:
-        return damaged_blocks
-    return [Finding(name, "the content hash does not match: the data was changed after it was written")]
 
 
 def _block_findings(file: h5py.File, name: str, digests: list[DatasetDigest]) -> list[Finding]:
@@ -550,10 +546,22 @@ def _rules(
     if name == RIGID_CONTACTS.name:
         yield from pairs.of(rows.columns, cell)
     if name in (SOFT_CONTACTS.name, SOFT_SWEEP.name):
-        yield from _element_rules(rows)
+        indices, weights = rows.columns["indices"], rows.columns["barycentric"]
+        is_used = np.arange(3) <= rows.columns["kind"][:, None]
+        yield "indices are not as many as the kind has", ((indices >= 0) != is_used).any(axis=1)
+        with np.errstate(invalid="ignore"):
+            wrong = (weights < 0.0).any(axis=1) | (
+                np.abs(weights.sum(axis=1, dtype=np.float64) - 1.0) > WEIGHT_TOLERANCE
+            )
+        yield "the weights are not at least 0 with the sum 1", wrong | ((weights != 0.0) & ~is_used).any(axis=1)
     if name in OF_STEPS:
         yield "is in the last frame, which has no step", cell // contacts.world_count == contacts.frame_count - 1
-        yield from _sweep_rules(rows)
+        of = rows.columns
+        yield "status is not 1 or 2", (of["status"] < 1) | (of["status"] > 2)
+        is_between = (of["enter"] > 0.0) & (of["leave"] < 1.0) & (of["status"] == 1)
+        yield "tunnel does not follow from enter, leave and status", of["tunnel"] != is_between
+        yield "enter and leave are not ascending in 0 to 1", (of["enter"] > of["leave"]) | (of["leave"] > 1.0)
+        yield "least_bound is above least", of["least_bound"] > of["least"]
     for entries in definition.lists:
         lengths, values = rows.lists[entries.column.name]
         yield f"{entries.column.name} has fewer than {entries.least} entries", lengths < entries.least
@@ -583,25 +591,6 @@ def _object_rules(
     yield "the particles of an element are of several objects", (is_there & (row != expected)).any(axis=1)
     owner = np.append(objects.template, -1)[row]
     yield "a particle is not in this world", (is_there & (owner != -1) & (owner != template[:, None])).any(axis=1)
-
-
-def _element_rules(rows: GroupRows) -> Iterator[tuple[str, Any]]:
-    """Rules for vertices, edges and faces: as many particles as the kind has, with weights."""
-    indices, weights = rows.columns["indices"], rows.columns["barycentric"]
-    is_used = np.arange(3) <= rows.columns["kind"][:, None]
-    yield "indices are not as many as the kind has", ((indices >= 0) != is_used).any(axis=1)
-    with np.errstate(invalid="ignore"):
-        wrong = (weights < 0.0).any(axis=1) | (np.abs(weights.sum(axis=1, dtype=np.float64) - 1.0) > WEIGHT_TOLERANCE)
-    yield "the weights are not at least 0 with the sum 1", wrong | ((weights != 0.0) & ~is_used).any(axis=1)
-
-
-def _sweep_rules(rows: GroupRows) -> Iterator[tuple[str, Any]]:
-    of = rows.columns
-    yield "status is not 1 or 2", (of["status"] < 1) | (of["status"] > 2)
-    is_between = (of["enter"] > 0.0) & (of["leave"] < 1.0) & (of["status"] == 1)
-    yield "tunnel does not follow from enter, leave and status", of["tunnel"] != is_between
-    yield "enter and leave are not ascending in 0 to 1", (of["enter"] > of["leave"]) | (of["leave"] > 1.0)
-    yield "least_bound is above least", of["least_bound"] > of["least"]
 
 
 def _value_rules(definition: ContactGroup, rows: GroupRows, more_kinds: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
