@@ -16,7 +16,7 @@ from collidecli.cli.options import Verb, WholeNumber, option, repeated, streams_
 from collidecli.cli.run import run_inputs
 from collidecli.cli.several import CONTACT_SET, Job, computed, listed, listed_contact_sets
 from collidecli.cli.streams import Pages, Streams, check_chart, check_outputs, write_chart
-from collidecli.commands.results import HDF5_ENDINGS, InputFile, Result, output_folders, planned_outputs
+from collidecli.commands.results import HDF5_ENDINGS, InputFile, Result, check_ending, output_folders, planned_outputs
 from collidecli.errors import InputError
 from collidecli.scene.options import CLEARANCE_THINGS, COMPRESSIONS, SPEED, ContactOptions
 
@@ -94,11 +94,11 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
         return _several(ctx, streams, values, sets, found_inputs)
     request = _request(ctx, inputs, values)
     # All outputs are checked before the imports, which take longer.
-    from collidecli.commands.audit import audit, check_mask, write_mask
+    from collidecli.commands.audit import MASK_ENDINGS, audit, write_mask
     from collidecli.report.results import audit_table, audit_verdict
 
     if "mask" in outputs:
-        check_mask(outputs["mask"])
+        check_ending(outputs["mask"], MASK_ENDINGS, "a mask")
     if "chart" in outputs:
         check_chart(outputs["chart"], force, sources)
     started = time.perf_counter()

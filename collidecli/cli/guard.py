@@ -63,7 +63,8 @@ def guarded(work: Callable[[], int]) -> int:
         os.set_blocking(fd, False)
     ends: list[int] = [number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     pauses: list[int] = [signal.SIGTSTP] if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL else []
-    signal.signal(signal.SIGCHLD, _nothing)  # with SIG_IGN the exit code of the child is lost
+    # Blocked, with a handler: with SIG_IGN the exit code of the child is lost, without a handler the signal is.
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     # Blocked signals stay pending until `_wait` takes them, also those that arrive before it.
     earlier_mask = signal.pthread_sigmask(signal.SIG_BLOCK, [*ends, *pauses, signal.SIGCHLD])
     child = os.fork()
@@ -136,10 +137,6 @@ def _watch_signals(life_read: int, wake_read: int) -> None:
         time.sleep(GRACE_SECONDS)
         _end_early(0, None)
         return
-
-
-def _nothing(number: int, frame: object) -> None:
-    """Handler of SIGCHLD, which is blocked; a signal without a handler would be discarded."""
 
 
 def _wait(child: int, ends: list[int], pauses: list[int]) -> int:

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
@@ -47,7 +47,14 @@ def stopping_in_time() -> Iterator[StopHandler]:
     earlier = {number: handler for number, handler in earlier.items() if handler not in (None, signal.SIG_IGN)}
     for number in earlier:
         signal.signal(number, stop)
-    hook, sys.unraisablehook = sys.unraisablehook, _without_stopped(sys.unraisablehook)
+    hook = sys.unraisablehook
+
+    def without_stopped(unraisable: Any) -> None:
+        """Prints no message about a Stopped in code such as `__del__`, where the watch thread ends the program."""
+        if not isinstance(unraisable.exc_value, Stopped):
+            hook(unraisable)
+
+    sys.unraisablehook = without_stopped
     held_fd = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     watch.start()
     try:
@@ -111,19 +118,6 @@ def _in_import(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def _without_stopped(hook: Callable[[Any], object]) -> Callable[[Any], object]:
-    """`hook` for exceptions that Python discards, such as those in `__del__`; without a message about a Stopped.
-
-    The watch thread ends the program then.
-    """
-
-    def filtered(unraisable: Any) -> None:
-        if not isinstance(unraisable.exc_value, Stopped):
-            hook(unraisable)
-
-    return filtered
 
 
 def _watch(read_end: int, ended: threading.Event, stderr: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from collidecli.analysis.summary import MotionDepths, TimeBins, depths_of, leading_run
 from collidecli.commands import audit_sources
 from collidecli.commands.audit_sources import AuditLimits, AuditSource, PairLimits
-from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_ending
+from collidecli.commands.results import HDF5_ENDINGS, Progress, Result
 from collidecli.commands.scenes import EngineRequest
 from collidecli.errors import InputError
 from collidecli.exporters.rows import held, texts, write_npz
@@ -429,11 +429,6 @@ def _compared(
 
 MASK_ENDINGS = (".npz", *HDF5_ENDINGS, ".csv")
 UNITS = {"time": "s", "depth": "m", "self_depth": "m", "ground_depth": "m"}
-
-
-def check_mask(path: str) -> None:
-    """Raises InputError for a path without one of MASK_ENDINGS."""
-    check_ending(path, MASK_ENDINGS, "a mask")
 
 
 def write_mask(path: str, audit: Audit, force: bool) -> None:

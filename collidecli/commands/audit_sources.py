@@ -117,7 +117,8 @@ class AuditLimits:
         for name in LENGTHS:
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value >= 0.0):
-                raise InputError(f"{value} is not a depth", _option(name), "give at least 0, such as 2mm")
+                option = "--" + name.replace("_", "-")
+                raise InputError(f"{value} is not a depth", option, "give at least 0, such as 2mm")
         return self
 
     @property
@@ -134,10 +135,6 @@ class AuditLimits:
 
 LENGTHS = ("max_depth", "self", "max_ground", "max_start")
 _PATTERNS = ("ground_shapes", "self_bodies")
-
-
-def _option(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 def read_limits(path: str) -> AuditLimits:

@@ -172,7 +172,7 @@ def _notes(a: ContactSet, b: ContactSet, aligned: alignment.ShapeAlignment) -> l
     for one, other, name in ((a, b, "A"), (b, a, "B")):
         alone = [c for c in one.optional_columns if c not in other.optional_columns]
         if alone:
-            notes.append(f"only {name} has {_list(alone)}: not compared")
+            notes.append(f"only {name} has the column{'s' if len(alone) > 1 else ''} {', '.join(alone)}: not compared")
         if one.material_rule and not other.material_rule:
             notes.append(f"only {name} has materials of shapes: not compared")
     if a.float_type != b.float_type:
@@ -186,10 +186,6 @@ def _notes(a: ContactSet, b: ContactSet, aligned: alignment.ShapeAlignment) -> l
         if one != other:
             notes.append(f"the option {key} differs: {_short(one)} in A, {_short(other)} in B")
     return notes
-
-
-def _list(names: Sequence[str]) -> str:
-    return ("the column " if len(names) == 1 else "the columns ") + ", ".join(names)
 
 
 def _short(value: Any) -> str:

@@ -166,9 +166,13 @@ class RecordedInFile(TimedMotion):
 
     _path: str
 
-    @cached_property
+    @property
     def sha256(self) -> str:
         """SHA-256 of the file's bytes; computed at the first access."""
+        return self._sha256
+
+    @cached_property
+    def _sha256(self) -> str:
         return recording_sha256((self._path,))
 
 

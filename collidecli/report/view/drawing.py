@@ -75,11 +75,6 @@ def css(colour: tuple[int, int, int]) -> str:
     return f"rgb({colour[0]}, {colour[1]}, {colour[2]})"
 
 
-def depth_gradient() -> str:
-    """The gradient DEPTHS from left to right, in CSS."""
-    return f"linear-gradient(90deg, {', '.join(map(css, DEPTHS))})"
-
-
 OPACITY, OPACITY_OVER_SURFACES = 0.45, 0.25
 """Initial opacity of shapes; with hydroelastic surfaces, whose faces and forces are seen through the shapes."""
 

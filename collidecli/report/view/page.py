@@ -401,20 +401,16 @@ def _world(
 ) -> dict[str, Any]:
     frames, pairs = stage.frames, touches.of(world)
     listed, name = pairs[:MAX_LISTED], frames.world_name(world)
+    pairs_text = plural(len(pairs), "pair") if pairs else "No pair of shapes touches"
     return {
         "number": world,
         "name": name,
         "ended_words": ended_words(name),
         "ended": [int(frames.ended(index, world)) for index in range(len(frames))],
         "pairs": [_pair(stage, pair) for pair in listed],
-        "summary": _summary(len(pairs)),
+        "summary": f"The {MAX_LISTED} deepest of {pairs_text}." if len(pairs) > MAX_LISTED else f"{pairs_text}.",
         **world_arrays(stage, world, nodes, listed, touches.deepest, read),
     }
-
-
-def _summary(number: int) -> str:
-    pairs_text = plural(number, "pair") if number else "No pair of shapes touches"
-    return f"The {MAX_LISTED} deepest of {pairs_text}." if number > MAX_LISTED else f"{pairs_text}."
 
 
 def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
@@ -517,7 +513,8 @@ def legend(deepest: float, frames: drawing.ViewFrames) -> str:
 
 
 def _gradient(name: str, end: str) -> str:
-    bar = f"height: 0.7em; border-radius: 0.2em; background: {drawing.depth_gradient()}"
+    depths = ", ".join(map(drawing.css, drawing.DEPTHS))
+    bar = f"height: 0.7em; border-radius: 0.2em; background: linear-gradient(90deg, {depths})"
     ends = f"<span>0</span><span>{name}</span><span>{end}</span>"
     return f'<div style="{bar}"></div><div style="display: flex; justify-content: space-between">{ends}</div>'
 

@@ -398,14 +398,10 @@ RULES = (
 )
 
 
-def _same_number(wanted: int) -> h5_files.Fault:
-    def fault(value: Any) -> str:
-        number = np.asarray(value)
-        if number.shape == () and number.dtype.kind in "iu" and int(number) == wanted:
-            return ""
-        return f"is not {wanted}"
-
-    return fault
+def _block_rows(value: Any) -> str:
+    number = np.asarray(value)
+    is_number = number.shape == () and number.dtype.kind in "iu"
+    return "" if is_number and int(number) == HASHED_ROWS else f"is not {HASHED_ROWS}"
 
 
 def _flag(value: Any) -> str:
@@ -430,7 +426,7 @@ OF_ENGINES = (
 )
 """Rules of contact sets of another engine."""
 
-SINCE_2 = (h5_files.AttributeRule("", BLOCK_ROWS_ATTRIBUTE, _same_number(HASHED_ROWS)),)
+SINCE_2 = (h5_files.AttributeRule("", BLOCK_ROWS_ATTRIBUTE, _block_rows),)
 """Rules of version 2."""
 
 
