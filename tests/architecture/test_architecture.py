@@ -12,6 +12,7 @@ from importlinter.cli import lint_imports
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from collidecli.engine.runtime import kernel
 from tests.support.sizes import BUDGETS, sizes
 from tests.support.type_checks import compiled_lines
 
@@ -84,6 +85,13 @@ def test_files_can_be_read_in_one_sitting():
 def test_the_tree_keeps_its_budgets():
     figures = sizes()
     assert {name: figures[name] for name, (budget, _) in BUDGETS.items() if figures[name] > budget} == {}
+
+
+def test_the_carried_kernels_are_of_these_sources():
+    """Their table of hashes has the sources' hash in its name: a run without it parses all its kernels."""
+    path, table = Path(kernel.archive_path()), f"collide_{kernel._sources_hash()}.hashes"
+    is_current = not path.exists() or table in kernel._files(str(path))  # each version of Warp has its own
+    assert is_current, "sources of kernels changed: `make kernels`, then commit collidecli/kernels"
 
 
 def line_count(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
