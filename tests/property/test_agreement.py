@@ -16,6 +16,7 @@ from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
 from tests.matrix.cells import CELLS, NEVER, cell_name, poses_for, route
 from tests.support.answers import (
     FLOAT32,
+    GAPS,
     ROUNDING,
     SPHERE,
     Form,
@@ -333,11 +334,6 @@ def test_gradients_are_those_of_the_least_distance(first, second):
 
 # The depth of a pair and the directions of its deepest contacts do not depend on the gap, for all pairs of types.
 
-GAPS = (0.0, 1e-3, 1e-2, 0.1, 1.0)
-"""Of the size."""
-GAP_ROUNDING = 1e-9
-"""Of the size; a depth below it is a touch. Beyond it float32 of a distance may differ in its last place."""
-GAP_FLOAT32 = 2.0**-23
 TURN = 1e-5
 """Of a normal: mesh contacts merge within 1e-6 rad, and float32 rounds 1e-7."""
 TOUCHING = [cell for cell in CELLS if route(*cell) != NEVER]
@@ -347,9 +343,9 @@ def deepest_of(contacts, world: int) -> tuple[float, np.ndarray]:
     """The least distance, 0 without penetration, and the normals [n, 3] of the contacts that have it."""
     cell = contacts.cell(0, world)
     least = float(cell.distance.min(initial=0.0))
-    if least > -GAP_ROUNDING:
+    if least > -ROUNDING:
         return 0.0, np.zeros((0, 3))
-    return least, cell.normal[cell.distance <= least + GAP_ROUNDING + GAP_FLOAT32 * abs(least)].astype(np.float64)
+    return least, cell.normal[cell.distance <= least + ROUNDING + FLOAT32 * abs(least)].astype(np.float64)
 
 
 def covered(normals: np.ndarray, others: np.ndarray) -> bool:
@@ -368,7 +364,7 @@ def differences(poses: np.ndarray) -> tuple[dict[str, list[str]], int]:
             found = [deepest_of(run, number * len(poses) + frame) for run in runs]
             depth, normals = found[0]
             overlaps += depth < 0.0
-            allowed = GAP_ROUNDING + GAP_FLOAT32 * abs(depth)
+            allowed = ROUNDING + FLOAT32 * abs(depth)
             for gap, (other, theirs) in zip(GAPS[1:], found[1:], strict=True):
                 if abs(other - depth) > allowed or not (covered(normals, theirs) and covered(theirs, normals)):
                     pose = poses[frame, number].tolist()

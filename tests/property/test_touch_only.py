@@ -37,14 +37,9 @@ def touches(contacts: collidecli.Contacts) -> np.ndarray:
 
 def test_the_pairs_are_the_same_for_any_chunk_thread_count_and_broad_phase():
     model = scene_of_triangles(1.0, 0.02).finalize()
-    poses = random_poses(np.random.default_rng(5), (9, 1, len(model.bodies)), 0.5)
+    poses = random_poses(np.random.default_rng(5), (5, 1, len(model.bodies)), 0.5)
     whole = touches(collidecli.collide(model, poses, device="cpu", touch_only=True))
-    for options in (
-        {"chunk_cells": 1},
-        {"chunk_cells": 4, "threads": 2},
-        {"broad_phase": "nxn"},
-        {"broad_phase": "sap"},
-    ):
+    for options in ({"chunk_cells": 1, "broad_phase": "nxn"}, {"chunk_cells": 2, "threads": 2, "broad_phase": "sap"}):
         assert (touches(collidecli.collide(model, poses, device="cpu", touch_only=True, **options)) == whole).all()
 
 

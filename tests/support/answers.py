@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import product
 
 import numpy as np
 
@@ -96,10 +97,10 @@ def random_case(rng: np.random.Generator, first: Form, second: Form, scale: floa
     return PairCase(first, second, scale, poses)
 
 
-def model_of(cases: Sequence[PairCase], gap: float) -> Model:
-    """A world per configuration, of two bodies."""
+def model_of(cases: Sequence[PairCase], *gaps: float) -> Model:
+    """A world per configuration, of two bodies; all configurations again for each gap."""
     builder = collidecli.ModelBuilder()
-    for case in cases:
+    for gap, case in product(gaps, cases):
         one = collidecli.ModelBuilder()
         for form in (case.first, case.second):
             form.add(one, one.add_body(), case.scale, gap)
@@ -135,24 +136,20 @@ def deepest(contacts: collidecli.Contacts) -> tuple[np.ndarray, np.ndarray, np.n
 
 def answers(cases: Sequence[PairCase], gaps: Sequence[float] = GAPS) -> Answers:
     """What contacts, touch_only, clearance and sweep return."""
-    body_q = placed(cases)
     counts = [len(case.poses) for case in cases]
     scale = np.repeat([case.scale for case in cases], counts)
-    found, touching = [], []
-    model = model_of(cases, 0.0)
-    for gap in gaps:
-        model = model_of(cases, gap)
-        found.append(deepest(collidecli.collide(model, body_q)))
-        pairs = collidecli.collide(model, body_q, touch_only=True).groups["touches"]
-        touching.append(np.asarray(pairs.cell_counts) > 0)
+    model, body_q = model_of(cases, *gaps), placed([*cases] * len(gaps))
+    shape = len(gaps), len(scale)
+    least, normal, point = deepest(collidecli.collide(model, body_q))
+    pairs = collidecli.collide(model, body_q, touch_only=True).groups["touches"]
     near, world, item = clearances(cases)
     return Answers(
         case=np.repeat(np.arange(len(cases)), counts),
         row=np.concatenate([np.arange(count) for count in counts]),
-        least=np.stack([one[0] for one in found]) / scale,
-        normal=np.stack([one[1] for one in found]),
-        point=np.stack([one[2] for one in found]) / scale[:, None, None],
-        touch_only=np.stack(touching),
+        least=least.reshape(shape) / scale,
+        normal=normal.reshape(*shape, 3),
+        point=point.reshape(*shape, 2, 3) / scale[:, None, None],
+        touch_only=np.reshape(pairs.cell_counts, shape) > 0,
         clearance=near.distance[0, world, item] / scale,
         error=near.error[0, world, item] / scale,
         nearest=np.stack([near.point0[0, world, item], near.point1[0, world, item]], 1) / scale[:, None, None],
