@@ -46,20 +46,15 @@ def group_series(selected: SelectedContacts) -> dict[str, Any] | None:
     bins, counts, surfaces = summary.TimeBins(contacts.frame_count, MAX_POINTS), {}, None
     for name in ("soft_contacts", "self_contacts"):
         if name in contacts.groups:
-            by_frame = _counts(rows_of(selected, name))
+            rows = rows_of(selected, name)
+            by_frame = np.zeros(rows.frame_count, np.int64)
+            for block in rows.blocks(()):
+                cell = block.first_cell + np.arange(len(block.cell_counts))
+                np.add.at(by_frame, cell // rows.world_count, block.cell_counts)
             counts[name] = {"rows": int(by_frame.sum()), "per_frame": bins.means(by_frame)}
     if "hydro_patches" in contacts.groups:
         surfaces = _surfaces(rows_of(selected, "hydro_patches"), bins.start)
     return {**bins.axis(contacts.time), "surfaces": surfaces, "counts": counts}
-
-
-def _counts(rows: SelectedContacts) -> np.ndarray:
-    """int64[F]: rows of each frame."""
-    counts = np.zeros(rows.frame_count, np.int64)
-    for block in rows.blocks(()):
-        cell = block.first_cell + np.arange(len(block.cell_counts))
-        np.add.at(counts, cell // rows.world_count, block.cell_counts)
-    return counts
 
 
 def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:

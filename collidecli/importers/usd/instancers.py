@@ -114,7 +114,16 @@ class _Instancer:
     """
 
     def __init__(self, schema: UsdGeom.PointInstancer, where: str, warnings: list[str]) -> None:
-        prototypes = _prototypes(schema, where)
+        # An inactive prototype, or one below an inactive prim, is None.
+        stage, prototypes = schema.GetPrim().GetStage(), []
+        for target in schema.GetPrototypesRel().GetForwardedTargets():
+            prim = stage.GetPrimAtPath(target)
+            above = (stage.GetPrimAtPath(path) for path in target.GetAncestorsRange())
+            if not target.IsPrimPath() or (not prim and next(filter(None, above), stage.GetPseudoRoot()).IsActive()):
+                raise InputError(f"prototypes names <{target}>, which is not a prim", where, "correct the relationship")
+            if schema.GetPath().HasPrefix(target):
+                raise InputError(f"the prototype <{target}> contains the instancer itself", where, "move the instancer")
+            prototypes.append(prim if prim and prim.IsActive() else None)
         index = _constant(schema.GetProtoIndicesAttr(), where)
         if np.any((index < 0) | (index >= len(prototypes))):
             bad = int(index[(index < 0) | (index >= len(prototypes))][0])
@@ -212,20 +221,6 @@ def _place(spec: Sdf.PrimSpec, row: int, samples: list[tuple[str, dict]], of_pro
         names.append(attribute.name)
     order = Sdf.AttributeSpec(spec, "xformOpOrder", Sdf.ValueTypeNames.TokenArray, Sdf.VariabilityUniform)
     order.default = Vt.TokenArray(names + of_prototype)
-
-
-def _prototypes(schema: UsdGeom.PointInstancer, where: str) -> list[Usd.Prim | None]:
-    """The prims of `prototypes`; None for one that is inactive or below an inactive prim."""
-    stage, prims = schema.GetPrim().GetStage(), []
-    for target in schema.GetPrototypesRel().GetForwardedTargets():
-        prim = stage.GetPrimAtPath(target)
-        above = (stage.GetPrimAtPath(path) for path in target.GetAncestorsRange())
-        if not target.IsPrimPath() or (not prim and next(filter(None, above), stage.GetPseudoRoot()).IsActive()):
-            raise InputError(f"prototypes names <{target}>, which is not a prim", where, "correct the relationship")
-        if schema.GetPath().HasPrefix(target):
-            raise InputError(f"the prototype <{target}> contains the instancer itself", where, "move the instancer")
-        prims.append(prim if prim and prim.IsActive() else None)
-    return prims
 
 
 def _placing(schema: UsdGeom.PointInstancer, count: int, where: str) -> list[tuple[str, Usd.Attribute]]:
