@@ -513,7 +513,7 @@ def united(mesh: RepairedMesh) -> RepairedMesh:
         number = np.array([known.get(row.tobytes(), -1) for row in points], np.int64)
         new = np.flatnonzero(number < 0)
         number[new] = len(vertex) + np.arange(len(new))
-        vertex, triangles = (np.concatenate([vertex, points[new]]), number[triangles])
+        vertex, triangles = np.concatenate([vertex, points[new]]), number[triangles]
         added.append(triangles)
         kept &= ~np.isin(label, [body for solid in group for body in solid])
         joined += len(group)

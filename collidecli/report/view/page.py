@@ -236,14 +236,12 @@ def world_arrays(
         "position": _changes(poses[:, moving, :3], step, np.int32),
         "rotation": _changes(poses[:, moving, 3:], 1.0 / ROTATION_STEPS, np.int16),
         "travel": travel,
-        **{
-            "start": np.cumsum([0, *(len(cell["distance"]) for cell in contacts)]).astype(np.int32),
-            "point": _point_changes(middle, CONTACT_STEP * radius),
-            "pair": _pair_numbers(pairs, np.stack([joined["shape0"], joined["shape1"]], axis=1)),
-            "normal": np.rint(127.0 * joined["normal"].T).astype(np.int8),
-            "depth": np.where(joined["distance"] <= 0.0, 1 + np.rint(254.0 * depth), 0).astype(np.uint8),
-            **({"second": joined["second"].astype(np.uint8)} if joined["second"].any() else {}),
-        },
+        "start": np.cumsum([0, *(len(cell["distance"]) for cell in contacts)]).astype(np.int32),
+        "point": _point_changes(middle, CONTACT_STEP * radius),
+        "pair": _pair_numbers(pairs, np.stack([joined["shape0"], joined["shape1"]], axis=1)),
+        "normal": np.rint(127.0 * joined["normal"].T).astype(np.int8),
+        "depth": np.where(joined["distance"] <= 0.0, 1 + np.rint(254.0 * depth), 0).astype(np.uint8),
+        **({"second": joined["second"].astype(np.uint8)} if joined["second"].any() else {}),
         **groups_held,
     }
     stored = {"particle_frames": groups_held["particle"].shape[-1]} if "particle" in groups_held else {}
