@@ -222,15 +222,6 @@ def has_step(model: Model, batch: PoseBatch) -> np.ndarray:
     return stepped
 
 
-def new_instances(workspace: Workspace, slot_count: int, lanes: int) -> Instances:
-    """Instances of `slot_count` slots of blocks, a multiple of LANES, in `lanes` lanes each; not set."""
-    count = slot_count * lanes
-    pose = workspace.array("instance_pose", count, Pose)
-    bound = workspace.array("instance_bound", BOUND_NUMBERS * count, wp.float32)
-    block_box = workspace.array("block_box", BOX_NUMBERS * slot_count, wp.float32)
-    return workspace.struct(Instances, pose=pose, bound=bound, block_box=block_box)
-
-
 @dataclass(frozen=True)
 class Chunk:
     """A batch on a device, with the instances of its cells. lanes: cells of a block."""
@@ -253,11 +244,15 @@ def transform_chunk(
     shape = block_shape(batch.cell_count, device_model.model.world_template, most)
     cells, block_count = _upload_cells(batch, device_model, shape, workspace)
     slot_count = block_count * device_model.layout.width
-    instances = new_instances(workspace, slot_count, shape.lanes)
+    count = slot_count * shape.lanes
+    pose = workspace.array("instance_pose", count, Pose)
+    bound = workspace.array("instance_bound", BOUND_NUMBERS * count, wp.float32)
+    block_box = workspace.array("block_box", BOX_NUMBERS * slot_count, wp.float32)
+    instances = workspace.struct(Instances, pose=pose, bound=bound, block_box=block_box)
     # On a device a thread has one lane, so that consecutive threads access consecutive memory.
     per_thread = 1 if workspace.has_own_memory else shape.lanes
     arguments = [device_model.rows, device_model.layout, cells, per_thread, instances]
-    workspace.launch(transform_shapes, slot_count * shape.lanes // per_thread, arguments)
+    workspace.launch(transform_shapes, count // per_thread, arguments)
     workspace.launch(bound_blocks, slot_count, [shape.shift, instances])
     return Chunk(batch.first_cell, batch.cell_count, block_count, shape.lanes, cells, instances)
 

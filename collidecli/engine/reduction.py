@@ -19,7 +19,7 @@ import numpy as np
 import warp as wp
 
 from collidecli import numerics
-from collidecli.engine.candidates import Query, pair_limits, query_of
+from collidecli.engine.candidates import pair_limits, query_of
 from collidecli.engine.cells import Instances
 from collidecli.engine.compaction import write_scales
 from collidecli.engine.contact_record import ANCHOR, Candidates, ContactRecord, sort_many_by_features
@@ -401,15 +401,6 @@ def keep_extremes(
 
 
 @wp.func
-def is_led_by_b(rows: ShapeRows, query: Query) -> bool:
-    """Whether a pair is reduced in b's frame and in the order of b's features first; else in a's.
-
-    Of two shapes of one type the larger leads, so that the result does not depend on their order in the scene.
-    """
-    return rows.type[query.row_a] == rows.type[query.row_b] and rows.radius[query.row_b] > rows.radius[query.row_a]
-
-
-@wp.func
 def gather_kept(pair: PairContacts) -> int:
     """Moves the kept contacts to the front, in order and without marks; returns their number."""
     kept = int(0)
@@ -443,7 +434,9 @@ def reduce_contacts(
     first, stride = int(candidates.first[thread]), int(candidates.stride[thread])
     pair = PairContacts(contact, first, stride, count, pair_limits(margins, row[0], row[1]).margin)
     query = query_of(rows, margins, instances, candidates.pair[thread], row)
-    b_leads = is_led_by_b(rows, query)
+    # Of two shapes of one type the larger leads, so that the result does not depend on their order in the scene.
+    same_type = rows.type[query.row_a] == rows.type[query.row_b]
+    b_leads = same_type and rows.radius[query.row_b] > rows.radius[query.row_a]
     rotation = wp.transform_get_rotation(query.pose_b_to_a)
     to_frame = wp.quat_inverse(rotation) if b_leads else wp.quat_identity(dtype=Real)
     sort_many_by_features(contact, first, stride, count, b_leads)

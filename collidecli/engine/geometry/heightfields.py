@@ -180,15 +180,6 @@ def top_triangle(field: Field, number: int) -> TriangleShape:
 
 
 @wp.func
-def border_edge_feature(field: Field, k: int) -> int:
-    """Feature number of the surface's edge along border segment k."""
-    p = border_vertex(field, k)
-    q = border_vertex(field, k + 1)
-    low = wp.min(p[0], q[0]) * field.cols + wp.min(p[1], q[1])
-    return 8 * low + 1 if p[0] == q[0] else 8 * low + 2
-
-
-@wp.func
 def wall_triangle(field: Field, number: int) -> TriangleShape:
     """Triangle of a wall; number: from 0, two a segment."""
     shape = TriangleShape()
@@ -208,7 +199,9 @@ def wall_triangle(field: Field, number: int) -> TriangleShape:
         shape.q = top_q
         shape.r = top_p
         shape.vertex = wp.vec3i(base + 8 * k, 8 * (q[0] * field.cols + q[1]), 8 * (p[0] * field.cols + p[1]))
-        shape.edge = wp.vec3i(base + 8 * k + 3, border_edge_feature(field, k), base + 8 * k + 2)
+        low = wp.min(p[0], q[0]) * field.cols + wp.min(p[1], q[1])
+        top_edge = 8 * low + wp.where(p[0] == q[0], 1, 2)
+        shape.edge = wp.vec3i(base + 8 * k + 3, top_edge, base + 8 * k + 2)
     shape.face = base + 8 * k + 4 + (number & 1)
     return shape
 

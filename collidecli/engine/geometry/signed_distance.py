@@ -45,13 +45,6 @@ def fill_rows_of_primitive(
         out[row * count + k] = wp.float32(surface_point(shape_type, size, point).distance)
 
 
-@wp.func
-def sign_at(mesh: wp.uint64, point: wp.vec3f, distance: wp.float32) -> wp.float32:
-    """-1 if the winding number around a point is above a half, else 1. distance: unsigned distance of the point."""
-    max_separation = distance * SURE + wp.float32(1.0e-6)
-    return wp.mesh_query_point_sign_winding_number(mesh, point, max_separation, ACCURACY, HALF).sign
-
-
 @kernel
 def fill_rows_of_mesh(
     mesh: wp.uint64,
@@ -83,7 +76,8 @@ def fill_rows_of_mesh(
         distance = out[row * count + k]
         if closed == 0 or k == 0 or before + distance <= wp.float32(step) * SURE:
             point = wp.vec3f(start[row] + Vec3(Real(k) * step, Real(0.0), Real(0.0)))
-            sign = sign_at(solid, point, distance)
+            around = distance * SURE + wp.float32(1.0e-6)
+            sign = wp.mesh_query_point_sign_winding_number(solid, point, around, ACCURACY, HALF).sign
         before = distance
         out[row * count + k] = sign * distance
 

@@ -130,15 +130,6 @@ def difference_at(step: ElementStep, index: int, time: Real) -> Vec3:
 
 
 @wp.func
-def separation_at(step: ElementStep, time: Real, normal: Vec3) -> Real:
-    """Lower bound of the distance at a time, along a unit vector [m]."""
-    least = wp.dot(normal, difference_at(step, 0, time))
-    for index in range(1, wp.static(DIFFERENCES)):
-        least = wp.min(least, wp.dot(normal, difference_at(step, index, time)))
-    return least - step.rounding
-
-
-@wp.func
 def nearest_at(step: ElementStep, time: Real) -> Nearest:
     """The elements at a time. Any weights give a distance of two points, and any normal a lower bound of all."""
     p, q = step.begin1 + time * step.shift1, step.begin2 + time * step.shift2
@@ -155,8 +146,10 @@ def nearest_at(step: ElementStep, time: Real) -> Nearest:
     else:
         point0 = weights[1] * p
         point1 = weights[2] * q + weights[3] * r
-    lower = separation_at(step, time, pair.normal)
-    return Nearest(point0, point1, wp.length(point1 - point0), lower, weights, pair.normal)
+    lower = wp.dot(pair.normal, difference_at(step, 0, time))
+    for index in range(1, wp.static(DIFFERENCES)):
+        lower = wp.min(lower, wp.dot(pair.normal, difference_at(step, index, time)))
+    return Nearest(point0, point1, wp.length(point1 - point0), lower - step.rounding, weights, pair.normal)
 
 
 @wp.func

@@ -72,12 +72,6 @@ def note(warning: str) -> None:
         _notes.append(warning)
 
 
-def note_compilation() -> None:
-    """Adds the warning of a temporary folder, as a kernel was compiled into it that every run will compile again."""
-    for warning in _unkept:
-        note(warning)
-
-
 def replace_folder(folder: str, error: OSError, initialized: bool) -> None:
     """Sets a temporary folder for the compiled kernels of this process, in place of one that failed with `error`.
 
@@ -614,7 +608,8 @@ class _Loader:
                     alone.close()
             _load(module, device)
             if missing:
-                note_compilation()
+                for warning in _unkept:
+                    note(warning)
                 self._report(compiled=[module])
 
     def _report(self, to_compile: Sequence[wp.Module] = (), compiled: Sequence[wp.Module] = ()) -> None:

@@ -260,7 +260,11 @@ class Workspace:
             raise ChunkTooLarge(needed)
         self.finish()
         self._arrays.pop(name, None)
-        self._forget()
+        # No reference to the outgrown array is left, so that it is freed.
+        self._structs.clear()
+        self._tables.clear()
+        self._launches.forget()
+        self._host.clear()
         del existing
         self._arrays[name] = self._allocated(capacity, dtype, needed)
         self.bytes = needed
@@ -501,13 +505,6 @@ class Workspace:
         picked = self.array("picked", count // step, wp.int32)
         wp.copy(picked[: count // step], array[step - 1 : count : step])  # pyright: ignore[reportArgumentType]
         return self._downloaded(picked, count // step).tolist()
-
-    def _forget(self) -> None:
-        """Drops references to arrays, so that an outgrown array is freed."""
-        self._structs.clear()
-        self._tables.clear()
-        self._launches.forget()
-        self._host.clear()
 
 
 def _typed(values: np.ndarray, dtype: Any, count: int) -> np.ndarray:

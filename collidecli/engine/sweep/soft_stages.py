@@ -123,37 +123,6 @@ class PointMotion:
         return cls(between, shift, UPWARDS * np.maximum(*speeds), UPWARDS * np.maximum(*curvatures), size)
 
 
-def point_steps(
-    supports: Supports,
-    shape: np.ndarray,
-    radius: np.ndarray,
-    margin: np.ndarray,
-    moved: PointMotion,
-    motion: ShapeSteps,
-) -> np.ndarray:
-    """PointStep[n]: particles relative to shapes. radius, margin: of particles and shapes, float64[n] [m]."""
-    steps = _steps(PointStep, supports, shape, motion, moved.size + radius)
-    steps["radius"], steps["inflation"] = radius, radius + margin
-    steps["between"], steps["shift"] = moved.between, moved.shift
-    steps["speed"], steps["curvature"] = moved.speed, moved.curvature
-    return steps
-
-
-def element_steps(
-    supports: Supports, shape: np.ndarray, inflation: np.ndarray, moved: list[PointMotion], motion: ShapeSteps
-) -> np.ndarray:
-    """ElementStep[n]: elements relative to shapes. inflation: radii of their particles with the margins, float64[n, 3]
-    [m]. moved: of each of the three particles."""
-    size = np.maximum.reduce([part.size for part in moved]) + inflation.max(axis=1)
-    steps = _steps(ElementStep, supports, shape, motion, size)
-    steps["inflation"] = inflation
-    for name in ("between", "shift"):
-        steps[name] = np.stack([getattr(part, name) for part in moved], axis=1)
-    for name in ("speed", "curvature"):
-        steps[name] = np.maximum.reduce([getattr(part, name) for part in moved])
-    return steps
-
-
 def _steps(kind: type, supports: Supports, shape: np.ndarray, motion: ShapeSteps, size: np.ndarray) -> np.ndarray:
     """Rows of a struct of steps with the fields of the shape's motion. size: see `PointMotion`, with the radius [m]."""
     steps = struct_rows(kind, len(shape))
@@ -423,9 +392,15 @@ class PointSweepStage:
         """The rows of the triangles that touch in their step or are undecided."""
         model = self.device_model.model
         motion = shape_steps(model, bodies, pairs.step, pairs.shape)
-        radius, margin = model.particles.radius[pairs.items], model.shapes.margin[pairs.shape]
+        inflation = model.particles.radius[pairs.items] + model.shapes.margin[pairs.shape][:, None]
         moved = [PointMotion.of(motion, pairs.begin[:, k], pairs.end[:, k]) for k in range(3)]
-        values = element_steps(self.supports, pairs.shape, radius + margin[:, None], moved, motion)
+        size = np.maximum.reduce([part.size for part in moved]) + inflation.max(axis=1)
+        values = _steps(ElementStep, self.supports, pairs.shape, motion, size)
+        values["inflation"] = inflation
+        for name in ("between", "shift"):
+            values[name] = np.stack([getattr(part, name) for part in moved], axis=1)
+        for name in ("speed", "curvature"):
+            values[name] = np.maximum.reduce([getattr(part, name) for part in moved])
         found = sweepers.touches(values, workspace)
         kept = np.flatnonzero(found["status"] != CLEAR)
         found, values, pairs, motion = found[kept], values[kept], pairs.take(kept), motion.take(kept)
@@ -464,7 +439,10 @@ class PointSweepStage:
         begin, end = (reduce(np.add, (w[k, :, None] * at[:, k] for k in items)) for at in (pairs.begin, pairs.end))
         radius = (weights[:, : len(items)] * model.particles.radius[pairs.items]).sum(axis=1)
         moved, margin = PointMotion.of(motion, begin, end), model.shapes.margin[pairs.shape]
-        steps = point_steps(self.supports, pairs.shape, radius, margin, moved, motion)
+        steps = _steps(PointStep, self.supports, pairs.shape, motion, moved.size + radius)
+        steps["radius"], steps["inflation"] = radius, radius + margin
+        steps["between"], steps["shift"] = moved.between, moved.shift
+        steps["speed"], steps["curvature"] = moved.speed, moved.curvature
         return self.points[1].touches(steps, workspace)
 
     def _bound(self, pairs: ItemPairs, found: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -441,13 +441,6 @@ def lower_bound(pair: Any, surface: Any, rows: PairContacts, depth: Real) -> Rea
     return bound
 
 
-@wp.func
-def is_translation_of(contact: ContactRecord, best: FreeAt, sweep: Sweep) -> bool:
-    """Whether a contact has the depth and the normal of a translation."""
-    along = wp.dot(best.direction, contact.normal) < Real(1.0e-12) - Real(1.0)
-    return along and wp.abs(best.t + contact.separation) <= EQUAL_DEPTH * sweep.size
-
-
 @wp.func(inline=False)
 def least_translation(pair: Any, surface: Any, sweep: Sweep, rows: PairContacts, deepest: int) -> FreeAt:
     """The least translation that separates the sweep's region, infinite where none is found.
@@ -511,7 +504,8 @@ def settle_region(pair: Any, surface: Any, sweep: Sweep, before: PairContacts) -
     if best.number < 0 or best.t == Real(wp.inf):
         return result
     if row >= 0:
-        if is_translation_of(before.contact[row], best, sweep):
+        is_parallel = wp.dot(best.direction, before.contact[row].normal) < Real(1.0e-12) - Real(1.0)
+        if is_parallel and wp.abs(best.t + before.contact[row].separation) <= EQUAL_DEPTH * sweep.size:
             return result
     else:
         if before.count >= before.capacity:

@@ -460,15 +460,6 @@ def are_apart(meshes: Meshes, node_a: int, node_b: int, off: Vec3, frames: BoxFr
     return distance_along_axes(off, half_a, half_b, frames) > distance
 
 
-@wp.func
-def boxes_are_apart(meshes: Meshes, mesh_a: int, mesh_b: int, frames: BoxFrames, distance: Real) -> bool:
-    """Whether the boxes of two meshes are farther apart than a distance [m]."""
-    node_a = meshes.arrays[0].header[mesh_a].first_node
-    node_b = meshes.arrays[0].header[mesh_b].first_node
-    off = offset_of_boxes(meshes, node_a, node_b, frames)
-    return are_apart(meshes, node_a, node_b, off, frames, distance)
-
-
 @wp.func(inline=False)
 def any_triangles_touch(
     meshes: Meshes, mesh_a: int, mesh_b: int, pose_b_to_a: Pose, frames: BoxFrames, limit: Real, error: Real
@@ -534,7 +525,10 @@ def touch_of_meshes(
     error = SEARCH_ERROR * wp.max(extent)
     limit = query.max_separation - error
     frames = box_frames(query.pose_b_to_a)
-    if boxes_are_apart(meshes, a, b, frames, query.max_separation + error):
+    node_a = meshes.arrays[0].header[a].first_node
+    node_b = meshes.arrays[0].header[b].first_node
+    off = offset_of_boxes(meshes, node_a, node_b, frames)
+    if are_apart(meshes, node_a, node_b, off, frames, query.max_separation + error):
         return APART_BY_LIMIT
     if has_one_side(meshes, a) or has_one_side(meshes, b):
         limit = Real(0.0)

@@ -404,14 +404,6 @@ def wall_under(field: Field, segment: int, point: Vec3) -> int:
 
 
 @wp.func
-def squared_distance_to_top(field: Field, number: int, point: Vec3) -> Real:
-    """Squared distance of a point from a triangle of the surface [m^2]."""
-    shape = top_triangle(field, number)
-    normal = wp.normalize(wp.cross(shape.q - shape.p, shape.r - shape.p))
-    return square_to_triangle(shape.p, shape.q, shape.r, normal, point)
-
-
-@wp.func
 def squared_distance_to_square(field: Field, traversal: Traversal, point: Vec3) -> Real:
     """Squared distance of a point from the AABB of the current square, in x and y alone where its range is unknown
     [m^2]."""
@@ -453,7 +445,9 @@ def nearest_top(field: Field, point: Vec3, before: NearestPart, within: Real) ->
         else:
             for side in range(2):
                 here = 2 * (traversal.i * field.cols + traversal.j) + side
-                near = squared_distance_to_top(field, here, point)
+                shape = top_triangle(field, here)
+                normal = wp.normalize(wp.cross(shape.q - shape.p, shape.r - shape.p))
+                near = square_to_triangle(shape.p, shape.q, shape.r, normal, point)
                 if near < square:
                     square = near
                     number = here
@@ -487,14 +481,6 @@ def nearest_part(field: Field, point: Vec3) -> NearestPart:
     return nearest_top(field, point, result, square)
 
 
-@wp.func
-def is_nearer_top(field: Field, number: int, point: Vec3, square: Real, outward: Vec3) -> bool:
-    """Whether a triangle of the surface does not face against `outward` and is closer than the root of `square`."""
-    shape = top_triangle(field, number)
-    normal = wp.normalize(wp.cross(shape.q - shape.p, shape.r - shape.p))
-    return wp.dot(normal, outward) > AGAINST and square_to_triangle(shape.p, shape.q, shape.r, normal, point) < square
-
-
 @wp.func(inline=False)
 def is_nearer_on_field(field: Field, point: Vec3, distance: Real, outward: Vec3) -> bool:
     """Whether a triangle of the surface or a wall that does not face against `outward` is closer than `distance` [m].
@@ -516,7 +502,10 @@ def is_nearer_on_field(field: Field, point: Vec3, distance: Real, outward: Vec3)
             traversal = descend(traversal)
         else:
             for side in range(2):
-                if is_nearer_top(field, 2 * (traversal.i * field.cols + traversal.j) + side, point, square, outward):
+                shape = top_triangle(field, 2 * (traversal.i * field.cols + traversal.j) + side)
+                normal = wp.normalize(wp.cross(shape.q - shape.p, shape.r - shape.p))
+                near = square_to_triangle(shape.p, shape.q, shape.r, normal, point)
+                if wp.dot(normal, outward) > AGAINST and near < square:
                     return True
             traversal = skip_square(traversal)
     return False

@@ -53,12 +53,6 @@ DOWN = wp.constant(Vec3(Real(0.0), Real(0.0), Real(-1.0)))
 
 
 @wp.func
-def is_cell(field: Field, row: int, col: int) -> bool:
-    """Whether a cell exists."""
-    return row >= 0 and col >= 0 and row < field.rows - 1 and col < field.cols - 1
-
-
-@wp.func
 def normal_of(shape: TriangleShape) -> Vec3:
     """Unit normal of a triangle from its corners, as in `field_triangle`."""
     across = wp.cross(shape.q - shape.p, shape.r - shape.p)
@@ -256,7 +250,7 @@ def outward_at_top(field: Field, v: int) -> Vec3:
         vertex = neighbor(k) + wp.vec2i(row, col)
         ahead = neighbor(k + 1) + wp.vec2i(row, col)
         low = wp.vec2i(wp.min(row, wp.min(vertex[0], ahead[0])), wp.min(col, wp.min(vertex[1], ahead[1])))
-        if is_cell(field, low[0], low[1]):
+        if low[0] >= 0 and low[1] >= 0 and low[0] < field.rows - 1 and low[1] < field.cols - 1:
             a = vertex_at(field, vertex[0], vertex[1]) - point
             b = vertex_at(field, ahead[0], ahead[1]) - point
             result += angle_between(a, b) * wp.normalize(wp.cross(a, b))
@@ -551,32 +545,15 @@ def exit_point(heightfield_pair: HeightfieldPair, point: Vec3) -> MeshPoint:
     return closest_point_on_face(field, number, point)
 
 
-@wp.func
-def is_at_field(field: Field, point: Vec3, touch: Real) -> bool:
-    """Whether a point outside the solid is within `touch` [m] of it."""
-    if point[2] <= field.bottom and wp.abs(point[0]) <= field.half_x and wp.abs(point[1]) <= field.half_y:
-        return field.bottom - point[2] <= touch
-    return is_nearer_on_field(field, point, touch, Vec3())
-
-
 @wp.func(inline=False)
 def depth_in_field(heightfield_pair: HeightfieldPair, point: Vec3, touch: Real) -> Real:
     """Depth of a point inside the solid [m]; outside 0 within `touch` [m], else -inf. See `surface_interior`."""
     if is_inside(heightfield_pair.field, point):
         return wp.sqrt(exit_point(heightfield_pair, point).square)
-    if is_at_field(heightfield_pair.field, point, touch):
-        return Real(0.0)
-    return -Real(wp.inf)
-
-
-@wp.func
-def crossing_of_face(field: Field, number: int, start: Vec3, end: Vec3) -> Real:
-    """Parameter at which a segment crosses the plane of a triangle that it crosses."""
-    normal = face_normal(field, number)
-    corner = face_corner(field, number, 0)
-    low = wp.dot(normal, start - corner)
-    high = wp.dot(normal, end - corner)
-    return low / (low - high)
+    field = heightfield_pair.field
+    if point[2] <= field.bottom and wp.abs(point[0]) <= field.half_x and wp.abs(point[1]) <= field.half_y:
+        return wp.where(field.bottom - point[2] <= touch, Real(0.0), -Real(wp.inf))
+    return wp.where(is_nearer_on_field(field, point, touch, Vec3()), Real(0.0), -Real(wp.inf))
 
 
 @wp.func(inline=False)
@@ -588,7 +565,10 @@ def chord_in_field(field: Field, start: Vec3, end: Vec3, at: Real) -> wp.vec2d:
     cursor = begin_near_segment(field, start, end, Real(0.0))
     while cursor.number >= 0:
         if is_face_crossed(field, cursor.number, start, end):
-            t = crossing_of_face(field, cursor.number, start, end)
+            normal = face_normal(field, cursor.number)
+            corner = face_corner(field, cursor.number, 0)
+            low = wp.dot(normal, start - corner)
+            t = low / (low - wp.dot(normal, end - corner))
             if t <= at:
                 begins = wp.max(begins, t)
             else:

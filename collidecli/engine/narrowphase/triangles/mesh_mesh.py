@@ -326,15 +326,6 @@ def edge_on_edge(
 
 
 @wp.func(inline=False)
-def edge_through_sheet(
-    context: MeshPairContext, source: Any, face: int, k: int, start: Vec3, end: Vec3, rows: ContactRows, count: int
-) -> int:
-    """Appends both ends of an edge of own that crosses an open surface; one is behind, see `measured_crossing`."""
-    count = append_crossing(context, rows, count, start, feature_on(source, context.own, face, k))
-    return append_crossing(context, rows, count, end, feature_on(source, context.own, face, (k + 1) % 3))
-
-
-@wp.func(inline=False)
 def chord_contact(
     context: MeshPairContext,
     source: Any,
@@ -521,7 +512,9 @@ def edge_on_triangle(
         if t >= Real(0.0):
             found.enters[k] = wp.min(found.enters[k], t)
         if context.other_closed == 0:
-            count = edge_through_sheet(context, source, face, k, start, end, rows, count)
+            # Both ends of an edge that crosses an open surface; one is behind, see `measured_crossing`.
+            count = append_crossing(context, rows, count, start, feature_on(source, context.own, face, k))
+            count = append_crossing(context, rows, count, end, feature_on(source, context.own, face, (k + 1) % 3))
     # Edges that overlap are found from either surface: one of the two crosses a triangle beside the other.
     overlaps = crosses and context.own_closed == 1 and context.other_closed == 1
     bits = other_bits(source, context.other, target)

@@ -226,27 +226,6 @@ def later_exit(
 
 
 @wp.func(inline=False)
-def exits_in_box(
-    source: Any,
-    pair: SurfacePair,
-    direction: Vec3,
-    translation: Real,
-    limit: Real,
-    face: int,
-    low: Vec3,
-    high: Vec3,
-    before: Exit,
-) -> Exit:
-    """The latest exit of a triangle of a from the triangles of b in a box of b's frame; ends at an exit >= limit."""
-    latest = before
-    cursor = begin_in_box(source, pair.b, low, high)
-    while cursor.number >= 0 and (latest.found == 0 or latest.translation < limit):
-        latest = later_exit(source, pair, direction, translation, face, cursor.number, latest)
-        cursor = next_in_box(source, pair.b, cursor, low, high)
-    return latest
-
-
-@wp.func(inline=False)
 def latest_exit(source: Any, pair: SurfacePair, direction: Vec3, translation: Real, limit: Real) -> Exit:
     """The latest exit of all pairs of triangles that cross at a translation; the search ends at an exit >= limit.
 
@@ -273,7 +252,10 @@ def latest_exit(source: Any, pair: SurfacePair, direction: Vec3, translation: Re
             extent = box_in_b(pair, half)
             low = middle - extent
             high = middle + extent
-            latest = exits_in_box(source, pair, direction, translation, limit, face, low, high, latest)
+            cursor = begin_in_box(source, pair.b, low, high)
+            while cursor.number >= 0 and (latest.found == 0 or latest.translation < limit):
+                latest = later_exit(source, pair, direction, translation, face, cursor.number, latest)
+                cursor = next_in_box(source, pair.b, cursor, low, high)
     return latest
 
 
@@ -574,21 +556,14 @@ def projected_translation(pair: SurfacePair, rows: ContactRows, of_region: bool)
 
 
 @wp.func(inline=False)
-def search_projections(source: Any, pair: SurfacePair, rows: ContactRows, before: Search) -> Search:
-    """The search after trying the projected translations of the region's contacts and of all contacts of the pair."""
-    best = before
-    for turn in range(2):
+def search_all(source: Any, pair: SurfacePair, rows: ContactRows, before: Search) -> Search:
+    """The least translation over the contacts' normals, their projected translations and, unless it is short, the fixed
+    directions, then refined."""
+    best = search_normals(source, pair, rows, before)
+    for turn in range(2):  # the contacts of the region, then all of the pair
         translation = projected_translation(pair, rows, turn == 0)
         if wp.length_sq(translation) > Real(0.0):
             best = try_direction(source, pair, wp.normalize(translation), best)
-    return best
-
-
-@wp.func(inline=False)
-def search_all(source: Any, pair: SurfacePair, rows: ContactRows, before: Search) -> Search:
-    """The least translation over the contacts' normals and, unless it is short, the fixed directions, then refined."""
-    best = search_normals(source, pair, rows, before)
-    best = search_projections(source, pair, rows, best)
     if best.exit.found == 1 and best.exit.translation <= NEAR * pair.size:
         return refined(source, pair, best)
     for x in range(-SPREAD, SPREAD + 1):

@@ -208,20 +208,6 @@ def add_crossing(
 
 
 @wp.func(inline=False)
-def crossings_in_box(
-    source: Any, pair: SurfacePair, face: int, low: Vec3, high: Vec3, regions: wp.array[OverlapRegion], before: wp.vec2i
-) -> wp.vec2i:
-    """Adds the crossings of a triangle of a with those of b in a box of b's frame. before, result: as of
-    `add_crossings`."""
-    result = before
-    cursor = begin_in_box(source, pair.b, low, high)
-    while cursor.number >= 0:
-        result = add_crossing(source, pair, face, cursor.number, regions, result)
-        cursor = next_in_box(source, pair.b, cursor, low, high)
-    return result
-
-
-@wp.func(inline=False)
 def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegion]) -> wp.vec2i:
     """Fills the list with every crossing of a triangle of a with a triangle of b.
 
@@ -242,7 +228,12 @@ def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegio
         node += 1
         if face >= 0:
             extent = box_in_b(pair, half)
-            result = crossings_in_box(source, pair, face, middle - extent, middle + extent, regions, result)
+            low = middle - extent
+            high = middle + extent
+            cursor = begin_in_box(source, pair.b, low, high)
+            while cursor.number >= 0:
+                result = add_crossing(source, pair, face, cursor.number, regions, result)
+                cursor = next_in_box(source, pair.b, cursor, low, high)
     return result
 
 
