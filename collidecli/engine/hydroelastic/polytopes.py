@@ -4,6 +4,7 @@ Within the cells of face i and face j both pressures are linear, so the surface 
 pressure. Exact, apart from rounding; no resolution.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ from collidecli.engine.hydroelastic.pairs import (
     first_of_pair,
     rotated_half,
 )
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel import counted_kernels, kernel
 from collidecli.engine.runtime.workspace import Workspace
 
 # Convex polygons in a plane: clipping by half-spaces, and integrals of a linear pressure over them.
@@ -405,65 +406,74 @@ def range_with(end: wp.array[wp.int32], count: int, index: int) -> int:
     return low
 
 
-@kernel
-def find_cells(
-    fields: PressureFields,
-    hydro: wp.array[HydroPair],
-    pair_count: int,
-    face_end: wp.array[wp.int32],
-    cell_end: wp.array[wp.int32],
-    cell: wp.array[CellBox],
-    writes: int,
-):
-    """One thread a face of a pair: 1 where its cell may contain some of the surface; in the second pass, its box."""
-    thread = wp.tid()
-    pair = range_with(face_end, pair_count, thread)
-    number = thread - start_of(face_end, pair)
-    faces0 = face_range(fields, hydro[pair].row0)
-    faces1 = face_range(fields, hydro[pair].row1)
-    count0 = faces0[1] - faces0[0]
-    side = wp.where(number < count0, 0, 1)
-    face = wp.where(number < count0, faces0[0] + number, faces1[0] + number - count0)
-    if writes == 1 and cell_end[thread] == start_of(cell_end, thread):
-        return
-    box = cell_box(fields, hydro[pair], side, face)
-    box.pair = pair
-    if writes == 1:
-        cell[start_of(cell_end, thread)] = box
-    else:
-        cell_end[thread] = wp.where(is_empty(box.lower, box.upper), 0, 1)
+def _finding_cells(writes: bool) -> Callable[..., None]:
+    """One thread a face of a pair: its cell, where that may contain some of the surface."""
+
+    def find_cells(
+        fields: PressureFields,
+        hydro: wp.array[HydroPair],
+        pair_count: int,
+        face_end: wp.array[wp.int32],
+        cell_end: wp.array[wp.int32],
+        cell: wp.array[CellBox],
+    ):
+        thread = wp.tid()
+        pair = range_with(face_end, pair_count, thread)
+        number = thread - start_of(face_end, pair)
+        faces0 = face_range(fields, hydro[pair].row0)
+        faces1 = face_range(fields, hydro[pair].row1)
+        count0 = faces0[1] - faces0[0]
+        side = wp.where(number < count0, 0, 1)
+        face = wp.where(number < count0, faces0[0] + number, faces1[0] + number - count0)
+        if wp.static(writes):  # noqa: SIM102
+            if cell_end[thread] == start_of(cell_end, thread):
+                return
+        box = cell_box(fields, hydro[pair], side, face)
+        box.pair = pair
+        if wp.static(writes):
+            cell[start_of(cell_end, thread)] = box
+        else:
+            cell_end[thread] = wp.where(is_empty(box.lower, box.upper), 0, 1)
+
+    return find_cells
 
 
-@kernel
-def find_cell_pairs(
-    fields: PressureFields,
-    hydro: wp.array[HydroPair],
-    face_end: wp.array[wp.int32],
-    cell_end: wp.array[wp.int32],
-    cell: wp.array[CellBox],
-    end: wp.array[wp.int32],
-    cell_pair: wp.array[wp.vec2i],
-    writes: int,
-):
-    """One thread a cell of shape 0: counts or writes the cells of shape 1 whose boxes overlap its own."""
-    thread = wp.tid()
-    own_cell = cell[thread]
-    count = int(0)
-    if own_cell.side == 0:
-        faces0 = face_range(fields, hydro[own_cell.pair].row0)
-        first = start_of(face_end, own_cell.pair) + faces0[1] - faces0[0]
-        row = int(0)
-        if writes == 1:
-            row = start_of(end, thread)
-        for other in range(start_of(cell_end, first), cell_end[face_end[own_cell.pair] - 1]):
-            lower = wp.max(own_cell.lower, cell[other].lower)
-            upper = wp.min(own_cell.upper, cell[other].upper)
-            if not is_empty(lower, upper):
-                if writes == 1:
-                    cell_pair[row + count] = wp.vec2i(thread, other)
-                count += 1
-    if writes == 0:
-        end[thread] = count
+def _finding_cell_pairs(writes: bool) -> Callable[..., None]:
+    """One thread a cell of shape 0: the cells of shape 1 whose boxes overlap its own."""
+
+    def find_cell_pairs(
+        fields: PressureFields,
+        hydro: wp.array[HydroPair],
+        face_end: wp.array[wp.int32],
+        cell_end: wp.array[wp.int32],
+        cell: wp.array[CellBox],
+        end: wp.array[wp.int32],
+        cell_pair: wp.array[wp.vec2i],
+    ):
+        thread = wp.tid()
+        own_cell = cell[thread]
+        count = int(0)
+        if own_cell.side == 0:
+            faces0 = face_range(fields, hydro[own_cell.pair].row0)
+            first = start_of(face_end, own_cell.pair) + faces0[1] - faces0[0]
+            row = int(0)
+            if wp.static(writes):
+                row = start_of(end, thread)
+            for other in range(start_of(cell_end, first), cell_end[face_end[own_cell.pair] - 1]):
+                lower = wp.max(own_cell.lower, cell[other].lower)
+                upper = wp.min(own_cell.upper, cell[other].upper)
+                if not is_empty(lower, upper):
+                    if wp.static(writes):
+                        cell_pair[row + count] = wp.vec2i(thread, other)
+                    count += 1
+        if wp.static(not writes):
+            end[thread] = count
+
+    return find_cell_pairs
+
+
+CELLS = counted_kernels("cells", _finding_cells)
+CELL_PAIRS = counted_kernels("cell_pairs", _finding_cell_pairs)
 
 
 @wp.func
@@ -581,7 +591,7 @@ def clip_cells(
 SCRATCH_BYTES = 1 << 20
 CUDA_SCRATCH_BYTES = 1 << 28
 """Corners of the polygons of one launch: near a core's cache, or enough threads for a GPU [bytes]."""
-POLYTOPE_KERNELS = (count_faces, find_cells, find_cell_pairs, clip_cells)
+POLYTOPE_KERNELS = (count_faces, *CELLS, *CELL_PAIRS, clip_cells)
 
 
 @dataclass(frozen=True)
@@ -617,11 +627,9 @@ def clip_polytopes(
     workspace.launch(count_faces, count, [fields, hydro, face_end])
     face_count = workspace.scan(face_end, count)
     arguments = [fields, hydro, count, face_end]
-    cell_end, cell, cell_count = workspace.counted("hydro_cell", CellBox, find_cells, face_count, arguments, 1)
+    cell_end, cell, cell_count = workspace.counted("hydro_cell", CellBox, CELLS, face_count, arguments, 1)
     arguments = [fields, hydro, face_end, cell_end, cell]
-    _, cell_pair, total = workspace.counted(
-        "hydro_cell_pair", wp.vec2i, find_cell_pairs, cell_count, arguments, cell_count
-    )
+    _, cell_pair, total = workspace.counted("hydro_cell_pair", wp.vec2i, CELL_PAIRS, cell_count, arguments, cell_count)
     # Cells are clipped in launches whose scratch is limited.
     stride = 2 * (2 * uploaded.most_neighbors + 8)
     limit = CUDA_SCRATCH_BYTES if workspace.has_own_memory else SCRATCH_BYTES

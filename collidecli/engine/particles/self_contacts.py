@@ -8,6 +8,7 @@ A vertex and a triangle, or two edges, of one world are in contact where their d
 The rows are counted before they are written; their order is by cell, kind and particles.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -34,7 +35,7 @@ from collidecli.engine.particles.surfaces import (
     upload_cloud,
     upload_positions,
 )
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel import counted_kernels, kernel
 from collidecli.engine.runtime.warp_internals import set_field, struct_of
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.model import GLOBAL_TEMPLATE
@@ -362,7 +363,7 @@ def is_contact(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int
     return not is_near_at_rest(scene, element.kind, of)
 
 
-def self_traversal(name: str, box_of: Any, is_near: Any, is_pair: Any) -> wp.Kernel:
+def self_traversal(writes: bool, box_of: Any, is_near: Any, is_pair: Any) -> Callable[..., None]:
     """The traversal of the triangles near a vertex, and of the edges after an edge that are near it, by leaf.
 
     box_of: the box of an element in a cell, with `stop`, the end of its nodes. is_near: whether a node's box overlaps
@@ -376,11 +377,10 @@ def self_traversal(name: str, box_of: Any, is_near: Any, is_pair: Any) -> wp.Ker
         part: SelfCells,
         end: wp.array[wp.int32],
         pair: wp.array[wp.vec2i],
-        writes: int,
     ):
         thread = wp.tid()
         first_pair = int(0)
-        if writes == 1:
+        if wp.static(writes):
             first_pair = start_of(end, thread)
             if first_pair == end[thread]:
                 return
@@ -394,17 +394,16 @@ def self_traversal(name: str, box_of: Any, is_near: Any, is_pair: Any) -> wp.Ker
                 leaf = scene.elements.leaf[node]
                 if leaf >= 0:  # noqa: SIM102
                     if is_pair(scene, chunk, cells, cell, element, leaf):
-                        if writes == 1:
+                        if wp.static(writes):
                             insert_pair(pair, first_pair, first_pair + count, thread, leaf)
                         count += 1
                 node += 1
             else:
                 node = element.node + scene.elements.skip[node]
-        if writes == 0:
+        if wp.static(not writes):
             end[thread] = count
 
-    find_self_pairs.__name__ = find_self_pairs.__qualname__ = name
-    return kernel(find_self_pairs)
+    return find_self_pairs
 
 
 @wp.func
@@ -488,7 +487,7 @@ class SelfStage(ElementStage):
         return arguments, self._scene.node_width, host
 
 
-FIND_SELF_CONTACTS = self_traversal("find_self_contacts", box_in_frame, is_near_in_frame, is_contact)
+FIND_SELF_CONTACTS = counted_kernels("self_contacts", self_traversal, box_in_frame, is_near_in_frame, is_contact)
 SELF_CONTACT_ROWS = row_writers("SelfColumns", SELF_CONTACTS.columns, _compaction)
 
 

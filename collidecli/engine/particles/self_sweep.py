@@ -42,7 +42,7 @@ from collidecli.engine.particles.swept_points import (
     FirstTouch,
     least_distance_function,
 )
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel import counted_kernels, kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.tables import SELF_SWEEP
 
@@ -413,7 +413,7 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
     return write_self_touches
 
 
-FIND_SELF_STEPS = self_traversal("find_self_steps", box_of, is_near, may_touch)
+FIND_SELF_STEPS = counted_kernels("self_steps", self_traversal, box_of, is_near, may_touch)
 SELF_SWEEP_ROWS = row_writers("SelfSweepColumns", SELF_SWEEP.columns, _compaction)
 
 

@@ -41,7 +41,7 @@ from collidecli.engine.particles.surfaces import (
     upload_cloud,
     upload_positions,
 )
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel import counted_kernels, kernel
 from collidecli.engine.runtime.warp_internals import set_field
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.shape_types import ShapeType
@@ -146,47 +146,49 @@ def is_candidate(
     return True
 
 
-@kernel
-def find_candidates(
-    scene: SoftScene,
-    chunk: ChunkCells,
-    instances: Instances,
-    cells: CloudCells,
-    boxes: NodeBoxes,
-    part: SoftCells,
-    end: wp.array[wp.int32],
-    pair: wp.array[wp.vec2i],
-    writes: int,
-):
+def _traversal(writes: bool) -> Callable[..., None]:
     """Traversal of the shapes that may touch an element, by slot."""
-    thread = wp.tid()
-    first_pair = int(0)
-    if writes == 1:
-        first_pair = start_of(end, thread)
-        if first_pair == end[thread]:
-            return
-    cell = thread // part.width
-    element = element_of(scene, chunk, part, cell, thread)
-    count = int(0)
-    if element[0] >= 0:
-        around = surroundings_of(scene, chunk, cells, cell, element)
-        template = chunk.cell_template[cell]
-        first = template * scene.tree.width
-        node = int(0)
-        while node < scene.tree.count[template]:
-            at = cell * scene.tree.width + node
-            if boxes_overlap(around.low, around.high, boxes.lower[at], boxes.upper[at]):
-                slot = scene.tree.slot[first + node]
-                if slot >= 0:  # noqa: SIM102
-                    if is_candidate(scene, chunk, instances, cell, slot, element, around):
-                        if writes == 1:
-                            insert_pair(pair, first_pair, first_pair + count, thread, slot)
-                        count += 1
-                node += 1
-            else:
-                node = scene.tree.skip[first + node]
-    if writes == 0:
-        end[thread] = count
+
+    def find_candidates(
+        scene: SoftScene,
+        chunk: ChunkCells,
+        instances: Instances,
+        cells: CloudCells,
+        boxes: NodeBoxes,
+        part: SoftCells,
+        end: wp.array[wp.int32],
+        pair: wp.array[wp.vec2i],
+    ):
+        thread = wp.tid()
+        first_pair = int(0)
+        if wp.static(writes):
+            first_pair = start_of(end, thread)
+            if first_pair == end[thread]:
+                return
+        cell = thread // part.width
+        element = element_of(scene, chunk, part, cell, thread)
+        count = int(0)
+        if element[0] >= 0:
+            around = surroundings_of(scene, chunk, cells, cell, element)
+            template = chunk.cell_template[cell]
+            first = template * scene.tree.width
+            node = int(0)
+            while node < scene.tree.count[template]:
+                at = cell * scene.tree.width + node
+                if boxes_overlap(around.low, around.high, boxes.lower[at], boxes.upper[at]):
+                    slot = scene.tree.slot[first + node]
+                    if slot >= 0:  # noqa: SIM102
+                        if is_candidate(scene, chunk, instances, cell, slot, element, around):
+                            if wp.static(writes):
+                                insert_pair(pair, first_pair, first_pair + count, thread, slot)
+                            count += 1
+                    node += 1
+                else:
+                    node = scene.tree.skip[first + node]
+        if wp.static(not writes):
+            end[thread] = count
+
+    return find_candidates
 
 
 @wp.func
@@ -336,7 +338,7 @@ class SoftContacts(ElementStage):
 
     group = SOFT_CONTACTS
     writers = SOFT_ROWS
-    traversal = find_candidates
+    traversal = counted_kernels("candidates", _traversal)
 
     def __init__(
         self, device_model: DeviceModel, scene: SoftScene, samplers: list[tuple[wp.Kernel, Any]], float_type: np.dtype

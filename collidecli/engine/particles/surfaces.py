@@ -165,7 +165,7 @@ def upload_positions(
 
 # Pairs of elements of deformable objects and items near them: traversals of trees, and the rows of their groups.
 #
-# A traversal is a kernel of one thread per element and cell for `Workspace.counted`, which writes an element's pairs
+# A traversal is two kernels of one thread per element and cell for `Workspace.counted`, which write an element's pairs
 # (thread, item), ascending by item.
 
 
@@ -192,7 +192,7 @@ class ElementStage:
 
     group: ContactGroup
     writers: Mapping[np.dtype, RowWriter]
-    traversal: wp.Kernel
+    traversal: tuple[wp.Kernel, ...]
 
     def __init__(self, device_model: DeviceModel, elements: int, float_type: np.dtype) -> None:
         self.device_model, self.width, self.float_type = device_model, elements, np.dtype(float_type)
@@ -211,7 +211,7 @@ class ElementStage:
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels, by increasing compile time."""
-        return [count_cells, self.writers[self.float_type].kernel, self.traversal]
+        return [count_cells, self.writers[self.float_type].kernel, *self.traversal]
 
     def collide_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int

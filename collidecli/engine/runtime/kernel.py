@@ -478,6 +478,18 @@ def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:
     return declared
 
 
+def counted_kernels(name: str, function_of: Callable[..., Callable[..., None]], *of: Any) -> tuple[wp.Kernel, ...]:
+    """The kernels of `Workspace.counted`: count_<name>, and write_<name>, which is `function_of(True, *of)`.
+
+    Apart, since one kernel with a flag takes twice the time to write where most threads have nothing to write."""
+    kernels = []
+    for prefix, writes in (("count", False), ("write", True)):
+        function = function_of(writes, *of)
+        function.__name__ = function.__qualname__ = f"{prefix}_{name}"
+        kernels.append(kernel(function))
+    return tuple(kernels)
+
+
 @cache
 def _sections(path: str) -> dict[str, str]:
     with open(path, encoding="utf-8") as file:

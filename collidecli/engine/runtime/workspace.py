@@ -375,20 +375,21 @@ class Workspace:
         return self.last(counts if ends is None else ends, count)
 
     def counted(
-        self, name: str, dtype: Any, kernel: wp.Kernel, threads: int, arguments: list[Any], most: int
+        self, name: str, dtype: Any, kernels: tuple[wp.Kernel, ...], threads: int, arguments: list[Any], most: int
     ) -> tuple[wp.array, wp.array, int]:
-        """Elements of which each thread of a kernel writes any number, as array `name`: the end of those of each
-        thread, the array and the total.
+        """Elements of which each thread writes any number, as array `name`: the end of those of each thread, the array
+        and the total.
 
-        The kernel is launched twice, its last arguments being `end`, the array and `writes`. At first it writes the
-        number of a thread's elements to `end`; with `writes` 1, when `end` is the inclusive scan of these numbers, the
-        elements. most: largest number of a thread. Raises ChunkTooLarge where the memory is too small.
+        kernels: of `counted_kernels`; their last arguments are `end` and the array. The first writes the number of a
+        thread's elements to `end`; the second, when `end` is the inclusive scan of these numbers, the elements.
+        most: largest number of a thread. Raises ChunkTooLarge where the memory is too small.
         """
+        count, write = kernels
         end, elements = self.array(f"{name}_end", threads, wp.int32), self.array(name, 1, dtype)
-        self.launch(kernel, threads, [*arguments, end, elements, 0])
+        self.launch(count, threads, [*arguments, end, elements])
         total = self.scan(end, threads, most=most)
         elements = self.array(name, total, dtype)
-        self.launch(kernel, threads if total else 0, [*arguments, end, elements, 1])
+        self.launch(write, threads if total else 0, [*arguments, end, elements])
         return end, elements, total
 
     def launch_scan(self, counts: wp.array, count: int, ends: wp.array | None = None) -> None:
