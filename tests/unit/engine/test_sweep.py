@@ -23,10 +23,9 @@ from tests.support.swept_motions import (
     in_shape,
     moves,
     random_motion,
-    random_places,
-    random_poses,
     random_scene,
     random_step,
+    random_triangles,
     sampled_poses,
     step_of,
     turned,
@@ -377,20 +376,6 @@ def barycentric_grid(parts: int) -> np.ndarray:
     """float64[n, 3]: weights of the corners of the cells of a triangle."""
     rows = [(i, j, parts - i - j) for i in range(parts + 1) for j in range(parts + 1 - i)]
     return np.array(rows) / parts
-
-
-def random_triangles(rng: np.random.Generator, solid: Solid, size: float, count: int):
-    """Poses float64[2, 1, 1, 7] of a body, and positions float64[2, n, 3, 3] of triangles of which an inner point
-    passes a feature of the solid on it."""
-    poses = random_poses(rng, size)
-    time, at = random_places(rng, poses, solid, size, count)
-    shape = rng.normal(size=(count, 3, 3)) * size * 10.0 ** rng.uniform(-0.5, 1, (count, 1, 1))
-    weights = rng.dirichlet([2.0, 2.0, 2.0], count)
-    at = at[:, None] + shape - (weights[..., None] * shape).sum(axis=1)[:, None]
-    shift = rng.normal(size=(count, 1, 3)) * size * 10.0 ** rng.uniform(-2, 1, (count, 1, 1))
-    shift = shift + 0.3 * rng.normal(size=(count, 3, 3)) * size
-    time = time[:, None, None]
-    return poses, np.stack([at - time * shift, at + (1.0 - time) * shift])
 
 
 def sampled(solid: Solid, size: float, poses, corners, inflation, time, weights) -> np.ndarray:
