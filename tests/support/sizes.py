@@ -4,11 +4,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (88_151, 82_000),
+    "package, lines": (88_147, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (239, 220),
-    "tests, lines": (58_203, 50_000),
-    "tests, files": (199, 244),
+    "tests, lines": (58_339, 50_000),
+    "tests, files": (200, 244),
     "unformatted": (104, 142),
     "decision records": (33, 35),
 }

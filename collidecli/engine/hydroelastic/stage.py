@@ -286,7 +286,7 @@ def reduced_contacts(
     the surfaces without margins.
     """
     of_pair, area, pressures, moment, depth, normal = _triangles(patch, face, vertex)
-    bins = _nearest_bins(normal)
+    bins = np.argmax([dot(normal, axis) for axis in bin_normals()], axis=0)  # of equally near ones the first
     key = of_pair * BIN_COUNT + bins
     group = _numbered(key)
     center = _sums(group, moment) / _sums(group, pressures)[:, None]
@@ -322,17 +322,6 @@ def reduced_contacts(
         "area": _sums(group, area)[kept],
     }
     return pair, columns, norm(torque - patch["torque"])
-
-
-def _nearest_bins(normal: np.ndarray) -> np.ndarray:
-    """int64[n]: the bin of each normal; of equally near ones the first."""
-    best = np.full(len(normal), -np.inf)
-    bins = np.zeros(len(normal), np.int64)
-    for number, axis in enumerate(bin_normals()):
-        cosine = dot(normal, axis)
-        bins[cosine > best] = number
-        best = np.maximum(best, cosine)
-    return bins
 
 
 def _triangles(patch: np.ndarray, face: np.ndarray, vertex: np.ndarray) -> tuple[np.ndarray, ...]:

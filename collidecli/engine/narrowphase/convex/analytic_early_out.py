@@ -255,12 +255,6 @@ def _least_across_edge(
 
 
 @wp.func
-def _outside_box(half: Vec3, point: Vec3) -> Real:
-    """Maximum signed distance of a point to the box's face planes [m], negative inside."""
-    return wp.max(wp.abs(point) - half)
-
-
-@wp.func
 def _outside_cylinder(difference: MinkowskiDifference, axis: Vec3, point: Vec3) -> Real:
     """Maximum signed distance of a point, in a's frame, to the cylinder's side and cap planes [m], negative inside."""
     from_middle = point - difference.position
@@ -302,7 +296,7 @@ def _with_witness(difference: MinkowskiDifference, axis: Vec3, across: Vec3, bes
         along = wp.dot(gap, axis) - gap[k] * axis[k]
         corner[k] = gap[k] - along * axis[k] / (across[k] * across[k])
         result.on_a = corner
-    outside_a = _outside_box(difference.a.size, result.on_a)
+    outside_a = wp.max(wp.abs(result.on_a) - difference.a.size)
     outside_b = _outside_cylinder(difference, axis, result.on_a - best.depth * normal)
     # Between a's witness and b's: as close to b's as the box extends.
     common = result.on_a - wp.min(best.depth, _through_box(difference.a.size, result.on_a, -normal)) * normal

@@ -442,17 +442,6 @@ def is_thin(vertices: wp.array[Vertex]) -> bool:
 
 
 @wp.func
-def size_of_tetrahedron(vertices: wp.array[Vertex]) -> Real:
-    """Distance of its farthest vertex from the origin [m]."""
-    scale = Real(0.0)
-    i = int(0)
-    while i < 4:
-        scale = wp.max(scale, wp.length(vertices[i].point))
-        i += 1
-    return scale
-
-
-@wp.func
 def minimum_below_face(
     difference: Any, vertices: wp.array[Vertex], face: Face, limit: Real, scale: Real, earlier: Vec3
 ) -> Descent:
@@ -495,7 +484,9 @@ def expand_polytope(
     scratch.
     """
     start_polytope(vertices, faces)
-    scale = size_of_tetrahedron(vertices)
+    scale = Real(0.0)
+    for i in range(4):
+        scale = wp.max(scale, wp.length(vertices[i].point))
     tolerance = EXACT * scale
     is_curved = core_is_curved(difference.a.type) or core_is_curved(difference.b.type)
     is_smooth = core_is_smooth(difference.a.type) and core_is_smooth(difference.b.type)
@@ -605,8 +596,8 @@ VERTICES_END = LARGE_CAPACITY * ctypes.sizeof(struct_of(Vertex).ctype)
 FACES_END = VERTICES_END + LARGE_FACE_CAPACITY * ctypes.sizeof(struct_of(Face).ctype)
 VISIBLE_END = FACES_END + LARGE_FACE_CAPACITY * 4
 HORIZON_END = VISIBLE_END + LARGE_CAPACITY * 12
-FAN_END = HORIZON_END + LARGE_CAPACITY * 4
-"""Offsets in a slot at which the arrays of a search end [bytes]."""
+"""Offsets in a slot at which the arrays of a search end [bytes]; that of the fan is the last."""
+assert HORIZON_END + LARGE_CAPACITY * 4 <= SLOT_BYTES
 
 
 @wp.func
