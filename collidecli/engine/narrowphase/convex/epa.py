@@ -85,16 +85,18 @@ def set_face(vertices: wp.array[Vertex], faces: wp.array[Face], face: int, corne
 
 
 @wp.func
-def start_polytope(vertices: wp.array[Vertex], faces: wp.array[Face]):
-    """Four faces on the vertices 0..3, oriented outwards."""
+def start_polytope(vertices: wp.array[Vertex], faces: wp.array[Face]) -> Real:
+    """Four faces on the vertices 0..3, oriented outwards; the largest distance of a vertex from the origin [m]."""
     p = vertices[0].point
     q, r, s = vertices[1].point - p, vertices[2].point - p, vertices[3].point - p
     if wp.dot(q, wp.cross(r, s)) > Real(0.0):
         swap = vertices[1]
         vertices[1] = vertices[2]
         vertices[2] = swap
+    farthest = Real(0.0)
     face = int(0)
     while face < 4:
+        farthest = wp.max(farthest, wp.length(vertices[face].point))
         corner, neighbour = wp.vec3i(0, 1, 2), wp.vec3i(1, 2, 3)
         if face == 1:
             corner, neighbour = wp.vec3i(0, 3, 1), wp.vec3i(3, 2, 0)
@@ -105,6 +107,7 @@ def start_polytope(vertices: wp.array[Vertex], faces: wp.array[Face]):
         set_face(vertices, faces, face, corner, 0, -NEVER)
         faces[face].neighbour = neighbour
         face += 1
+    return farthest
 
 
 @wp.func
@@ -483,10 +486,7 @@ def expand_polytope(
     """EPA's main loop, from the tetrahedron in `vertices`, with a capacity of `limit` vertices; the other arrays are
     scratch.
     """
-    start_polytope(vertices, faces)
-    scale = Real(0.0)
-    for i in range(4):
-        scale = wp.max(scale, wp.length(vertices[i].point))
+    scale = start_polytope(vertices, faces)
     tolerance = EXACT * scale
     is_curved = core_is_curved(difference.a.type) or core_is_curved(difference.b.type)
     is_smooth = core_is_smooth(difference.a.type) and core_is_smooth(difference.b.type)
