@@ -4,7 +4,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {
-    "package, lines": (88_147, 82_000),
+    "package, lines": (88_162, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (239, 220),
     "tests, lines": (58_339, 50_000),

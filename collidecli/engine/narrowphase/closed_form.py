@@ -363,15 +363,30 @@ def sphere_collider(nearest_point: Callable[..., Any], bounding_radius: Callable
     return collide_sphere
 
 
+# Functions of their own, since `wp.length` named outside of a kernel would register all functions of Warp in every run.
+
+
+@wp.func
+def _radius_of_box(size: Vec3) -> Real:
+    return wp.length(size)
+
+
 @wp.func
 def _radius_of_round(size: Vec3) -> Real:
     return wp.sqrt(size[0] * size[0] + size[1] * size[1])
 
 
-collide_sphere_box = sphere_collider(primitives.nearest_on_box, wp.length, "collide_sphere_box")
+@wp.func
+def _radius_of_ellipsoid(size: Vec3) -> Real:
+    return wp.max(size)
+
+
+collide_sphere_box = sphere_collider(primitives.nearest_on_box, _radius_of_box, "collide_sphere_box")
 collide_sphere_cylinder = sphere_collider(primitives.nearest_on_cylinder, _radius_of_round, "collide_sphere_cylinder")
 collide_sphere_cone = sphere_collider(primitives.nearest_on_cone, _radius_of_round, "collide_sphere_cone")
-collide_sphere_ellipsoid = sphere_collider(primitives.nearest_on_ellipsoid, wp.max, "collide_sphere_ellipsoid")
+collide_sphere_ellipsoid = sphere_collider(
+    primitives.nearest_on_ellipsoid, _radius_of_ellipsoid, "collide_sphere_ellipsoid"
+)
 """Contact of a sphere and a box, cylinder, cone or ellipsoid; features of b and degenerate positions of the centre are
 those of the closest point of b's surface."""
 
