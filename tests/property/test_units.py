@@ -53,7 +53,7 @@ def tables_of(
             if column.name in rows.columns:
                 values[name, column.name] = rows.columns[column.name] / np.float32(unit ** POWERS[column.unit])
         for entries in table.lists:
-            values[name, "lengths"], entry = rows.lists[entries.column.name]
+            values[name, f"lengths of {entries.column.name}"], entry = rows.lists[entries.column.name]
             values[name, entries.column.name] = entry / unit ** POWERS[entries.column.unit]
         values[name, "cells"] = rows.cell_counts
     return values
