@@ -13,7 +13,7 @@ from collidecli.scene.shape_types import ShapeType
 from tests.support.answers import Form, PairCase, deepest, model_of
 from tests.support.answers import placed as placed_cases
 from tests.support.mesh_pairs import crosses, deepest_vertex, mesh_distance, placed
-from tests.support.meshes import blob, rough, triangle_distances, winding
+from tests.support.meshes import blob, rough, triangle_distances, windings
 from tests.support.oracle import golden_section, rotation_of, signed_distance
 from tests.support.poses import relative_pose
 from tests.support.supports import HULL, hull_faces, surface_residual
@@ -160,7 +160,7 @@ def _convex_and_solid(convex: Form, solid: Form, poses: np.ndarray) -> Truth:
 
 
 def _is_inside(solid: Form, point: np.ndarray) -> bool:
-    return TERRAIN.is_inside(point) if solid.terrain else winding(solid.corners, point) > 0.5
+    return TERRAIN.is_inside(point) if solid.terrain else windings(solid.corners, point[None])[0] > 0.5
 
 
 def _way_out(solid: Form, point: np.ndarray) -> float:

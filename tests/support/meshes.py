@@ -127,11 +127,6 @@ def goes_through(start: np.ndarray, end: np.ndarray, corners: np.ndarray) -> np.
     return through
 
 
-def winding(corners: np.ndarray, point: np.ndarray) -> float:
-    """How often closed triangles go around a point: 1 inside, 0 outside (van Oosterom and Strackee 1983)."""
-    return float(windings(corners, np.asarray(point)[None])[0])
-
-
 def windings(corners: np.ndarray, points: np.ndarray) -> np.ndarray:
     """float64[n]: how often triangles [F, 3, 3] go around points [n, 3] (van Oosterom and Strackee 1983)."""
     result = np.zeros(len(points))

@@ -7,7 +7,16 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from collidecli.scene.shape_types import ShapeType
-from tests.support.supports import ISOLATED, circles, extents, support_height, support_hessian, support_point
+from tests.support.supports import (
+    ISOLATED,
+    circles,
+    dot,
+    extents,
+    length,
+    support_curvature,
+    support_height,
+    support_point,
+)
 
 GRID_COUNT = 96
 BRACKET_COUNT = 4
@@ -24,10 +33,12 @@ Value = Callable[[np.ndarray], np.ndarray]
 
 def tangents(n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Two unit vectors perpendicular to unit n and to each other, each of n's shape."""
-    other = np.where(np.abs(n[..., :1]) < 0.6, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
-    first = np.cross(n, other)
-    first /= np.linalg.norm(first, axis=-1, keepdims=True)
-    return first, np.cross(n, first)
+    x, y, z = np.moveaxis(n, -1, 0)
+    across_x = np.abs(x) < 0.6  # n and x, else n and y
+    first = np.stack([np.where(across_x, 0.0, -z), np.where(across_x, z, 0.0), np.where(across_x, -y, x)], -1)
+    first /= length(first)[..., None]
+    u, v, w = np.moveaxis(first, -1, 0)
+    return first, np.stack([y * w - z * v, z * u - x * w, x * v - y * u], -1)
 
 
 def directions_on_sphere(count: int) -> np.ndarray:
@@ -125,18 +136,19 @@ def best_smooth(type_a, size_a, type_b, size_b, rotation, center, start: np.ndar
     held = (size_a[pair], size_b[pair], rotation[pair], center[pair])
     s = separation(type_a, held[0], type_b, held[1], held[2], held[3], n)
     for _ in range(NEWTON_STEPS):
-        gradient, curvature = _derivatives(type_a, held[0], type_b, held[1], held[2], held[3], n, s)
-        step = _damped_step(gradient, curvature, damping)
-        promising = (gradient * step).sum((-2, -1)) > least
+        first, second = tangents(n)
+        gx, gy, *curvature = _derivatives(type_a, held[0], type_b, held[1], held[2], held[3], n, s, first, second)
+        x, y = _damped_step(gx, gy, *curvature, damping)
+        promising = (gx * x + gy * y)[:, 0] > least
         if not promising.any():
             break
         if promising.sum() < SHRINK * len(promising):
             result[going] = n
             held = tuple(one[promising] for one in held)
-            n, s, damping, step = n[promising], s[promising], damping[promising], step[promising]
-            going, least = going[promising], least[promising]
-        first, second = tangents(n)
-        tried = unit(n + step[..., :1] * first + step[..., 1:] * second)
+            n, s, damping, first, second = (one[promising] for one in (n, s, damping, first, second))
+            going, least, x, y = (one[promising] for one in (going, least, x, y))
+        tried = n + x[..., None] * first + y[..., None] * second
+        tried /= length(tried)[..., None]
         at_tried = separation(type_a, held[0], type_b, held[1], held[2], held[3], tried)
         better = at_tried > s
         n = np.where(better[..., None], tried, n)
@@ -152,31 +164,27 @@ def separation(type_a, size_a, type_b, size_b, rotation, center, n) -> np.ndarra
     return low_b - support_height(type_a, size_a, n)
 
 
-def _derivatives(type_a, size_a, type_b, size_b, rotation, center, n, s) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient [P, D, 2] and minus the second derivatives [P, D, 2, 2] of s in the tangent plane at n."""
+def _derivatives(type_a, size_a, type_b, size_b, rotation, center, n, s, first, second) -> tuple[np.ndarray, ...]:
+    """Derivatives of s along two tangents at n, x and y, and minus the second ones, xx, xy and yy, each [P, D]."""
     back = -(n @ rotation)
     difference = center[:, None] - support_point(type_a, size_a, n)
     difference = difference + support_point(type_b, size_b, back) @ np.swapaxes(rotation, 1, 2)
-    basis = np.stack(tangents(n), -2)
-    turned = basis @ rotation[:, None]
-    curvature = basis @ support_hessian(type_a, size_a, n) @ np.swapaxes(basis, -1, -2)
-    curvature = curvature + turned @ support_hessian(type_b, size_b, back) @ np.swapaxes(turned, -1, -2)
-    gradient = (basis @ difference[..., None])[..., 0]
-    return gradient, curvature + s[..., None, None] * np.eye(2)
+    of_a = support_curvature(type_a, size_a, n, first, second)
+    of_b = support_curvature(type_b, size_b, back, first @ rotation, second @ rotation)
+    slopes = dot(first, difference), dot(second, difference)
+    return *slopes, of_a[0] + of_b[0] + s, of_a[1] + of_b[1] + np.zeros_like(s), of_a[2] + of_b[2] + s
 
 
-def _damped_step(gradient: np.ndarray, curvature: np.ndarray, damping: np.ndarray) -> np.ndarray:
+def _damped_step(gx, gy, xx, xy, yy, damping: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(curvature + shift) step = gradient, the shift making it positive definite and growing with the damping."""
-    xx, xy, yy = curvature[..., 0, 0], curvature[..., 0, 1], curvature[..., 1, 1]
     mean, spread = 0.5 * (xx + yy), np.hypot(0.5 * (xx - yy), xy)
     scale = np.abs(mean) + spread + 1e-300
     shift = np.maximum(0.0, spread - mean) + damping * scale + 1e-14 * scale
     xx, yy = xx + shift, yy + shift
     determinant = np.maximum(xx * yy - xy * xy, 1e-300)
-    gx, gy = gradient[..., 0], gradient[..., 1]
-    step = np.stack([(yy * gx - xy * gy) / determinant, (xx * gy - xy * gx) / determinant], -1)
-    length = np.linalg.norm(step, axis=-1, keepdims=True)
-    return step * np.minimum(1.0, 0.5 / np.maximum(length, 1e-300))
+    x, y = (yy * gx - xy * gy) / determinant, (xx * gy - xy * gx) / determinant
+    shorter = np.minimum(1.0, 0.5 / np.maximum(np.hypot(x, y), 1e-300))
+    return x * shorter, y * shorter
 
 
 SWEEP_COUNT = 1200
@@ -210,12 +218,7 @@ def separation_along(type_a, size_a, type_b, size_b, pose_b_to_a, normal) -> np.
     flat = normal.ndim == 2
     n = normal[:, None] if flat else normal
     size_a, size_b = (np.broadcast_to(s, (len(pose), 3)) for s in (size_a, size_b))
-    n_in_b = np.einsum("pji,pdj->pdi", rotation_of(pose), n)
-    low_b = np.einsum("pdi,pi->pd", n, pose[:, :3]) - support_height(type_b, size_b, -n_in_b)
-    if type_a == ShapeType.PLANE:
-        value = np.where(n[..., 2] > 1 - 1e-12, low_b, -np.inf)
-    else:
-        value = low_b - support_height(type_a, size_a, n)
+    value = separation(type_a, size_a, type_b, size_b, rotation_of(pose), pose[:, :3], n)
     return value[:, 0] if flat else value
 
 
@@ -296,8 +299,8 @@ def _isolated(type_a, type_b, pose, rotation) -> np.ndarray:
     own = np.broadcast_to(ISOLATED[type_a], (count, *ISOLATED[type_a].shape))
     other = np.einsum("pij,kj->pki", rotation, -ISOLATED[type_b])
     centers = pose[:, None, :3]
-    length = np.linalg.norm(centers, axis=-1, keepdims=True)
-    line = np.where(length > 0, centers / np.where(length > 0, length, 1.0), [0.0, 0.0, 1.0])
+    far = length(centers)[..., None]
+    line = np.where(far > 0, centers / np.where(far > 0, far, 1.0), [0.0, 0.0, 1.0])
     frame = np.broadcast_to(np.concatenate([np.eye(3), -np.eye(3)]), (count, 6, 3))
     frame_b = np.einsum("pij,pkj->pki", rotation, frame)
     return np.concatenate([own, other, line, -line, frame, frame_b], 1)
@@ -306,11 +309,7 @@ def _isolated(type_a, type_b, pose, rotation) -> np.ndarray:
 @cache
 def _sphere() -> tuple[np.ndarray, np.ndarray]:
     """Directions spread evenly over the sphere (Fibonacci), and each one's nearest others."""
-    i = np.arange(SWEEP_COUNT) + 0.5
-    z = 1 - 2 * i / SWEEP_COUNT
-    turn = np.pi * (1 + 5**0.5) * i
-    r = np.sqrt(1 - z * z)
-    points = np.stack([r * np.cos(turn), r * np.sin(turn), z], -1)
+    points = directions_on_sphere(SWEEP_COUNT)
     return points, cKDTree(points).query(points, NEIGHBOUR_COUNT + 1)[1][:, 1:]
 
 
@@ -320,7 +319,7 @@ def _sweeps(size_a, type_a, size_b, type_b, rotation) -> list[np.ndarray]:
     even = np.broadcast_to(u, (len(size_a), *u.shape))
     warped_a = u / extents(type_a, size_a)[:, None]
     warped_b = np.einsum("pij,pdj->pdi", rotation, u / extents(type_b, size_b)[:, None])
-    return [even] + [w / np.linalg.norm(w, axis=-1, keepdims=True) for w in (warped_a, warped_b)]
+    return [even, *(w / length(w)[..., None] for w in (warped_a, warped_b))]
 
 
 def _local_maxima(n: np.ndarray, s: np.ndarray) -> np.ndarray:

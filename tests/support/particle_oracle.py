@@ -58,18 +58,16 @@ def of_ellipsoid(half: np.ndarray) -> Distance:
 
 
 def of_triangles(corners: np.ndarray, closed: bool = True) -> Distance:
+    low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
+
     def distance(p: np.ndarray) -> np.ndarray:
         least = triangle_distances(p, corners)
-        if not closed:
-            return least
-        return np.where(windings(corners, p) > 0.5, -least, least)
+        if closed:
+            within = ((p > low) & (p < high)).all(axis=1)
+            least[within] *= np.where(windings(corners, p[within]) > 0.5, -1.0, 1.0)
+        return least
 
     return distance
-
-
-def hull_triangles(points: np.ndarray) -> np.ndarray:
-    vertices, faces = hull_mesh(points)
-    return vertices[faces]
 
 
 def solids() -> list[Solid]:
@@ -114,7 +112,7 @@ def surfaces() -> list[Solid]:
         Solid(
             "convex_mesh",
             lambda b, x, s, c: b.add_shape_convex_hull(-1, cloud * s, x, c),
-            of_triangles(hull_triangles(cloud)),
+            of_triangles(np.take(*hull_mesh(cloud), axis=0)),
             cloud,
         ),
         Solid(
@@ -269,7 +267,7 @@ def pressure_solids() -> list[Solid]:
     rng = np.random.default_rng(5)
     cloud = rng.normal(size=(20, 3)) * (0.9, 0.6, 0.4)
     cloud -= 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))
-    corners = hull_triangles(cloud)
+    corners = np.take(*hull_mesh(cloud), axis=0)
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normal /= np.linalg.norm(normal, axis=1)[:, None]
     offset = (normal * corners[:, 0]).sum(axis=1)

@@ -25,26 +25,34 @@ def hull_faces() -> np.ndarray:
     return hull_mesh(HULL)[1]
 
 
-def _columns(size: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return size[:, None, 0], size[:, None, 1], size[:, None, 2]
+def dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """u.v of the last axis, which has three numbers; NumPy's sums of so few take several times as long."""
+    return u[..., 0] * v[..., 0] + u[..., 1] * v[..., 1] + u[..., 2] * v[..., 2]
+
+
+def length(v: np.ndarray) -> np.ndarray:
+    """|v| of the last axis, which has three numbers."""
+    return np.sqrt(dot(v, v))
 
 
 def _rim_is_support(size: np.ndarray, n: np.ndarray) -> np.ndarray:
-    radius, half, _ = _columns(size)
+    radius, half = size[:, None, 0], size[:, None, 1]
     return radius * np.hypot(n[..., 0], n[..., 1]) >= 2 * half * n[..., 2]
 
 
 def support_height(shape_type: ShapeType, size: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """The largest n.x over the shape: float64[P, D]; n of any length."""
-    r, h, _ = _columns(size)
+    """The largest n.x over the shape: float64[P, D]; n of any length, infinite for a plane unless n is unit and up."""
+    r, h = size[:, None, 0], size[:, None, 1]
+    if shape_type == ShapeType.PLANE:
+        return np.where(n[..., 2] > 1.0 - 1e-12, 0.0, np.inf)
     if shape_type == ShapeType.SPHERE:
-        return r * np.linalg.norm(n, axis=-1)
+        return r * length(n)
     if shape_type == ShapeType.CAPSULE:
-        return r * np.linalg.norm(n, axis=-1) + h * np.abs(n[..., 2])
+        return r * length(n) + h * np.abs(n[..., 2])
     if shape_type == ShapeType.BOX:
-        return (np.abs(n) * size[:, None]).sum(-1)
+        return dot(np.abs(n), size[:, None])
     if shape_type == ShapeType.ELLIPSOID:
-        return np.linalg.norm(n * size[:, None], axis=-1)
+        return length(n * size[:, None])
     if shape_type == ShapeType.CONVEX_MESH:
         return ((n * size[:, None]) @ HULL.T).max(-1)
     side = r * np.hypot(n[..., 0], n[..., 1])
@@ -57,7 +65,7 @@ def support_height(shape_type: ShapeType, size: np.ndarray, n: np.ndarray) -> np
 
 def support_point(shape_type: ShapeType, size: np.ndarray, n: np.ndarray) -> np.ndarray:
     """A point of the shape that attains `support_height`: float64[P, D, 3]; n of unit length."""
-    r, h, _ = (c[..., None] for c in _columns(size))
+    r, h = size[:, None, :1], size[:, None, 1:2]
     sign = np.where(n >= 0, 1.0, -1.0)
     if shape_type == ShapeType.SPHERE:
         return r * n
@@ -67,12 +75,12 @@ def support_point(shape_type: ShapeType, size: np.ndarray, n: np.ndarray) -> np.
         return sign * size[:, None]
     if shape_type == ShapeType.ELLIPSOID:
         scaled = n * size[:, None]
-        return scaled * size[:, None] / np.linalg.norm(scaled, axis=-1, keepdims=True)
+        return scaled * size[:, None] / length(scaled)[..., None]
     if shape_type == ShapeType.CONVEX_MESH:
         return HULL[((n * size[:, None]) @ HULL.T).argmax(-1)] * size[:, None]
     flat = n * [1.0, 1.0, 0.0]
-    length = np.linalg.norm(flat, axis=-1, keepdims=True)
-    rim = r * flat / np.where(length > 0, length, 1.0)
+    radius = length(flat)[..., None]
+    rim = r * flat / np.where(radius > 0, radius, 1.0)
     if shape_type == ShapeType.CYLINDER:
         return rim + h * sign * _Z
     if shape_type == ShapeType.CONE:
@@ -80,25 +88,28 @@ def support_point(shape_type: ShapeType, size: np.ndarray, n: np.ndarray) -> np.
     raise ValueError(f"no support function for {shape_type.label}")
 
 
-def support_hessian(shape_type: ShapeType, size: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Second derivatives of `support_height` at unit n, where they exist: float64[P, D, 3, 3]."""
-    eye = np.eye(3)
-    r = size[:, None, 0, None, None]
+def support_curvature(
+    shape_type: ShapeType, size: np.ndarray, n: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> tuple[np.ndarray | float, np.ndarray | float, np.ndarray | float]:
+    """Second derivatives of `support_height` at unit n, where they exist, along two unit vectors perpendicular to n and
+    to each other: along the first, along both, along the second, each float64[P, D] or a number."""
+    r = size[:, None, 0]
     if shape_type in (ShapeType.BOX, ShapeType.CONVEX_MESH):
-        return np.zeros((*n.shape, 3))
+        return 0.0, 0.0, 0.0
     if shape_type in (ShapeType.SPHERE, ShapeType.CAPSULE):
-        return r * (eye - n[..., :, None] * n[..., None, :])
+        return r, 0.0, r
     if shape_type == ShapeType.ELLIPSOID:
-        square = size[:, None] ** 2
-        height = support_height(shape_type, size, n)[..., None, None]
-        point = n * square
-        return (square[..., None] * eye - point[..., :, None] * point[..., None, :] / height**2) / height
-    tangent = np.stack([-n[..., 1], n[..., 0], np.zeros(n.shape[:-1])], -1)
-    length = np.maximum(np.linalg.norm(tangent, axis=-1), 1e-100)[..., None, None]
-    curved = r * tangent[..., :, None] * tangent[..., None, :] / length**3
+        height = support_height(shape_type, size, n)
+        one, other, along = first * size[:, None], second * size[:, None], n * size[:, None] / height[..., None]
+        rise, other_rise = dot(one, along), dot(other, along)
+        curved = dot(one, one) - rise * rise, dot(one, other) - rise * other_rise, dot(other, other) - other_rise**2
+        return curved[0] / height, curved[1] / height, curved[2] / height
+    x, y = n[..., 0], n[..., 1]
+    scale = r / np.maximum(np.hypot(x, y), 1e-100) ** 3
     if shape_type == ShapeType.CONE:
-        return np.where(_rim_is_support(size, n)[..., None, None], curved, 0.0)
-    return curved
+        scale = np.where(_rim_is_support(size, n), scale, 0.0)
+    rise, other_rise = x * first[..., 1] - y * first[..., 0], x * second[..., 1] - y * second[..., 0]
+    return scale * rise * rise, scale * rise * other_rise, scale * other_rise * other_rise
 
 
 def circles(shape_type: ShapeType, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

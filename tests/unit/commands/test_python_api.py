@@ -34,7 +34,7 @@ from collidecli.texts import memory
 from tests.cli.conftest import write_poses
 from tests.support.contact_sets import block_with_groups, small_model
 from tests.support.engine_runs import ArrayMotion, random_cloud
-from tests.support.meshes import blob, grid, point_distances, torus, winding
+from tests.support.meshes import blob, grid, point_distances, torus, windings
 from tests.support.oracle import rotation_of
 from tests.support.supports import surface_residual
 
@@ -358,7 +358,7 @@ def test_signed_distances_of_a_mesh_are_those_of_its_triangles_and_of_a_heightfi
     given = points(4, 1.5)
     shape = Shape("mesh", vertices=vertices, faces=faces)
     corners = vertices[faces]
-    sign = [1.0 - 2.0 * (winding(corners, point) > 0.5) for point in given]
+    sign = 1.0 - 2.0 * (windings(corners, given) > 0.5)
     truth = sign * np.array([point_distances(corners, point).min() for point in given])
     np.testing.assert_allclose(collidecli.signed_distance(given, shape), truth, atol=1e-12)
     sheet = Shape("mesh", vertices=grid(4)[0], faces=grid(4)[1])

@@ -33,7 +33,7 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import triangle_mesh
 from tests.support.fields import bowl, dirty, exact_of_mesh, field_of, ring, sampled
-from tests.support.meshes import Terrain, blob, box, grid, joined, knot, rough, torus, triangle_distances, winding
+from tests.support.meshes import Terrain, blob, box, grid, joined, knot, rough, torus, triangle_distances, windings
 from tests.support.oracle import directions_on_sphere
 from tests.support.pair_runner import SIZES as PRIMITIVES
 from tests.support.supports import surface_residual
@@ -102,7 +102,7 @@ def bounds() -> dict[tuple[str, float], dict[str, np.ndarray]]:
             "free": free.numpy() / size,
             "empty": empty.numpy() / size,
             "distance": triangle_distances(points, corners),
-            "inside": np.array([winding(corners, p) > 0.5 for p in points]) & (name != "sheet"),
+            "inside": (windings(corners, points) > 0.5) & (name != "sheet"),
         }
     return result
 

@@ -1,7 +1,6 @@
 """Contacts of particles and of elements with shapes and themselves, against brute force over all pairs."""
 
 from contextlib import suppress
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -97,29 +96,32 @@ def weights_of(count: int, steps: int) -> np.ndarray:
 
 def least(
     distance: Distance, corners: np.ndarray, radius: np.ndarray, rounds: int = ROUNDS
-) -> tuple[float, np.ndarray]:
-    """Least value of distance less radius over an edge or triangle, and its weights: by grids that shrink."""
-    count = len(corners)
+) -> tuple[np.ndarray, np.ndarray]:
+    """Least values [N] of distance less radius over edges or triangles [N, 2 or 3, 3], and their weights: by grids that
+    shrink."""
+    count = corners.shape[1]
 
-    def best_of(weights: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-        values = distance(weights @ corners) - weights @ radius
-        order = np.argsort(values, kind="stable")[:most]
-        return values[order], weights[order]
+    def values_at(weights: np.ndarray) -> np.ndarray:
+        points = weights @ corners[:, None]
+        return distance(points.reshape(-1, 3)).reshape(points.shape[:-1]) - (weights @ radius[:, None, :, None])[..., 0]
 
     steps = 40 if count == 2 else 20
     window = weights_of(count, 12 if count == 2 else 7) - 1.0 / count
     window = np.concatenate([window, -window])
-    best = (np.inf, np.zeros(count))
-    for start_value, start in zip(*best_of(weights_of(count, steps), STARTS), strict=True):
-        here, at = start_value, start
-        for k in range(rounds):
-            near = (at + window * (4.0 / steps) * SHRINK**k).clip(0.0)
-            values, weights = best_of(near / near.sum(axis=1, keepdims=True), 1)
-            if values[0] < here:
-                here, at = values[0], weights[0]
-        if here < best[0]:
-            best = float(here), at
-    return best
+    grid = weights_of(count, steps)
+    values = values_at(grid[None, None])[:, 0]
+    start = np.argsort(values, axis=1, kind="stable")[:, :STARTS]
+    here, at = np.take_along_axis(values, start, 1), grid[start]
+    for k in range(rounds):
+        near = (at[:, :, None] + window * (4.0 / steps) * SHRINK**k).clip(0.0)
+        near /= near.sum(axis=-1, keepdims=True)
+        values = values_at(near)
+        best = values.argmin(axis=-1)[..., None]
+        value, weights = np.take_along_axis(values, best, 2)[..., 0], np.take_along_axis(near, best[..., None], 2)
+        at = np.where((value < here)[..., None], weights[:, :, 0], at)
+        here = np.minimum(here, value)
+    first, rows = here.argmin(axis=1), np.arange(len(corners))
+    return here[rows, first], at[rows, first]
 
 
 def sampled_faces(solid: Solid, rng: np.random.Generator, count: int) -> np.ndarray:
@@ -148,10 +150,12 @@ def check(name: str, faces: np.ndarray, radius: np.ndarray, size: float, gap: fl
         found[tuple(sorted(k for k in rows["indices"][row].tolist() if k >= 0))] = row
     counts, corners = {1: 0, 2: 0}, faces.reshape(-1, 3)
     slack, rounds = (TRIANGLE_SLACK, TRIANGLE_ROUNDS) if name in OF_TRIANGLES else (1e-6, ROUNDS)
-    for face in indices.tolist():
+    elements = [indices[:, [0, 1]], indices[:, [1, 2]], indices[:, [0, 2]], indices]
+    minima = [least(solid.distance, corners[each], radius.ravel()[each], rounds) for each in elements]
+    for k in range(len(indices)):
         boundary = np.inf
-        for element in ([face[0], face[1]], [face[1], face[2]], [face[0], face[2]], face):
-            value, weights = least(solid.distance, corners[element], radius.ravel()[element], rounds)
+        for each, (values, weights) in zip(elements, minima, strict=True):
+            element, value = each[k].tolist(), values[k]
             ends = float((solid.distance(corners[element]) - radius.ravel()[element]).min())
             held = min(boundary, ends) if len(element) == 3 else ends
             boundary = min(boundary, value)
@@ -159,7 +163,7 @@ def check(name: str, faces: np.ndarray, radius: np.ndarray, size: float, gap: fl
             row = found.get(tuple(sorted(element)))
             near = slack * max(longest, 1.0)
             if value < held - near and value - margin < gap - near:
-                assert row is not None, (element, value, held, weights)
+                assert row is not None, (element, value, held, weights[k])
             if row is None:
                 continue
             counts[len(element) - 1] += 1
@@ -295,7 +299,7 @@ def test_distances_of_elements_from_surfaces(name, count, size):
             assert abs(found - exact_distance(element, TRIANGLES[name])) < rounding
         else:
             inside += 1
-            truth, _ = least(solid.distance, element, np.zeros(len(element)), *ROUND_SOLIDS[name])
+            truth = least(solid.distance, element[None], np.zeros((1, len(element))), *ROUND_SOLIDS[name])[0][0]
             # The search for the truth may end above it, so what is found is compared with the depth of its point too.
             weights = rows["barycentric"][row][: len(element)].astype(float)
             assert abs(found - solid.distance((weights @ element)[None])[0]) < rounding
@@ -313,34 +317,26 @@ def rows_of(model, positions: np.ndarray, **options):
 
 def all_pairs(model, position: np.ndarray, distance: float, rings: int, rest: float) -> dict[tuple, float]:
     """Distance by kind and particles of every pair that is in contact."""
-    particles = model.particles
-    near = {k: {k} for k in range(len(particles))}
-    neighbours: dict[int, set[int]] = {k: set() for k in near}
-    for a, b in particles.edge.tolist():
-        neighbours[a].add(b)
-        neighbours[b].add(a)
-    for _ in range(rings):
-        near = {k: set().union(held, *(neighbours[j] for j in held)) for k, held in near.items()}
+    particles, edges = model.particles, model.particles.edge
+    joined = np.eye(len(particles), dtype=bool)
+    joined[edges[:, 0], edges[:, 1]] = joined[edges[:, 1], edges[:, 0]] = True
+    near = np.linalg.matrix_power(joined.astype(int), rings) > 0
+    vertices = np.unique(particles.triangle)[:, None]
+    triangles = np.array([np.roll(corners, -corners.argmin()) for corners in particles.triangle])
     found = {}
 
-    def take(key, first, second, distance_of) -> None:
-        if any(b in near[a] for a in first for b in second):
-            return
-        here = distance_of(position)
-        same = particles.owner[first[0]] == particles.owner[second[0]]
-        if here < distance and not (same and distance_of(particles.position) < rest):
-            found[key] = here
+    def take(kind: int, first: np.ndarray, second: np.ndarray, distances_of) -> None:
+        here = distances_of(position)
+        apart = ~near[first[:, None, :, None], second[None, :, None]].any((2, 3))
+        same = particles.owner[first[:, :1]] == particles.owner[second[:, 0]]
+        taken = apart & (here < distance) & ~(same & (distances_of(particles.position) < rest))
+        for i, j in np.argwhere(taken).tolist():
+            if kind == 0 or i < j:
+                found[kind, *first[i].tolist(), *second[j].tolist()] = here[i, j]
 
-    for vertex in sorted(set(particles.triangle.ravel().tolist())):
-        for corners in particles.triangle.tolist():
-            k = corners.index(min(corners))
-            turned = corners[k:] + corners[:k]
-            take(
-                (0, vertex, *turned), [vertex], corners,
-                lambda x, v=vertex, c=turned: float(point_distances(x[c][None], x[v])[0]),
-            )  # fmt: skip
-    for a, b in combinations(map(tuple, particles.edge.tolist()), 2):
-        take((1, *a, *b), a, b, lambda x, a=a, b=b: float(nearest_to_segments(*x[[*a, *b]])))
+    take(0, vertices, triangles, lambda x: np.stack([point_distances(x[triangles], x[k]) for k in vertices[:, 0]]))
+    starts, ends = edges.T
+    take(1, edges, edges, lambda x: np.stack([nearest_to_segments(x[a], x[b], x[starts], x[ends]) for a, b in edges]))
     return found
 
 

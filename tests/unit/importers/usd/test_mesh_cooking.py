@@ -16,7 +16,7 @@ from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import surface_distance, winding_number
 from tests.support import usd_scenes
-from tests.support.meshes import point_distances, torus, winding
+from tests.support.meshes import point_distances, torus, windings
 from tests.support.usd_scenes import APIS, BODY_APIS, L_FACES, L_POINTS, at, load, mesh, sphere, write_usda
 
 coacd = pytest.importorskip("coacd")
@@ -40,7 +40,7 @@ def test_distances_from_triangles_of_all_sizes_are_exact():
     np.testing.assert_allclose(surface_distance(points, corners), expected, atol=1e-13)
     vertices, faces = torus()
     around = winding_number(points, vertices[faces])
-    np.testing.assert_allclose(around, [winding(vertices[faces], point) for point in points], atol=1e-12)
+    np.testing.assert_allclose(around, windings(vertices[faces], points), atol=1e-12)
 
 
 def test_fewer_triangles_and_how_far_they_are_off(tmp_path):
