@@ -255,34 +255,40 @@ def test_readme_shows_a_real_run(capsys):
     assert np.all([len(line) < 130 for line in shown.splitlines()])
 
 
-def check(folder: Path, was: dict[str, str], now: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """check.py with tables of these contents by recording."""
+@pytest.fixture
+def check(capsys, monkeypatch):
+    """check(folder, was, now): exit code and output of check.py with tables of these contents by recording."""
     (script,) = (body for _, _, body in FENCE.findall(page("docs/howto/ci.md")) if "read_parquet" in body)
-    (folder / "check.py").write_text(script, encoding="utf-8")
-    for name, contents in (("was", was), ("now", now)):
-        (folder / name).mkdir()
-        rows = [
-            {"job": "j", "motion": f"/{name}/demos/{motion}.h5", "demo": "", "content_sha256": content, "contacts": 7,
-             "file": f"{name}/{content}.h5"}
-            for motion, content in contents.items()
-        ]  # fmt: skip
-        for row in rows:
-            (folder / row["file"]).write_text(row["content_sha256"])
-        pd.DataFrame(rows).to_parquet(folder / f"{name}.parquet")
-    words = [sys.executable, "check.py", "was.parquet", "now.parquet"]
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+
+    def call(folder: Path, was: dict[str, str], now: dict[str, str]) -> tuple[int, str]:
+        for name, contents in (("was", was), ("now", now)):
+            (folder / name).mkdir()
+            rows = [
+                {"job": "j", "motion": f"/{name}/demos/{motion}.h5", "demo": "", "content_sha256": content,
+                 "contacts": 7, "file": f"{name}/{content}.h5"}
+                for motion, content in contents.items()
+            ]  # fmt: skip
+            for row in rows:
+                (folder / row["file"]).write_text(row["content_sha256"])
+            pd.DataFrame(rows).to_parquet(folder / f"{name}.parquet")
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(sys, "argv", ["check.py", "was.parquet", "now.parquet"])
+        with pytest.raises(SystemExit) as ended:
+            exec(compile(script, "check.py", "exec"), {"__name__": "__main__"})
+        return ended.value.code, capsys.readouterr().out
+
+    return call
 
 
-def test_equal_tables_are_counted_and_differences_are_listed_with_their_files(tmp_path, tmp_path_factory):
+def test_equal_tables_are_counted_and_differences_are_listed_with_their_files(check, tmp_path, tmp_path_factory):
     equal = tmp_path_factory.mktemp("equal")
-    done = check(equal, {"a": "0", "b": "1"}, {"b": "1", "a": "0"})
-    assert (done.returncode, done.stdout, done.stderr) == (0, "equal: 2 recordings\n", "")
+    assert check(equal, {"a": "0", "b": "1"}, {"b": "1", "a": "0"}) == (0, "equal: 2 recordings\n")
     assert not (equal / "different").exists()
-    done = check(tmp_path, {"equal": "0", "edited": "1", "old": "2"}, {"equal": "0", "edited": "3", "new": "4"})
-    assert (done.returncode, done.stderr) == (1, "")
-    assert all(f"demos/{name}.h5" in done.stdout for name in ("edited", "old", "new"))
-    assert "equal" not in done.stdout
-    assert "7.0" not in done.stdout, "counts are whole numbers"
+    code, out = check(tmp_path, {"equal": "0", "edited": "1", "old": "2"}, {"equal": "0", "edited": "3", "new": "4"})
+    assert code == 1
+    assert all(f"demos/{name}.h5" in out for name in ("edited", "old", "new"))
+    assert "equal" not in out
+    assert "7.0" not in out, "counts are whole numbers"
     assert sorted(path.name for path in (tmp_path / "different").iterdir()) == ["3.h5", "4.h5"]
 
 

@@ -449,29 +449,6 @@ def test_datasets_are_those_of_all_cells_in_one_block(tmp_path, options, float_t
         assert (force.attrs["unit"], force.dtype, vertices.dtype) == ("N", np.float64, float_type)
 
 
-def test_the_hash_depends_on_every_dataset(tmp_path):
-    def hashed(name: str, block: tables.ContactBlock) -> str:
-        sets.write_contact_set(tmp_path / name, MODEL, block)
-        return content_hash_of(tmp_path / name)
-
-    def with_a_bit_changed(columns: dict[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
-        changed = columns[name].copy()
-        changed.reshape(-1).view(np.uint8)[-1] ^= 1
-        return {**columns, name: changed}
-
-    short = sets.block_with_groups(MODEL, 4, groups=tables.GROUPS)
-    groups, columns = short.groups, short.columns
-    hashes = [hashed("a.h5", short)]
-    for column in tables.RIGID_COLUMNS:
-        hashes.append(hashed(column.name, replace(short, columns=with_a_bit_changed(columns, column.name))))
-    for group in tables.GROUPS:
-        rows = groups[group.name]
-        for column in group.columns:
-            other = replace(rows, columns=with_a_bit_changed(rows.columns, column.name))
-            hashes.append(hashed(f"{group.name}.{column.name}", replace(short, groups={**groups, group.name: other})))
-    assert len(set(hashes)) == len(hashes)
-
-
 def test_a_group_without_rows_is_written_and_hashed(tmp_path):
     block = sets.made_up_block(MODEL, FRAMES)
     sets.write_contact_set(tmp_path / "without.h5", MODEL, block)
