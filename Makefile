@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PACKAGE := $(VENV)/package
 READY := $(VENV)/ready
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
+PIP := $(BIN)/pip install -qq --disable-pip-version-check --no-compile
 # Libraries that every run imports. To compile the bytecode of these alone takes 2 s; of all that is installed, 10 s.
 IMPORTED := warp h5py numpy click
 # Tests start hundreds of processes: without bytecode each would compile its imports again, for 2 s of a core.
@@ -17,14 +17,17 @@ setup: $(READY)
 
 package: $(PACKAGE)
 
+# The pip of Python 3.11 takes twice the time of later ones.
 $(PACKAGE): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) --upgrade pip
 	$(PIP) --editable .
 	$(BIN)/python -m compileall -q -j 0 collidecli $(IMPORTED:%=$(VENV)/lib/python3*/site-packages/%)
 	touch $@
 
+# Extras of the installed package: `--editable '.[dev]'` would build it again.
 $(READY): $(PACKAGE)
-	$(PIP) --editable '.[dev]'
+	$(PIP) 'collidecli[dev]'
 	touch $@
 
 run: $(PACKAGE)
@@ -82,14 +85,13 @@ format: $(READY)
 engines: $(READY)
 	$(BIN)/python samples/08_engines/make_pages.py $(or $(ENGINES_PYTHON),$(BIN)/python) out/engines
 
-# Programs that tests and benchmarks compare with or talk to, and Sphinx; without them these tests are skipped. All
-# together take pip minutes to resolve, in steps seconds. ptxas, of the version of tests/gpu/kernel_budget.json, needs none
-# of its wheel's requirements.
+# Programs that tests and benchmarks compare with or talk to, and Sphinx; without them these tests are skipped. What is
+# installed keeps its version, as pip would search for minutes among all. ptxas, of the version of
+# tests/gpu/kernel_budget.json, needs none of its wheel's requirements.
 peers: $(READY)
-	$(PIP) --editable '.[dev,peers]'
-	$(PIP) --editable '.[stores,servers]'
+	$(BIN)/pip freeze --exclude-editable >$(VENV)/installed.txt
+	$(PIP) --constraint $(VENV)/installed.txt 'collidecli[peers,servers,docs]'
 	$(PIP) --no-deps nvidia-cuda-nvcc==13.5.37
-	$(PIP) --editable '.[dev,docs]'
 
 bench: peers
 	$(BIN)/python -m tests.bench
@@ -103,7 +105,7 @@ kernel-budget: peers
 	$(BIN)/python -m tests.gpu.kernel_budget
 
 docs: $(READY)
-	$(PIP) --editable '.[dev,docs]'
+	$(PIP) 'collidecli[docs]'
 	$(BIN)/python -m sphinx -b html -E -W --keep-going -q docs docs/_build/html
 
 docs-serve: docs
