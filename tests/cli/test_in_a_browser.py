@@ -384,6 +384,11 @@ def test_it_fits_its_window(opened, width, shown, hidden, letters):
         shown,
     )
     assert smallest >= letters, "the smallest letters can be read [px]"
+    for link in page.query_selector_all("nav a"):
+        link.click()
+        target = page.query_selector(link.get_attribute("href"))
+        assert target is not None
+        assert target.is_visible()
 
 
 def test_a_screen_reader_has_words_for_every_chart(opened):
@@ -464,7 +469,7 @@ def test_one_body_is_selected_without_a_script(opened, width):
     assert shown(page) == everything
 
 
-def test_dark_and_light(opened):
+def test_it_is_dark_or_light_and_on_paper_light_and_without_what_is_to_click(opened):
     words = set()
     for scheme, ground, ink in (
         ("light", "rgb(244, 246, 248)", "rgb(91, 104, 118)"),
@@ -475,21 +480,8 @@ def test_dark_and_light(opened):
         assert colour(page, "#time .wide svg text", "fill") == ink
         words.add(colour(page, "#summary dd", "color"))
     assert len(words) == 2
-
-
-def test_on_paper_it_is_light_and_without_what_is_to_click(opened):
-    page = opened(1200, "dark")
     page.emulate_media(media="print", color_scheme="dark")
     assert colour(page, "body", "backgroundColor") == "rgb(255, 255, 255)"
     assert colour(page, "#summary dd", "color") == "rgb(27, 37, 48)"
     assert visible(page, "nav") + visible(page, "details") == 0
     assert page.pdf()[:5] == b"%PDF-"
-
-
-def test_the_sections_can_be_reached(opened):
-    page = opened(PHONE)
-    for link in page.query_selector_all("nav a"):
-        link.click()
-        target = page.query_selector(link.get_attribute("href"))
-        assert target is not None
-        assert target.is_visible()
