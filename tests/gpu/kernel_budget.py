@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -115,6 +116,8 @@ def print_numbers(names: list[str], ptxas: str | None) -> int:
             try:
                 print(json.dumps({name: measure_here(KERNELS[name], ptxas)}), flush=True)
                 code = 0
+            except Exception:
+                traceback.print_exc()
             finally:
                 os._exit(code)
         if code := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
