@@ -76,6 +76,16 @@ def torus(major: int = 24, minor: int = 12, thick: float = 0.35) -> tuple[np.nda
     return vertices, np.concatenate([np.stack([p, q, r], 1), np.stack([p, r, s], 1)])
 
 
+def dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """u.v of the last axis, which has three numbers; NumPy's sums of so few take several times as long."""
+    return u[..., 0] * v[..., 0] + u[..., 1] * v[..., 1] + u[..., 2] * v[..., 2]
+
+
+def length(v: np.ndarray) -> np.ndarray:
+    """|v| of the last axis, which has three numbers."""
+    return np.sqrt(dot(v, v))
+
+
 def nearest_to_segments(p: np.ndarray, q: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """float64[...]: distances of segments pq and ab, over all of their ends and, inside both, of their lines."""
 
@@ -83,8 +93,7 @@ def nearest_to_segments(p: np.ndarray, q: np.ndarray, a: np.ndarray, b: np.ndarr
         return np.clip(np.where(under > 0, over / np.where(under > 0, under, 1.0), 0.0), 0.0, 1.0)
 
     d1, d2, r = q - p, b - a, p - a
-    aa, ee, f = (d1 * d1).sum(-1), (d2 * d2).sum(-1), (d2 * r).sum(-1)
-    c, bb = (d1 * r).sum(-1), (d1 * d2).sum(-1)
+    aa, ee, f, c, bb = dot(d1, d1), dot(d2, d2), dot(d2, r), dot(d1, r), dot(d1, d2)
     best = np.full(np.broadcast(aa, ee).shape, np.inf)
     tries = []
     with np.errstate(all="ignore"):
@@ -95,8 +104,7 @@ def nearest_to_segments(p: np.ndarray, q: np.ndarray, a: np.ndarray, b: np.ndarr
             tries.append((np.full_like(best, end), share(bb * end + f, ee)))
             tries.append((share(bb * end - c, aa), np.full_like(best, end)))
     for s, t in tries:
-        off = r + s[..., None] * d1 - t[..., None] * d2
-        best = np.minimum(best, np.linalg.norm(off, axis=-1))
+        best = np.minimum(best, length(r + s[..., None] * d1 - t[..., None] * d2))
     return best
 
 
@@ -118,12 +126,17 @@ def goes_through(start: np.ndarray, end: np.ndarray, corners: np.ndarray) -> np.
     """bool[...]: whether segments [..., 3] go through triangles [F, 3, 3], broadcast against each other."""
     p, q, r = (corners[:, k] for k in range(3))
     normal = np.cross(q - p, r - p)
-    low, high = ((start - p) * normal).sum(-1), ((end - p) * normal).sum(-1)
-    with np.errstate(all="ignore"):
-        cut = start + (low / (low - high))[..., None] * (end - start)
-        through = low * high < 0.0
-        for a, b in ((p, q), (q, r), (r, p)):
-            through &= (np.cross(b - a, cut - a) * normal).sum(-1) >= 0.0
+    low, high = dot(start - p, normal), dot(end - p, normal)
+    through = low * high < 0.0
+    start, end, p, q, r, normal = (
+        np.broadcast_to(x, (*through.shape, 3))[through] for x in (start, end, p, q, r, normal)
+    )
+    low, high = low[through], high[through]
+    cut = start + (low / (low - high))[..., None] * (end - start)
+    inside = np.ones(len(cut), bool)
+    for a, b in ((p, q), (q, r), (r, p)):
+        inside &= dot(np.cross(b - a, cut - a), normal) >= 0.0
+    through[through] = inside
     return through
 
 

@@ -6,7 +6,7 @@ Directions are float64[P, D, 3] in the shape's frame, sizes [P, 3].
 import numpy as np
 
 from collidecli.scene.shape_types import ShapeType
-from tests.support.meshes import hull_mesh
+from tests.support.meshes import dot, hull_mesh, length
 
 HULL = np.array(
     [[1.0, -0.2, -1.0], [-0.6, 1.0, -0.7], [-1.0, -0.5, -0.4], [0.1, -1.0, 0.2], [0.5, 0.7, 0.6], [-0.3, 0.1, 1.0]]
@@ -23,16 +23,6 @@ ISOLATED[ShapeType.CONE] = -_Z
 def hull_faces() -> np.ndarray:
     """int[F, 3]: the triangles around HULL, counterclockwise from outside."""
     return hull_mesh(HULL)[1]
-
-
-def dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """u.v of the last axis, which has three numbers; NumPy's sums of so few take several times as long."""
-    return u[..., 0] * v[..., 0] + u[..., 1] * v[..., 1] + u[..., 2] * v[..., 2]
-
-
-def length(v: np.ndarray) -> np.ndarray:
-    """|v| of the last axis, which has three numbers."""
-    return np.sqrt(dot(v, v))
 
 
 def _rim_is_support(size: np.ndarray, n: np.ndarray) -> np.ndarray:
