@@ -621,7 +621,7 @@ def small(here: Path):
     subprocess.run(["umount", "-l", "small"], cwd=here, check=True)
 
 
-def test_a_full_disk_ends_a_batch_which_goes_on_where_there_is_space(small, collide):
+def test_a_full_disk_ends_a_batch_which_goes_on_where_there_is_space(small, collide, request):
     compute(collide, "whole")
     collide.ok("batch plan jobs.toml -o small/B --shard-seconds 1e-9")
     full = collide("batch run small/B --workers 2")
@@ -629,6 +629,7 @@ def test_a_full_disk_ends_a_batch_which_goes_on_where_there_is_space(small, coll
     kept = list(open_store("small/B").results())
     assert 0 < len(kept) < COUNT
     assert mount("-o", "remount,size=20m", "tmpfs", "small")
-    collide.ok("batch run small/B --workers 1")
+    request.getfixturevalue("in_process")
+    collide.ok("batch work small/B --slot 0/1")
     assert dataset(collide, "small/B") == dataset(collide, "whole")
     assert not list(Path("small/B").rglob("*.partial")), "of the other worker, which was ended"

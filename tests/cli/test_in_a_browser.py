@@ -41,12 +41,6 @@ QUIET = ("THREE.Clock", "GPU stall", "GL Driver Message", "glDrawElementsInstanc
 """What viser's client says of itself; the last is of instances that it draws once before their buffer is there."""
 
 
-def written(request: ViewRequest) -> Path:
-    """The page of a view."""
-    with opened_view(request) as opened:
-        return Path(write_view(opened, request).written)
-
-
 @pytest.fixture(scope="module")
 def falling_ball(tmp_path_factory) -> Path:
     """A ball that comes down on a block: from frame 3 on in the gap, from frame 6 on 1 cm deeper each.
@@ -68,7 +62,9 @@ def falling_ball(tmp_path_factory) -> Path:
         file["episode/frame_count"] = np.array((FRAMES, SHORT), np.int64)
     with chdir(folder):
         CommandLine().ok("run scene.xml -t motion.h5 -o out.h5 -q --device cpu")
-    return written(ViewRequest(str(folder / "out.h5"), export=str(folder / "page.html")))
+    request = ViewRequest(str(folder / "out.h5"), export=str(folder / "page.html"))
+    with opened_view(request) as opened:
+        return Path(write_view(opened, request).written)
 
 
 @pytest.fixture(scope="module")
@@ -296,8 +292,9 @@ def test_surfaces_on_a_page(tmp_path, collide, tab):
     request = ViewRequest("a.h5", export="page.html")
     with opened_view(request) as opened:
         lengths = opened.frames.surfaces(0, 0).faces.lengths
-    assert f'"opacity":{OPACITY_OVER_SURFACES}' in written(request).read_text(), "faces are seen through the shapes"
-    page = tab.show(tmp_path / "page.html")
+        path = Path(write_view(opened, request).written)
+    assert f'"opacity":{OPACITY_OVER_SURFACES}' in path.read_text(), "faces are seen through the shapes"
+    page = tab.show(path.absolute())
     page.get_by_text("1 surface").first.wait_for(timeout=WAIT)
     page.wait_for_function(f"() => {DRAWN} === {int((lengths - 2).sum())}", timeout=WAIT)
     page.uncheck("#collide-surfaces")
@@ -312,7 +309,7 @@ def test_self_contacts_on_a_page(tmp_path, collide, tab):
     with opened_view(request) as opened:
         count = len(opened.frames.self_contacts(1, 0))
         assert opened.frames.counts((0,))["self-contact"] >= count > 50
-    written(request)
+        write_view(opened, request)
     page = tab.show(tmp_path / "page.html")
     page.locator("#collide-now").filter(has_text="self-contact").wait_for(timeout=WAIT)
     page.locator("[data-step=last]").click()
