@@ -7,7 +7,7 @@ BUDGETS = {
     "package, lines": (88_162, 82_000),
     "package, C++ lines": (945, 960),
     "package, files": (239, 220),
-    "tests, lines": (58_335, 50_000),
+    "tests, lines": (58_333, 50_000),
     "tests, files": (200, 244),
     "unformatted": (104, 142),
     "decision records": (33, 35),
