@@ -49,6 +49,11 @@ def pytest_xdist_node_collection_finished(node: Any) -> None:
     node.config.stash[WARMING].wait()
 
 
+def pytest_collection_finish() -> None:
+    """What the collection made stays until the end: no later search for cycles visits it."""
+    gc.freeze()
+
+
 @pytest.fixture
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Signed distance fields are built once for all tests with this fixture, and kept nowhere else."""

@@ -65,8 +65,7 @@ def distinct(rows: np.ndarray) -> np.ndarray:
 
 def crosses(corners_a: np.ndarray, corners_b: np.ndarray) -> bool:
     """Whether a side of a goes through a triangle of b."""
-    start, end = (x[:, None] for x in sides(corners_a))
-    return bool(goes_through(start, end, corners_b).any())
+    return bool(goes_through(*(x[:, None] for x in sides(corners_a)), corners_b).any())
 
 
 def mesh_distance(corners_a: np.ndarray, corners_b: np.ndarray) -> float:

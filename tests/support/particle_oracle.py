@@ -11,7 +11,7 @@ from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.support.hydroelastic import moved, random_rotation, rotated
 from tests.support.meshes import Terrain, hull_mesh, rough, sheet, torus, triangle_distances, windings
-from tests.support.oracle import rotation_of
+from tests.support.oracle import rotation_of, unit
 from tests.support.supports import surface_residual
 
 Distance = Callable[[np.ndarray], np.ndarray]
@@ -268,8 +268,7 @@ def pressure_solids() -> list[Solid]:
     cloud = rng.normal(size=(20, 3)) * (0.9, 0.6, 0.4)
     cloud -= 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))
     corners = np.take(*hull_mesh(cloud), axis=0)
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    normal = unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
     offset = (normal * corners[:, 0]).sum(axis=1)
     vertices, faces = notched_cube()
     terrain = deep_terrain()
