@@ -260,7 +260,7 @@ def check(capsys, monkeypatch):
     """check(folder, was, now): exit code and output of check.py with tables of these contents by recording."""
     (script,) = (body for _, _, body in FENCE.findall(page("docs/howto/ci.md")) if "read_parquet" in body)
 
-    def call(folder: Path, was: dict[str, str], now: dict[str, str]) -> tuple[int, str]:
+    def call(folder: Path, was: dict[str, str], now: dict[str, str]) -> tuple[object, str]:
         for name, contents in (("was", was), ("now", now)):
             (folder / name).mkdir()
             rows = [
