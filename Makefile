@@ -5,6 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PACKAGE := $(VENV)/package
 READY := $(VENV)/ready
+# Errors alone: setuptools warns of every editable installation.
 PIP := $(BIN)/pip install -qq --disable-pip-version-check --no-compile
 # Libraries that every run imports. To compile the bytecode of these alone takes 2 s; of all that is installed, 10 s.
 IMPORTED := warp h5py numpy click
@@ -86,8 +87,8 @@ engines: $(READY)
 	$(BIN)/python samples/08_engines/make_pages.py $(or $(ENGINES_PYTHON),$(BIN)/python) out/engines
 
 # Programs that tests and benchmarks compare with or talk to, and Sphinx; without them these tests are skipped. What is
-# installed keeps its version, as pip would search for minutes among all. ptxas, of the version of
-# tests/gpu/kernel_budget.json, needs none of its wheel's requirements.
+# installed keeps its version, as pip would search for minutes among all; where pyproject.toml asks for a later one, `make
+# clean` first. ptxas, of the version of tests/gpu/kernel_budget.json, needs none of its wheel's requirements.
 peers: $(READY)
 	$(BIN)/pip freeze --exclude-editable >$(VENV)/installed.txt
 	$(PIP) --constraint $(VENV)/installed.txt 'collidecli[peers,servers,docs]'
@@ -105,7 +106,7 @@ kernel-budget: peers
 	$(BIN)/python -m tests.gpu.kernel_budget
 
 docs: $(READY)
-	$(PIP) 'collidecli[docs]'
+	$(PIP) 'collidecli[dev,docs]'
 	$(BIN)/python -m sphinx -b html -E -W --keep-going -q docs docs/_build/html
 
 docs-serve: docs

@@ -9,7 +9,7 @@ BUDGETS = {
     "package, files": (239, 220),
     "tests, lines": (58_333, 50_000),
     "tests, files": (200, 244),
-    "unformatted": (104, 142),
+    "unformatted": (103, 142),
     "decision records": (33, 35),
 }
 """Largest number that a change may leave, and the aim. Who goes below the former lowers it.
