@@ -74,7 +74,7 @@ lint-types: $(READY)
 lint-imports: $(READY)
 	$(BIN)/lint-imports
 
-# Lines, files and records with their budgets, which tests/architecture holds.
+# Lines, files and records of the tree.
 sizes: $(READY)
 	$(BIN)/python -m tests.support.sizes
 

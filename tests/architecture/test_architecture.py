@@ -13,7 +13,6 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from collidecli.engine.runtime import kernel
-from tests.support.sizes import BUDGETS, sizes
 from tests.support.type_checks import compiled_lines
 
 ROOT = Path(__file__).parents[2]
@@ -80,11 +79,6 @@ def test_no_modules_import_each_other():
 def test_files_can_be_read_in_one_sitting():
     long = {name_of(path): count for path in SOURCES if (count := len(path.read_text().splitlines())) > MOST_FILE_LINES}
     assert not long
-
-
-def test_the_tree_keeps_its_budgets():
-    figures = sizes()
-    assert {name: figures[name] for name, (budget, _) in BUDGETS.items() if figures[name] > budget} == {}
 
 
 def test_the_carried_kernels_are_of_these_sources():
