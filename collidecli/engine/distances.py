@@ -29,7 +29,7 @@ from collidecli.engine.device_model import (
     upload_model,
 )
 from collidecli.engine.geometry.bounds import BoxFrames, box_frames, distance_along_axes, distance_of_boxes
-from collidecli.engine.geometry.closest_points import TrianglePair, closest_points, overlap_of_projections
+from collidecli.engine.geometry.closest_points import Tie, TrianglePair, closest_points, overlap_of_projections
 from collidecli.engine.geometry.meshes import TriangleShape, tree_of_triangles
 from collidecli.engine.geometry.primitives import Vertex, support_point
 from collidecli.engine.geometry.real import MESH, PLANE, Pose, Real, Vec3, device_array
@@ -446,7 +446,7 @@ def nearer_pair(
     closest = closest_points(pair)
     crosses = bool(False)
     if may_cross:
-        crosses = overlap_of_projections(pair, Real(0.0)) > Real(0.0)
+        crosses = overlap_of_projections(pair, Real(0.0), Tie()) > Real(0.0)
     distance = wp.sqrt(closest.square)
     if crosses or distance == Real(0.0):
         return Found(Real(0.0), Real(0.0), pair.normal_pqr, closest.fixed, 0)

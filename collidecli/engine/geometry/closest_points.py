@@ -446,6 +446,44 @@ class TrianglePair:
 
 
 @wp.struct
+class Tie:
+    """What decides whether projections that only touch overlap: a translation of the moving triangle.
+
+    nudge: its direction, not unit; zero where projections that touch do not overlap. touch: greatest
+    distance of two ends that touch [m].
+    """
+
+    nudge: Vec3
+    touch: Real
+
+
+TIE_BELOW = wp.constant(Real(1.5))
+"""Multiple of `Tie.touch` up to which projections that are apart touch. It is more than the 1 of
+those that overlap, so that of two triangles on either side of an edge at least one overlaps."""
+TIE_SHIFT = wp.constant(Real(4.0))
+"""Multiple of `Tie.touch` by which the nudge moves a projection: what touched overlaps by more than
+a touch then, or is apart by more."""
+
+
+@wp.func
+def tie_shift(tie: Tie, axis: Vec3, fixed: Vec2, moving: Vec2) -> Real:
+    """The translation of the moving projection that decides whether the two overlap [m].
+
+    Zero where they do not touch. Only the axes along which the triangles touch are moved: what
+    overlaps along another axis by a few touches keeps its depth. As a separating axis decides for
+    the triangles whatever the others say, the triangles overlap as if all had been moved.
+    """
+    above = fixed[1] - moving[0]
+    below = moving[1] - fixed[0]
+    least = -TIE_BELOW * tie.touch
+    touches_above = above <= tie.touch and above >= least
+    touches_below = below <= tie.touch and below >= least
+    if not touches_above and not touches_below:
+        return Real(0.0)
+    return wp.where(wp.dot(axis, tie.nudge) < Real(0.0), -TIE_SHIFT, TIE_SHIFT) * tie.touch
+
+
+@wp.struct
 class SweepInterval:
     """Translations of the moving triangle at which the two overlap: from start to end [m]; empty if start >= end.
 
@@ -509,12 +547,15 @@ def _along(segment: Segment, direction: Vec3) -> Segment:
 
 
 @wp.func(inline=False)
-def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real) -> SweepInterval:
+def sweep_interval(
+    pair: TrianglePair, direction: Vec3, after: Real, tie: Tie
+) -> SweepInterval:
     """Overlap interval while abc moves along a unit direction; empty if it does not end later than `after`.
 
     Degenerate: triangles that only touch have an empty interval, or one of the width of rounding.
     """
     result = SweepInterval(-Real(wp.inf), Real(wp.inf), Vec3())
+    nudges = wp.length_sq(tie.nudge) > Real(0.0)
     for k in range(axis_count(pair)):
         axis = axis_of_pair(pair, k)
         length = wp.length(axis)
@@ -522,6 +563,9 @@ def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real) -> SweepInt
             axis = axis / length
             fixed = _projection(axis, pair.p, pair.q, pair.r)
             moving = _projection(axis, pair.a, pair.b, pair.c)
+            if nudges:
+                shift = tie_shift(tie, axis, fixed, moving)
+                moving = Vec2(moving[0] + shift, moving[1] + shift)
             rate = wp.dot(axis, direction)
             if wp.abs(rate) <= NO_RATE:
                 if moving[0] >= fixed[1] or moving[1] <= fixed[0]:
@@ -542,11 +586,12 @@ def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real) -> SweepInt
 
 
 @wp.func(inline=False)
-def overlap_of_projections(pair: TrianglePair, least: Real) -> Real:
+def overlap_of_projections(pair: TrianglePair, least: Real, tie: Tie) -> Real:
     """Least overlap of the projections over all axes [m], 0 or less if disjoint; stops at a value of at most
     `least`.
     """
     result = Real(wp.inf)
+    nudges = wp.length_sq(tie.nudge) > Real(0.0)
     for k in range(axis_count(pair)):
         axis = axis_of_pair(pair, k)
         length = wp.length(axis)
@@ -554,6 +599,9 @@ def overlap_of_projections(pair: TrianglePair, least: Real) -> Real:
             axis = axis / length
             fixed = _projection(axis, pair.p, pair.q, pair.r)
             moving = _projection(axis, pair.a, pair.b, pair.c)
+            if nudges:
+                shift = tie_shift(tie, axis, fixed, moving)
+                moving = Vec2(moving[0] + shift, moving[1] + shift)
             result = wp.min(result, wp.min(fixed[1] - moving[0], moving[1] - fixed[0]))
             if result <= least:
                 return result

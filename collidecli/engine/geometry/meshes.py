@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from collidecli.engine.geometry.line_crossings import line_crosses_triangle
 from collidecli.engine.geometry.real import MESH, Real, Vec3, by_reference, device_array
 from collidecli.engine.runtime.warp_internals import struct_of
 from collidecli.numerics import atan2, dot, norm
@@ -678,34 +679,15 @@ def feature_of_mesh_point(meshes: Meshes, mesh: int, face: int, part: int) -> in
 
 
 @wp.func
-def is_left_of_edge(start: Vec3, end: Vec3, low: Vec3, high: Vec3, forward: bool) -> bool:
-    """Whether a line passes on the left of a triangle's side, which runs from low to high where `forward`.
-
-    low, high: ends ordered by vertex index, so that both adjacent triangles get opposite results from one rounding.
-    """
-    left = wp.dot(wp.cross(low - start, high - start), end - start) >= Real(0.0)
-    return left == forward
-
-
-@wp.func
-def is_left_of_side(meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3) -> bool:
-    """Whether a line passes on the left of side k of a triangle."""
-    first = meshes.arrays[0].corner[3 * face + k]
-    second = meshes.arrays[0].corner[3 * face + (k + 1) % 3]
-    low = meshes.arrays[0].point[wp.min(first, second)]
-    high = meshes.arrays[0].point[wp.max(first, second)]
-    return is_left_of_edge(start, end, low, high, first < second)
-
-
-@wp.func
 def segment_crosses_triangle(meshes: Meshes, face: int, start: Vec3, end: Vec3) -> bool:
-    """Whether a segment crosses a triangle; a crossing of a shared edge counts for exactly one of its two triangles."""
+    """Whether a segment crosses a triangle, see `line_crosses_triangle`."""
     p = mesh_corner(meshes, face, 0)
     normal = meshes.arrays[0].face_normal[face]
     if (wp.dot(start - p, normal) >= Real(0.0)) == (wp.dot(end - p, normal) >= Real(0.0)):
         return False
-    left = is_left_of_side(meshes, face, 0, start, end)
-    return left == is_left_of_side(meshes, face, 1, start, end) and left == is_left_of_side(meshes, face, 2, start, end)
+    q = mesh_corner(meshes, face, 1)
+    r = mesh_corner(meshes, face, 2)
+    return line_crosses_triangle(start, end - start, p, q, r)
 
 
 RISE = wp.constant(Real(1.0e-5))

@@ -286,4 +286,4 @@ def keep_of_surfaces(
 
 
 merge_triangles = merge_kernel(keep_of_triangles, merges=True)
-merge_surfaces = merge_kernel(keep_of_surfaces)
+merge_surfaces = merge_kernel(keep_of_surfaces, merges=True)

@@ -17,6 +17,7 @@ from collidecli.engine.geometry.heightfields import (
     wall_normal,
     walls_begin,
 )
+from collidecli.engine.geometry.line_crossings import line_crosses_triangle
 from collidecli.engine.geometry.meshes import (
     EDGE_PART,
     FACE_PART,
@@ -25,7 +26,6 @@ from collidecli.engine.geometry.meshes import (
     MeshPoint,
     NormalCone,
     TriangleShape,
-    is_left_of_edge,
     nearest_triangle_point,
     rises,
     rises_across,
@@ -345,25 +345,14 @@ def closest_point_on_face(field: Field, number: int, point: Vec3) -> MeshPoint:
     return closest
 
 
-@wp.func
-def goes_left_of_side(shape: TriangleShape, k: int, start: Vec3, end: Vec3) -> bool:
-    """Whether a line passes on the left of side k."""
-    low = corner_of(shape, k)
-    high = corner_of(shape, k + 1)
-    if shape.vertex[k] < shape.vertex[(k + 1) % 3]:
-        return is_left_of_edge(start, end, low, high, True)
-    return is_left_of_edge(start, end, high, low, False)
-
-
 @wp.func(inline=False)
 def is_face_crossed(field: Field, number: int, start: Vec3, end: Vec3) -> bool:
-    """Whether a segment crosses a triangle, as `mesh_nearest.segment_crosses_triangle`."""
+    """Whether a segment crosses a triangle, as `meshes.segment_crosses_triangle`."""
     shape = named_triangle(field, number)
     normal = normal_of(shape)
     if (wp.dot(start - shape.p, normal) >= Real(0.0)) == (wp.dot(end - shape.p, normal) >= Real(0.0)):
         return False
-    left = goes_left_of_side(shape, 0, start, end)
-    return left == goes_left_of_side(shape, 1, start, end) and left == goes_left_of_side(shape, 2, start, end)
+    return line_crosses_triangle(start, end - start, shape.p, shape.q, shape.r)
 
 
 # Normal cones of features, see `NormalCone`; they follow from the position of the feature in the grid.
@@ -556,12 +545,25 @@ def depth_in_field(heightfield_pair: HeightfieldPair, point: Vec3, touch: Real) 
     return wp.where(is_nearer_on_field(field, point, touch, Vec3()), Real(0.0), -Real(wp.inf))
 
 
+@wp.func
+def bounded_chord(chord: wp.vec2d, at: Real, near: Real, t: Real, enters: bool) -> wp.vec2d:
+    """A chord around `at` that ends at a crossing at t, which enters the solid or exits it.
+
+    A crossing at `at` to `near` is before it where it enters, and after it where it exits, so that
+    the chord is in the solid whatever the last bit of t.
+    """
+    is_before = t <= at
+    if wp.abs(t - at) <= near:
+        is_before = enters
+    if is_before:
+        return wp.vec2d(wp.max(chord[0], t), chord[1])
+    return wp.vec2d(chord[0], wp.min(chord[1], t))
+
+
 @wp.func(inline=False)
-def chord_in_field(field: Field, start: Vec3, end: Vec3, at: Real) -> wp.vec2d:
-    """The interval of a segment's parameter around `at` in which it crosses no triangle; see
-    `surface_interior.chord_of`."""
-    begins = Real(-1.0)
-    ends = Real(2.0)
+def chord_in_field(field: Field, start: Vec3, end: Vec3, at: Real, near: Real) -> wp.vec2d:
+    """The interval of a segment's parameter in which it crosses no triangle, see `chord_of`."""
+    chord = wp.vec2d(Real(-1.0), Real(2.0))
     cursor = begin_near_segment(field, start, end, Real(0.0))
     while cursor.number >= 0:
         if is_face_crossed(field, cursor.number, start, end):
@@ -569,12 +571,9 @@ def chord_in_field(field: Field, start: Vec3, end: Vec3, at: Real) -> wp.vec2d:
             corner = face_corner(field, cursor.number, 0)
             low = wp.dot(normal, start - corner)
             t = low / (low - wp.dot(normal, end - corner))
-            if t <= at:
-                begins = wp.max(begins, t)
-            else:
-                ends = wp.min(ends, t)
+            chord = bounded_chord(chord, at, near, t, wp.dot(normal, end - start) < Real(0.0))
         cursor = next_near_segment(field, cursor)
-    return wp.vec2d(begins, ends)
+    return chord
 
 
 @wp.func

@@ -34,6 +34,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import begin_
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import HeightfieldPair
 from collidecli.engine.narrowphase.triangles.separating_translation import measure_meshes
 from collidecli.engine.narrowphase.triangles.surface import (
+    AS_IT_IS,
     chord_of,
     closed_flag,
     closest_point_on,
@@ -51,6 +52,7 @@ from collidecli.engine.narrowphase.triangles.surface import (
     is_crossed,
     is_front_facing,
     is_owned,
+    meets_triangle,
     mesh_arrays,
     normal_on,
     origin_on,
@@ -219,9 +221,13 @@ def edges_face(
 
 
 @wp.func
-def depth_of_chord(source: Any, mesh: int, start: Vec3, end: Vec3, at: Real) -> Real:
-    """Depth inside a closed surface of the midpoint of a segment's chord around parameter `at` [m]."""
-    chord = chord_of(source, mesh, start, end, at)
+def depth_of_chord(source: Any, mesh: int, start: Vec3, end: Vec3, at: Real, touch: Real) -> Real:
+    """Depth inside a closed surface of the midpoint of a segment's chord around parameter `at` [m].
+
+    At the corner of a contact patch the edge passes the other edge where it crosses the face beside
+    it: within `touch` [m] of the chord's end.
+    """
+    chord = chord_of(source, mesh, start, end, at, touch / wp.length(end - start))
     middle = Real(0.5) * (wp.max(chord[0], Real(0.0)) + wp.min(chord[1], Real(1.0)))
     return depth_inside(source, mesh, start + middle * (end - start), Real(0.0))
 
@@ -252,9 +258,9 @@ def edges_overlap(
         return False
     if depth_inside(source, context.own, own_start + t * (own_end - own_start), context.touch) < -context.touch:
         return False
-    if depth <= context.touch or depth_of_chord(source, context.other, start, end, s) >= SHALLOWEST * depth:
+    if depth <= context.touch or depth_of_chord(source, context.other, start, end, s, context.touch) >= SHALLOWEST * depth:
         return True
-    return depth_of_chord(source, context.own, own_start, own_end, t) >= SHALLOWEST * depth
+    return depth_of_chord(source, context.own, own_start, own_end, t, context.touch) >= SHALLOWEST * depth
 
 
 @wp.func
@@ -338,7 +344,7 @@ def chord_contact(
     count: int,
 ) -> int:
     """Appends the contact of the midpoint of an edge's chord in a closed surface. enters: parameter of its start."""
-    chord = chord_of(source, context.other, start, end, enters)
+    chord = chord_of(source, context.other, start, end, enters, AS_IT_IS)
     if chord[1] > Real(1.0):
         return count
     middle = start + deepest_of(source, context.other, start, end, enters, chord[1]) * (end - start)
@@ -505,16 +511,20 @@ def edge_on_triangle(
     count = before.count
     start = corner_of_features(features, k)
     end = corner_of_features(features, k + 1)
-    crosses = is_crossed(source, context.other, target, start, end)
-    if crosses:
+    crosses = bool(False)
+    if context.other_closed == 0:
+        t = meets_triangle(source, context.other, target, start, end, context.touch)
+        crosses = t <= Real(1.0)
+        if crosses:
+            # Both ends of an edge that crosses an open surface; one is behind, see `measured_crossing`.
+            count = append_crossing(context, rows, count, start, feature_on(source, context.own, face, k))
+            count = append_crossing(context, rows, count, end, feature_on(source, context.own, face, (k + 1) % 3))
+    elif is_crossed(source, context.other, target, start, end):
+        crosses = True
         t = crossing_parameter(source, context.other, target, start, end)
         found.crossings[k] = found.crossings[k] + 1
         if t >= Real(0.0):
             found.enters[k] = wp.min(found.enters[k], t)
-        if context.other_closed == 0:
-            # Both ends of an edge that crosses an open surface; one is behind, see `measured_crossing`.
-            count = append_crossing(context, rows, count, start, feature_on(source, context.own, face, k))
-            count = append_crossing(context, rows, count, end, feature_on(source, context.own, face, (k + 1) % 3))
     # Edges that overlap are found from either surface: one of the two crosses a triangle beside the other.
     overlaps = crosses and context.own_closed == 1 and context.other_closed == 1
     bits = other_bits(source, context.other, target)
@@ -680,6 +690,7 @@ def surface_pair_of(rows: ShapeRows, source: Any, query: Query) -> SurfacePair:
     pair.front_a = front_flag(source, pair.a)
     pair.front_b = front_flag(source, pair.b)
     pair.touch = touch_of_pair(rows, query)
+    pair.grown = pair.touch
     # For any poses: two boxes that overlap are apart once one has been moved by the sum of their diagonals.
     pair.span = Real(2.0) * (wp.length(rows.size[query.row_a]) + wp.length(rows.size[query.row_b]))
     pair.size = wp.min(wp.max(rows.size[query.row_a]), wp.max(rows.size[query.row_b]))

@@ -25,7 +25,6 @@ from collidecli.engine.contact_record import (
 from collidecli.engine.geometry.closest_points import (
     Segment,
     closest_points,
-    crossing_segment,
     perpendicular,
     sweep_interval,
 )
@@ -33,12 +32,14 @@ from collidecli.engine.geometry.meshes import FACE_PART, Meshes
 from collidecli.engine.geometry.real import Real, Vec3, array_of
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
 from collidecli.engine.narrowphase.triangles.surface import (
+    AS_IT_IS,
     begin_in_box,
     boxes_intersect,
     chord_of,
     corner_on,
     feature_on,
     first_face_of,
+    first_meeting,
     is_within,
     mesh_arrays,
     nearest_on,
@@ -53,6 +54,7 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     as_pairs,
     as_regions,
     box_in_b,
+    crossing_of_pair,
     exchange_rows,
     exchanged_pair,
     inner_regions,
@@ -80,14 +82,14 @@ def inner_exit(source: Any, pair: SurfacePair, region: OverlapRegion, direction:
     if region.depth_b > Real(0.0) and pair.closed_a == 1:
         point = region.inner_b + translation * direction
         if is_within(source, pair.a, point):
-            leaves = chord_of(source, pair.a, point, point + length * direction, Real(0.0))[1]
+            leaves = chord_of(source, pair.a, point, point + length * direction, Real(0.0), AS_IT_IS)[1]
             result = wp.max(result, translation + leaves * length)
     if region.depth_a > Real(0.0) and pair.closed_b == 1:
         into_b = wp.transform_inverse(pair.pose_b_to_a)
         point = wp.transform_point(into_b, region.inner_a - translation * direction)
         if is_within(source, pair.b, point):
             end = point - length * wp.transform_vector(into_b, direction)
-            leaves = chord_of(source, pair.b, point, end, Real(0.0))[1]
+            leaves = chord_of(source, pair.b, point, end, Real(0.0), AS_IT_IS)[1]
             result = wp.max(result, translation + leaves * length)
     return result
 
@@ -138,12 +140,12 @@ def engulfed_exit(source: Any, pair: SurfacePair, direction: Vec3, translation: 
     if pair.closed_a == 1 and pair.b >= 0:
         point = clear_point(source, pair, False, moved)
         if is_within(source, pair.a, point):
-            result += chord_of(source, pair.a, point, point + length * direction, Real(0.0))[1] * length
+            result += chord_of(source, pair.a, point, point + length * direction, Real(0.0), AS_IT_IS)[1] * length
     if pair.closed_b == 1 and result == translation:
         point = clear_point(source, pair, True, moved)
         if is_within(source, pair.b, point):
             along = wp.transform_vector(wp.transform_inverse(pair.pose_b_to_a), direction)
-            result += chord_of(source, pair.b, point, point - length * along, Real(0.0))[1] * length
+            result += chord_of(source, pair.b, point, point - length * along, Real(0.0), AS_IT_IS)[1] * length
     return result
 
 
@@ -205,7 +207,7 @@ def later_exit(
     """The later of `before` and the exit of a pair of triangles, if the pair crosses at a translation."""
     triangles = triangles_of_pair(source, pair, face_a, face_b)
     after = translation + pair.touch
-    interval = sweep_interval(triangles, direction, wp.max(after, before.translation))
+    interval = sweep_interval(triangles, direction, wp.max(after, before.translation), pair.tie)
     if interval.end <= after or interval.start >= after or interval.end <= before.translation:
         return before
     if pair.region_count > 1:
@@ -213,7 +215,7 @@ def later_exit(
         triangles.a += moved
         triangles.b += moved
         triangles.c += moved
-        if is_of_others(pair, moved, crossing_segment(triangles)):
+        if is_of_others(pair, moved, crossing_of_pair(pair, triangles)):
             return before
     result = Exit()
     result.translation = interval.end
@@ -243,7 +245,7 @@ def latest_exit(source: Any, pair: SurfacePair, direction: Vec3, translation: Re
     while node < stop and (latest.found == 0 or latest.translation < limit):
         half = Real(0.5) * (meshes.arrays[0].upper[node] - meshes.arrays[0].lower[node])
         middle = wp.transform_point(into_b, meshes.arrays[0].lower[node] + half - moved)
-        if surface_clearance(source, pair.b, middle) > wp.length(half) + pair.touch:
+        if surface_clearance(source, pair.b, middle) > wp.length(half) + pair.grown:
             node = meshes.arrays[0].skip[node]
             continue
         face = meshes.arrays[0].leaf[node]
@@ -340,6 +342,25 @@ def exit_without_crossing(
 
 
 @wp.func(inline=False)
+def exit_to_the_last(
+    source: Any, pair: SurfacePair, direction: Vec3, translation: Real, before: Exit
+) -> Exit:
+    """The exit `before` at a translation, with the triangles that separate up to a touch later.
+
+    Steps end where surfaces overlap by no more than a touch. Without these triangles a direction
+    beside the least one would seem shorter by that much.
+    """
+    to_the_last = pair
+    to_the_last.touch = Real(0.0)
+    result = latest_exit(source, to_the_last, direction, translation, Real(wp.inf))
+    if result.found == 0:
+        result = before
+        result.translation = translation
+        result.found = 1
+    return result
+
+
+@wp.func(inline=False)
 def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> Exit:
     """The least translation of b along a unit direction that separates a region, if it is shorter than `limit` [m].
 
@@ -385,8 +406,8 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
                 beyond = engulfed_exit(source, pair, direction, translation)
             if beyond <= translation + pair.touch:
                 if last.face_a >= 0:
-                    last.translation = translation
-                    last.found = 1
+                    last = exit_to_the_last(source, pair, direction, translation, last)
+                    last.found = wp.where(last.translation < limit, 1, 0)
                     return last
                 last = exit_without_crossing(source, pair, region, direction, translation, limit)
                 if last.found == 0 or last.translation <= translation:
@@ -595,7 +616,7 @@ def region_contact(source: Any, pair: SurfacePair, best: Search) -> ContactRecor
     contact = ContactRecord()
     contact.point = points.fixed
     contact.normal = best.direction
-    contact.separation = -best.exit.translation - wp.dot(pair.nudge, best.direction)
+    contact.separation = -best.exit.translation
     contact.feature_a = feature_on(source, pair.a, best.exit.face_a, points.part_fixed)
     contact.feature_b = feature_on(source, pair.b, best.exit.face_b, points.part_moving)
     contact.role = OF_REGION
@@ -621,12 +642,12 @@ def measured_crossing(
     start, end = Vec3(crossing.point), crossing.point + moved
     if of_a:
         start, end = wp.transform_point(into_b, crossing.point), wp.transform_point(into_b, crossing.point - moved)
-    part = chord_of(source, other, start, end, Real(0.0))[1]
+    part = first_meeting(mesh_arrays(source), other, start, end, pair.touch)
     exit_point = crossing.point + wp.where(of_a, -part, part) * moved
     if part <= Real(1.0) and boxes_intersect(exit_point, exit_point, region.low - grown, region.high + grown):
         closest = nearest_on(source, other, wp.where(of_a, wp.transform_point(into_b, exit_point), exit_point))
         feature = feature_on(source, other, closest.face, FACE_PART)
-        result.separation = -part * length - wp.dot(pair.nudge, best.direction)
+        result.separation = -part * length
         result.normal = best.direction
         result.priority = 0
         result.role = OF_REGION
@@ -647,23 +668,19 @@ def emit_spare(rows: ContactRows, contact: ContactRecord):
             return
 
 
-SLACK = wp.constant(Real(2.0))
-"""Multiple of a nudge's length by which depths of moved surfaces may differ: they move by up to its length along the
-normal, and by as much again where a surface rises by 45 degrees across it."""
-UNDONE = wp.constant(Real(4.0))
-"""Multiple of a nudge's length: surfaces that a translation no longer than this separates only touch. Twice SLACK, for
-either surface rises."""
+UNDONE = wp.constant(Real(2.0))
+"""Multiple of a touch: surfaces that a translation no longer than this separates only touch."""
 
 
 @wp.func(inline=False)
 def only_touches(source: Any, pair: SurfacePair, rows: ContactRows) -> bool:
-    """Whether the surfaces of a nudged pair are apart after a short translation along the normal of a contact that
+    """Whether surfaces are apart after a short translation along the normal of a contact that
     touches."""
     for i in range(rows.first, rows.end):
         contact = rows.contact[i]
         touches = wp.abs(contact.separation) <= pair.touch and is_measured(contact)
         if touches and is_of_region(pair, contact):
-            if is_separated(source, pair, contact.normal, UNDONE * wp.length(pair.nudge)):
+            if is_separated(source, pair, contact.normal, UNDONE * pair.touch):
                 return True
     return False
 
@@ -672,7 +689,6 @@ def only_touches(source: Any, pair: SurfacePair, rows: ContactRows) -> bool:
 def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
     """Writes the contacts of a region; returns 0 where the search ended at its greatest number of steps."""
     region = pair.regions[pair.own]
-    slack = pair.touch + SLACK * wp.length(pair.nudge)
     recent = wp.zeros(shape=wp.static(RECENT), dtype=wp.vec2i)
     pair.recent = as_pairs(recent)
     tried = wp.zeros(shape=1, dtype=Vec3)
@@ -686,7 +702,7 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
         normal = rows.contact[deepest].normal
         depth = -rows.contact[deepest].separation
         best.direction = normal
-        if is_separated(source, pair, normal, depth + slack):
+        if is_separated(source, pair, normal, depth + pair.touch):
             stays = deepest
             best.exit.found = 1
             best.exit.translation = depth
@@ -709,7 +725,7 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
                 rows.contact[i] = measured_crossing(source, pair, region, best, contact)
         elif is_of_region(pair, contact):
             along = wp.dot(contact.normal, best.direction)
-            is_deeper = -contact.separation > best.exit.translation * SAME_DEPTH + slack
+            is_deeper = -contact.separation > best.exit.translation * SAME_DEPTH + pair.touch
             if is_deeper or (stays < 0 and along <= Real(0.0)):
                 rows.contact[i].separation = Real(wp.inf)
                 rows.contact[i].priority = FALLBACK
@@ -730,11 +746,11 @@ def measure_regions(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
     regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
     crossings = add_crossings(source, pair, as_regions(regions))
     count = inner_regions(rows, as_regions(regions), crossings[0])
-    may_pass = crossings[0] == 0 and crossings[1] == 1 and (pair.b >= 0 or pair.closed_a == 0 or count == 0)
+    may_pass = crossings[1] == 1 and (pair.b >= 0 or pair.closed_a == 0 or count == 0)
     if may_pass:
-        # Surfaces may pass through each other along sides and vertices of their triangles alone. Closed meshes with
-        # points in a heightfield leave it by these.
-        pair = nudged(pair)
+        # Surfaces may pass through each other along sides and vertices of triangles, here or all
+        # around. Closed meshes with points in a heightfield leave it by these.
+        pair = nudged(pair, rows)
         crossings = add_crossings(source, pair, as_regions(regions))
         count = inner_regions(rows, as_regions(regions), crossings[0])
     pair.regions = as_regions(regions)

@@ -48,6 +48,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
     DOWN,
     HeightfieldPair,
     bits_of_face,
+    bounded_chord,
     chord_in_field,
     closest_point_on_face,
     deepest_of_part,
@@ -552,34 +553,81 @@ def crossing_parameter(source: Any, surface: int, target: int, start: Vec3, end:
     return wp.where(low > high, t, -t)
 
 
-@wp.func(inline=False)
-def chord_of(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real) -> wp.vec2d:
-    """The interval of a segment's parameter around `at` in which the segment crosses no triangle of a mesh.
+@wp.func
+def meets_triangle(
+    source: Any, surface: int, face: int, start: Vec3, end: Vec3, near: Real
+) -> Real:
+    """Parameter at which a segment crosses a triangle's plane within `near` [m] of the triangle; else 2.
 
-    Its ends are -1 and 2 where the segment crosses no triangle on that side.
+    For open surfaces, whose border belongs to them: every crossing is found, some from several
+    triangles. `is_crossed` finds a crossing of a surface exactly once.
+    """
+    normal = normal_on(source, surface, face)
+    corner = corner_on(source, surface, face, 0)
+    low = wp.dot(normal, start - corner)
+    high = wp.dot(normal, end - corner)
+    if (low >= Real(0.0)) == (high >= Real(0.0)):
+        return Real(2.0)
+    t = low / (low - high)
+    closest = closest_point_on(source, surface, face, start + t * (end - start))
+    return wp.where(closest.square <= near * near, t, Real(2.0))
+
+
+@wp.func(inline=False)
+def first_meeting(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, near: Real) -> Real:
+    """Least parameter at which a segment meets an open mesh farther than `near` [m] from its start.
+
+    2 where it meets none; see `meets_triangle`.
+    """
+    grown = Vec3(near, near, near)
+    low = wp.min(start, end) - grown
+    high = wp.max(start, end) + grown
+    length = wp.length(end - start)
+    first = Real(2.0)
+    cursor = begin_in_box(meshes, mesh, low, high)
+    while cursor.number >= 0:
+        t = meets_triangle(meshes, mesh, cursor.number, start, end, near)
+        if t * length > near:
+            first = wp.min(first, t)
+        cursor = next_in_box(meshes, mesh, cursor, low, high)
+    return first
+
+
+AS_IT_IS = wp.constant(Real(-1.0))
+"""`near` of `chord_of`: no crossing is at `at`; one at exactly that parameter is before it."""
+
+
+@wp.func(inline=False)
+def chord_of(
+    meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real, near: Real
+) -> wp.vec2d:
+    """The interval of a segment's parameter around `at` in which it crosses no triangle of a mesh.
+
+    near: of a closed mesh, the difference of parameters up to which a crossing is at `at`: it then
+    bounds the interval on the side from which the segment is in the solid; negative for none.
+    The interval's ends are -1 and 2 where the segment crosses no triangle on that side.
     """
     low = wp.min(start, end)
     high = wp.max(start, end)
-    begins = Real(-1.0)
-    ends = Real(2.0)
+    chord = wp.vec2d(Real(-1.0), Real(2.0))
     cursor = begin_in_box(meshes, mesh, low, high)
     while cursor.number >= 0:
         if segment_crosses_triangle(meshes, cursor.number, start, end):
             t = wp.abs(crossing_parameter(meshes, mesh, cursor.number, start, end))
-            if t <= at:
-                begins = wp.max(begins, t)
-            else:
-                ends = wp.min(ends, t)
+            enters = wp.dot(normal_on(meshes, mesh, cursor.number), end - start) < Real(0.0)
+            chord = bounded_chord(chord, at, near, t, enters)
         cursor = next_in_box(meshes, mesh, cursor, low, high)
-    return wp.vec2d(begins, ends)
+    return chord
 
 
 @wp.func
-def chord_of(heightfield_pair: HeightfieldPair, mesh: int, start: Vec3, end: Vec3, at: Real) -> wp.vec2d:
-    """The interval of a segment's parameter around `at` without a crossing of the mesh or the heightfield."""
+def chord_of(
+    heightfield_pair: HeightfieldPair, mesh: int, start: Vec3, end: Vec3, at: Real, near: Real
+) -> wp.vec2d:
+    """The interval of a segment's parameter without a crossing of the mesh or the heightfield."""
     if mesh < 0:
-        return chord_in_field(heightfield_pair.field, start, end, at)
-    return chord_of(heightfield_pair.meshes, mesh, start, end, at)
+        return chord_in_field(heightfield_pair.field, start, end, at, near)
+    return chord_of(heightfield_pair.meshes, mesh, start, end, at, near)
 
 
 @wp.func

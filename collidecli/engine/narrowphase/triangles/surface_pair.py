@@ -19,7 +19,14 @@ from collidecli.engine.contact_record import (
     ContactRecord,
 )
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.closest_points import TrianglePair, crossing_segment, overlap_of_projections
+from collidecli.engine.geometry.closest_points import (
+    TIE_SHIFT,
+    Segment,
+    Tie,
+    TrianglePair,
+    crossing_segment,
+    overlap_of_projections,
+)
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3, array_of
 from collidecli.engine.narrowphase.sub_pairs import NEAR, TOUCHES, ContactRows
 from collidecli.engine.narrowphase.triangles.surface import (
@@ -63,7 +70,8 @@ class SurfacePair:
     [m]. blocked: the direction in which b must not move, a's frame; zero where there is none. size: half of the longest
     side of the smaller surface [m].
 
-    nudge: a translation of b that pose_b_to_a includes, a's frame, zero where it is that of the shapes [m].
+    tie: what decides whether triangles that touch cross; without a nudge they do not. grown: distance
+    of the boxes of triangles up to which they may cross [m].
 
     Where a region of their overlap is separated: regions: all, region_count of them; own: index of that region; recent:
     cached pairs of triangles, see `separating_translation.past_recent`.
@@ -81,7 +89,8 @@ class SurfacePair:
     span: Real
     blocked: Vec3
     size: Real
-    nudge: Vec3
+    tie: Tie
+    grown: Real
     regions: wp.array[OverlapRegion]
     region_count: int
     own: int
@@ -109,8 +118,8 @@ def triangles_of_pair(source: Any, pair: SurfacePair, face_a: int, face_b: int) 
 
 @wp.func
 def box_in_b(pair: SurfacePair, half: Vec3) -> Vec3:
-    """Half extents in b's frame of the AABB of a box of a's frame, grown by touch [m]."""
-    grown = Vec3(pair.touch, pair.touch, pair.touch)
+    """Half extents in b's frame of the AABB of a box of a's frame, grown by `pair.grown` [m]."""
+    grown = Vec3(pair.grown, pair.grown, pair.grown)
     for axis in range(3):
         for k in range(3):
             grown[axis] = grown[axis] + wp.abs(pair.turn[k, axis]) * half[k]
@@ -179,22 +188,43 @@ def add_region(regions: wp.array[OverlapRegion], count: int, added: OverlapRegio
     return _added(regions, wp.static(CAPACITY - 1), region)
 
 
+CROSSING_SHIFT = wp.constant(Real(8.0))
+"""Multiple of a touch and of the nudge by which triangles are moved to find where they cross."""
+
+
+@wp.func
+def crossing_shift(pair: SurfacePair) -> Vec3:
+    """The translation of b with which crossings are found, zero without a nudge [m]."""
+    return CROSSING_SHIFT * pair.touch * pair.tie.nudge
+
+
+@wp.func
+def crossing_of_pair(pair: SurfacePair, triangles: TrianglePair) -> Segment:
+    """The segment in which two triangles cross, to the length of `crossing_shift`."""
+    moved = triangles
+    shift = crossing_shift(pair)
+    moved.a += shift
+    moved.b += shift
+    moved.c += shift
+    return crossing_segment(moved)
+
+
 @wp.func(inline=False)
 def add_crossing(
     source: Any, pair: SurfacePair, face_a: int, face_b: int, regions: wp.array[OverlapRegion], before: wp.vec2i
 ) -> wp.vec2i:
     """Adds the segment in which two triangles cross, if they do. before, result: as of `add_crossings`."""
     triangles = triangles_of_pair(source, pair, face_a, face_b)
-    overlap = overlap_of_projections(triangles, pair.touch)
+    overlap = overlap_of_projections(triangles, pair.touch, pair.tie)
     if overlap <= pair.touch:
         touches = before[1]
-        # Where triangles cross it does not matter.
-        if touches == 0 and before[0] == 0 and overlap >= -pair.touch:
-            touches = wp.where(overlap_of_projections(triangles, -pair.touch) >= -pair.touch, 1, 0)
+        if touches == 0 and overlap >= -pair.touch:
+            least = overlap_of_projections(triangles, -pair.touch, Tie())
+            touches = wp.where(least >= -pair.touch, 1, 0)
         return wp.vec2i(before[0], touches)
-    common = crossing_segment(triangles)
+    common = crossing_of_pair(pair, triangles)
     # The contacts are those of the surfaces as they are.
-    reach = pair.touch + wp.length(pair.nudge)
+    reach = pair.touch + wp.length(crossing_shift(pair))
     grown = Vec3(reach, reach, reach)
     region = OverlapRegion()
     region.low = wp.min(common.start, common.end) - grown
@@ -221,7 +251,7 @@ def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegio
     while node < stop:
         half = Real(0.5) * (meshes.arrays[0].upper[node] - meshes.arrays[0].lower[node])
         middle = wp.transform_point(into_b, meshes.arrays[0].lower[node] + half)
-        if surface_clearance(source, pair.b, middle) > wp.length(half) + pair.touch:
+        if surface_clearance(source, pair.b, middle) > wp.length(half) + pair.grown:
             node = meshes.arrays[0].skip[node]
             continue
         face = meshes.arrays[0].leaf[node]
@@ -237,19 +267,30 @@ def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegio
     return result
 
 
-NUDGE = wp.constant(Vec3(4.6, 4.8, 4.4))
-"""The translation of b where triangles touch and none cross, in touches: in general position surfaces that pass
-through each other have triangles that cross. Along each axis it is more than a touch, which counts as no overlap, and
-no two axes have the same. Translations are given without it."""
+NUDGE = wp.constant(Vec3(0.575, 0.6, 0.55))
+"""Direction in which b is moved by less than any length where surfaces pass through each other along
+sides and corners of triangles alone: in general position they have triangles that cross."""
+NUDGE_APART = wp.constant(Real(0.2))
+"""Least component of the nudge along the normal of a contact that touches."""
 
 
 @wp.func
-def nudged(pair: SurfacePair) -> SurfacePair:
-    """The pair with b moved by NUDGE."""
+def nudged(pair: SurfacePair, rows: ContactRows) -> SurfacePair:
+    """The pair with ties that are decided by a nudge away from the contacts that touch.
+
+    So faces that lie in each other do not cross, and what overlaps beside them does.
+    """
     result = pair
-    result.nudge = pair.touch * NUDGE
-    rotation = wp.transform_get_rotation(pair.pose_b_to_a)
-    result.pose_b_to_a = Pose(wp.transform_get_translation(pair.pose_b_to_a) + result.nudge, rotation)
+    nudge = NUDGE
+    for _pass in range(2):
+        for i in range(rows.first, rows.end):
+            contact = rows.contact[i]
+            if contact.role <= INNER_B and wp.abs(contact.separation) <= pair.touch:
+                lacks = NUDGE_APART - wp.dot(nudge, contact.normal)
+                nudge += wp.max(lacks, Real(0.0)) * contact.normal
+    result.tie.nudge = nudge
+    result.tie.touch = pair.touch
+    result.grown = pair.touch + TIE_SHIFT * pair.touch
     return result
 
 
