@@ -121,6 +121,59 @@ def side_toward(context: MeshPairContext, source: Any, normal: Vec3, at: Vec3, h
     return wp.where(wp.dot(normal, origin - at) < Real(0.0), Real(-1.0), Real(1.0))
 
 
+BETWEEN_NORMALS = wp.constant(1)
+"""Term of the priority of a vertex that touches an edge or a vertex along no triangle's normal."""
+
+
+@wp.func(inline=False)
+def touching_vertex(
+    context: MeshPairContext,
+    source: Any,
+    face: int,
+    k: int,
+    point: Vec3,
+    target: int,
+    part: int,
+    on_other: Vec3,
+    side: Real,
+    rows: ContactRows,
+    count: int,
+) -> int:
+    """Appends the contact of a corner that touches part `part` of other's triangle `target`, if any.
+
+    The direction to a point that touches is rounding. The contact is along the triangle's normal
+    where that is in the corner's normal cone, so that surfaces that rest on each other have one
+    normal at corners and borders too; any triangle around an edge or vertex may give it. Else,
+    where the part is no interior, along the pseudonormal there, of its owner alone. A corner that
+    does not face along the direction, or from which a triangle rises along it, passes through the
+    other surface: a fallback contact.
+    """
+    owns = part == FACE_PART
+    if not owns:
+        owns = is_owned(source, context.other, target, part)
+    direction = -side * normal_on(source, context.other, target)
+    separation = wp.dot(on_other - point, direction)
+    priority = priority_on(source, context.own, face) + priority_on(source, context.other, target)
+    in_own = own_direction(context, direction)
+    rises_nowhere = corner_cone_contains(source, context.own, face, k, in_own, RISE)
+    if not rises_nowhere:
+        if not owns:
+            return count
+        if part < FACE_PART:
+            outward = outward_on(source, context.other, target, part)
+            if context.other_front == 1 and wp.length_sq(outward) > Real(0.0):
+                direction = -wp.normalize(outward)
+            separation = wp.length(on_other - point)
+            priority += BETWEEN_NORMALS
+            in_own = own_direction(context, direction)
+            rises_nowhere = corner_cone_contains(source, context.own, face, k, in_own, RISE)
+    if not rises_nowhere or not is_facing(context, source, face, k, direction):
+        priority = FALLBACK
+    code = feature_on(source, context.own, face, k)
+    code_other = feature_on(source, context.other, target, part)
+    return append_contact(context, rows, count, point, direction, separation, code, code_other, priority, 0)
+
+
 @wp.func(inline=False)
 def vertex_on_triangle(
     context: MeshPairContext, source: Any, face: int, k: int, point: Vec3, target: int, rows: ContactRows, count: int
@@ -134,46 +187,42 @@ def vertex_on_triangle(
     if closest.square >= context.max_separation * context.max_separation:
         return count
     part = part_snapped(source, context.other, target, closest.part, closest.point, context.touch)
-    if part < FACE_PART:
-        if not is_owned(source, context.other, target, part):
-            return count
     normal = normal_on(source, context.other, target)
     distance = wp.sqrt(closest.square)
+    if part < FACE_PART and distance > context.touch:
+        if not is_owned(source, context.other, target, part):
+            return count
     height = wp.dot(normal, point - corner_on(source, context.other, target, 0))
     side = side_toward(context, source, normal, closest.point, height)
+    if distance <= context.touch:
+        return touching_vertex(context, source, face, k, point, target, part, closest.point, side, rows, count)
     direction = -side * normal
     is_level = bool(True)
     # The owner of an edge or vertex sees it as the closest, where a neighbour's point up to `touch` beside it is: the
     # direction to the point turns by up to touch / distance.
     rise = Real(RISE)
     if part < FACE_PART:
-        if distance > context.touch:
-            direction = (closest.point - point) / distance
-            is_level = wp.length(wp.cross(direction, normal)) < RISE
-            rise = RISE + context.touch / distance
-            if not part_cone_contains(source, context.other, target, part, -direction, rise):
-                return count
-            if context.other_front == 1 and not is_front_facing(
-                outward_on(source, context.other, target, part), -direction
-            ):
-                return count
-        elif context.other_front == 1 and wp.length_sq(outward_on(source, context.other, target, part)) > Real(0.0):
-            direction = -wp.normalize(outward_on(source, context.other, target, part))
+        direction = (closest.point - point) / distance
+        is_level = wp.length(wp.cross(direction, normal)) < RISE
+        rise = RISE + context.touch / distance
+        if not part_cone_contains(source, context.other, target, part, -direction, rise):
+            return count
+        if context.other_front == 1 and not is_front_facing(
+            outward_on(source, context.other, target, part), -direction
+        ):
+            return count
     elif side * height < -context.touch:
         return count
-    priority = int(FALLBACK)
-    if is_facing(context, source, face, k, direction):
-        if not is_level:
-            in_own = own_direction(context, direction)
-            if not corner_cone_contains(source, context.own, face, k, in_own, rise):
-                return count
-        priority = priority_on(source, context.own, face) + priority_on(source, context.other, target)
-    elif distance > context.touch:
-        # A vertex that faces in the direction of the surface it touches overlaps: a fallback contact.
+    if not is_facing(context, source, face, k, direction):
         return count
+    if not is_level:
+        in_own = own_direction(context, direction)
+        if not corner_cone_contains(source, context.own, face, k, in_own, rise):
+            return count
+    priority = priority_on(source, context.own, face) + priority_on(source, context.other, target)
+    separation = wp.dot(closest.point - point, direction)
     code = feature_on(source, context.own, face, k)
     code_other = feature_on(source, context.other, target, part)
-    separation = wp.dot(closest.point - point, direction)
     return append_contact(context, rows, count, point, direction, separation, code, code_other, priority, 0)
 
 
@@ -247,20 +296,29 @@ def edges_overlap(
     """Whether two edges have passed each other, at parameters s and t by `depth` [m], and separate best along this
     axis.
 
-    Each point is inside or on the other surface, and the midpoint of one edge's chord in the other surface is not much
-    less deep than `depth`.
+    Each point is inside or on the other surface, if that is closed, and the midpoint of one edge's
+    chord in a closed surface is not much less deep than `depth`.
     """
+    if context.other_closed == 1:
+        on_own = start + s * (end - start)
+        if depth_inside(source, context.other, on_own, context.touch) < -context.touch:
+            return False
     into_own = wp.transform_inverse(context.pose)
     own_start = wp.transform_point(into_own, from_other)
     own_end = wp.transform_point(into_own, to_other)
-    inside = depth_inside(source, context.other, start + s * (end - start), context.touch)
-    if inside < -context.touch:
-        return False
-    if depth_inside(source, context.own, own_start + t * (own_end - own_start), context.touch) < -context.touch:
-        return False
-    if depth <= context.touch or depth_of_chord(source, context.other, start, end, s, context.touch) >= SHALLOWEST * depth:
+    if context.own_closed == 1:
+        on_other = own_start + t * (own_end - own_start)
+        if depth_inside(source, context.own, on_other, context.touch) < -context.touch:
+            return False
+    if depth <= context.touch:
         return True
-    return depth_of_chord(source, context.own, own_start, own_end, t, context.touch) >= SHALLOWEST * depth
+    least = SHALLOWEST * depth
+    if context.other_closed == 1:
+        if depth_of_chord(source, context.other, start, end, s, context.touch) >= least:
+            return True
+    if context.own_closed == 1:
+        return depth_of_chord(source, context.own, own_start, own_end, t, context.touch) >= least
+    return False
 
 
 @wp.func
@@ -290,8 +348,9 @@ def edge_on_edge(
 ) -> int:
     """Appends the contact of own's edge and side `side` of other's triangle `target` where they cross, if any.
 
-    overlaps: whether to test edges of closed surfaces that overlap, see `edges_overlap`; else edges that are apart,
-    with both points outside. Returns the count of contacts after it.
+    overlaps: whether to test edges that have passed each other, of surfaces of which one is closed,
+    see `edges_overlap`; else edges that are apart, with both points outside. Returns the count of
+    contacts after it.
     """
     u = end - start
     from_other = corner_on(source, context.other, target, side)
@@ -526,7 +585,7 @@ def edge_on_triangle(
         if t >= Real(0.0):
             found.enters[k] = wp.min(found.enters[k], t)
     # Edges that overlap are found from either surface: one of the two crosses a triangle beside the other.
-    overlaps = crosses and context.own_closed == 1 and context.other_closed == 1
+    overlaps = crosses and (context.own_closed == 1 or context.other_closed == 1)
     bits = other_bits(source, context.other, target)
     sides = int(3)
     for side in range(sides):
