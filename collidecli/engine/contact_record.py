@@ -17,10 +17,11 @@ INNER_A = wp.constant(1)
 INNER_B = wp.constant(2)
 """Role of a contact whose point of b is inside a, at its penetration depth."""
 CROSSING_A = wp.constant(3)
-"""Role of an end of an edge of a, the contact's point, where the edge crosses a triangle of the open surface b. Its
-normal and separation are not set."""
+"""Role of a point of a whose contact is that of its region: an end of an edge that crosses a
+triangle of the open surface b, or a corner that lies on b and passes through it. Its normal and
+separation are not set."""
 CROSSING_B = wp.constant(4)
-"""Role of an end of an edge of b where the edge crosses a triangle of the open surface a."""
+"""Role of such a point of b."""
 OF_REGION = wp.constant(5)
 """Role of the contact of a region of overlap, whose depth is the region's."""
 SPARE = wp.constant(6)

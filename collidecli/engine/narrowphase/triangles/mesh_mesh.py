@@ -146,7 +146,7 @@ def touching_vertex(
     normal at corners and borders too; any triangle around an edge or vertex may give it. Else,
     where the part is no interior, along the pseudonormal there, of its owner alone. A corner that
     does not face along the direction, or from which a triangle rises along it, passes through the
-    other surface: a fallback contact.
+    other surface: a fallback contact, and where its region has a depth the corner exits along it.
     """
     owns = part == FACE_PART
     if not owns:
@@ -167,9 +167,11 @@ def touching_vertex(
             priority += BETWEEN_NORMALS
             in_own = own_direction(context, direction)
             rises_nowhere = corner_cone_contains(source, context.own, face, k, in_own, RISE)
-    if not rises_nowhere or not is_facing(context, source, face, k, direction):
-        priority = FALLBACK
     code = feature_on(source, context.own, face, k)
+    passes_through = not rises_nowhere or not is_facing(context, source, face, k, direction)
+    if passes_through:
+        priority = FALLBACK
+        count = append_crossing(context, rows, count, point, code)
     code_other = feature_on(source, context.other, target, part)
     return append_contact(context, rows, count, point, direction, separation, code, code_other, priority, 0)
 

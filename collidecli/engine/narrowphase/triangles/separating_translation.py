@@ -38,8 +38,8 @@ from collidecli.engine.narrowphase.triangles.surface import (
     chord_of,
     corner_on,
     feature_on,
+    first_exit,
     first_face_of,
-    first_meeting,
     is_within,
     mesh_arrays,
     nearest_on,
@@ -642,7 +642,7 @@ def measured_crossing(
     start, end = Vec3(crossing.point), crossing.point + moved
     if of_a:
         start, end = wp.transform_point(into_b, crossing.point), wp.transform_point(into_b, crossing.point - moved)
-    part = first_meeting(mesh_arrays(source), other, start, end, pair.touch)
+    part = first_exit(source, other, start, end, pair.touch)
     exit_point = crossing.point + wp.where(of_a, -part, part) * moved
     if part <= Real(1.0) and boxes_intersect(exit_point, exit_point, region.low - grown, region.high + grown):
         closest = nearest_on(source, other, wp.where(of_a, wp.transform_point(into_b, exit_point), exit_point))
@@ -746,7 +746,7 @@ def measure_regions(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
     regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
     crossings = add_crossings(source, pair, as_regions(regions))
     count = inner_regions(rows, as_regions(regions), crossings[0])
-    may_pass = crossings[1] == 1 and (pair.b >= 0 or pair.closed_a == 0 or count == 0)
+    may_pass = crossings[1] == 1
     if may_pass:
         # Surfaces may pass through each other along sides and vertices of triangles, here or all
         # around. Closed meshes with points in a heightfield leave it by these.

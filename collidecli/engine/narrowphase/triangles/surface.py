@@ -559,8 +559,8 @@ def meets_triangle(
 ) -> Real:
     """Parameter at which a segment crosses a triangle's plane within `near` [m] of the triangle; else 2.
 
-    For open surfaces, whose border belongs to them: every crossing is found, some from several
-    triangles. `is_crossed` finds a crossing of a surface exactly once.
+    A surface's border belongs to it: every crossing is found, some from several triangles.
+    `is_crossed` finds a crossing of a surface exactly once.
     """
     normal = normal_on(source, surface, face)
     corner = corner_on(source, surface, face, 0)
@@ -573,24 +573,65 @@ def meets_triangle(
     return wp.where(closest.square <= near * near, t, Real(2.0))
 
 
-@wp.func(inline=False)
-def first_meeting(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, near: Real) -> Real:
-    """Least parameter at which a segment meets an open mesh farther than `near` [m] from its start.
+@wp.func
+def earlier_meeting(
+    source: Any, surface: int, face: int, start: Vec3, end: Vec3, near: Real, first: wp.vec2d
+) -> wp.vec2d:
+    """The least parameters at which a segment exits a surface and enters it, with those of a triangle.
 
-    2 where it meets none; see `meets_triangle`.
+    A surface without a front is exited on either side. Triangles within `near` [m] of the start do
+    not count.
     """
+    t = meets_triangle(source, surface, face, start, end, near)
+    if t > Real(1.0) or t * wp.length(end - start) <= near:
+        return first
+    exits = wp.dot(normal_on(source, surface, face), end - start) > Real(0.0)
+    if exits or front_flag(source, surface) == 0:
+        return wp.vec2d(wp.min(first[0], t), first[1])
+    return wp.vec2d(first[0], wp.min(first[1], t))
+
+
+@wp.func(inline=False)
+def first_meetings(
+    meshes: Meshes, mesh: int, start: Vec3, end: Vec3, near: Real
+) -> wp.vec2d:
+    """The least parameters at which a segment exits and enters a mesh; 2 where it does not."""
     grown = Vec3(near, near, near)
     low = wp.min(start, end) - grown
     high = wp.max(start, end) + grown
-    length = wp.length(end - start)
-    first = Real(2.0)
+    first = wp.vec2d(Real(2.0), Real(2.0))
     cursor = begin_in_box(meshes, mesh, low, high)
     while cursor.number >= 0:
-        t = meets_triangle(meshes, mesh, cursor.number, start, end, near)
-        if t * length > near:
-            first = wp.min(first, t)
+        first = earlier_meeting(meshes, mesh, cursor.number, start, end, near, first)
         cursor = next_in_box(meshes, mesh, cursor, low, high)
     return first
+
+
+@wp.func
+def first_meetings(
+    heightfield_pair: HeightfieldPair, surface: int, start: Vec3, end: Vec3, near: Real
+) -> wp.vec2d:
+    """The least parameters at which a segment exits and enters the mesh or the heightfield."""
+    if surface >= 0:
+        return first_meetings(heightfield_pair.meshes, surface, start, end, near)
+    first = wp.vec2d(Real(2.0), Real(2.0))
+    cursor = begin_near_segment(heightfield_pair.field, start, end, near)
+    while cursor.number >= 0:
+        first = earlier_meeting(heightfield_pair, surface, cursor.number, start, end, near, first)
+        cursor = next_near_segment(heightfield_pair.field, cursor)
+    return first
+
+
+@wp.func
+def first_exit(source: Any, surface: int, start: Vec3, end: Vec3, near: Real) -> Real:
+    """Parameter at which a segment exits a surface that its start is behind or on; 2 where it does not.
+
+    near: distance up to which the surface's border and edges belong to it, and the start is on it [m].
+    """
+    first = first_meetings(source, surface, start, end, near)
+    # At an edge where the surface turns back it is exited and entered at once.
+    enters_before = (first[1] - first[0]) * wp.length(end - start) < -near
+    return wp.where(enters_before, Real(2.0), first[0])
 
 
 AS_IT_IS = wp.constant(Real(-1.0))
