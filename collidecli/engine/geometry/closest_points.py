@@ -635,6 +635,14 @@ def _cut_by_plane(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, corner: Vec3) -> Segm
     return result
 
 
+@wp.func
+def common_box(pair: TrianglePair) -> Segment:
+    """Two opposite corners of the intersection of the triangles' boxes."""
+    low = wp.max(wp.min(pair.p, wp.min(pair.q, pair.r)), wp.min(pair.a, wp.min(pair.b, pair.c)))
+    high = wp.min(wp.max(pair.p, wp.max(pair.q, pair.r)), wp.max(pair.a, wp.max(pair.b, pair.c)))
+    return Segment(low, high)
+
+
 @wp.func(inline=False)
 def crossing_segment(pair: TrianglePair) -> Segment:
     """Intersection segment of two overlapping triangles.
@@ -643,9 +651,7 @@ def crossing_segment(pair: TrianglePair) -> Segment:
     """
     along = wp.cross(pair.normal_pqr, pair.normal_abc)
     if wp.length(along) < PARALLEL_SINE:
-        low = wp.max(wp.min(pair.p, wp.min(pair.q, pair.r)), wp.min(pair.a, wp.min(pair.b, pair.c)))
-        high = wp.min(wp.max(pair.p, wp.max(pair.q, pair.r)), wp.max(pair.a, wp.max(pair.b, pair.c)))
-        return Segment(low, high)
+        return common_box(pair)
     fixed = _along(_cut_by_plane(pair.p, pair.q, pair.r, pair.normal_abc, pair.a), along)
     moving = _along(_cut_by_plane(pair.a, pair.b, pair.c, pair.normal_pqr, pair.p), along)
     if wp.dot(along, moving.start - fixed.start) > Real(0.0):

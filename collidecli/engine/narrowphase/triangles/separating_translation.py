@@ -59,6 +59,7 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     exchanged_pair,
     inner_regions,
     nudged,
+    only_touches_at,
     triangles_of_pair,
 )
 
@@ -625,37 +626,42 @@ def region_contact(source: Any, pair: SurfacePair, best: Search) -> ContactRecor
 
 @wp.func(inline=False)
 def measured_crossing(
-    source: Any, pair: SurfacePair, region: OverlapRegion, best: Search, crossing: ContactRecord
+    source: Any, pair: SurfacePair, best: Search, crossing: ContactRecord
 ) -> ContactRecord:
-    """The contact of an end of an edge that crosses an open surface: its exit point along the region's direction.
+    """The contact of a point that passes through a surface: its exit along the region's direction.
 
-    Its separation stays infinite where the end is not behind the surface within the translation, or exits outside the
-    region.
+    Its separation stays infinite where the point is not behind the surface within the translation,
+    or is not of the region.
     """
-    result = crossing
     length = best.exit.translation * SAME_DEPTH + pair.touch
     moved = length * best.direction
-    grown = Vec3(pair.touch, pair.touch, pair.touch)
     into_b = wp.transform_inverse(pair.pose_b_to_a)
     of_a = crossing.role == CROSSING_A
     other = wp.where(of_a, pair.b, pair.a)
-    start, end = Vec3(crossing.point), crossing.point + moved
+    start = Vec3(crossing.point)
+    end = crossing.point + moved
     if of_a:
-        start, end = wp.transform_point(into_b, crossing.point), wp.transform_point(into_b, crossing.point - moved)
+        start = wp.transform_point(into_b, crossing.point)
+        end = wp.transform_point(into_b, crossing.point - moved)
     part = first_exit(source, other, start, end, pair.touch)
+    if part > Real(1.0):
+        return crossing
     exit_point = crossing.point + wp.where(of_a, -part, part) * moved
-    if part <= Real(1.0) and boxes_intersect(exit_point, exit_point, region.low - grown, region.high + grown):
-        closest = nearest_on(source, other, wp.where(of_a, wp.transform_point(into_b, exit_point), exit_point))
-        feature = feature_on(source, other, closest.face, FACE_PART)
-        result.separation = -part * length
-        result.normal = best.direction
-        result.priority = 0
-        result.role = OF_REGION
-        if of_a:
-            result.feature_b = feature
-        else:
-            result.feature_a = feature
-            result.point = exit_point
+    result = crossing
+    result.separation = -part * length
+    result.normal = best.direction
+    if not of_a:
+        result.point = exit_point
+    if not is_of_region(pair, result):
+        return crossing
+    closest = nearest_on(source, other, start + part * (end - start))
+    feature = feature_on(source, other, closest.face, FACE_PART)
+    result.priority = 0
+    result.role = OF_REGION
+    if of_a:
+        result.feature_b = feature
+    else:
+        result.feature_a = feature
     return result
 
 
@@ -678,8 +684,7 @@ def only_touches(source: Any, pair: SurfacePair, rows: ContactRows) -> bool:
     touches."""
     for i in range(rows.first, rows.end):
         contact = rows.contact[i]
-        touches = wp.abs(contact.separation) <= pair.touch and is_measured(contact)
-        if touches and is_of_region(pair, contact):
+        if only_touches_at(contact, pair.touch) and is_of_region(pair, contact):
             if is_separated(source, pair, contact.normal, UNDONE * pair.touch):
                 return True
     return False
@@ -722,7 +727,7 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
         contact = rows.contact[i]
         if not is_measured(contact):
             if contact.role == CROSSING_A or contact.role == CROSSING_B:
-                rows.contact[i] = measured_crossing(source, pair, region, best, contact)
+                rows.contact[i] = measured_crossing(source, pair, best, contact)
         elif is_of_region(pair, contact):
             along = wp.dot(contact.normal, best.direction)
             is_deeper = -contact.separation > best.exit.translation * SAME_DEPTH + pair.touch

@@ -560,13 +560,14 @@ def meets_triangle(
     """Parameter at which a segment crosses a triangle's plane within `near` [m] of the triangle; else 2.
 
     A surface's border belongs to it: every crossing is found, some from several triangles.
-    `is_crossed` finds a crossing of a surface exactly once.
+    `is_crossed` finds a crossing of a surface exactly once. A plane within `near` of the start is
+    not crossed: where a segment in that plane crosses it is rounding.
     """
     normal = normal_on(source, surface, face)
     corner = corner_on(source, surface, face, 0)
     low = wp.dot(normal, start - corner)
     high = wp.dot(normal, end - corner)
-    if (low >= Real(0.0)) == (high >= Real(0.0)):
+    if (low >= Real(0.0)) == (high >= Real(0.0)) or wp.abs(low) <= near:
         return Real(2.0)
     t = low / (low - high)
     closest = closest_point_on(source, surface, face, start + t * (end - start))
@@ -579,11 +580,10 @@ def earlier_meeting(
 ) -> wp.vec2d:
     """The least parameters at which a segment exits a surface and enters it, with those of a triangle.
 
-    A surface without a front is exited on either side. Triangles within `near` [m] of the start do
-    not count.
+    A surface without a front is exited on either side.
     """
     t = meets_triangle(source, surface, face, start, end, near)
-    if t > Real(1.0) or t * wp.length(end - start) <= near:
+    if t > Real(1.0):
         return first
     exits = wp.dot(normal_on(source, surface, face), end - start) > Real(0.0)
     if exits or front_flag(source, surface) == 0:

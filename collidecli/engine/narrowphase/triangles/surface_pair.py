@@ -24,6 +24,7 @@ from collidecli.engine.geometry.closest_points import (
     Segment,
     Tie,
     TrianglePair,
+    common_box,
     crossing_segment,
     overlap_of_projections,
 )
@@ -188,25 +189,17 @@ def add_region(regions: wp.array[OverlapRegion], count: int, added: OverlapRegio
     return _added(regions, wp.static(CAPACITY - 1), region)
 
 
-CROSSING_SHIFT = wp.constant(Real(8.0))
-"""Multiple of a touch and of the nudge by which triangles are moved to find where they cross."""
-
-
-@wp.func
-def crossing_shift(pair: SurfacePair) -> Vec3:
-    """The translation of b with which crossings are found, zero without a nudge [m]."""
-    return CROSSING_SHIFT * pair.touch * pair.tie.nudge
-
-
 @wp.func
 def crossing_of_pair(pair: SurfacePair, triangles: TrianglePair) -> Segment:
-    """The segment in which two triangles cross, to the length of `crossing_shift`."""
-    moved = triangles
-    shift = crossing_shift(pair)
-    moved.a += shift
-    moved.b += shift
-    moved.c += shift
-    return crossing_segment(moved)
+    """The segment in which two triangles cross.
+
+    Degenerate: triangles that cross by the nudge alone give two opposite corners of the intersection
+    of their boxes.
+    """
+    if wp.length_sq(pair.tie.nudge) > Real(0.0):
+        if overlap_of_projections(triangles, pair.touch, Tie()) <= pair.touch:
+            return common_box(triangles)
+    return crossing_segment(triangles)
 
 
 @wp.func(inline=False)
@@ -223,9 +216,7 @@ def add_crossing(
             touches = wp.where(least >= -pair.touch, 1, 0)
         return wp.vec2i(before[0], touches)
     common = crossing_of_pair(pair, triangles)
-    # The contacts are those of the surfaces as they are.
-    reach = pair.touch + wp.length(crossing_shift(pair))
-    grown = Vec3(reach, reach, reach)
+    grown = Vec3(pair.grown, pair.grown, pair.grown)
     region = OverlapRegion()
     region.low = wp.min(common.start, common.end) - grown
     region.high = wp.max(common.start, common.end) + grown
@@ -275,6 +266,13 @@ NUDGE_APART = wp.constant(Real(0.2))
 
 
 @wp.func
+def only_touches_at(contact: ContactRecord, touch: Real) -> bool:
+    """Whether a contact of two features says that the surfaces touch there and do not pass through."""
+    is_of_features = contact.role <= INNER_B and contact.priority < FALLBACK
+    return is_of_features and wp.abs(contact.separation) <= touch
+
+
+@wp.func
 def nudged(pair: SurfacePair, rows: ContactRows) -> SurfacePair:
     """The pair with ties that are decided by a nudge away from the contacts that touch.
 
@@ -285,7 +283,7 @@ def nudged(pair: SurfacePair, rows: ContactRows) -> SurfacePair:
     for _pass in range(2):
         for i in range(rows.first, rows.end):
             contact = rows.contact[i]
-            if contact.role <= INNER_B and wp.abs(contact.separation) <= pair.touch:
+            if only_touches_at(contact, pair.touch):
                 lacks = NUDGE_APART - wp.dot(nudge, contact.normal)
                 nudge += wp.max(lacks, Real(0.0)) * contact.normal
     result.tie.nudge = nudge
