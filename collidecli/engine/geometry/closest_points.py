@@ -457,6 +457,9 @@ class Tie:
     touch: Real
 
 
+LEVEL_RATE = wp.constant(Real(1.0e-6))
+"""Cosine of an axis and the direction of a translation up to which a tie lasts throughout it. At a
+greater rate the translation decides: what begins and what ceases to overlap does so at one length."""
 TIE_BELOW = wp.constant(Real(1.5))
 """Multiple of `Tie.touch` up to which projections that are apart touch. It is more than the 1 of
 those that overlap, so that of two triangles on either side of an edge at least one overlaps."""
@@ -563,10 +566,10 @@ def sweep_interval(
             axis = axis / length
             fixed = _projection(axis, pair.p, pair.q, pair.r)
             moving = _projection(axis, pair.a, pair.b, pair.c)
-            if nudges:
+            rate = wp.dot(axis, direction)
+            if nudges and wp.abs(rate) <= LEVEL_RATE:
                 shift = tie_shift(tie, axis, fixed, moving)
                 moving = Vec2(moving[0] + shift, moving[1] + shift)
-            rate = wp.dot(axis, direction)
             if wp.abs(rate) <= NO_RATE:
                 if moving[0] >= fixed[1] or moving[1] <= fixed[0]:
                     result.end = -Real(wp.inf)

@@ -200,11 +200,12 @@ def vertex_on_triangle(
         return touching_vertex(context, source, face, k, point, target, part, closest.point, side, rows, count)
     direction = -side * normal
     is_level = bool(True)
-    # The owner of an edge or vertex sees it as the closest, where a neighbour's point up to `touch` beside it is: the
-    # direction to the point turns by up to touch / distance.
     rise = Real(RISE)
-    if part < FACE_PART:
-        direction = (closest.point - point) / distance
+    off = closest.point - point
+    if part < FACE_PART and wp.length(wp.cross(off, normal)) > context.touch:
+        # The owner of an edge or vertex sees it as the closest, where a neighbour's point up to `touch`
+        # beside it is: the direction to the point turns by up to touch / distance.
+        direction = off / distance
         is_level = wp.length(wp.cross(direction, normal)) < RISE
         rise = RISE + context.touch / distance
         if not part_cone_contains(source, context.other, target, part, -direction, rise):

@@ -59,7 +59,6 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     exchanged_pair,
     inner_regions,
     nudged,
-    only_touches_at,
     triangles_of_pair,
 )
 
@@ -674,22 +673,6 @@ def emit_spare(rows: ContactRows, contact: ContactRecord):
             return
 
 
-UNDONE = wp.constant(Real(2.0))
-"""Multiple of a touch: surfaces that a translation no longer than this separates only touch."""
-
-
-@wp.func(inline=False)
-def only_touches(source: Any, pair: SurfacePair, rows: ContactRows) -> bool:
-    """Whether surfaces are apart after a short translation along the normal of a contact that
-    touches."""
-    for i in range(rows.first, rows.end):
-        contact = rows.contact[i]
-        if only_touches_at(contact, pair.touch) and is_of_region(pair, contact):
-            if is_separated(source, pair, contact.normal, UNDONE * pair.touch):
-                return True
-    return False
-
-
 @wp.func(inline=False)
 def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
     """Writes the contacts of a region; returns 0 where the search ended at its greatest number of steps."""
@@ -751,8 +734,7 @@ def measure_regions(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
     regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
     crossings = add_crossings(source, pair, as_regions(regions))
     count = inner_regions(rows, as_regions(regions), crossings[0])
-    may_pass = crossings[1] == 1
-    if may_pass:
+    if crossings[1] == 1:
         # Surfaces may pass through each other along sides and vertices of triangles, here or all
         # around. Closed meshes with points in a heightfield leave it by these.
         pair = nudged(pair, rows)
@@ -763,8 +745,7 @@ def measure_regions(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
     exact = int(1)
     for k in range(count):
         pair.own = k
-        if not may_pass or not only_touches(source, pair, rows):
-            exact = wp.min(exact, measure_region(source, pair, rows))
+        exact = wp.min(exact, measure_region(source, pair, rows))
     return exact
 
 
