@@ -509,12 +509,15 @@ def _along(segment: Segment, direction: Vec3) -> Segment:
 
 
 @wp.func(inline=False)
-def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real) -> SweepInterval:
+def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real, tie: Real) -> SweepInterval:
     """Overlap interval while abc moves along a unit direction; empty if it does not end later than `after`.
 
+    Of axes whose ends differ by no more than `tie` [m], `axis` is the first: where a vertex leaves at a vertex or an
+    edge, rounding does not choose.
     Degenerate: triangles that only touch have an empty interval, or one of the width of rounding.
     """
     result = SweepInterval(-Real(wp.inf), Real(wp.inf), Vec3())
+    end_of_axis = Real(wp.inf)
     for k in range(axis_count(pair)):
         axis = axis_of_pair(pair, k)
         length = wp.length(axis)
@@ -532,8 +535,9 @@ def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real) -> SweepInt
                     start, end = (fixed[1] - moving[0]) / rate, (fixed[0] - moving[1]) / rate
                     axis = -axis
                 result.start = wp.max(result.start, start)
-                if end < result.end:
-                    result.end = end
+                result.end = wp.min(result.end, end)
+                if end < end_of_axis - tie:
+                    end_of_axis = end
                     result.axis = axis
             if result.start >= result.end or result.end <= after:
                 result.end = -Real(wp.inf)

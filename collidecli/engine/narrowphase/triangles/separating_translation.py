@@ -24,6 +24,8 @@ from collidecli.engine.contact_record import (
 )
 from collidecli.engine.geometry.closest_points import (
     Segment,
+    SweepInterval,
+    TrianglePair,
     closest_points,
     crossing_segment,
     perpendicular,
@@ -184,44 +186,84 @@ def is_in_region(region: OverlapRegion, moved: Vec3, low: Vec3, high: Vec3) -> b
     )
 
 
-@wp.func(inline=False)
-def is_of_others(pair: SurfacePair, moved: Vec3, crossing: Segment) -> bool:
-    """Whether a crossing of triangles is outside the region that is being separated and in another one."""
+@wp.func
+def crossing_box(pair: SurfacePair, triangles: TrianglePair, moved: Vec3) -> Segment:
+    """The corners of the box, grown by a touch, of the segment in which two triangles cross after a translation."""
+    placed = triangles
+    placed.a += moved
+    placed.b += moved
+    placed.c += moved
+    crossing = crossing_segment(placed)
     grown = Vec3(pair.touch, pair.touch, pair.touch)
     low = wp.min(crossing.start, crossing.end) - grown
-    high = wp.max(crossing.start, crossing.end) + grown
-    if is_in_region(pair.regions[pair.own], moved, low, high):
-        return False
-    in_other = bool(False)
+    return Segment(low, wp.max(crossing.start, crossing.end) + grown)
+
+
+@wp.func
+def is_in_others(pair: SurfacePair, moved: Vec3, low: Vec3, high: Vec3) -> bool:
+    """Whether a box intersects that of another region than the one that is separated."""
+    result = bool(False)
     for k in range(pair.region_count):
-        in_other = in_other or (k != pair.own and is_in_region(pair.regions[k], moved, low, high))
-    return in_other
+        if k != pair.own:
+            result = result or is_in_region(pair.regions[k], moved, low, high)
+    return result
+
+
+@wp.func(inline=False)
+def is_of_others(
+    pair: SurfacePair, triangles: TrianglePair, direction: Vec3, interval: SweepInterval, translation: Real
+) -> bool:
+    """Whether two triangles that cross at a translation do so in another region, and not in the one to be separated.
+
+    They belong to the region in which they begin to cross: where the region that is separated moves into the box of
+    another, its triangles still are its own. Those of another region count once they are outside of its box.
+    """
+    begins = Real(0.0)
+    if interval.start > Real(0.0):
+        begins = wp.min(interval.start + pair.touch, translation)
+    first = crossing_box(pair, triangles, begins * direction)
+    if is_in_region(pair.regions[pair.own], begins * direction, first.start, first.end):
+        return False
+    if not is_in_others(pair, begins * direction, first.start, first.end):
+        return False
+    box = crossing_box(pair, triangles, translation * direction)
+    return is_in_others(pair, translation * direction, box.start, box.end)
+
+
+@wp.func
+def precede(face_a: int, face_b: int, other_a: int, other_b: int) -> bool:
+    """Whether two triangles of a and b have lower numbers than two others."""
+    return face_a < other_a or (face_a == other_a and face_b < other_b)
 
 
 @wp.func(inline=False)
 def later_exit(
     source: Any, pair: SurfacePair, direction: Vec3, translation: Real, face_a: int, face_b: int, before: Exit
 ) -> Exit:
-    """The later of `before` and the exit of a pair of triangles, if the pair crosses at a translation."""
+    """The later of `before` and the exit of a pair of triangles, if the pair crosses at a translation.
+
+    Of exits that differ by no more than a touch it has the triangles with the lowest numbers.
+    """
     triangles = triangles_of_pair(source, pair, face_a, face_b)
     after = translation + pair.touch
-    interval = sweep_interval(triangles, direction, wp.max(after, before.translation))
-    if interval.end <= after or interval.start >= after or interval.end <= before.translation:
+    least = wp.max(after, before.translation - pair.touch)
+    interval = sweep_interval(triangles, direction, least, pair.touch)
+    if interval.end <= least or interval.start >= after:
         return before
-    if pair.region_count > 1:
-        moved = translation * direction
-        triangles.a += moved
-        triangles.b += moved
-        triangles.c += moved
-        if is_of_others(pair, moved, crossing_segment(triangles)):
+    is_same = before.found == 1 and interval.end <= before.translation + pair.touch
+    if is_same and interval.end <= before.translation:
+        if not precede(face_a, face_b, before.face_a, before.face_b):
             return before
-    result = Exit()
-    result.translation = interval.end
+    if pair.region_count > 1:
+        if is_of_others(pair, triangles, direction, interval, translation):
+            return before
+    result = before
+    result.translation = wp.max(interval.end, before.translation)
     result.found = 1
-    result.face_a = face_a
-    result.face_b = face_b
-    result.axis = interval.axis
-    result.exact = before.exact
+    if not is_same or precede(face_a, face_b, before.face_a, before.face_b):
+        result.face_a = face_a
+        result.face_b = face_b
+        result.axis = interval.axis
     return result
 
 
@@ -340,6 +382,24 @@ def exit_without_crossing(
 
 
 @wp.func(inline=False)
+def with_last_triangles(source: Any, pair: SurfacePair, direction: Vec3, translation: Real, last: Exit) -> Exit:
+    """An exit at a translation, with the triangles that touch last of all that cross just before it.
+
+    Which triangles the search has found last depends on the directions that were tried before.
+    """
+    result = last
+    result.translation = translation
+    result.found = 1
+    before = just_before(pair, translation, Real(0.0))
+    latest = latest_exit(source, pair, direction, before, Real(2.0) * pair.span)
+    if latest.found == 1 and latest.translation <= translation + pair.touch:
+        result.face_a = latest.face_a
+        result.face_b = latest.face_b
+        result.axis = latest.axis
+    return result
+
+
+@wp.func(inline=False)
 def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> Exit:
     """The least translation of b along a unit direction that separates a region, if it is shorter than `limit` [m].
 
@@ -385,9 +445,7 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
                 beyond = engulfed_exit(source, pair, direction, translation)
             if beyond <= translation + pair.touch:
                 if last.face_a >= 0:
-                    last.translation = translation
-                    last.found = 1
-                    return last
+                    return with_last_triangles(source, pair, direction, translation, last)
                 last = exit_without_crossing(source, pair, region, direction, translation, limit)
                 if last.found == 0 or last.translation <= translation:
                     return last
@@ -500,23 +558,33 @@ def is_measured(contact: ContactRecord) -> bool:
     return contact.role <= INNER_B
 
 
+@wp.func
+def has_lower_features(x: ContactRecord, y: ContactRecord) -> bool:
+    """Whether a contact's features have lower numbers than another's."""
+    return precede(x.feature_a, x.feature_b, y.feature_a, y.feature_b)
+
+
 @wp.func(inline=False)
 def deepest_of_region(pair: SurfacePair, rows: ContactRows, tried: wp.array[Vec3], count: int) -> int:
     """Row of the region's deepest contact whose normal is not among `count` tried ones, -1 for none.
 
-    This order does not depend on the order of the contacts. Contacts that only touch do not count: which there are
-    depends on the maximum separation.
+    This order does not depend on the order of the contacts. Of contacts that are equally deep, to a touch, the first is
+    the one with the lowest features. Contacts that only touch do not count: which there are depends on the maximum
+    separation.
     """
     result = int(-1)
-    least = -pair.touch
+    least = Real(0.0)
     for i in range(rows.first, rows.end):
         contact = rows.contact[i]
-        if contact.separation < least and is_measured(contact) and is_of_region(pair, contact):
+        comes_first = contact.separation < least - pair.touch
+        if not comes_first and result >= 0 and contact.separation <= least + pair.touch:
+            comes_first = has_lower_features(contact, rows.contact[result])
+        if comes_first and contact.separation < -pair.touch and is_measured(contact) and is_of_region(pair, contact):
             is_new = bool(True)
             for k in range(count):
                 is_new = is_new and wp.dot(tried[k], contact.normal) < SAME_DIRECTION
             if is_new:
-                least = contact.separation
+                least = wp.min(least, contact.separation)
                 result = i
     return result
 
@@ -710,7 +778,7 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
         elif is_of_region(pair, contact):
             along = wp.dot(contact.normal, best.direction)
             is_deeper = -contact.separation > best.exit.translation * SAME_DEPTH + slack
-            if is_deeper or (stays < 0 and along <= Real(0.0)):
+            if is_deeper or (stays < 0 and along <= LEVEL):
                 rows.contact[i].separation = Real(wp.inf)
                 rows.contact[i].priority = FALLBACK
     if stays < 0:
