@@ -33,6 +33,7 @@ from collidecli.engine.geometry.closest_points import (
 )
 from collidecli.engine.geometry.meshes import FACE_PART, Meshes
 from collidecli.engine.geometry.real import Real, Vec3, array_of
+from collidecli.engine.narrowphase.contact_merging import sort_contacts
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
 from collidecli.engine.narrowphase.triangles.surface import (
     begin_in_box,
@@ -155,6 +156,9 @@ PROBES = wp.constant(2)
 """Translations up to the limit that are probed for a direction before its exit is computed step by step."""
 LEVEL = wp.constant(Real(1.0e-9))
 """Sine of the angle up to which a direction is not blocked."""
+PERPENDICULAR = wp.constant(Real(1.0e-6))
+"""Cosine of the angle of two directions up to which one does not point along the other: the normals of faces at right
+angles have a cosine of rounding."""
 BACK = wp.constant(Real(8.0))
 """Multiple of `SurfacePair.touch` by which the search steps back from the exit of a point, to find the triangles there.
 """
@@ -409,8 +413,9 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
     last.exact = 1
     last.face_a = -1
     region = pair.regions[pair.own]
-    if wp.length_sq(region.front) > Real(0.0) and wp.dot(direction, region.front) <= Real(0.0):
-        return last
+    if wp.length_sq(region.front) > Real(0.0):
+        if wp.dot(direction, region.front) <= PERPENDICULAR * wp.length(region.front):
+            return last
     if wp.dot(direction, pair.blocked) > LEVEL:
         return last
     inner = inner_exit(source, pair, region, direction, Real(0.0))
@@ -778,7 +783,7 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
         elif is_of_region(pair, contact):
             along = wp.dot(contact.normal, best.direction)
             is_deeper = -contact.separation > best.exit.translation * SAME_DEPTH + slack
-            if is_deeper or (stays < 0 and along <= LEVEL):
+            if is_deeper or (stays < 0 and along <= PERPENDICULAR):
                 rows.contact[i].separation = Real(wp.inf)
                 rows.contact[i].priority = FALLBACK
     if stays < 0:
@@ -795,6 +800,8 @@ def measure_regions(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
 
     Returns 0 where the search ended at its greatest number of steps.
     """
+    # Rows come in the order of the BVHs, which rounding may choose; projections depend on the order.
+    sort_contacts(rows.contact, rows.first, rows.end - rows.first, False)
     regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
     crossings = add_crossings(source, pair, as_regions(regions))
     count = inner_regions(rows, as_regions(regions), crossings[0])
