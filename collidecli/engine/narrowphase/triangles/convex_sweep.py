@@ -40,11 +40,15 @@ BETWEEN = wp.constant(3)
 
 @wp.struct
 class Region:
-    """A region of overlap. lower, upper: AABB, the shape's frame [m]. point: a point of the surface in it."""
+    """A region of overlap. lower, upper: AABB, the shape's frame [m].
+
+    number: the lowest number of its triangles. point: a point of that triangle in it.
+    """
 
     lower: Vec3
     upper: Vec3
     point: Vec3
+    number: int
 
 
 @wp.struct
@@ -140,8 +144,21 @@ def gap_between(x: Region, y: Region) -> Real:
 
 @wp.func
 def united(x: Region, y: Region) -> Region:
-    """The common box of two regions, with the point of the second."""
-    return Region(wp.min(x.lower, y.lower), wp.max(x.upper, y.upper), y.point)
+    """The common box of two regions, with the point of that whose triangle has the lower number."""
+    point = wp.where(x.number < y.number, x.point, y.point)
+    return Region(wp.min(x.lower, y.lower), wp.max(x.upper, y.upper), point, wp.min(x.number, y.number))
+
+
+@wp.func
+def sort_regions(regions: wp.array[Region], count: int):
+    """Sorts regions by their numbers: the order in which they were found is that of a tree, which rounding may choose.
+    """
+    for i in range(count):
+        for k in range(i + 1, count):
+            if regions[k].number < regions[i].number:
+                other = regions[i]
+                regions[i] = regions[k]
+                regions[k] = other
 
 
 @wp.func(inline=False)
@@ -397,6 +414,8 @@ def find_regions(pair: Any, surface: Any, sweep: Sweep) -> int:
         if leave_triangle(difference, sweep, ray, cursor.number, start).t > Real(0.0):
             part = box_of_part(difference, -sweep.half, sweep.half)
             if part.lower[0] <= part.upper[0]:
+                part.number = cursor.number
                 count = add_region(sweep.regions, count, part, sweep.touch)
         cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
+    sort_regions(sweep.regions, count)
     return merge_through_solid(pair, surface, sweep.regions, count, sweep.touch)
