@@ -161,6 +161,39 @@ def add_direction(directions: wp.array[Vec3], count: int, direction: Vec3) -> in
 
 
 @wp.func
+def add_normal(
+    directions: wp.array[Vec3], numbers: wp.array[int], given: int, before: int, direction: Vec3, number: int
+) -> int:
+    """As `add_direction`, for a triangle's normal: of similar ones that of the lowest number stays.
+
+    numbers: of the directions from `given` on, which come in the order of a tree.
+    """
+    for k in range(before):
+        if wp.dot(directions[k], direction) > SAME_DIRECTION:
+            if k >= given and number < numbers[k]:
+                directions[k] = direction
+                numbers[k] = number
+            return before
+    directions[before] = direction
+    numbers[before] = number
+    return before + 1
+
+
+@wp.func
+def sort_directions(directions: wp.array[Vec3], numbers: wp.array[int], first: int, end: int):
+    """Sorts directions by their numbers, from `first` up to but excluding `end`."""
+    for i in range(first, end):
+        for k in range(i + 1, end):
+            if numbers[k] < numbers[i]:
+                number = numbers[i]
+                numbers[i] = numbers[k]
+                numbers[k] = number
+                direction = directions[i]
+                directions[i] = directions[k]
+                directions[k] = direction
+
+
+@wp.func
 def add_plane(planes: wp.array[Plane], before: int, free: FreeAt) -> int:
     """Adds the plane of the triangle that was exited last, in place of its former plane or, of too many, the oldest."""
     count = before
@@ -276,16 +309,15 @@ def search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, directions: wp
     """The least translation over directions. directions: capacity DIRECTIONS; the first `given` are set and tried."""
     best = before
     count = given
-    crossed = int(0)
+    numbers = wp.zeros(shape=wp.static(DIRECTIONS), dtype=int)
     cursor = begin_near(surface, sweep.lower, sweep.upper)
-    while cursor.number >= 0 and crossed < wp.static(CROSSED):
+    while cursor.number >= 0 and count < given + wp.static(CROSSED):
         normal = pair.rotation * corners_of(surface, cursor.number).normal
         for turn in range(2 - surface.closed):
             direction = allowed_in(pair, surface, wp.where(turn == 0, normal, -normal))
-            after = add_direction(directions, count, direction)
-            crossed += after - count
-            count = after
+            count = add_normal(directions, as_ints(numbers), given, count, direction, 2 * cursor.number + turn)
         cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
+    sort_directions(directions, as_ints(numbers), given, count)
     for k in range(wp.static(SPREAD)):
         if count < wp.static(DIRECTIONS):
             direction = allowed_in(pair, surface, pair.rotation * spread_direction(k))
