@@ -16,7 +16,7 @@ SAME_DEPTH = 1e-6
 """Distances are float32, and a search takes translations within 1e-6 of each other for equal [m]."""
 SAME_NORMAL = 1e-4
 WITHIN = 1.05
-DENT = 0.6 * np.array([[0, 1, 0], [0, 0, 0], [1, 0, 0], [0, 0, 1]], np.float64)
+DENT = 0.6 * np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]], np.float64)
 DENTED = np.array([(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 4), (2, 3, 4), (3, 1, 4)])
 
 
@@ -116,7 +116,7 @@ def part_count(pair: NoisyPair) -> int:
 
 
 @pytest.mark.parametrize(
-    ("seed", "poses", "least"), [(1, 60, 20), pytest.param(2, 600, 200, marks=pytest.mark.slow)]
+    ("seed", "poses", "least"), [(1, 45, 12), pytest.param(2, 600, 200, marks=pytest.mark.slow)]
 )
 def test_dented_tetrahedra_are_separated_by_their_depth(seed, poses, least):
     """A spike through two walls: triangles of the region that is separated do not become those of another.
