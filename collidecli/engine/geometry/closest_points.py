@@ -450,13 +450,16 @@ class Tie:
     """What decides whether projections that only touch overlap: a translation of the moving triangle.
 
     nudge: its direction, not unit; zero where projections that touch do not overlap. touch: greatest
-    distance of two ends that touch [m].
+    distance of two ends that touch, and difference of two equal exits [m].
     """
 
     nudge: Vec3
     touch: Real
 
 
+SAME_EXIT = wp.constant(Real(0.03125))
+"""Multiple of a touch up to which two translations are equal: 3e-11 of the size, far above rounding
+and far below the depths at which the direction of the least translation matters."""
 LEVEL_RATE = wp.constant(Real(1.0e-6))
 """Cosine of an axis and the direction of a translation up to which a tie lasts throughout it. At a
 greater rate the translation decides: what begins and what ceases to overlap does so at one length."""
@@ -555,10 +558,13 @@ def sweep_interval(
 ) -> SweepInterval:
     """Overlap interval while abc moves along a unit direction; empty if it does not end later than `after`.
 
+    Of axes whose ends are equal to SAME_EXIT, `axis` is the first: where a vertex leaves at a vertex or an
+    edge, rounding does not choose.
     Degenerate: triangles that only touch have an empty interval, or one of the width of rounding.
     """
     result = SweepInterval(-Real(wp.inf), Real(wp.inf), Vec3())
     nudges = wp.length_sq(tie.nudge) > Real(0.0)
+    end_of_axis = Real(wp.inf)
     for k in range(axis_count(pair)):
         axis = axis_of_pair(pair, k)
         length = wp.length(axis)
@@ -579,8 +585,9 @@ def sweep_interval(
                     start, end = (fixed[1] - moving[0]) / rate, (fixed[0] - moving[1]) / rate
                     axis = -axis
                 result.start = wp.max(result.start, start)
-                if end < result.end:
-                    result.end = end
+                result.end = wp.min(result.end, end)
+                if end < end_of_axis - SAME_EXIT * tie.touch:
+                    end_of_axis = end
                     result.axis = axis
             if result.start >= result.end or result.end <= after:
                 result.end = -Real(wp.inf)

@@ -15,7 +15,7 @@ import warp as wp
 
 from collidecli.engine.candidates import Query, query_of
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_record import Candidates, ContactRecord, swap_contacts
+from collidecli.engine.contact_record import OF_REGION, Candidates, ContactRecord, swap_contacts
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box, local_half_extents
 from collidecli.engine.geometry.hulls import FACE_ROW, HullShape, hull_number, hull_point
@@ -89,6 +89,9 @@ TRIES = wp.constant(72)
 """Greatest number of directions of a pattern search."""
 BEHIND = wp.constant(Real(1.1))
 """A pattern search ends at a halved step where its translation is this many times that of the best of all."""
+SHORTER = wp.constant(Real(1.0 - 1.0e-9))
+"""Factor below which a translation is shorter than another. Of equal ones the first stays: by symmetry several
+directions have translations that differ by rounding."""
 GAIN = wp.constant(Real(0.999))
 """A refinement ends where its bound is above this fraction of the best."""
 
@@ -135,7 +138,7 @@ def spread_direction(k: int) -> Vec3:
 def better(before: FreeAt, free: FreeAt) -> FreeAt:
     """The shorter of the best translation so far and another; exact if both are."""
     result = before
-    if free.t < before.t:
+    if free.t < SHORTER * before.t:
         result = free
     result.exact = wp.min(before.exact, free.exact)
     return result
@@ -158,6 +161,39 @@ def add_direction(directions: wp.array[Vec3], count: int, direction: Vec3) -> in
 
 
 @wp.func
+def add_normal(
+    directions: wp.array[Vec3], numbers: wp.array[int], given: int, before: int, direction: Vec3, number: int
+) -> int:
+    """As `add_direction`, for a triangle's normal: of similar ones that of the lowest number stays.
+
+    numbers: of the directions from `given` on, which come in the order of a tree.
+    """
+    for k in range(before):
+        if wp.dot(directions[k], direction) > SAME_DIRECTION:
+            if k >= given and number < numbers[k]:
+                directions[k] = direction
+                numbers[k] = number
+            return before
+    directions[before] = direction
+    numbers[before] = number
+    return before + 1
+
+
+@wp.func
+def sort_directions(directions: wp.array[Vec3], numbers: wp.array[int], first: int, end: int):
+    """Sorts directions by their numbers, from `first` up to but excluding `end`."""
+    for i in range(first, end):
+        for k in range(i + 1, end):
+            if numbers[k] < numbers[i]:
+                number = numbers[i]
+                numbers[i] = numbers[k]
+                numbers[k] = number
+                direction = directions[i]
+                directions[i] = directions[k]
+                directions[k] = direction
+
+
+@wp.func
 def add_plane(planes: wp.array[Plane], before: int, free: FreeAt) -> int:
     """Adds the plane of the triangle that was exited last, in place of its former plane or, of too many, the oldest."""
     count = before
@@ -177,7 +213,7 @@ def add_plane(planes: wp.array[Plane], before: int, free: FreeAt) -> int:
 @wp.func
 def shorter_beyond(planes: wp.array[Plane], count: int, slack: Real, best: Vec3, x: Vec3) -> Vec3:
     """Translation x where it is shorter than the best and in all half-spaces, to `slack` [m]; else the best."""
-    if not wp.length_sq(x) < wp.length_sq(best):
+    if not wp.length_sq(x) < SHORTER * wp.length_sq(best):
         return best
     for k in range(count):
         if wp.dot(planes[k].normal, x) < planes[k].height - slack:
@@ -255,7 +291,7 @@ def pattern_search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start:
             turned = wp.normalize(direction + step * (point[0] * first + point[1] * second))
             free = first_free(pair, surface, sweep, allowed_in(pair, surface, turned), least)
             best = better(best, free)
-            if free.t < least:
+            if free.t < SHORTER * least:
                 least = free.t
                 after = free.direction
                 improved = True
@@ -273,16 +309,15 @@ def search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, directions: wp
     """The least translation over directions. directions: capacity DIRECTIONS; the first `given` are set and tried."""
     best = before
     count = given
-    crossed = int(0)
+    numbers = wp.zeros(shape=wp.static(DIRECTIONS), dtype=int)
     cursor = begin_near(surface, sweep.lower, sweep.upper)
-    while cursor.number >= 0 and crossed < wp.static(CROSSED):
+    while cursor.number >= 0 and count < given + wp.static(CROSSED):
         normal = pair.rotation * corners_of(surface, cursor.number).normal
         for turn in range(2 - surface.closed):
             direction = allowed_in(pair, surface, wp.where(turn == 0, normal, -normal))
-            after = add_direction(directions, count, direction)
-            crossed += after - count
-            count = after
+            count = add_normal(directions, as_ints(numbers), given, count, direction, 2 * cursor.number + turn)
         cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
+    sort_directions(directions, as_ints(numbers), given, count)
     for k in range(wp.static(SPREAD)):
         if count < wp.static(DIRECTIONS):
             direction = allowed_in(pair, surface, pair.rotation * spread_direction(k))
@@ -300,7 +335,7 @@ def search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, directions: wp
         least = limit
         chosen = int(-1)
         for k in range(count):
-            apart = length[k] < least
+            apart = length[k] < SHORTER * least
             for i in range(started):
                 apart = apart and wp.dot(starts[i], directions[k]) < APART
             if apart:
@@ -369,6 +404,7 @@ def depth_in_shape(shape: HullShape, point: Vec3) -> Real:
 def contact_of(pair: Any, surface: Any, sweep: Sweep, best: FreeAt) -> ContactRecord:
     """The contact of a translation: the point at which the shape, after it, touches the surface."""
     contact = ContactRecord()
+    contact.role = OF_REGION
     contact.normal = -best.direction
     contact.separation = -best.t
     difference = pair
@@ -400,9 +436,14 @@ class PairContacts:
 
 @wp.func
 def is_of_region(sweep: Sweep, contact: ContactRecord) -> bool:
-    """Whether the sweep's region is the one closest to the midpoint of a contact's witness points."""
+    """Whether the sweep's region is the one closest to the midpoint of a contact's witness points.
+
+    The contact of a region that was settled before is of no other.
+    """
     if sweep.region_count < 2:
         return True
+    if contact.role == OF_REGION:
+        return False
     point = contact.point + Real(0.5) * contact.separation * contact.normal
     nearest = int(0)
     least = Real(wp.inf)
@@ -416,11 +457,11 @@ def is_of_region(sweep: Sweep, contact: ContactRecord) -> bool:
 
 @wp.func
 def deepest_of_region(sweep: Sweep, rows: PairContacts) -> int:
-    """Row of the deepest contact of the sweep's region, -1 where none is negative."""
+    """Row of the deepest contact of the sweep's region, -1 where none is negative; of equal depths the first row."""
     deepest = int(-1)
     least = Real(0.0)
     for i in range(rows.first, rows.first + rows.count):
-        if rows.contact[i].separation < least and is_of_region(sweep, rows.contact[i]):
+        if rows.contact[i].separation * SHORTER < least and is_of_region(sweep, rows.contact[i]):
             least = rows.contact[i].separation
             deepest = i
     return deepest
@@ -506,6 +547,7 @@ def settle_region(pair: Any, surface: Any, sweep: Sweep, before: PairContacts) -
     if row >= 0:
         is_parallel = wp.dot(best.direction, before.contact[row].normal) < Real(1.0e-12) - Real(1.0)
         if is_parallel and wp.abs(best.t + before.contact[row].separation) <= EQUAL_DEPTH * sweep.size:
+            result.contact[row].role = OF_REGION
             return result
     else:
         if before.count >= before.capacity:

@@ -40,11 +40,15 @@ BETWEEN = wp.constant(3)
 
 @wp.struct
 class Region:
-    """A region of overlap. lower, upper: AABB, the shape's frame [m]. point: a point of the surface in it."""
+    """A region of overlap. lower, upper: AABB, the shape's frame [m].
+
+    number: the lowest number of its triangles. point: a point of that triangle in it.
+    """
 
     lower: Vec3
     upper: Vec3
     point: Vec3
+    number: int
 
 
 @wp.struct
@@ -140,8 +144,21 @@ def gap_between(x: Region, y: Region) -> Real:
 
 @wp.func
 def united(x: Region, y: Region) -> Region:
-    """The common box of two regions, with the point of the second."""
-    return Region(wp.min(x.lower, y.lower), wp.max(x.upper, y.upper), y.point)
+    """The common box of two regions, with the point of that whose triangle has the lower number."""
+    point = wp.where(x.number < y.number, x.point, y.point)
+    return Region(wp.min(x.lower, y.lower), wp.max(x.upper, y.upper), point, wp.min(x.number, y.number))
+
+
+@wp.func
+def sort_regions(regions: wp.array[Region], count: int):
+    """Sorts regions by their numbers: the order in which they were found is that of a tree, which rounding may choose.
+    """
+    for i in range(count):
+        for k in range(i + 1, count):
+            if regions[k].number < regions[i].number:
+                other = regions[i]
+                regions[i] = regions[k]
+                regions[k] = other
 
 
 @wp.func(inline=False)
@@ -349,6 +366,39 @@ def depth_of_middle(pair: Any, surface: Any, sweep: Sweep, free: FreeAt) -> Real
     return depth_behind(surface, sweep.middle + free.t * (wp.transpose(pair.rotation) * free.direction))
 
 
+BACK = wp.constant(Real(8.0))
+"""Multiple of `Sweep.touch` by which a translation is shortened to find the triangles that are exited last."""
+
+
+@wp.func(inline=False)
+def with_last_triangle(pair: Any, surface: Any, sweep: Sweep, ray: Ray, free: FreeAt) -> FreeAt:
+    """A translation with the triangle of the lowest number of those that the shape exits last.
+
+    Which of them the search has found depends on the directions that were tried before.
+    """
+    start = FreeAt(free.t - BACK * sweep.touch, ray.direction, -1, ray.direction, 1)
+    result = free
+    if free.number < 0 or start.t <= Real(0.0):
+        return result
+    lowest = int(-1)
+    difference = pair
+    along = wp.transpose(pair.rotation) * ray.direction
+    grown = Vec3(sweep.touch, sweep.touch, sweep.touch)
+    lower = sweep.lower + start.t * along - grown
+    upper = sweep.upper + start.t * along + grown
+    cursor = begin_near(surface, lower, upper)
+    while cursor.number >= 0:
+        if lowest < 0 or cursor.number < lowest:
+            difference.b = corners_of(surface, cursor.number)
+            after = leave_region(difference, sweep, ray, cursor.number, start)
+            if after.t >= free.t - Real(2.0) * sweep.touch:
+                lowest = cursor.number
+                result.number = after.number
+                result.normal = after.normal
+        cursor = next_near(surface, cursor, lower, upper)
+    return result
+
+
 @wp.func(inline=False)
 def first_free(pair: Any, surface: Any, sweep: Sweep, direction: Vec3, limit: Real) -> FreeAt:
     """The first translation along a unit direction at which a convex shape overlaps no part of a surface or its
@@ -372,7 +422,7 @@ def first_free(pair: Any, surface: Any, sweep: Sweep, direction: Vec3, limit: Re
             # No triangle is overlapped: the shape is wholly inside the solid or behind the surface, or wholly outside.
             inside = depth_of_middle(pair, surface, sweep, result)
             if inside <= Real(0.0):
-                return result
+                return with_last_triangle(pair, surface, sweep, ray, result)
             result.t += wp.max(inside, sweep.touch)
         elif result.t >= limit:
             remember(sweep.recent, result.number)
@@ -397,6 +447,8 @@ def find_regions(pair: Any, surface: Any, sweep: Sweep) -> int:
         if leave_triangle(difference, sweep, ray, cursor.number, start).t > Real(0.0):
             part = box_of_part(difference, -sweep.half, sweep.half)
             if part.lower[0] <= part.upper[0]:
+                part.number = cursor.number
                 count = add_region(sweep.regions, count, part, sweep.touch)
         cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
+    sort_regions(sweep.regions, count)
     return merge_through_solid(pair, surface, sweep.regions, count, sweep.touch)

@@ -393,6 +393,41 @@ def edge_on_edge(
     return append_contact(context, rows, count, on_own, direction, separation, code, code_other, priority, 0)
 
 
+BESIDE = wp.constant(Real(8.0))
+"""Distance in touches of the points beside the middle of a chord, see `exit_sample`."""
+
+
+@wp.func
+def faces_exit(context: MeshPairContext, source: Any, face: int, k: int, direction: Vec3) -> bool:
+    """Whether side k of an own triangle faces a direction, and has it in its normal cone."""
+    if not is_facing(context, source, face, EDGE_PART + k, direction):
+        return False
+    return edge_cone_contains(source, context.own, face, k, own_direction(context, direction), RISE)
+
+
+@wp.func(inline=False)
+def exit_sample(
+    context: MeshPairContext, source: Any, face: int, k: int, middle: Vec3, along: Vec3
+) -> Vec3:
+    """The point of a chord that is taken for its exit from other's solid: the middle, or a point close to it.
+
+    The middle of a chord between parallel faces is equally far from both. So that rounding does not choose the exit,
+    it is that of a point beside the middle, of those toward the edge's start and end the first whose exit side k faces.
+    """
+    off = BESIDE * context.touch * along
+    exit_before = exit_point_of(source, context.other, middle - off, context.touch)
+    exit_after = exit_point_of(source, context.other, middle + off, context.touch)
+    if wp.min(exit_before.face, exit_after.face) < 0:
+        return middle
+    if wp.length(exit_before.point - exit_after.point) <= Real(4.0) * wp.length(off):
+        return middle
+    if faces_exit(context, source, face, k, wp.normalize(middle - off - exit_before.point)):
+        return middle - off
+    if faces_exit(context, source, face, k, wp.normalize(middle + off - exit_after.point)):
+        return middle + off
+    return middle - off
+
+
 @wp.func(inline=False)
 def chord_contact(
     context: MeshPairContext,
@@ -410,15 +445,14 @@ def chord_contact(
     if chord[1] > Real(1.0):
         return count
     middle = start + deepest_of(source, context.other, start, end, enters, chord[1]) * (end - start)
-    closest = exit_point_of(source, context.other, middle, context.touch)
+    sample = exit_sample(context, source, face, k, middle, wp.normalize(end - start))
+    closest = exit_point_of(source, context.other, sample, context.touch)
     if closest.face < 0:
         return count
-    depth = wp.sqrt(closest.square)
-    direction = (middle - closest.point) / depth
+    direction = wp.normalize(sample - closest.point)
+    depth = wp.dot(direction, middle - closest.point)
     priority = int(FALLBACK)
-    if is_facing(context, source, face, EDGE_PART + k, direction) and edge_cone_contains(
-        source, context.own, face, k, own_direction(context, direction), RISE
-    ):
+    if faces_exit(context, source, face, k, direction):
         priority = 0
     code = feature_on(source, context.own, face, EDGE_PART + k)
     code_other = feature_on(source, context.other, closest.face, closest.part)
@@ -753,6 +787,8 @@ def surface_pair_of(rows: ShapeRows, source: Any, query: Query) -> SurfacePair:
     pair.front_b = front_flag(source, pair.b)
     pair.touch = touch_of_pair(rows, query)
     pair.grown = pair.touch
+    pair.ignored = pair.touch
+    pair.tie.touch = pair.touch
     # For any poses: two boxes that overlap are apart once one has been moved by the sum of their diagonals.
     pair.span = Real(2.0) * (wp.length(rows.size[query.row_a]) + wp.length(rows.size[query.row_b]))
     pair.size = wp.min(wp.max(rows.size[query.row_a]), wp.max(rows.size[query.row_b]))

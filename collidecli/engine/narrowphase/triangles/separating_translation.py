@@ -23,13 +23,17 @@ from collidecli.engine.contact_record import (
     ContactRecord,
 )
 from collidecli.engine.geometry.closest_points import (
+    SAME_EXIT,
     Segment,
+    SweepInterval,
+    TrianglePair,
     closest_points,
     perpendicular,
     sweep_interval,
 )
 from collidecli.engine.geometry.meshes import FACE_PART, Meshes
 from collidecli.engine.geometry.real import Real, Vec3, array_of
+from collidecli.engine.narrowphase.contact_merging import sort_contacts
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
 from collidecli.engine.narrowphase.triangles.surface import (
     AS_IT_IS,
@@ -155,6 +159,9 @@ PROBES = wp.constant(2)
 """Translations up to the limit that are probed for a direction before its exit is computed step by step."""
 LEVEL = wp.constant(Real(1.0e-9))
 """Sine of the angle up to which a direction is not blocked."""
+PERPENDICULAR = wp.constant(Real(1.0e-6))
+"""Cosine of the angle of two directions up to which one does not point along the other: the normals of faces at right
+angles have a cosine of rounding."""
 BACK = wp.constant(Real(8.0))
 """Multiple of `SurfacePair.touch` by which the search steps back from the exit of a point, to find the triangles there.
 """
@@ -186,44 +193,86 @@ def is_in_region(region: OverlapRegion, moved: Vec3, low: Vec3, high: Vec3) -> b
     )
 
 
-@wp.func(inline=False)
-def is_of_others(pair: SurfacePair, moved: Vec3, crossing: Segment) -> bool:
-    """Whether a crossing of triangles is outside the region that is being separated and in another one."""
+@wp.func
+def crossing_box(pair: SurfacePair, triangles: TrianglePair, moved: Vec3) -> Segment:
+    """The corners of the box, grown by a touch, of the segment in which two triangles cross after a translation."""
+    placed = triangles
+    placed.a += moved
+    placed.b += moved
+    placed.c += moved
+    crossing = crossing_of_pair(pair, placed)
     grown = Vec3(pair.touch, pair.touch, pair.touch)
     low = wp.min(crossing.start, crossing.end) - grown
-    high = wp.max(crossing.start, crossing.end) + grown
-    if is_in_region(pair.regions[pair.own], moved, low, high):
-        return False
-    in_other = bool(False)
+    return Segment(low, wp.max(crossing.start, crossing.end) + grown)
+
+
+@wp.func
+def is_in_others(pair: SurfacePair, moved: Vec3, low: Vec3, high: Vec3) -> bool:
+    """Whether a box intersects that of another region than the one that is separated."""
+    result = bool(False)
     for k in range(pair.region_count):
-        in_other = in_other or (k != pair.own and is_in_region(pair.regions[k], moved, low, high))
-    return in_other
+        if k != pair.own:
+            result = result or is_in_region(pair.regions[k], moved, low, high)
+    return result
+
+
+@wp.func(inline=False)
+def is_of_others(
+    pair: SurfacePair, triangles: TrianglePair, direction: Vec3, interval: SweepInterval, translation: Real
+) -> bool:
+    """Whether two triangles that cross at a translation do so in another region, and not in the one to be separated.
+
+    They belong to the region in which they begin to cross: where the region that is separated moves into the box of
+    another, its triangles still are its own. Those of another region count once they are outside of its box.
+    """
+    begins = Real(0.0)
+    if interval.start > Real(0.0):
+        begins = wp.min(interval.start + pair.touch, translation)
+    first = crossing_box(pair, triangles, begins * direction)
+    if is_in_region(pair.regions[pair.own], begins * direction, first.start, first.end):
+        return False
+    if not is_in_others(pair, begins * direction, first.start, first.end):
+        return False
+    box = crossing_box(pair, triangles, translation * direction)
+    return is_in_others(pair, translation * direction, box.start, box.end)
+
+
+@wp.func
+def precede(face_a: int, face_b: int, other_a: int, other_b: int) -> bool:
+    """Whether two triangles of a and b have lower numbers than two others."""
+    return face_a < other_a or (face_a == other_a and face_b < other_b)
 
 
 @wp.func(inline=False)
 def later_exit(
     source: Any, pair: SurfacePair, direction: Vec3, translation: Real, face_a: int, face_b: int, before: Exit
 ) -> Exit:
-    """The later of `before` and the exit of a pair of triangles, if the pair crosses at a translation."""
+    """The later of `before` and the exit of a pair of triangles, if the pair crosses at a translation.
+
+    Of exits that are equal to SAME_EXIT it has the triangles with the lowest numbers.
+    """
     triangles = triangles_of_pair(source, pair, face_a, face_b)
     after = translation + pair.touch
-    interval = sweep_interval(triangles, direction, wp.max(after, before.translation), pair.tie)
-    if interval.end <= after or interval.start >= after or interval.end <= before.translation:
+    after = translation + pair.ignored
+    same = SAME_EXIT * pair.touch
+    least = wp.max(after, before.translation - same)
+    interval = sweep_interval(triangles, direction, least, pair.tie)
+    if interval.end <= least or interval.start >= after:
         return before
-    if pair.region_count > 1:
-        moved = translation * direction
-        triangles.a += moved
-        triangles.b += moved
-        triangles.c += moved
-        if is_of_others(pair, moved, crossing_of_pair(pair, triangles)):
+    is_same = before.found == 1 and interval.end <= before.translation + same
+    if is_same and interval.end <= before.translation:
+        if not precede(face_a, face_b, before.face_a, before.face_b):
             return before
-    result = Exit()
-    result.translation = interval.end
+    if pair.region_count > 1:
+        if is_of_others(pair, triangles, direction, interval, translation):
+            return before
+    result = before
+    result.translation = wp.max(interval.end, before.translation)
     result.found = 1
-    result.face_a = face_a
-    result.face_b = face_b
-    result.axis = interval.axis
-    result.exact = before.exact
+    if not is_same or precede(face_a, face_b, before.face_a, before.face_b):
+        result.face_a = face_a
+        result.face_b = face_b
+        result.axis = interval.axis
     return result
 
 
@@ -236,7 +285,7 @@ def latest_exit(source: Any, pair: SurfacePair, direction: Vec3, translation: Re
     """
     latest = Exit()
     latest.exact = 1
-    latest.translation = translation + pair.touch
+    latest.translation = translation + pair.ignored
     moved = translation * direction
     meshes = mesh_arrays(source)
     node = meshes.arrays[0].header[pair.a].first_node
@@ -345,18 +394,25 @@ def exit_without_crossing(
 def exit_to_the_last(
     source: Any, pair: SurfacePair, direction: Vec3, translation: Real, before: Exit
 ) -> Exit:
-    """The exit `before` at a translation, with the triangles that separate up to a touch later.
+    """The exit `before` at a translation, with the triangles that touch last of all that cross just before it.
 
-    Steps end where surfaces overlap by no more than a touch. Without these triangles a direction
-    beside the least one would seem shorter by that much.
+    The steps of the search end where surfaces overlap by no more than a touch: without these last
+    triangles a direction beside the least one would seem shorter by that much. Which triangles the
+    search has found last depends on the directions that were tried before.
     """
+    result = before
+    result.translation = translation
+    result.found = 1
     to_the_last = pair
-    to_the_last.touch = Real(0.0)
-    result = latest_exit(source, to_the_last, direction, translation, Real(wp.inf))
-    if result.found == 0:
-        result = before
-        result.translation = translation
-        result.found = 1
+    to_the_last.ignored = Real(0.0)
+    start = wp.max(translation - BACK * pair.touch, Real(0.0))
+    latest = latest_exit(source, to_the_last, direction, start, Real(2.0) * pair.span)
+    is_at = wp.abs(latest.translation - translation) <= pair.touch
+    if latest.found == 1 and is_at:
+        result.translation = wp.max(latest.translation, translation)
+        result.face_a = latest.face_a
+        result.face_b = latest.face_b
+        result.axis = latest.axis
     return result
 
 
@@ -370,8 +426,9 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
     last.exact = 1
     last.face_a = -1
     region = pair.regions[pair.own]
-    if wp.length_sq(region.front) > Real(0.0) and wp.dot(direction, region.front) <= Real(0.0):
-        return last
+    if wp.length_sq(region.front) > Real(0.0):
+        if wp.dot(direction, region.front) <= PERPENDICULAR * wp.length(region.front):
+            return last
     if wp.dot(direction, pair.blocked) > LEVEL:
         return last
     inner = inner_exit(source, pair, region, direction, Real(0.0))
@@ -521,23 +578,33 @@ def is_measured(contact: ContactRecord) -> bool:
     return contact.role <= INNER_B
 
 
+@wp.func
+def has_lower_features(x: ContactRecord, y: ContactRecord) -> bool:
+    """Whether a contact's features have lower numbers than another's."""
+    return precede(x.feature_a, x.feature_b, y.feature_a, y.feature_b)
+
+
 @wp.func(inline=False)
 def deepest_of_region(pair: SurfacePair, rows: ContactRows, tried: wp.array[Vec3], count: int) -> int:
     """Row of the region's deepest contact whose normal is not among `count` tried ones, -1 for none.
 
-    This order does not depend on the order of the contacts. Contacts that only touch do not count: which there are
-    depends on the maximum separation.
+    This order does not depend on the order of the contacts. Of contacts that are equally deep, to a touch, the first is
+    the one with the lowest features. Contacts that only touch do not count: which there are depends on the maximum
+    separation.
     """
     result = int(-1)
-    least = -pair.touch
+    least = Real(0.0)
     for i in range(rows.first, rows.end):
         contact = rows.contact[i]
-        if contact.separation < least and is_measured(contact) and is_of_region(pair, contact):
+        comes_first = contact.separation < least - pair.touch
+        if not comes_first and result >= 0 and contact.separation <= least + pair.touch:
+            comes_first = has_lower_features(contact, rows.contact[result])
+        if comes_first and contact.separation < -pair.touch and is_measured(contact) and is_of_region(pair, contact):
             is_new = bool(True)
             for k in range(count):
                 is_new = is_new and wp.dot(tried[k], contact.normal) < SAME_DIRECTION
             if is_new:
-                least = contact.separation
+                least = wp.min(least, contact.separation)
                 result = i
     return result
 
@@ -714,7 +781,7 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
         elif is_of_region(pair, contact):
             along = wp.dot(contact.normal, best.direction)
             is_deeper = -contact.separation > best.exit.translation * SAME_DEPTH + pair.touch
-            if is_deeper or (stays < 0 and along <= Real(0.0)):
+            if is_deeper or (stays < 0 and along <= PERPENDICULAR):
                 rows.contact[i].separation = Real(wp.inf)
                 rows.contact[i].priority = FALLBACK
     if stays < 0:
@@ -731,6 +798,8 @@ def measure_regions(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
 
     Returns 0 where the search ended at its greatest number of steps.
     """
+    # Rows come in the order of the BVHs, which rounding may choose; projections depend on the order.
+    sort_contacts(rows.contact, rows.first, rows.end - rows.first, False)
     regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
     crossings = add_crossings(source, pair, as_regions(regions))
     count = inner_regions(rows, as_regions(regions), crossings[0])

@@ -72,7 +72,8 @@ class SurfacePair:
     side of the smaller surface [m].
 
     tie: what decides whether triangles that touch cross; without a nudge they do not. grown: distance
-    of the boxes of triangles up to which they may cross [m].
+    of the boxes of triangles up to which they may cross [m]. ignored: length of a translation up to
+    which triangles that still cross after another one do not count [m].
 
     Where a region of their overlap is separated: regions: all, region_count of them; own: index of that region; recent:
     cached pairs of triangles, see `separating_translation.past_recent`.
@@ -92,6 +93,7 @@ class SurfacePair:
     size: Real
     tie: Tie
     grown: Real
+    ignored: Real
     regions: wp.array[OverlapRegion]
     region_count: int
     own: int
@@ -287,7 +289,6 @@ def nudged(pair: SurfacePair, rows: ContactRows) -> SurfacePair:
                 lacks = NUDGE_APART - wp.dot(nudge, contact.normal)
                 nudge += wp.max(lacks, Real(0.0)) * contact.normal
     result.tie.nudge = nudge
-    result.tie.touch = pair.touch
     result.grown = pair.touch + TIE_SHIFT * pair.touch
     return result
 
