@@ -87,7 +87,7 @@ DAMAGES = (flip, truncate, empty, exchange)
 def test_a_run_replaces_what_is_damaged(
     damage: Callable[[Path, Path, random.Random], None], seed: int, intact: tuple[Runs, str], tmp_path: Path
 ):
-    """In 1 to 3 object files; the first run says so once, and the next has nothing to say."""
+    """In 1 to 3 object files; the first run warns of it once, and the next does not."""
     kept, content = intact
     shutil.copytree(kept.folder, tmp_path, dirs_exist_ok=True)
     runs, draw = Runs(tmp_path), random.Random(f"{damage.__name__} {seed}")

@@ -1,8 +1,9 @@
 """Files of compiled kernels, with a digest that tells a damaged file from the one that was written.
 
-A module of Warp has two files: metadata and an object file, whose code is executed as it is. A disk that fails, a power
-cut or another program may change them, so a third file holds a digest of the names and contents of both. It is written
-last: files without a digest are incomplete, or another program wrote them (docs/adr/0117-start-and-carried-kernels.md).
+A module of Warp has two files: metadata and an object file, whose code is executed as it is. A
+disk that fails, a power cut or another program may change them, so a third file holds a digest of
+the names and contents of both. It is written last: files without a digest are incomplete, or
+another program wrote them (docs/adr/0117-start-and-carried-kernels.md).
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ class FileState(Enum):
 
 
 def file_state(folder: str, names: Sequence[str]) -> FileState:
-    """State of a module's files. names: in the folder, the object file last, as `compiled_files` returns them."""
+    """State of a module's files.
+
+    names: in the folder, the object file last, as `compiled_files` returns them.
+    """
     try:
         written = _content(os.path.join(folder, digest_name(names)))
         contents = [_content(os.path.join(folder, name)) for name in names]
@@ -40,7 +44,10 @@ def file_state(folder: str, names: Sequence[str]) -> FileState:
 
 
 def digest(names: Sequence[str], contents: Sequence[bytes]) -> bytes:
-    """Digest of files with these names, in hexadecimal digits. Two files whose contents are exchanged have another."""
+    """Digest of files with these names, in hexadecimal digits.
+
+    It covers the names: modules whose files are exchanged are damaged.
+    """
     total = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for name, content in zip(names, contents, strict=True):
         total.update(f"{name} {len(content)}\n".encode())
@@ -54,17 +61,17 @@ def digest_name(names: Sequence[str]) -> str:
 
 
 def write_files(folder: str, names: Sequence[str], contents: Sequence[bytes]) -> None:
-    """Writes a module's files, then their digest. Another process finds complete files at any time."""
+    """Writes a module's files, then their digest; other processes find complete files at any time."""
     for name, content in zip(names, contents, strict=True):
         write_file(os.path.join(folder, name), content)
     write_file(os.path.join(folder, digest_name(names)), digest(names, contents))
 
 
 def move_files(source: str, folder: str, names: Sequence[str]) -> None:
-    """Moves a module's files from a folder of the same disk, over those that are there; then writes their digest.
+    """Moves a module's files over those in a folder of the same disk, then writes their digest.
 
-    source: has the files of the last parts of the names. The files are on the disk before they are moved, so that a
-    power cut leaves the old file or the new one, and no part of one.
+    source: the folder with files of the last parts of the names. They are on the disk before they
+    are moved, so that a power cut leaves the old file or the new one, and no part of one.
     """
     paths = [os.path.join(source, os.path.basename(name)) for name in names]
     contents = [_content(path) for path in paths]

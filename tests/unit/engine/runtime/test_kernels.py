@@ -621,15 +621,15 @@ def test_damaged_files_are_replaced(files, carried_cache, compiled, damage, whic
     assert loaded_again() == 8
     kernel_module._notes.clear()
     names = compiled_files(carried_once.module, find_device("cpu"))
-    path = carried_cache / dict(metadata=names[0], object=names[1], digest=digest_name(names))[which]
+    kinds = {"metadata": names[0], "object": names[1], "digest": digest_name(names)}
+    path = carried_cache / kinds[which]
     before = path.read_bytes()
     path.write_bytes(DAMAGES[damage](before))
     assert loaded_again() == 8
     assert path.read_bytes() == before
     assert not (is_carried and compiled)
-    assert [warning for warning in kernel_module.kernel_cache_notes() if kernel_module.DAMAGED in warning] == [
-        f"{carried_cache}: {kernel_module.DAMAGED}"
-    ]
+    notes = kernel_module.kernel_cache_notes()
+    assert sum(kernel_module.DAMAGED in warning for warning in notes) == 1
     kernel_module._notes.clear()
     assert loaded_again() == 8
     assert not kernel_module.kernel_cache_notes()
@@ -660,7 +660,8 @@ def test_files_without_a_digest_are_replaced_silently(files, carried_cache, comp
     (carried_cache / digest_name(names)).unlink()
     (carried_cache / names[-1]).write_bytes(SMALL)
     assert loaded_again() == 8
-    assert {str(path.relative_to(carried_cache)) for path in carried_cache.glob("wp_*/*")} == {*names, digest_name(names)}
+    kept = {str(path.relative_to(carried_cache)) for path in carried_cache.glob("wp_*/*")}
+    assert kept == {*names, digest_name(names)}
     assert not kernel_module.kernel_cache_notes()
 
 
