@@ -214,8 +214,8 @@ test_refused = refusals(
 )  # fmt: skip
 
 
-VISUAL_ROBOT = '''<robot name="r"><link name="hand"><visual><geometry><sphere radius="0.1"/></geometry></visual>
-</link></robot>'''
+VISUAL_ROBOT = """<robot name="r"><link name="hand"><visual><geometry><sphere radius="0.1"/></geometry></visual>
+</link></robot>"""
 NO_GEOMETRY = {
     "visual.urdf": (VISUAL_ROBOT, ("has no collision geometry", "add <collision> to the links")),
     "empty.xml": ("<mujoco/>", ("has no collision geometry", "add contype and conaffinity")),

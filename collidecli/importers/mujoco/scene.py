@@ -506,7 +506,8 @@ def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str], options: Scene
     """Adds the bodies, geoms and pair rules of an MJCF or URDF file to `builder`.
 
     Sets the builder's `gap_rule` to "sum" and its `material_rule` to "mujoco". Raises InputError: a file that MuJoCo
-    cannot compile; nothing that can collide; an hfield or sdf geom that may collide; a colliding mesh without volume; an interpolated flex.
+    cannot compile; nothing that can collide; an hfield or sdf geom that may collide; a colliding mesh without volume;
+    an interpolated flex.
     """
     options = options or SceneOptions()
     compiled = compile_mjcf(path, options=options)
