@@ -249,7 +249,7 @@ def check_nothing_is_compiled(carried: set[str], tmp_path: Path) -> Callable[[st
     """A function of code that reports and its input: from an empty home the package has all that is loaded."""
 
     def check(code: str, given: list[Any]) -> None:
-        home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": "", "WARP_CACHE_PATH": ""}
+        home = {"XDG_CACHE_HOME": str(tmp_path / "fields"), "WARP_CACHE_PATH": str(tmp_path / "kernels")}
         found = printed_json(code, json.dumps(given), **home)
         assert len(found["loaded"]) > 5
         assert not found["elsewhere"], "not by `load_kernels`"
