@@ -31,6 +31,24 @@ if TYPE_CHECKING:
 
 FIXED = ("output", "scenes", "trajectory", "each", "force", "skip_existing", "trace")
 """Parameters of `run` that the batch sets for each episode, or that no episode has."""
+OF_AN_ENGINE = ("engine", "engine-option", "engine-python")
+"""Options of `run` for contacts of another engine. The key of an episode stands for contacts that
+are the same wherever they are computed; those of another engine change with its version and its
+Python, which each worker has of its own."""
+
+
+def job_options() -> dict[str, click.Option]:
+    """The options of `run` that a job file may have, by long name without dashes."""
+    from collidecli.cli.run import verb as run_verb
+
+    by_name = {
+        name[2:]: parameter
+        for parameter in run_verb.params
+        if isinstance(parameter, click.Option) and parameter.expose_value and parameter.name not in FIXED
+        for name in parameter.opts
+        if name.startswith("--")
+    }
+    return {name: parameter for name, parameter in by_name.items() if name not in OF_AN_ENGINE}
 
 
 def job_request(scenes: Sequence[str], given: Mapping[str, Any], where: str) -> RunRequest:
@@ -38,18 +56,14 @@ def job_request(scenes: Sequence[str], given: Mapping[str, Any], where: str) -> 
     from collidecli.cli.run import verb as run_verb
     from collidecli.commands.run import RunRequest
 
-    known = {
-        name[2:]: parameter
-        for parameter in run_verb.params
-        if isinstance(parameter, click.Option) and parameter.expose_value and parameter.name not in FIXED
-        for name in parameter.opts
-        if name.startswith("--")
-    }
+    known = job_options()
     words: list[str] = []
     for key, value in given.items():
         name = key.replace("_", "-")
-        if name.replace("-", "_") in FIXED:
-            raise InputError(f"the option '{key}' cannot be set in a job file", where, "remove it")
+        if name.replace("-", "_") in FIXED or name in OF_AN_ENGINE:
+            other = "; collide run --engine computes contacts of another engine"
+            fix = "remove it" + (other if name in OF_AN_ENGINE else "")
+            raise InputError(f"the option '{key}' cannot be set in a job file", where, fix)
         if name not in known:
             raise InputError(f"run has no option '{key}'", where, did_you_mean(name, known, "see collide run --help"))
         if isinstance(value, dict) or isinstance(value, bool) != known[name].is_flag:

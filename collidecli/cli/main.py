@@ -134,6 +134,7 @@ def main(args: Sequence[str] | None = None) -> int:
         with stopping_in_time() as stop, owned_process():
             streams.is_stopping = partial(getattr, stop, "stopping")
             code = group.main(args, "collide", standalone_mode=False, obj=streams, auto_envvar_prefix="COLLIDE")
+            streams.warn_of_kernels()
             streams.flush()
         return int(code or 0)
     except BaseException as error:

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
@@ -50,6 +50,7 @@ class Streams:
         self.verbose = self.quiet = self.json = False
         self.is_stopping: Callable[[], bool] = lambda: False
         self._is_json_printed = False
+        self._printed_warnings: set[str] = set()
 
     def prepare(self) -> None:
         """Replaces closed streams by the null device and escapes characters that the encoding of a stream lacks."""
@@ -61,8 +62,11 @@ class Streams:
 
     def result(self, result: Result, table: Callable[[Mapping[str, Any]], RenderableType]) -> None:
         """Prints the warnings of a verb's result, and the result as JSON or as the table that `table` returns."""
+        of_kernels = _kernel_warnings()
         for warning in getattr(result, "warnings", None) or ():
-            self.warn(warning)
+            if warning not in of_kernels:
+                self.warn(warning)
+        self.warn_of_kernels()
         values = result.as_dict()
         with unbroken_pipe():
             if self.json:
@@ -83,6 +87,13 @@ class Streams:
         """Prints an error on stderr, that of the verb or of one of its inputs."""
         with suppress(OSError):
             print(f"error: {printable(str(error))}", file=sys.stderr, flush=True)
+
+    def warn_of_kernels(self) -> None:
+        """Prints warnings about compiled kernels, each once: they are of the process, not of one of its results."""
+        for text in _kernel_warnings():
+            if text not in self._printed_warnings:
+                self._printed_warnings.add(text)
+                self.warn(text)
 
     def warn(self, text: str) -> None:
         """Prints a warning on one line of stderr."""
@@ -135,6 +146,12 @@ class Streams:
         """Flushes stdout. Raises ClosedPipeError, OutputError."""
         with unbroken_pipe():
             sys.stdout.flush()
+
+
+def _kernel_warnings() -> Sequence[str]:
+    """Warnings about compiled kernels; without an import of the engine, which many verbs do not use."""
+    module = sys.modules.get("collidecli.engine.runtime.kernel")
+    return () if module is None else module.kernel_cache_notes()
 
 
 def error_json(error: CollideError, code: int) -> str:

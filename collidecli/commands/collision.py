@@ -22,7 +22,7 @@ from collidecli.engine.joint_kinematics import begin_loading_kinematics
 from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, CollisionPipeline, build_pipeline
 from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel import kernel_cache_notes
+from collidecli.engine.runtime.kernel import result_notes
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in, recorded_particles
@@ -225,7 +225,7 @@ def prepare_collision(
         memory_limit=scheduler.engine_memory(memory_limit, device),
         contact=contact,
         chunk_rows=chunk_rows,
-        notes=(*pipeline.notes, *fields.notes, *kernel_cache_notes()),
+        notes=(*pipeline.notes, *fields.notes, *result_notes()),
     )
 
 

@@ -23,7 +23,7 @@ from collidecli.commands.timing import TimingReport, processor_name, versions, w
 from collidecli.engine import pipeline
 from collidecli.engine.pipeline import BroadPhaseChoice, CollisionPipeline
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel import kernel_cache_notes
+from collidecli.engine.runtime.kernel import result_notes
 from collidecli.engine.scheduler import Workers, batch_size, default_memory_limit, engine_memory, worker_count
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
@@ -237,7 +237,7 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
             device_advice=compare_devices(walls) if walls else None,
             engines=[_own_engine(first, len(motion.time) * scene.model.world_count), *others] if others else None,
             trace=request.trace or None,
-            warnings=(*scene.warnings, *motion.warnings, *fields.notes, *kernel_cache_notes()),
+            warnings=(*scene.warnings, *motion.warnings, *fields.notes, *result_notes()),
         )
     finally:
         motion.close()

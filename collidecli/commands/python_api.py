@@ -21,7 +21,6 @@ from collidecli.commands.run import RunColumns, check_no_columns
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, PoseArray, check_worlds, checked_particles
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import find_device
-from collidecli.engine.runtime.kernel import kernel_cache_notes
 from collidecli.errors import InputError
 from collidecli.scene import builder as model_builder
 from collidecli.scene import tables
@@ -291,7 +290,7 @@ def contacts_in_memory(
     motion, timing = motion_of(model, body_q, particle_q), TimingReport()
     optional = RunColumns(contact.apply(model), motion, names, find_device(engine.device))
     collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
-    for note in (*collision.pipeline.notes, *kernel_cache_notes()):
+    for note in collision.pipeline.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=4)
     with closing(collision.blocks(timing)) as blocks:
         merged = merged_contacts(map(optional.added, blocks), len(motion.time), model.world_count)

@@ -27,6 +27,7 @@ from collidecli.engine.runtime.warp_internals import compiled_files, has_v3
 def kernels() -> Iterator[wp.Kernel]:
     """Every kernel that a run may launch: of pairs of types first, as they take longest; then those of modules."""
     from collidecli.engine.compaction import RowWriter
+    from collidecli.engine.distances import point_kernel
     from collidecli.engine.hydroelastic.voxels import voxel_kernels
     from collidecli.engine.narrowphase.dispatch import METHODS, collider
     from collidecli.engine.narrowphase.sub_pairs import SubPairKernels
@@ -39,6 +40,7 @@ def kernels() -> Iterator[wp.Kernel]:
     yield from collider(ShapeType.BOX, ShapeType.BOX, "gjk", has_field=True).kernels
     for surfaces in product((True, False), repeat=2):
         yield from voxel_kernels(*surfaces)
+    yield from map(point_kernel, (True, False))
     for package in kernel.SOURCES:
         path = os.path.join(os.path.dirname(__file__), "..", package)
         for module in pkgutil.walk_packages([path], f"collidecli.{package}."):

@@ -22,6 +22,7 @@ from collidecli.commands.results import write_output
 from collidecli.errors import CollideError, ContactsWarning, InputError, OutputError
 from collidecli.report.diff import diff_table, markdown
 from collidecli.scene.options import FRAME_MATCHES
+from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.texts import did_you_mean, printable_values
 
 MARKER = "contacts_tolerance"
@@ -169,6 +170,11 @@ class ContactsRegression:
         wanted = self._request.config.getoption("with_test_class_names", False)
         return f"{cls.__name__}_{name}" if wanted and cls is not None else name
 
+    def _case(self) -> str:
+        """The node id of this case alone, with its parameters; pytest-xdist may have added a group."""
+        node = self._request.node
+        return node.nodeid[: node.nodeid.rindex(node.name) + len(node.name)]
+
     def _baseline(self, name: str) -> Path:
         return self._here.with_suffix("") / f"{name}.h5"
 
@@ -176,6 +182,7 @@ class ContactsRegression:
         __tracebackhide__ = True
         baseline = self._baseline(name)
         if not baseline.exists() and self._written(obtained, baseline):
+            warn_of_no_contacts(baseline)
             if not self._asked("--regen-all"):
                 words = f"Contact set not found beside the test, created:\n- {baseline}\ninspect it (collide inspect "
                 words += f"{shlex.quote(str(baseline))}), and commit it: the next run compares with it"
@@ -189,9 +196,11 @@ class ContactsRegression:
                 raise pytest.fail.Exception(str(error), pytrace=False) from None
             compared = None
         if compared is not None and compared.equal:
+            warn_of_no_contacts(baseline)
             return
         if force or self._asked("--regen-all"):
             self._written(obtained, baseline, force=True)
+            warn_of_no_contacts(baseline)
             if force:
                 words = f"Contacts differ and --force-regen set, regenerating file at:\n- {baseline}"
                 pytest.fail(words, pytrace=False)
@@ -243,7 +252,7 @@ class ContactsRegression:
             "report": report,
             **({"page": page} if page else {}),
             "look": diff_command(baseline, obtained, allowed),
-            "accept": f"pytest {self._request.node.nodeid.split('[')[0]} --force-regen",
+            "accept": shlex.join(["pytest", self._case(), "--force-regen"]),
         }
         lines = [f"{name:10}{value}" for name, value in rows.items()]
         out = console(io.StringIO())
@@ -252,6 +261,18 @@ class ContactsRegression:
             out.print(diff_table(printable_values(record)))
         table = [line.rstrip() for line in captured.get().rstrip().splitlines()]
         return "\n".join([DIFFERENT, "", *table, "", *lines])
+
+
+def warn_of_no_contacts(baseline: Path) -> None:
+    """Warns of a baseline without a row in any group, with which few faults of a scene would differ."""
+    try:
+        with ContactSet.open(baseline) as contacts:
+            row_count = contacts.contact_count + sum(contacts.group_rows.values())
+    except CollideError:  # the comparison says what is wrong with it
+        return
+    if not row_count:
+        text = f"{baseline}: the baseline has no contacts: is the scene, its motion and the gap what is meant?"
+        warnings.warn(ContactsWarning(text), stacklevel=4)
 
 
 def write_page(baseline: Path, obtained: Path, output: Path, allowed: Mapping[str, Any]) -> Path | None:

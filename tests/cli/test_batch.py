@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import fields
 from pathlib import Path
 from unittest.mock import MagicMock, call
 
@@ -27,7 +28,10 @@ from collidecli.batch.executors import Slot, WorkerKilledError, by_processes
 from collidecli.batch.plan import Plan
 from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, open_store
 from collidecli.batch.work import attempts, dataset_hash, work_shard
+from collidecli.cli.batch import job_options
+from collidecli.commands.run import RunRequest
 from collidecli.report.progress import batch_progress
+from collidecli.scene import options as declarations
 from collidecli.storage import input_files
 from collidecli.storage.files import ObjectFiles, UnavailableError
 from tests.cli.conftest import refusals, write_jobs, write_motion
@@ -293,6 +297,9 @@ def test_keys_depend_on_all_that_changes_contacts(jobs, collide, monkeypatch):
         (JOBS.replace("gap", "gpa"), ("job 'balls'", "no option 'gpa'", "did you mean gap")),
         (JOBS.replace("gap = 0.02", "gap = -1"), ("job 'balls'", "gap")),
         (JOBS.replace("gap = 0.02", "force = true"), ("'force' cannot be set in a job file",)),
+        (JOBS.replace("gap = 0.02", "engine = 'mujoco'"), ("job 'balls'", "'engine' cannot be set in a job file")),
+        (JOBS.replace("gap = 0.02", "engine-option = 'multiccd=0'"), ("'engine-option' cannot be set", "remove it")),
+        (JOBS.replace("gap = 0.02", "engine_python = 'python'"), ("'engine_python' cannot be set", "remove it")),
         (JOBS.replace("gap = 0.02", "gap = true"), ("gap is True",)),
         (JOBS.replace('"cpu"', '"cpY"'), ("jobs.toml: job 'balls', --device", "no device 'cpY'")),
         (JOBS.replace("scene.xml", "gone.xml"), ("job 'balls'", "gone.xml", "there is no scene")),
@@ -309,6 +316,13 @@ def test_keys_depend_on_all_that_changes_contacts(jobs, collide, monkeypatch):
 def test_a_faulty_job_file_is_refused(jobs, collide, text, words):
     (jobs / "jobs.toml").write_text(text)
     collide.refused("batch run jobs.toml -o B", told=words)
+
+
+def test_every_option_of_a_job_file_has_a_field_in_the_request():
+    """One that has none would be ignored."""
+    groups = declarations.OPTION_GROUPS
+    names = {field.name for kind in (RunRequest, *groups.values()) for field in fields(kind)}
+    assert {option.name for option in job_options().values()} <= names
 
 
 @pytest.fixture

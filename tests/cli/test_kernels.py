@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -20,6 +22,7 @@ from collidecli.engine.joint_kinematics import MANY, pose_tree
 from collidecli.engine.runtime.kernel import initialize
 from tests.cli.conftest import write_poses
 from tests.support.batches import environment
+from tests.support.device_scenes import SCENES
 
 WITHOUT_CARRIED = """
 import sys
@@ -152,40 +155,149 @@ RUNS = (
     ("clearance", *HUMANOID),
     ("clearance", *MESHES),
 )
-LOADED = """
-import json, os, sys
-from collidecli.cli.main import main
+BATCH = SAMPLES / "07_cluster" / "jobs.toml"
+BAG = SAMPLES / "09_ros_bag"
+CELL = (BAG / "cell.xml", "-t", BAG / "drive.mcap", "--body-from", "crate=tf:base:crate")
+LATER_RUNS = (
+    ("run", SAMPLES / "05_hydroelastic" / "gripper.usda", "--hydro-surface"),
+    ("run", *CLOTH, "--soft-elements", "all"),
+    ("clearance", *PILE),
+    ("run", BAG / "drive.mcap"),
+    ("run", *CELL),
+)
+RECORDER = """
+import json, sys, threading
+from warp._src import context
 from collidecli.engine.runtime import kernel
-loaded = []
+loaded, elsewhere, compiled, thread = [], [], [], threading.local()
+load, compile_module, load_module = context.Module.load, context.Module._compile, kernel._load
+
+def noted_load(module, *arguments, **options):
+    if not module.execs:
+        (loaded if getattr(thread, "is_ours", False) else elsewhere).append(module.name)
+    return load(module, *arguments, **options)
+
+def noted_compilation(module, *arguments, **options):
+    is_compiled = compile_module(module, *arguments, **options)
+    compiled.extend([module.name] if is_compiled else [])
+    return is_compiled
+
+def our_load(*arguments):
+    thread.is_ours = True
+    load_module(*arguments)
+    thread.is_ours = False
+
+context.Module.load, context.Module._compile, kernel._load = noted_load, noted_compilation, our_load
+
+def report():
+    print(json.dumps({"loaded": loaded, "elsewhere": elsewhere, "compiled": compiled}))
+"""
+"""Records the modules that our loader and Warp's load, and those that are compiled."""
+RUN_ALL = f"""{RECORDER}
+from collidecli.cli.main import main
 for words in json.load(sys.stdin):
     assert main(words) == 0, words
-    loaded.append([module.name for module, _ in kernel._loader(os.getpid())._latest])
-print(json.dumps(loaded))
+report()
+"""
+BUILD_ALL = f"""{RECORDER}
+from collidecli.engine.runtime.deferred_builtins import owned_process
+with owned_process():
+    from collidecli.scene.options import ContactOptions
+    from tests.support.device_scenes import SCENES, scene_blocks, scene_pipeline
+    for name in json.load(sys.stdin):
+        scene = SCENES[name](ContactOptions())
+        assert sum(block.contact_count for block in scene_blocks(scene_pipeline(scene, "explicit"), scene)), name
+report()
+"""
+MEASURE_ALL = f"""{RECORDER}
+from collidecli import Shape, distance, signed_distance
+corners = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+faces = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]
+shapes = [Shape(kind) for kind in ("sphere", "capsule", "box", "cylinder", "cone", "ellipsoid")]
+shapes += [Shape("mesh", vertices=corners, faces=faces), Shape("convex_hull", vertices=corners)]
+for shape in shapes:
+    assert signed_distance([3.0, 0.0, 0.0], shape) > 0.0
+    for other in shapes:
+        assert distance(shape, other, pose_b=[5.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]).distance > 0.0
+report()
 """
 CARRIED = """
+import json
 from collidecli.engine.runtime.deferred_builtins import owned_process
 with owned_process():
     from collidecli.engine.build_kernels import kernels
-    print(*{kernel.module.name for kernel in kernels()})
+    print(json.dumps([kernel.module.name for kernel in kernels()]))
 """
 
 
-def output(code: str, given: str = "") -> str:
-    """The last line that a Python of its own prints."""
+def printed_json(code: str, given: str = "", **variables: str) -> Any:
+    """What a Python of its own prints as its last line."""
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment(), input=given, stdout=subprocess.PIPE, text=True, check=True)
-    return done.stdout.splitlines()[-1]
+    pipes: dict[str, Any] = {"input": given, "stdout": subprocess.PIPE, "text": True}
+    done = subprocess.run(command, env=environment(**variables), check=True, **pipes)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in (1, 2))])
-def test_every_loaded_kernel_is_carried(part, tmp_path):
-    """Of those in the archive, were it built now. The runs of a part share a process, as its start takes longer."""
-    runs = RUNS[part::3]
-    words = [[*map(str, run), "-o", str(tmp_path / "out.h5"), "--force", "--quiet"] for run in runs]
-    carried = set(output(CARRIED).split())
-    before: set[str] = set()
-    for run, names in zip(runs, json.loads(output(LOADED, json.dumps(words))), strict=True):
-        loaded = set(names)
-        assert loaded > before, "kernels of its own"
-        assert loaded <= carried, run
-        before = loaded
+@pytest.fixture(scope="module")
+def carried() -> set[str]:
+    """Modules of the archive, were it built now."""
+    return set(printed_json(CARRIED))
+
+
+@pytest.fixture
+def check_nothing_is_compiled(carried: set[str], tmp_path: Path) -> Callable[[str, list[Any]], None]:
+    """A function of code that reports and its input: from an empty home the package has all that is loaded."""
+
+    def check(code: str, given: list[Any]) -> None:
+        home = {"XDG_CACHE_HOME": str(tmp_path / "fields"), "WARP_CACHE_PATH": str(tmp_path / "kernels")}
+        found = printed_json(code, json.dumps(given), **home)
+        assert len(found["loaded"]) > 5
+        assert not found["elsewhere"], "not by `load_kernels`"
+        assert set(found["loaded"]) <= carried
+        assert not found["compiled"], "is the archive of these sources? make kernels"
+
+    return check
+
+
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in (1, 2, 3))])
+def test_no_sample_compiles_a_kernel(part, check_nothing_is_compiled, tmp_path):
+    """The runs of a part share a process, as its start takes longer."""
+    output = ("-o", tmp_path / "out.h5", "--force", "--quiet")
+    runs = [[*map(str, (*run, *output))] for run in (*RUNS, *LATER_RUNS)[part::4]]
+    if part == 3:
+        runs.append(["batch", "run", str(BATCH), "-o", str(tmp_path / "batch"), "--quiet"])
+    check_nothing_is_compiled(RUN_ALL, runs)
+
+
+QUICK_SCENES = ["fields", "heightfields", "elements"]
+
+
+@pytest.mark.parametrize("names", [QUICK_SCENES, pytest.param([*SCENES], marks=pytest.mark.slow)])
+def test_no_kind_of_scene_compiles_a_kernel(names, check_nothing_is_compiled):
+    """Of shapes and particles of every kind, with each other."""
+    check_nothing_is_compiled(BUILD_ALL, names)
+
+
+@pytest.mark.slow
+def test_no_distance_in_python_compiles_a_kernel(check_nothing_is_compiled):
+    check_nothing_is_compiled(MEASURE_ALL, [])
+
+
+FIELD = """
+import numpy as np
+import collidecli
+builder = collidecli.ModelBuilder()
+with_field = collidecli.ShapeConfig(sdf_max_resolution=8)
+for _ in range(2):
+    builder.add_shape_box(builder.add_body(), hx=1.0, hy=1.0, hz=1.0, cfg=with_field)
+poses = np.zeros((1, 1, 2, 7))
+poses[..., 6] = 1.0
+poses[:, :, 1, 2] = 1.9
+assert len(collidecli.collide(builder.finalize(), poses).distance)
+"""
+
+
+def test_python_prints_nothing_where_a_signed_distance_field_is_built(tmp_path):
+    variables = environment(XDG_CACHE_HOME=str(tmp_path))  # of fields; that of kernels too, if it is nowhere else
+    done = subprocess.run([sys.executable, "-c", FIELD], env=variables, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")

@@ -620,3 +620,41 @@ def test_wrong_lengths_and_definitions_are_refused_in_one_line(robot, collide):
                 bag.add_message(topic, time, data, time)
             bag.finish()
         collide.refused("run arm.urdf -o out.h5 -t schema.mcap", told=told)
+
+
+@pytest.mark.parametrize("ros1", [False, True])
+def test_a_clock_may_start_at_0(robot, collide, monkeypatch, ros1):
+    """As that of a simulation, of headers and of receipt."""
+    names = {clock: f"{clock}.{'bag' if ros1 else 'mcap'}" for clock in ("wall", "simulated")}
+    driving_of(ros1).write(names["wall"])
+    monkeypatch.setattr(sys.modules[__name__], "START", 0)
+    recorder = driving_of(ros1)
+    recorder.messages = [(topic, kind, time - 1000, data) for topic, kind, time, data in recorder.messages]
+    assert min(time for _, _, time, _ in recorder.messages) == 0
+    recorder.write(names["simulated"])
+    for words in ("", "--clock receive", f"{BASE} odom:/odom", f"{BASE} tf:map --clock receive", "--on-message /odom"):
+        found = {clock: run(collide, name, *words.split()) for clock, name in names.items()}
+        assert found["wall"]["content_sha256"] == found["simulated"]["content_sha256"], words
+        assert found["simulated"]["frames"] > 10
+
+
+def driving_of(ros1: bool) -> Recorder:
+    """`moving`, transforms of its base, and odometry, from the first time on."""
+    recorder = moving(ros1)
+    for k in range(FRAMES):
+        recorder.transform(STEP * k, "map", "base", [0.01 * k, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+        recorder.odometry(STEP * k, "base", 0.01 * k)
+    return recorder
+
+
+def test_headers_without_times_are_no_clock_that_starts_at_0(robot, collide):
+    recorder = Recorder()
+    for k, row in enumerate(positions()):
+        recorder.joints(-START / MILLI, NAMES, row, received=STEP * k)
+    told = ("/joint_states, message 0: has no time in its header", "--clock receive")
+    collide.refused(f"run arm.urdf -o out.h5 -t {recorder.write()}", told=told)
+    assert run(collide, "drive.mcap", "--clock", "receive")["frames"] == FRAMES
+    first = Recorder().joints(-START / MILLI, NAMES, positions()[0], received=-STEP)
+    first.messages += moving().messages
+    collide.refused(f"run arm.urdf -o x.h5 -t {first.write('first.mcap')}", told=told)
+    assert run(collide, "first.mcap", "--clock", "receive")["frames"] == FRAMES + 1

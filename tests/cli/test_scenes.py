@@ -214,6 +214,27 @@ test_refused = refusals(
 )  # fmt: skip
 
 
+VISUAL_ROBOT = """<robot name="r"><link name="hand"><visual><geometry><sphere radius="0.1"/></geometry></visual>
+</link></robot>"""
+NO_GEOMETRY = {
+    "visual.urdf": (VISUAL_ROBOT, ("has no collision geometry", "add <collision> to the links")),
+    "empty.xml": ("<mujoco/>", ("has no collision geometry", "add contype and conaffinity")),
+    "seen.xml": (
+        BROKEN.replace("<geom", '<geom contype="0" conaffinity="0"'),
+        ("has no collision geometry: none of its 2 geoms can collide", "add contype and conaffinity"),
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", ["run", "run --ground", "inspect", "clearance", "profile", "audit"])
+@pytest.mark.parametrize("name", NO_GEOMETRY)
+def test_a_scene_without_collision_geometry_is_refused(robot, collide, name, verb):
+    content, told = NO_GEOMETRY[name]
+    (robot / name).write_text(content)
+    needed = ["--max-depth", "1mm"] if verb == "audit" else []
+    collide.refused(verb, name, *needed, told=(f"{name}: the scene", *told))
+
+
 @pytest.mark.parametrize("variable", ["ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "--package-path", "beside"])
 def test_package_paths_are_found(robot, collide, monkeypatch, variable):
     for name in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH"):

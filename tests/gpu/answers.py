@@ -14,8 +14,7 @@ import warp as wp
 
 from collidecli.engine import pipeline
 from collidecli.engine.pipeline import CollisionPipeline, find_device
-from collidecli.engine.runtime.kernel import load_kernels
-from collidecli.engine.runtime.warp_internals import is_compiled
+from collidecli.engine.runtime.kernel import is_compiled, load_kernels
 from collidecli.engine.runtime.workspace import execute_steps
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions

@@ -41,9 +41,15 @@ def test_a_package_of_several_layers_runs(here, collide):
     assert distances[0] == distances[1] != []
 
 
-def test_a_scene_of_nothing_is_a_good_contact_set(here, collide):
-    (here / "none.xml").write_text("<mujoco/>")
-    collide.ok("run", "none.xml", *RUN)
+CLOTH = """<mujoco><worldbody>
+<flexcomp name="cloth" type="grid" count="4 4 1" spacing="0.1 0.1 0.1" radius="0.01" dim="2" pos="0 0 1"/>
+</worldbody></mujoco>"""
+
+
+def test_a_scene_without_shapes_is_a_good_contact_set(here, collide):
+    """A cloth alone can collide, if only with itself."""
+    (here / "cloth.xml").write_text(CLOTH)
+    collide.ok("run", "cloth.xml", *RUN)
     collide.ok("check", "out.h5", "--quiet")
 
 

@@ -12,7 +12,7 @@ import warp as wp
 
 from collidecli.engine.geometry.primitives import surface_point
 from collidecli.engine.geometry.real import Real, Vec3, device_array
-from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel import kernel, load_kernels
 from collidecli.errors import InputError
 from collidecli.numerics import length
 from collidecli.scene.shape_types import half_extents
@@ -115,9 +115,8 @@ class Distances:
 
         begins = range(0, len(start), ROWS_AT_ONCE)
         if self.device.is_cpu and len(begins) > 1:
-            fill(begins[0])  # loads the kernel, which two threads must not do at once
             with ThreadPoolExecutor(processor_count()) as pool:
-                list(pool.map(fill, begins[1:]))
+                list(pool.map(fill, begins))
         else:
             for begin in begins:
                 fill(begin)
@@ -131,7 +130,7 @@ def distances_of(shape: SdfShape, device: wp.Device) -> Distances:
     """
     surface = shape.surface
     kernel = fill_rows_of_primitive if surface is None else fill_rows_of_mesh
-    wp.load_module(kernel.module, device=device)
+    load_kernels([kernel], device)
     if surface is None:
         return Distances(kernel, [int(shape.type), Vec3(*shape.size)], device)
     unit = float(half_extents(shape.type, shape.size).max())

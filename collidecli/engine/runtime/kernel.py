@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
@@ -23,14 +24,16 @@ from typing import Any, ParamSpec, TypeVar
 import warp as wp
 
 from collidecli.engine.runtime.deferred_builtins import is_owned
+from collidecli.engine.runtime.kernel_files import FileState, file_state, move_files, write_file, write_files
 from collidecli.engine.runtime.warp_internals import (
     PARSING,
     KernelHashes,
     are_deferred,
+    compile_module,
     compiled_files,
     has_v3,
     hashes_of,
-    is_compiled,
+    is_in_memory,
     is_known_warp,
     keep_struct_dtypes,
     set_hashes,
@@ -58,6 +61,7 @@ _UNFINISHED = re.compile(r"wp_\w+_p\d+_t\d+")  # of a process and a thread; Warp
 _folder_lock = threading.Lock()
 _temporary = TemporaryFolder("kernels")
 _notes: list[str] = []
+_warned: list[str] = []  # the notes that Python's warnings have shown
 _unkept: list[str] = []  # the warning if a kernel is compiled into a temporary folder
 
 
@@ -66,10 +70,32 @@ def kernel_cache_notes() -> tuple[str, ...]:
     return tuple(_notes)
 
 
+def result_notes() -> tuple[str, ...]:
+    """Warnings about compiled kernels for the result of a verb; none in Python, where `load_kernels` warns of them."""
+    return kernel_cache_notes() if is_owned() else ()
+
+
+def _warn_in_python() -> None:
+    """Warns of each note once where the command line, which prints them, does not run."""
+    for text in () if is_owned() else _notes:
+        if text not in _warned:
+            _warned.append(text)
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
 def note(warning: str) -> None:
     """Adds a warning, once."""
     if warning not in _notes:
         _notes.append(warning)
+
+
+DAMAGED = "damaged compiled kernels were found and replaced; if this repeats, check the disk"
+
+
+def note_damage(folder: str) -> None:
+    """Adds the warning about damaged files in a folder, once in this process: one cause often damages several."""
+    if not any(warning.endswith(DAMAGED) for warning in _notes):
+        note(f"{folder}: {DAMAGED}")
 
 
 def replace_folder(folder: str, error: OSError, initialized: bool) -> None:
@@ -97,6 +123,14 @@ def replace_folder(folder: str, error: OSError, initialized: bool) -> None:
             f"{folder}: compiled kernels cannot be kept ({_reason(error)}), so every run compiles them again; "
             "set WARP_CACHE_PATH to a folder that can be written"
         )
+
+
+def detach(folder: str, name: str) -> None:
+    """Removes the link to a module's folder from the temporary folder of this process, if it has one: files of a folder
+    that cannot be written, but are damaged, are replaced in the temporary folder alone."""
+    path = os.path.join(folder, name)
+    if _unkept and os.path.islink(path):
+        os.unlink(path)
 
 
 def unwritable(folder: str, error: OSError) -> OutputError:
@@ -154,23 +188,38 @@ def archive_path() -> str:
 
 
 def add_to_cache(names: Sequence[str]) -> bool:
-    """Adds files to Warp's cache, or a temporary one, in this order; False if one is not carried.
+    """Adds the files of a module, the object last, to Warp's cache, or a temporary one; False if one is not carried.
 
     Raises OutputError for a full disk.
     """
-    files = _files(archive_path())
-    if not names or not files.keys() >= set(names):
+    contents = _carried(names)
+    if contents is None:
         return False
+
+    def write(folder: str) -> None:
+        detach(folder, os.path.dirname(names[-1]))
+        write_files(folder, names, contents)
+
+    _write_to_cache(write)
+    return True
+
+
+def _carried(names: Sequence[str]) -> list[bytes] | None:
+    """Contents of files of the package; None if it lacks one."""
+    files = _files(archive_path())
+    return [files[name] for name in names] if names and files.keys() >= set(names) else None
+
+
+def _write_to_cache(write: Callable[[str], None]) -> None:
+    """Calls `write` with Warp's folder of compiled kernels, again with a temporary one if it cannot be written."""
     folder = str(wp.config.kernel_cache_dir)
     try:
-        for name in names:
-            write_file(os.path.join(folder, name), files[name])
+        write(folder)
     except OSError as error:
         if error.errno not in UNWRITABLE:
             raise
         replace_folder(folder, error, initialized=True)
-        return add_to_cache(names)
-    return True
+        _write_to_cache(write)
 
 
 @cache
@@ -190,20 +239,6 @@ def _files(path: str) -> dict[str, bytes]:
     except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
         note(f"{path}: is damaged ({error}), so kernels are compiled; install collidecli again")
         return {}
-
-
-def write_file(path: str, content: bytes) -> None:
-    """Writes a complete file or none: other processes may load it at any time."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    partial = f"{path}.{secrets.token_hex(8)}"
-    try:
-        with open(partial, "wb") as file:
-            file.write(content)
-        os.replace(partial, path)
-    except OSError:
-        with suppress(OSError):
-            os.unlink(partial)
-        raise
 
 
 # Initialization of Warp, and the lock for everything in Warp that is not thread-safe.
@@ -356,7 +391,7 @@ def save_hashes() -> None:
         table.update(added)
         rows = (_read(path) | table).items()
         with suppress(OSError):
-            write_file(path, "".join(f"{key} {hashes.text()}\n" for key, hashes in rows).encode())
+            write_file(path, "".join(table_row(key, hashes) for key, hashes in rows).encode())
 
 
 def table_path() -> str:
@@ -370,9 +405,26 @@ def _table(path: str) -> dict[str, KernelHashes]:
     if table is None:
         if not os.path.exists(path):
             with suppress(OutputError):  # of a full disk, which matters where a kernel is missing
-                add_to_cache([os.path.basename(path)])
+                _add_table(os.path.basename(path))
         table = _tables[path] = _read(path)
     return table
+
+
+def _add_table(name: str) -> None:
+    """Adds the table of the package to Warp's cache, if there is one of this name."""
+    contents = _carried([name])
+    if contents is not None:
+        _write_to_cache(lambda folder: write_file(os.path.join(folder, name), contents[0]))
+
+
+def table_row(key: str, hashes: KernelHashes) -> str:
+    """The row of a kernel in a table, with a checksum: a damaged row might name the kernel of another."""
+    row = f"{key} {hashes.text()}"
+    return f"{row} {_checksum(row)}\n"
+
+
+def _checksum(row: str) -> str:
+    return hashlib.blake2b(row.encode(), digest_size=8).hexdigest()
 
 
 def _read(path: str) -> dict[str, KernelHashes]:
@@ -380,8 +432,9 @@ def _read(path: str) -> dict[str, KernelHashes]:
     table = {}
     with suppress(OSError, UnicodeDecodeError), open(path, encoding="ascii") as file:
         for line in file:
-            key, _, text = line.partition(" ")
-            with suppress(ValueError):
+            row, _, checksum = line.rstrip("\n").rpartition(" ")
+            if checksum == _checksum(row):
+                key, _, text = row.partition(" ")
                 table[key] = KernelHashes.of_text(text)
     return table
 
@@ -541,6 +594,7 @@ def load_kernels(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
     """Loads the modules of these kernels on all cores, started in this order; the slowest should be first."""
     _loader(os.getpid()).load(kernels, device)
     save_hashes()
+    _warn_in_python()
 
 
 def is_loaded(kernel: wp.Kernel, device: wp.Device) -> bool:
@@ -579,7 +633,7 @@ class _Loader:
     def load(self, kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
         modules = _modules(kernels)
         if self.listener is not None:
-            self._report(to_compile=[module for module in modules if not is_found(module, device)])
+            self._report(to_compile=[module for module in modules if not _is_ready(module, device)])
         with self._lock:
             begun, self._begun = self._begun, {}
             for key in [*begun, *((module, device.alias) for module in modules)]:
@@ -607,7 +661,7 @@ class _Loader:
         return future
 
     def _load(self, module: wp.Module, device: wp.Device) -> None:
-        missing = not is_found(module, device)
+        missing = not _is_ready(module, device)
         if missing:
             full = full_disk()  # the compiler ends the process if it cannot write
             if full is not None:
@@ -618,7 +672,7 @@ class _Loader:
                 alone.enter_context(self._first_compilation)
                 if self._compiled:
                     alone.close()
-            _load(module, device)
+            _load(module, device, missing)
             if missing:
                 for warning in _unkept:
                     note(warning)
@@ -643,25 +697,64 @@ def _modules(kernels: Sequence[wp.Kernel]) -> list[wp.Module]:
     return list(dict.fromkeys(kernel.module for kernel in kernels))
 
 
+def is_compiled(module: wp.Module, device: wp.Device) -> bool:
+    """Whether Warp's cache has the files of a module as they were written; notes damaged ones.
+
+    True with an unknown Warp, which does not tell the names of its files.
+    """
+    names = compiled_files(module, device)
+    if not names:
+        return True
+    folder = str(wp.config.kernel_cache_dir)
+    state = file_state(folder, names)
+    if state is FileState.DAMAGED:
+        note_damage(folder)
+    return state is FileState.INTACT
+
+
 def is_found(module: wp.Module, device: wp.Device) -> bool:
     """Whether a module need not be compiled: Warp's cache has it, or it came with this package and is copied there."""
     return is_compiled(module, device) or (device.is_cpu and add_to_cache(compiled_files(module, device)))
 
 
-def _load(module: wp.Module, device: wp.Device) -> None:
-    """Loads a module; compiles it, into a temporary folder if Warp's cannot be written. Raises OutputError."""
-    folder = str(wp.config.kernel_cache_dir)
+def _is_ready(module: wp.Module, device: wp.Device) -> bool:
+    """Whether a module is loaded, or need not be compiled."""
+    return is_in_memory(module, device) or is_found(module, device)
+
+
+def _load(module: wp.Module, device: wp.Device, missing: bool) -> None:
+    """Loads a module; compiles a missing one first, into a temporary folder if Warp's cannot be written.
+
+    Raises OutputError.
+    """
+
+    def load(folder: str) -> None:
+        if missing and is_known_warp():
+            _compile(module, device, folder)
+        wp.force_load(device, modules=[module], max_workers=0)
+
     try:
-        try:
-            with without_messages():
-                wp.force_load(device, modules=[module], max_workers=0)
-        except OSError as error:
-            if error.errno not in UNWRITABLE:
-                raise
-            replace_folder(folder, error, initialized=True)
-            _load(module, device)
+        with without_messages():
+            _write_to_cache(load)
     except Exception as error:
         full = full_disk()
         if full is not None:
             raise full from error
         raise
+
+
+def _compile(module: wp.Module, device: wp.Device, folder: str) -> None:
+    """Compiles a module into a folder of its own, then moves the files over those that a cache has of it.
+
+    Warp keeps a file that it finds. It is not removed, as another process may just have compiled and not yet loaded it.
+    """
+    names = compiled_files(module, device)
+    name = os.path.dirname(names[-1])
+    # Unfinished folders of this name are removed after an hour.
+    unfinished = os.path.join(folder, f"{name}_p{os.getpid()}_t{secrets.randbits(64)}")
+    try:
+        compile_module(module, device, unfinished)
+        detach(folder, name)
+        move_files(unfinished, folder, names)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

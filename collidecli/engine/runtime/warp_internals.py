@@ -141,21 +141,35 @@ def share_header_folder(folder: Any) -> None:
     context.runtime._pch_dirs[threading.get_ident()] = folder
 
 
-def is_compiled(module: wp.Module, device: wp.Device) -> bool:
-    """Whether Warp's cache has the compiled code of a module; True with an unknown Warp, which does not tell."""
-    if not is_known_warp():
-        return True
-    return os.path.exists(os.path.join(str(wp.config.kernel_cache_dir), compiled_files(module, device)[-1]))
-
-
 def compiled_files(module: wp.Module, device: wp.Device) -> tuple[str, ...]:
     """Names in Warp's cache of the files that Warp needs to load a module, the object last; () with an unknown Warp."""
     if not is_known_warp():
         return ()
-    block_dim = 1 if device.is_cpu else module.options["block_dim"]
+    block_dim = _block_dim(module, device)
     folder = module.get_module_identifier(block_dim)
     names = module._get_meta_name(block_dim=block_dim), module._get_compile_output_name(device, block_dim=block_dim)
     return tuple(f"{folder}/{name}" for name in names)
+
+
+def compile_module(module: wp.Module, device: wp.Device, folder: str) -> None:
+    """Compiles a module of a known Warp into a new folder, whatever Warp's cache has. Raises what Warp raises."""
+    name = os.path.basename(compiled_files(module, device)[-1])
+    options = module.resolved_options[_block_dim(module, device)]
+    module._compile(device, folder, name, module._get_compile_arch(device), options=options)
+
+
+def is_in_memory(module: wp.Module, device: wp.Device) -> bool:
+    """Whether a module is loaded as it is now, so that Warp reads no file; False with an unknown Warp."""
+    if not is_known_warp():
+        return False
+    block_dim = _block_dim(module, device)
+    loaded = module.execs.get((device.context, block_dim))
+    return loaded is not None and loaded.module_hash == module.get_module_hash(block_dim)
+
+
+def _block_dim(module: wp.Module, device: wp.Device) -> int:
+    """Threads of a block of a launch that does not name their number."""
+    return 1 if device.is_cpu else module.options["block_dim"]
 
 
 @dataclass(frozen=True)

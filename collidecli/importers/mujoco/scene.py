@@ -37,10 +37,11 @@ from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.heightfield import Heightfield, heightfield
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import TimedMotion
-from collidecli.scene.options import SceneOptions
+from collidecli.scene.options import GROUND, SceneOptions
 from collidecli.scene.shape_config import Material, PairMaterial, ShapeConfig
 from collidecli.scene.shape_types import SIZE_COUNT, SOLIDS, ShapeType
 from collidecli.storage.trajectory_motion import BodyMatch
+from collidecli.texts import plural
 
 # Adds the geoms, materials and pairs of a compiled MuJoCo model to a builder.
 #
@@ -326,6 +327,24 @@ def add_geoms(
     return shape_row, tuple(left_out)
 
 
+def check_geometry(compiled: CompiledScene, shape_row: np.ndarray, options: SceneOptions) -> None:
+    """Raises InputError for a scene of which nothing can collide.
+
+    shape_row: of each geom, LEFT_OUT for one that cannot. The plane of `--ground` does not count.
+    """
+    mj_model = compiled.mj_model
+    kept = np.flatnonzero(shape_row != LEFT_OUT)
+    of_scene = [geom for geom in kept if not (options.ground and mj_model.geom(geom).name == GROUND)]
+    if of_scene or any(may_collide(mj_model, flex) for flex in range(mj_model.nflex)):
+        return
+    what, kind = "the scene has no collision geometry", "<collision> to the links"
+    if not compiled.urdf:
+        kind = "contype and conaffinity to the geoms"
+        if mj_model.ngeom - len(kept):
+            what += f": none of its {plural(mj_model.ngeom - len(kept), 'geom')} can collide"
+    raise InputError(what, compiled.location, f"add {kind} that should collide")
+
+
 def mesh_hull(mj_model: mujoco.MjModel, mesh: int, where: str) -> ConvexHull:
     """The hull that MuJoCo uses for collisions of a mesh, in the frame of its geoms.
 
@@ -371,6 +390,12 @@ TRIANGLES, TETRAHEDRA = 2, 3
 """Dimensions of a flex; one of lines has dimension 1."""
 
 
+def may_collide(mj_model: mujoco.MjModel, flex: int) -> bool:
+    """Whether a flex collides with shapes, or with itself."""
+    masks = mj_model.flex_contype[flex], mj_model.flex_conaffinity[flex]
+    return any(masks) or bool(mj_model.flex_selfcollide[flex])
+
+
 def add_flexes(
     builder: ModelBuilder, mj_model: mujoco.MjModel, data: mujoco.MjData, body_row: np.ndarray, location: str
 ) -> None:
@@ -380,9 +405,9 @@ def add_flexes(
     flex of lines has particles alone. Raises InputError for a flex whose vertices are interpolated between nodes.
     """
     for flex in range(mj_model.nflex):
-        masks = int(mj_model.flex_contype[flex]), int(mj_model.flex_conaffinity[flex])
-        if not (any(masks) or mj_model.flex_selfcollide[flex]):
+        if not may_collide(mj_model, flex):
             continue
+        masks = int(mj_model.flex_contype[flex]), int(mj_model.flex_conaffinity[flex])
         name = mujoco.mj_id2name(mj_model, mujoco.mjtObj.mjOBJ_FLEX, flex) or f"flex#{flex}"
         if mj_model.flex_interp[flex]:
             what = f"the vertices of flex '{name}' are interpolated between nodes, which is not handled"
@@ -481,7 +506,8 @@ def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str], options: Scene
     """Adds the bodies, geoms and pair rules of an MJCF or URDF file to `builder`.
 
     Sets the builder's `gap_rule` to "sum" and its `material_rule` to "mujoco". Raises InputError: a file that MuJoCo
-    cannot compile; an hfield or sdf geom that may collide; a colliding mesh without volume; an interpolated flex.
+    cannot compile; nothing that can collide; an hfield or sdf geom that may collide; a colliding mesh without volume;
+    an interpolated flex.
     """
     options = options or SceneOptions()
     compiled = compile_mjcf(path, options=options)
@@ -507,6 +533,7 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
             pose = (*data.xpos[body], *data.xquat[body][WXYZ_TO_XYZW])
             body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
         shape_row, left_out = add_geoms(builder, mj_model, data, static, body_row, location, names)
+        check_geometry(compiled, shape_row, options)
         if options.self_collisions == "off":
             filter_self_collisions(builder, mj_model, static, body_row, shape_row, compiled.urdf)
         add_flexes(builder, mj_model, data, body_row, location)

@@ -364,7 +364,7 @@ class RosBagRecording(recording.Recording):
         if not sampled:
             fix = "give --base-from, --body-from or --trajectory-topic"
             raise InputError("the bag has no joint states", path, fix)
-        every = None if messages is None else _chosen_times(messages.times, options, start)
+        every = None if messages is None else _chosen_times(messages.checked(), options, start)
         times, episodes, gaps = _frames(sampled, every, max(len(series), 1), start, options, path)
         articulations = []
         for robot, columns, *at in moved.values():

@@ -167,6 +167,27 @@ class Bag:
         return list(texts)
 
 
+NO_TIME, BY_RECEIPT = "has no time in its header", "give --clock receive"
+LATEST_SIMULATED = 10**8 * TEN_9
+"""Later times are counted from 1970, earlier ones from the start of a simulation: 3 years [ns]."""
+
+
+def check_stamps(times: np.ndarray, where: str) -> None:
+    """Raises InputError for a message without a time in its header, which is then 0.
+
+    0 is a time where a clock starts at it, as that of a simulation: of the first messages of a topic,
+    if later ones have times of such a clock. times: int64[n] of one topic in the order of receipt [ns].
+    """
+    unset = np.flatnonzero(times == 0)
+    if not len(unset):
+        return
+    first = int(np.argmax(times != 0))  # 0 if there is none
+    if unset[-1] < first and times[first:].max() < LATEST_SIMULATED:
+        return
+    wrong = unset[unset >= first][0] if unset[-1] >= first else unset[0]
+    raise InputError(NO_TIME, f"{where}, message {wrong}", BY_RECEIPT)
+
+
 class MessageTimes:
     """Times [ns] of a topic's messages: of their headers, or of receipt."""
 
@@ -180,10 +201,15 @@ class MessageTimes:
         stamp = struct.unpack_from(f"{order}II", data, 4) if len(data) >= 12 else (0, 0)
         if not number and self._clock != RECEIVE:
             header = getattr(self._bag.decoded(self.topic, number, data), "header", None)
-            if header is None or (int(header.stamp.sec), int(header.stamp.nanosec)) != stamp or not any(stamp):
-                where = f"{self._bag.path}: {self.topic}"
-                raise InputError("has no time in its header", where, "give --clock receive")
+            if header is None or (int(header.stamp.sec), int(header.stamp.nanosec)) != stamp:
+                raise InputError(NO_TIME, f"{self._bag.path}: {self.topic}", BY_RECEIPT)
         self.times.append(received if self._clock == RECEIVE else stamp[0] * TEN_9 + stamp[1])
+
+    def checked(self) -> array:
+        """The times. Raises InputError for a header without one."""
+        if self._clock != RECEIVE:
+            check_stamps(np.array(self.times, np.int64), f"{self._bag.path}: {self.topic}")
+        return self.times
 
 
 # sensor_msgs/JointState: bytes of many messages to arrays.
@@ -196,6 +222,7 @@ class JointStates:
         self._bag, self._topic, self._clock, self._where = bag, topic, clock, f"{bag.path}: {topic}"
         self._waiting: dict[int, list[tuple[int, int, bytes]]] = defaultdict(list)
         self._parts: dict[tuple[str, ...], list[tuple[np.ndarray, ...]]] = defaultdict(list)
+        self._stamps: list[np.ndarray] = []
         self._size = self.without = 0
 
     def add(self, number: int, received: int, data: bytes) -> None:
@@ -208,6 +235,9 @@ class JointStates:
         """Number, time [ns] and positions [n, names] of all messages with these names."""
         while self._waiting:
             self._decode(self._waiting.popitem()[1])
+        if self._clock != RECEIVE and self._stamps:
+            number, time = np.concatenate(self._stamps, axis=1)
+            check_stamps(time[np.argsort(number)], self._where)
         return {names: tuple(map(np.concatenate, zip(*parts, strict=True))) for names, parts in self._parts.items()}
 
     def _decode(self, batch: list[tuple[int, int, bytes]]) -> None:
@@ -231,9 +261,7 @@ class JointStates:
                 if positions[0].tobytes() != np.asarray(message.position, np.float64).tobytes():
                     raise ValueError("its definition of sensor_msgs/JointState is not that of ROS")
             left &= ~same
-            for row in np.flatnonzero(time == 0)[:1]:
-                where = f"{self._where}, message {about[same, 0][row]}"
-                raise InputError("has no time in its header", where, "give --clock receive")
+            self._stamps.append(np.stack([about[same, 0], time]))
             if not len(message.position):
                 self.without += int(same.sum())
                 continue

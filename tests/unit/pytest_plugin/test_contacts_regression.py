@@ -106,8 +106,58 @@ def test_a_size_that_was_edited_fails_usefully(sample, pytester, monkeypatch):
     assert main([*words[1:], "-q"]) == 1
     assert main([*words[1:], "-q", "--exclude", "crate_small"]) == 0
     (accept,) = re.findall(r"^accept +pytest (.*)$", text, re.M)
-    run(pytester, *shlex.split(accept)).assert_outcomes(failed=1, passed=2)
+    run(pytester, *shlex.split(accept)).assert_outcomes(failed=1)
     assert content(Path(kept["baseline"])) == content(Path(kept["obtained"]))
+
+
+CASES = """
+import pytest
+
+@pytest.mark.parametrize("gap", [0.01, 0.02], ids=["of one", "of ano'ther"])
+def test_each(contacts_regression, gap):
+    contacts_regression.check("../scenes/crates.xml", "../scenes/fall.h5", frames="20:30", gap=gap)
+"""
+
+
+def test_the_accept_line_replaces_the_baseline_of_one_case(sample, pytester):
+    (sample / "tests" / "test_cases.py").write_text(CASES)
+    run(pytester, "tests/test_cases.py").assert_outcomes(failed=2)
+    edit(sample, CRATE, 'type="box" size="0.1 0.1 0.12"')
+    baselines = sorted((sample / "tests" / "test_cases").glob("*.h5"))
+    before = [content(path) for path in baselines]
+    result = run(pytester, "tests/test_cases.py")
+    result.assert_outcomes(failed=2)
+    accepts = re.findall(r"^accept +pytest (.*)$", result.stdout.str(), re.M)
+    assert [shlex.split(line)[0] for line in accepts] == [
+        "tests/test_cases.py::test_each[of one]",
+        "tests/test_cases.py::test_each[of ano'ther]",
+    ]
+    run(pytester, *shlex.split(accepts[0])).assert_outcomes(failed=1)
+    assert sum(content(path) != old for path, old in zip(baselines, before, strict=True)) == 1
+    run(pytester, "tests/test_cases.py").assert_outcomes(passed=1, failed=1)
+
+
+NO_CONTACTS = """
+import pytest
+
+def test_apart(contacts_regression):
+    contacts_regression.check("apart.xml")
+
+@pytest.mark.filterwarnings("ignore:.*no contacts")
+def test_meant(contacts_regression):
+    contacts_regression.check("apart.xml")
+"""
+APART = """<mujoco><worldbody><geom size="0.1"/><body pos="0 0 1"><freejoint/><geom size="0.1"/></body></worldbody>
+</mujoco>"""
+
+
+def test_a_baseline_without_contacts_gives_a_warning(loaded, pytester):
+    (pytester.path / "apart.xml").write_text(APART)
+    pytester.makepyfile(test_apart=NO_CONTACTS)
+    for outcomes in ({"failed": 2}, {"passed": 2}):
+        result = run(pytester, "-W", "always")
+        result.assert_outcomes(**outcomes, warnings=1)
+        result.stdout.fnmatch_lines(["*test_apart.h5: the baseline has no contacts: is the scene*"])
 
 
 def test_a_baseline_that_is_missing_is_written(sample, pytester):

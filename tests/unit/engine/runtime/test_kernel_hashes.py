@@ -16,7 +16,7 @@ from collidecli.engine.runtime import kernel as kernel_cache
 from collidecli.engine.runtime import kernel as kernel_hashes
 from collidecli.engine.runtime import warp_internals
 from collidecli.engine.runtime.deferred_builtins import owned_process
-from collidecli.engine.runtime.kernel import initialize, kernel, load_kernels
+from collidecli.engine.runtime.kernel import initialize, kernel, load_kernels, table_row
 from collidecli.engine.runtime.warp_internals import DeferredFunction, KernelHashes, hashes_of
 
 
@@ -224,10 +224,11 @@ def test_rows_of_other_processes_stay(folder):
     adder(4)  # reads the table
     other = KernelHashes("other", bytes(32), 1, True, ((1, bytes(32)),))
     with path.open("a") as file:
-        file.write(f"{'1' * 64} {other.text()}\n")
+        file.write(table_row("1" * 64, other))
     kernel_hashes.save_hashes()
     assert len(rows_of(path)) == 3
-    assert KernelHashes.of_text(rows_of(path)["1" * 64]) == other
+    new_process()
+    assert kernel_hashes.known_hashes("1" * 64) == other
 
 
 def test_a_folder_that_cannot_be_written_is_left_alone(folder, monkeypatch):

@@ -11,7 +11,8 @@ import sys
 import tarfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -26,24 +27,30 @@ from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.pipeline import ALWAYS, find_device, load_ahead
 from collidecli.engine.reduction import reduce_contacts
 from collidecli.engine.runtime import kernel as kernel_module
-from collidecli.engine.runtime import warp_internals
+from collidecli.engine.runtime import kernel_files, warp_internals
 from collidecli.engine.runtime.kernel import (
     HEADER_FLAGS,
     SEPARATE_OPERATIONS,
     add_to_cache,
     archive_path,
     begin_loading,
+    is_compiled,
     kernel,
     load_kernels,
     reported_compilation,
+    table_row,
     target_flags,
 )
-from collidecli.engine.runtime.warp_internals import PARSING, V3, compiled_files, has_v3, is_compiled
+from collidecli.engine.runtime.kernel_files import digest, digest_name
+from collidecli.engine.runtime.warp_internals import PARSING, V3, KernelHashes, compiled_files, has_v3
 from collidecli.engine.runtime.workspace import execute_steps
 from collidecli.errors import OutputError
 from collidecli.scene.shape_types import ShapeType
 from collidecli.system import TemporaryFolder
 from tests.support import pair_runner
+
+# Python warns of what happens to the cache; the tests look at the notes, and one at the warning.
+pytestmark = pytest.mark.filterwarnings("ignore:.*kernels:RuntimeWarning")
 
 TARGET = ["-target-cpu", "x86-64-v3"] if has_v3() else ["-march=native"]
 OURS = (*HEADER_FLAGS, *SEPARATE_OPERATIONS)
@@ -142,6 +149,8 @@ def loaded(monkeypatch):
         asked.extend((module, threading.get_ident()) for module in modules)
 
     monkeypatch.setattr(wp, "force_load", note)
+    monkeypatch.setattr(kernel_module, "_compile", lambda module, device, folder: None)
+    monkeypatch.setattr(kernel_module, "is_in_memory", lambda module, device: False)
     monkeypatch.setattr(kernel_module, "full_disk", lambda: None)
     monkeypatch.setattr(kernel_module, "are_deferred", lambda: True)  # as in a process of the command line
     kernel_module._loaders.clear()
@@ -202,8 +211,8 @@ def test_threads_share_the_precompiled_headers_that_the_first_has_written_alone(
     folders, under_way, together = set(), [], []
     both = threading.Barrier(2)
 
-    def meet(device, modules, max_workers):
-        under_way.append(modules[0].name)
+    def meet(module, device, folder):
+        under_way.append(module.name)
         if len(under_way) == 1:  # of any thread
             time.sleep(0.2)  # long enough for another to begin
             together.extend(under_way)
@@ -211,7 +220,7 @@ def test_threads_share_the_precompiled_headers_that_the_first_has_written_alone(
             both.wait(PATIENCE)
         folders.add((threading.get_ident(), context.runtime.get_clang_pch_dir()))
 
-    monkeypatch.setattr(wp, "force_load", meet)
+    monkeypatch.setattr(kernel_module, "_compile", meet)
     monkeypatch.setattr(kernel_module, "is_found", lambda module, device: False)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     load_kernels([first, second, third], find_device("cpu"))
@@ -285,6 +294,7 @@ def carried_cache(tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path / "cache"))
     monkeypatch.setattr(kernel_module, "FOLDER", str(tmp_path))
     monkeypatch.setattr(kernel_module, "_notes", [])
+    monkeypatch.setattr(kernel_module, "_warned", [])
     monkeypatch.setattr(kernel_module, "_unkept", [])
     monkeypatch.setattr(kernel_module, "_temporary", TemporaryFolder("collide_kernels_"))
     return tmp_path / "cache"
@@ -367,6 +377,7 @@ def test_folders_of_killed_compilations_are_removed_after_an_hour(cache: Path, m
     os.utime(link, (0.0, 0.0), follow_symlinks=False)
     # Loading ahead removes what is unfinished.
     monkeypatch.setattr(wp, "force_load", lambda device, modules, max_workers: None)
+    monkeypatch.setattr(kernel_module, "_compile", lambda module, device, folder: None)
     monkeypatch.setattr(kernel_module, "_loaders", {})
     monkeypatch.setattr(kernel_module, "are_deferred", lambda: True)
     begin_loading([own], find_device("cpu"))
@@ -495,9 +506,16 @@ def loaded_again(declared: wp.Kernel = carried_once) -> int:
     return int(number.numpy()[0])
 
 
+def digest_of(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The file with the digest of a module's files."""
+    names = compiled_files(carried_once.module, find_device("cpu"))
+    return {digest_name(names): digest(names, [files[name] for name in names])}
+
+
 def test_a_carried_kernel_is_not_compiled(files, carried_cache, compiled):
     assert loaded_again() == 8
-    assert {str(path.relative_to(carried_cache)): path.read_bytes() for path in carried_cache.glob("wp_*/*")} == files
+    added = {str(path.relative_to(carried_cache)): path.read_bytes() for path in carried_cache.glob("wp_*/*")}
+    assert added == files | digest_of(files)
     assert not compiled
     assert loaded_again(not_carried) == 9
     assert compiled
@@ -505,7 +523,7 @@ def test_a_carried_kernel_is_not_compiled(files, carried_cache, compiled):
 
 def test_files_of_the_cache_stay(files, carried_cache, compiled):
     replace_archive(packed(dict.fromkeys(files, b"other")))
-    for name, content in files.items():
+    for name, content in (files | digest_of(files)).items():
         (carried_cache / name).parent.mkdir(exist_ok=True)
         (carried_cache / name).write_bytes(content)
     assert loaded_again() == 8
@@ -533,17 +551,22 @@ def test_an_archive_of_another_warp_is_not_opened(files, carried_cache):
     assert not kernel_module.kernel_cache_notes()
 
 
+def refuse_writing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes a folder one that cannot be written, for root too; links to it included."""
+    write, make = kernel_files.write_file, os.mkdir
+
+    def check(path: str) -> None:
+        if os.path.realpath(path).startswith(str(folder)):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+
+    monkeypatch.setattr(kernel_files, "write_file", lambda path, content: (check(path), write(path, content)))
+    monkeypatch.setattr(os, "mkdir", lambda path, *mode: (check(path), make(path, *mode)))
+
+
 def test_a_folder_that_cannot_be_written_needs_no_warning_unless_something_is_compiled(
     files, carried_cache, monkeypatch
 ):
-    write = kernel_module.write_file
-
-    def refused(path: str, content: bytes) -> None:
-        if path.startswith(str(carried_cache)):
-            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
-        write(path, content)
-
-    monkeypatch.setattr(kernel_module, "write_file", refused)
+    refuse_writing(carried_cache, monkeypatch)
     assert loaded_again() == 8
     assert str(wp.config.kernel_cache_dir) != str(carried_cache)
     assert not kernel_module.kernel_cache_notes()
@@ -565,9 +588,140 @@ def test_a_write_that_fails_leaves_no_part_and_one_missing_file_adds_none(files,
 def test_the_table_of_hashes_is_carried(carried_cache, monkeypatch):
     monkeypatch.setattr(kernel_module, "_tables", {})
     path = kernel_module.table_path()
-    row = f"key wp_module {'ab' * 32} 1 0 1:{'cd' * 32}"
-    replace_archive(packed({os.path.basename(path): row.encode()}))
-    found = kernel_module.known_hashes("key")
-    assert found is not None
-    assert found.module_name == "wp_module"
+    hashes = KernelHashes("wp_module", bytes(range(32)), 1, False, ((1, bytes(32)),))
+    replace_archive(packed({os.path.basename(path): table_row("key", hashes).encode()}))
+    assert kernel_module.known_hashes("key") == hashes
     assert os.path.exists(path)
+
+
+# Damaged files: found by their digest, replaced, and reported once.
+
+SMALL = b"\x7fELF"
+
+
+def flipped(content: bytes) -> bytes:
+    """With one other bit in the middle."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "flipped": flipped,
+    "truncated": lambda content: content[:-100],
+    "empty": lambda content: b"",
+    "another": lambda content: SMALL,
+}
+
+
+COMPILED_AGAIN = [(False, "flipped", "object"), (False, "empty", "metadata"), (False, "truncated", "digest")]
+RESTORED = list(product([True], DAMAGES, ["metadata", "object", "digest"]))
+
+
+@pytest.mark.parametrize(("is_carried", "damage", "which"), [*RESTORED, *COMPILED_AGAIN])
+def test_damaged_files_are_replaced(files, carried_cache, compiled, damage, which, is_carried):
+    if not is_carried:
+        replace_archive(packed({}))
+        kernel_module._notes.clear()
+    assert loaded_again() == 8
+    kernel_module._notes.clear()
+    names = compiled_files(carried_once.module, find_device("cpu"))
+    kinds = {"metadata": names[0], "object": names[1], "digest": digest_name(names)}
+    path = carried_cache / kinds[which]
+    before = path.read_bytes()
+    path.write_bytes(DAMAGES[damage](before))
+    assert loaded_again() == 8
+    assert path.read_bytes() == before
+    assert not (is_carried and compiled)
+    notes = kernel_module.kernel_cache_notes()
+    assert sum(kernel_module.DAMAGED in warning for warning in notes) == 1
+    kernel_module._notes.clear()
+    assert loaded_again() == 8
+    assert not kernel_module.kernel_cache_notes()
+
+
+def test_exchanged_files_are_replaced_and_several_are_reported_once(files, carried_cache, compiled):
+    replace_archive(packed({}))
+    for declared, number in ((carried_once, 8), (not_carried, 9)):
+        assert loaded_again(declared) == number
+    kernel_module._notes.clear()
+    one, other = (
+        [carried_cache / name for name in (*names, digest_name(names))]
+        for names in (compiled_files(declared.module, find_device("cpu")) for declared in (carried_once, not_carried))
+    )
+    for path, second in zip(one, other, strict=True):  # the digests too
+        content = path.read_bytes()
+        path.write_bytes(second.read_bytes())
+        second.write_bytes(content)
+    with pytest.warns(RuntimeWarning, match="damaged compiled kernels"):
+        assert loaded_again() == 8
+    assert loaded_again(not_carried) == 9
+    assert kernel_module.kernel_cache_notes() == (f"{carried_cache}: {kernel_module.DAMAGED}",)
+
+
+def test_files_without_a_digest_are_replaced_silently(files, carried_cache, compiled):
+    """Of an earlier version, of Warp itself, or of a process that was killed."""
+    assert loaded_again() == 8
+    names = compiled_files(carried_once.module, find_device("cpu"))
+    (carried_cache / digest_name(names)).unlink()
+    (carried_cache / names[-1]).write_bytes(SMALL)
+    assert loaded_again() == 8
+    kept = {str(path.relative_to(carried_cache)) for path in carried_cache.glob("wp_*/*")}
+    assert kept == {*names, digest_name(names)}
+    assert not kernel_module.kernel_cache_notes()
+
+
+@pytest.mark.parametrize("is_carried", [True, False])
+def test_damaged_files_in_a_folder_that_cannot_be_written(files, carried_cache, monkeypatch, compiled, is_carried):
+    assert loaded_again() == 8
+    if not is_carried:
+        replace_archive(packed({}))
+    (path,) = carried_cache.glob("wp_*/*.o")
+    path.write_bytes(SMALL)
+    refuse_writing(carried_cache, monkeypatch)
+    assert loaded_again() == 8
+    assert path.read_bytes() == SMALL
+    assert str(wp.config.kernel_cache_dir) != str(carried_cache)
+    assert f"{carried_cache}: {kernel_module.DAMAGED}" in kernel_module.kernel_cache_notes()
+
+
+def test_a_kernel_in_memory_is_not_read_again(files, carried_cache, compiled, monkeypatch):
+    assert loaded_again() == 8
+    monkeypatch.setattr(kernel_module, "file_state", Mock(side_effect=AssertionError("is read")))
+    load_kernels([carried_once], find_device("cpu"))
+
+
+COMPILE_IN_TURN = """
+import os
+import sys
+from contextlib import suppress
+import warp as wp
+wp.config.kernel_cache_dir = sys.argv[1]
+from collidecli.engine.pipeline import find_device
+from collidecli.engine.runtime import kernel
+from collidecli.engine.runtime.kernel_files import digest_name
+kernel.FOLDER = "/no/folder"
+from tests.unit.engine.runtime.test_kernels import first
+device = find_device("cpu")
+names = kernel.compiled_files(first.module, device)
+number = wp.zeros(1, dtype=wp.int32, device="cpu")
+sys.stdin.readline()
+for turn in range(4):
+    first.module.execs.clear()
+    kernel.load_kernels([first], device)
+    wp.launch(first, 1, [number], device="cpu")
+    assert int(number.numpy()[0]) == 1
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(str(wp.config.kernel_cache_dir), digest_name(names)))
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_replace_one_kernel_at_once_find_complete_files(tmp_path):
+    """Each removes the digest, so that all compile and replace the files while others load them."""
+    command = [sys.executable, "-c", COMPILE_IN_TURN, str(tmp_path)]
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen(command, **pipes) for _ in range(3)]
+    for process in processes:
+        print(file=process.stdin, flush=True)
+    errors = [process.communicate()[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], errors
