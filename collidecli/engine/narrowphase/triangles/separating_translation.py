@@ -405,7 +405,7 @@ def exit_to_the_last(
     result.found = 1
     to_the_last = pair
     to_the_last.ignored = Real(0.0)
-    start = wp.max(translation - BACK * pair.touch, Real(0.0))
+    start = wp.max(translation - BACK * pair.touch, Real(0.5) * translation)
     latest = latest_exit(source, to_the_last, direction, start, Real(2.0) * pair.span)
     is_at = wp.abs(latest.translation - translation) <= pair.touch
     if latest.found == 1 and is_at:
@@ -516,26 +516,42 @@ LAST_TURN = wp.constant(Real(0.004))
 
 @wp.struct
 class Search:
-    """The best translation of a region so far. direction: unit, a's frame. exact: 0 where any exit was not exact."""
+    """The best translation of a region so far.
+
+    direction: unit, a's frame. is_level: 1 where that is the normal of the triangles that touch last.
+    exact: 0 where any exit was not exact.
+    """
 
     direction: Vec3
     exit: Exit
+    is_level: int
     exact: int
 
 
 @wp.func(inline=False)
 def try_direction(source: Any, pair: SurfacePair, direction: Vec3, before: Search) -> Search:
-    """The shortest of `before`, the translation along a direction, and those along the normals that follow from it."""
+    """The shortest of `before`, the translation along a direction, and those along the normals that follow from it.
+
+    Along a normal of the surfaces that touch last a translation may be longer by a touch: of a
+    shallow overlap a direction beside the normal is not told apart by its length.
+    """
     best = before
     tried = direction
     for _step in range(MAX_FACETS):
-        tried_exit = exit_along(source, pair, tried, best.exit.translation * NO_LONGER)
+        shorter = best.exit.translation * NO_LONGER
+        allowed = wp.where(best.is_level == 1, shorter - pair.touch, shorter)
+        tried_exit = exit_along(source, pair, tried, wp.max(allowed, shorter + pair.touch))
         best.exact = wp.min(best.exact, tried_exit.exact)
         if tried_exit.found == 0:
             return best
-        best.direction = tried
-        best.exit = tried_exit
-        if wp.dot(tried_exit.axis, tried) > PARALLEL:
+        is_level = wp.dot(tried_exit.axis, tried) > PARALLEL
+        if is_level:
+            allowed = wp.where(best.is_level == 1, shorter, shorter + pair.touch)
+        if tried_exit.translation < allowed:
+            best.direction = tried
+            best.exit = tried_exit
+            best.is_level = wp.where(is_level, 1, 0)
+        if is_level:
             return best
         tried = tried_exit.axis
     return best
