@@ -21,12 +21,13 @@ from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_en
 from collidecli.errors import InputError
 from collidecli.exporters.rows import Array, episode_arrays, held, named_items, rows_of_block, texts, write_npz
 from collidecli.scene.model import may_share_world
-from collidecli.scene.motion import recorded_cells
+from collidecli.scene.motion import check_seconds, recorded_cells
 from collidecli.scene.options import LABEL_THINGS, recorded_number
 from collidecli.scene.tables import SOFT_CONTACTS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.check import check_shape_rows, gap_range, pair_values
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.schema import TIME
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import (
     LABELS_FORMAT,
@@ -488,6 +489,7 @@ def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
     if request.output.lower().endswith(".parquet"):
         require_pyarrow("Parquet")
     with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
+        check_seconds(contacts.time_unit, f"{request.path}: {TIME}")
         tally = _Tally(ContactLabels(contacts, request.options, progress))
         with AtomicOutput(request.output, request.force) as output:
             _WRITERS[os.path.splitext(request.output)[1].lower()](output, tally)

@@ -41,7 +41,7 @@ from collidecli.numerics import compose_poses
 from collidecli.scene.filters import gap_range
 from collidecli.scene.mixing import OptionalColumns, check_column_names
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Motion, episodes_in
+from collidecli.scene.motion import Motion, check_seconds, episodes_in, time_unit
 from collidecli.scene.options import CONTACT_FORMATS, OPTION_GROUPS, ContactOptions
 from collidecli.scene.tables import MOTION_COLUMNS, OF_STEPS, RIGID_COLUMNS, Column, ContactBlock
 from collidecli.storage import array_loops
@@ -67,7 +67,7 @@ def check_no_columns(names: Sequence[str], contact: ContactOptions) -> None:
 class RunColumns:
     """The optional columns `columns`, in the order of the file, of the contacts of a model in motion.
 
-    Raises InputError for an unknown or undefined column, and for a velocity in a motion of one frame.
+    Raises InputError for an unknown or undefined column, and for a velocity in a motion of one frame or without times.
     """
 
     def __init__(self, model: Model, motion: Motion, names: Sequence[str], device: wp.Device) -> None:
@@ -78,6 +78,8 @@ class RunColumns:
         self._episodes = episodes_in(motion, model.world_count)
         self._of_motion = frozenset(column.name for column in self.columns if column in MOTION_COLUMNS)
         self._velocities = self._of_motion & {"normal_velocity", "slip"}
+        if self._velocities:
+            check_seconds(time_unit(motion), f"--columns {','.join(sorted(self._velocities))}")
         if self._velocities and len(motion.time) < 2:
             what = f"{' and '.join(sorted(self._velocities))} of a motion of one frame: there is no velocity"
             raise InputError(what, "--columns", "give a recording of two frames or more, or leave the column out")
