@@ -38,7 +38,7 @@ from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.errors import InputError
 from collidecli.numerics import compose_poses
-from collidecli.scene.filters import gap_range
+from collidecli.scene.filters import pair_range
 from collidecli.scene.mixing import OptionalColumns, check_column_names
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, check_seconds, episodes_in, time_unit
@@ -163,11 +163,11 @@ class RunRequest(EngineRequest):
 class RunResult(ContactCounts, Result, schema="collide.run/1"):
     """Result of a run. Lengths [m], times [s].
 
-    shapes, bodies: counts, of all templates. worlds, frames: counts. pair_gap: least and greatest gap of two shapes of
-    which one moves [m]. candidates: pairs that the broad phase found, over all cells. false_positive_ratio: fraction of
-    them without a contact. groups: counts of each table beside /rigid_contacts; None without them. sweep, soft_sweep,
-    self_sweep: of contacts between frames, of shapes, of particles with shapes, and of cloths and soft bodies with
-    themselves; None without them.
+    shapes, bodies: counts, of all templates. worlds, frames: counts. pair_gap, pair_margin: least and greatest gap and
+    margin of two shapes of which one moves [m]. candidates: pairs that the broad phase found, over all cells.
+    false_positive_ratio: fraction of them without a contact. groups: counts of each table beside /rigid_contacts; None
+    without them. sweep, soft_sweep, self_sweep: of contacts between frames, of shapes, of particles with shapes, and of
+    cloths and soft bodies with themselves; None without them.
     """
 
     OPTIONAL: ClassVar[tuple[str, ...]] = ("trace", "groups", "sweep", "soft_sweep", "self_sweep")
@@ -184,6 +184,7 @@ class RunResult(ContactCounts, Result, schema="collide.run/1"):
     threads: int
     chunk_cells: int
     pair_gap: tuple[float, float]
+    pair_margin: tuple[float, float]
     broad_phase: str
     broad_phase_reason: str
     candidates: int
@@ -341,7 +342,8 @@ def _result(
         device=device.name or device.alias,
         threads=collision.workers,
         chunk_cells=collision.chunk_cells,
-        pair_gap=gap_range(applied.shapes.gap, applied.shapes.body, applied.forced_gap, applied.gap_rule),
+        pair_gap=pair_range(applied.shapes.gap, applied.shapes.body, applied.forced_gap, applied.gap_rule),
+        pair_margin=pair_range(applied.shapes.margin, applied.shapes.body, applied.forced_margin, "sum"),
         broad_phase=collision.choice.name,
         broad_phase_reason=collision.choice.reason,
         candidates=timing.candidate_count,
