@@ -212,6 +212,9 @@ def _side_by_side(result: tables.ResultDict, run: list[tables.ResultDict], narro
     if result["worlds"] > 1:
         table.add_row("cells/s", *(tables.rate(frames_per_second * result["worlds"]) for frames_per_second in rates))
     table.add_section()
+    if any(phase.get("listing_seconds") for phase in run):
+        listing = (phase.get("listing_seconds") for phase in run)
+        table.add_row("list of pairs, once", *(tables.seconds(spent) if spent else "none" for spent in listing))
     table.add_row("pairs tested", *(count(phase["candidates"]) for phase in run))
     table.add_row("without contact", *(tables.percent(phase["false_positive_ratio"]) for phase in run))
     table.add_row("contacts", *(count(phase["contacts"]) for phase in run))
