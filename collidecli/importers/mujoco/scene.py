@@ -53,7 +53,7 @@ from collidecli.texts import first_and_count
 
 
 def geom_material(mj_model: mujoco.MjModel, geom: int) -> Material:
-    """The surface of a geom; with the flag `override`, that of the option's o_friction, o_solref and o_solimp.
+    """The surface of a geom; with the flag "override", that of the option's o_friction, o_solref and o_solimp.
 
     Static and sliding friction are equal: MuJoCo has a single coefficient.
     """
