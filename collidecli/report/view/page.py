@@ -417,6 +417,7 @@ def _world(
 def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
     frames, model = stage.frames, stage.frames.model
     rows = {row for world in worlds for row in frames.rows(world).tolist()} if model is not None else ()
+    second = SECOND_SHARE if frames.against else 0.0
     return {
         "times": [seconds_between(frames, 0, index) for index in range(len(frames))],
         "clock": frames.time.tolist(),
@@ -431,7 +432,7 @@ def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
         "follows": stage.follows,
         "paths": {} if model is None else {row: model.shapes.path[row] for row in sorted(rows)},
         "unit": stage.unit,
-        "sizes": {"touching": POINT, "gap": GAP_POINT, "arrow": ARROW, "second": SECOND_SHARE},
+        "sizes": {"touching": POINT, "gap": GAP_POINT, "arrow": ARROW, "second": second},
         "arrow": {"shaft_radius": SHAFT, "head_radius": HEAD, "head_length": HEAD_LENGTH},
         "opacity": drawing.OPACITY if frames.surface_scale is None else drawing.OPACITY_OVER_SURFACES,
         "behind_visuals": BEHIND_VISUALS if len(frames.visual_colours) else 1.0,

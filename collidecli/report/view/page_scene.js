@@ -163,7 +163,7 @@ class Scene {
     const { held } = world;
     const count = held.depth.length;
     // Points of a second set are smaller: of two at one place the first remains visible around it.
-    const found = { touching: [], gap: [], ...(held.second && { touching_second: [], gap_second: [] }) };
+    const found = { touching: [], gap: [], ...(this.data.sizes.second && { touching_second: [], gap_second: [] }) };
     const nameOf = (n, name) => (held.second?.[n] ? `${name}_second` : name);
     let near = 0;
     for (let n = held.start[frame]; n < held.start[frame + 1]; n += 1) {

@@ -232,4 +232,4 @@ def test_exact_points_are_larger_than_those_on_them(planned, collide):
     view = planned.folder / "view.html"
     collide.ok(planned.words(np.append(-0.5 * DEPTHS, APART)), "--view", view)
     data = json.loads(re.search(r'id="collide-data">(.*?)</script>', view.read_text())[1])  # pyright: ignore
-    assert data["sizes"]["second"] < 1.0
+    assert 0.0 < data["sizes"]["second"] < 1.0
