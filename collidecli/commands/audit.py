@@ -126,7 +126,7 @@ class Audit:
 
     usable: bool[F, W], recorded and no pair above its limit. recorded: bool[F, W]. depth, self_depth, ground_depth:
     float32[F, W], the greatest of all pairs and of the two classes [m]. deepest: int32[F, W, 2], rows of shape_path,
-    -1 without penetration. frame, step: int64[F]. time: float64[F] [s].
+    -1 without penetration. frame, step: int64[F]. time: float64[F] [s], or numbers of frames, see `collide`.
     """
 
     result: AuditResult

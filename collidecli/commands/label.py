@@ -421,7 +421,8 @@ class Labels:
     touch: bool[F, W, S, P]. distance: float32[F, W, S, P], least distance of the contacts [m], negative is penetration,
     infinite without a contact in the set. slip: float32[F, W, S, P] [m/s], greatest of the contacts, NaN without one;
     None without slip=True. sensors, partners: names. frame, step: int64[F], numbers in the set and of the recorder.
-    time: float64[F] [s]. world: int64[W]. recorded: bool[F, W], false after the end of a demonstration. present:
+    time: float64[F] [s], or numbers of frames for an array of poses without times.
+    world: int64[W]. recorded: bool[F, W], false after the end of a demonstration. present:
     bool[W, S, P], false where the world's scene does not have both; there touch is false and distance NaN. `len` is the
     number of labels of recorded cells.
     """

@@ -200,7 +200,7 @@ def _failures(row: tables.ResultDict, limits: tables.ResultDict) -> list[str]:
     """A line for each limit that a row exceeds."""
     lines = []
     for name in row["exceeds"]:
-        column: str = COLUMN_OF.get(name, name.removeprefix("max_"))
+        column: str = COLUMN_OF[name] if name in COLUMN_OF else name.removeprefix("max_")
         value, limit = row[column], limits[name]
         if name in ("max_missed", "max_phantom"):
             lines.append(f"{count(value)} {column}, the limit is {count(limit)}")
