@@ -174,6 +174,11 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None, 
     return f"known here: {', '.join(sorted(known))}" if otherwise is None else otherwise
 
 
+def first_and_count(names: Sequence[str]) -> str:
+    """The first of some names, and the number of the others."""
+    return names[0] + (f" and {count(len(names) - 1)} more" if len(names) > 1 else "")
+
+
 def some_names(names: Sequence[str]) -> str:
     """Up to `NAMES_SHOWN` names in quotes, and the number of the others."""
     shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from functools import partial
 from typing import Any
@@ -24,7 +25,7 @@ from collidecli.cli.options import (
 from collidecli.cli.streams import Pages, check_outputs
 from collidecli.cli.traj import VerbGroup
 from collidecli.commands.results import PAGE_ENDINGS, check_ending, write_output
-from collidecli.errors import extra_module
+from collidecli.errors import InputError, extra_module
 from collidecli.scene.options import CONTACT_FORMATS, IMPORT_SOURCES, EngineOptions
 
 EPILOG = """\b
@@ -106,18 +107,47 @@ VIEW = "Write the pairs of the listed answers in 3D, an .html file: exact contac
 PYTHON = "Interpreter of an engine, or of all others. [default: that of collide]"
 BAND = "Overlaps and gaps up to this length may be reported or not."
 EXCESS = "Overlap along an engine's normal less the depth; no opposite or unusable normals."
-DEPTH = "Error of a depth; no wrong signs, no depths of the frame before."
+DEPTH = (
+    "Error of a depth, a length, a percentage or both as 1mm,10%, each a limit of its own; no other faults of depths."
+)
+DISTANCE = "Error of a distance of shapes that are apart, of contacts in the gap."
 limit = partial(option, section="Limits of each engine and pair of types")
 engine = partial(repeated, section="Engines")
 FIDELITY_EPILOG = """\b
 collide fidelity robot.xml -t motion.h5 --engines mujoco,fcl
-collide fidelity robot.xml -t motion.h5 --engines mine=my_adapter.py --max-missed 0 --max-depth-error 1mm
+collide fidelity robot.xml -t motion.h5 --engines mine=my_adapter.py --max-missed 0 --max-depth-error 1mm,10%
 collide fidelity now.h5 old.h5 --scene robot.xml -t motion.h5
 collide fidelity robot.xml --engines mujoco,old=mujoco --engine-python old=old/bin/python -o fidelity.json
 collide fidelity robot.xml -t motion.h5 --engines mujoco,coal,fcl -o page.html --repro repros --view worst.html
 \b
-Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot be used.
+Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot be used, or limits, and nothing asked.
 """
+
+
+class ErrorLimit(click.ParamType):
+    """A limit of errors: a length, a percentage, or both with a comma; becomes (metres, part), None where not given."""
+
+    name = "error"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, tuple):
+            return value
+        texts = [text.strip() for text in value.split(",")]
+        parts = [text for text in texts if text.endswith("%")]
+        lengths = [text for text in texts if not text.endswith("%")]
+        if len(parts) > 1 or len(lengths) > 1:
+            self.fail(f"'{value}' has two limits of one kind: write 1mm, 10% or 1mm,10%", param, ctx)
+        metres = Length(0.0).convert(lengths[0], param, ctx) if lengths else None
+        return metres, self._part(parts[0], param, ctx) if parts else None
+
+    def _part(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            part = float(text.removesuffix("%")) / 100.0
+        except ValueError:
+            part = math.nan
+        if not 0.0 <= part < math.inf:
+            self.fail(f"'{text}' is no percentage of at least 0", param, ctx)
+        return part
 
 
 @click.command("fidelity", cls=Verb, epilog=FIDELITY_EPILOG)
@@ -129,7 +159,8 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @option("--band", type=Length(0.0), default="0.1mm", section="Engines", help=BAND)
 @limit("--max-missed", type=WholeNumber(0), help="Touching pairs without a contact, each counted in every frame.")
 @limit("--max-phantom", type=WholeNumber(0), help="Pairs that are apart, with a contact.")
-@limit("--max-depth-error", type=Length(0.0), help=DEPTH)
+@limit("--max-depth-error", type=ErrorLimit(), help=DEPTH)
+@limit("--max-distance-error", type=Length(0.0), help=DISTANCE)
 @limit("--max-normal-excess", type=Length(0.0), help=EXCESS)
 @options.problem_options
 @option("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
@@ -150,6 +181,8 @@ def fidelity_verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) ->
     from collidecli.report.fidelity import fidelity_page, fidelity_table, fidelity_verdict
 
     streams, force = streams_of(ctx), values["force"]
+    absolute, relative = values.pop("max_depth_error") or (None, None)
+    values |= {"max_depth_error": absolute, "max_depth_error_relative": relative}
     if values["scene"] is not None:
         values["engines"], scenes = (*values["engines"], *scenes), (values["scene"],)
     scenes, trajectory = options.scenes_and_recording(scenes, values["trajectory"])
@@ -183,4 +216,6 @@ def fidelity_verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) ->
         fidelity_verdict(record, result.wall_seconds)
     )
     streams.result(result, fidelity_table)
-    return 0 if result.passed else 1
+    if result.passed:
+        return 0
+    return 1 if any(row["exceeds"] for row in result.rows) else InputError.exit_code

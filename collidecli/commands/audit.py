@@ -57,10 +57,10 @@ def measure_overlaps(source: AuditSource, pairs: list[dict[str, Any]], volume: b
 
 Baseline = dict[str, Any] | None
 """The result of an earlier audit, as JSON."""
-DEPTH, SELF, GROUND, START, TUNNEL = "depth", "self", "ground", "start", "tunnel"
-CHECKS = (DEPTH, SELF, GROUND, START)
-"""Names of the checks: of all other pairs, of two bodies of one robot, of pairs with the ground, of first frames. The
-second one is there only if robots are known."""
+DEPTH, SELF, GROUND, OWN, START, TUNNEL = "depth", "self", "ground", "own", "start", "tunnel"
+CHECKS = (DEPTH, SELF, GROUND, OWN, START)
+"""Names of the checks: of all other pairs, of two bodies of one robot, of pairs with the ground, of pairs with a limit
+of their own, of first frames. The second one is there only if robots are known, the fourth only with such limits."""
 MAX_RUNS_LISTED = 20
 MAX_BINS = 400
 SCHEMA = "collide.audit/1"
@@ -126,7 +126,7 @@ class Audit:
 
     usable: bool[F, W], recorded and no pair above its limit. recorded: bool[F, W]. depth, self_depth, ground_depth:
     float32[F, W], the greatest of all pairs and of the two classes [m]. deepest: int32[F, W, 2], rows of shape_path,
-    -1 without penetration. frame, step: int64[F]. time: float64[F] [s].
+    -1 without penetration. frame, step: int64[F]. time: float64[F] [s], or numbers of frames, see `collide`.
     """
 
     result: AuditResult
@@ -218,7 +218,8 @@ def _audited(source: AuditSource, baseline: Baseline, request: AuditRequest, pro
     arrays = [of_class.reshape(shape) for of_class in (depths.depth, by_class[SELF], by_class[GROUND])]
     names = ("depth", "self_depth", "ground_depth")
     series = _series(source, {**dict(zip(names, arrays, strict=True)), "unusable": recorded & ~usable})
-    known = [name for name in CHECKS if name != SELF or (source.shapes.robot >= 0).any()]
+    optional = {SELF: of_pairs.has_robot, OWN: bool(limits.pairs)}
+    known = [name for name in CHECKS if optional.get(name, True)]
     checks = [_check(name, limits, pairs, baseline is not None) for name in known]
     if tunnels is not None:
         checks.append(_check_tunnels(tunnels, baseline))
@@ -280,6 +281,7 @@ def _pairs(
     pairs = pairs.take(np.lexsort((pairs.key, -pairs.depth)))
     shape0, shape1 = pairs.key // count, pairs.key % count
     limit, allowed = of_pairs.limit(shape0, shape1), of_pairs.allowed(shape0, shape1)
+    has_own = of_pairs.has_own(shape0, shape1)
     classes, tolerance, max_start = of_pairs.classes(shape0, shape1), request.tolerance, request.limits.max_start
     before = None if baseline is None else _depths_by_name(baseline)
     rows = []
@@ -287,7 +289,7 @@ def _pairs(
         frame, world = divmod(int(pairs.cell[n]), source.world_count)
         pair: dict[str, Any] = {
             "shape0": names.text[shape0[n]], "shape1": names.text[shape1[n]],
-            "check": SELF if classes[SELF][n] else GROUND if classes[GROUND][n] else DEPTH,
+            "check": OWN if has_own[n] else SELF if classes[SELF][n] else GROUND if classes[GROUND][n] else DEPTH,
             "allowed": bool(allowed[n]), "limit": None if np.isinf(limit[n]) else float(limit[n]),
             "depth": float(pairs.depth[n]), "frame": int(source.frames.number[frame]), "world": world,
             "time": float(source.frames.time[frame]), "cells": int(pairs.cells[n]), "cells_over": int(pairs.over[n]),
@@ -376,21 +378,33 @@ def _check(name: str, limits: AuditLimits, pairs: list[dict[str, Any]], is_compa
     if is_compared:
         without_limits = not limits.has_any and name != START
         failing = [row for row in (checked if without_limits else failing) if row["worse"] and not row["allowed"]]
-    limit = {DEPTH: limits.max_depth, SELF: limits.self, GROUND: limits.max_ground, START: limits.max_start}[name]
+    limit = _limit_of(name, limits)
     reason = ""
     if failing:
         deepest, words = failing[0], {SELF: " of one robot", GROUND: " with the ground", START: " in a first frame"}
+        words[OWN] = " with a limit of their own"
         what = "worse than in the baseline" if is_compared else "deeper than allowed"
         pair = f"{deepest[value]:.4g} m deep: {deepest['shape0']} and {deepest['shape1']}"
         reason = f"{plural(len(failing), 'pair')}{words.get(name, '')} {what}, up to {pair}"
     return {
         "name": name,
-        "limit": limit if limit is not None or name == START else limits.max_depth,
+        "limit": limit,
         "pairs": len(checked),
         "failing": len(failing),
         "deepest": checked[0][value] if checked else 0.0,
         "reason": reason,
     }
+
+
+def _limit_of(name: str, limits: AuditLimits) -> float | None:
+    """The limit of every pair of a check [m]; None for none, and for pairs whose own limits differ."""
+    if name == OWN:
+        own = {limit for _, limit in limits.pairs}
+        return own.pop() if len(own) == 1 else None
+    if name == START:
+        return limits.max_start
+    limit = {DEPTH: limits.max_depth, SELF: limits.self, GROUND: limits.max_ground}[name]
+    return limits.max_depth if limit is None else limit
 
 
 def _usable(source: AuditSource, usable: np.ndarray, recorded: np.ndarray) -> dict[str, Any]:

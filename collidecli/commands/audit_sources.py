@@ -221,17 +221,28 @@ class PairLimits:
     """The class and the limit of pairs of items. Raises InputError for patterns that match nothing."""
 
     def __init__(self, limits: AuditLimits, shapes: AuditedShapes, where: str) -> None:
-        self._limits, self._robot, items = limits, shapes.robot, shapes.items(where)
+        self._limits, items = limits, shapes.items(where)
         self._ground = shapes.is_ground
         if limits.ground_shapes:
             self._ground = items.matching(limits.ground_shapes, "--ground-shapes")
+        self._robot = np.where(self._ground, -1, shapes.robot)  # the ground is no part of a robot
         if limits.max_ground is not None and not self._ground.any():
             what = f"{where} has no static plane or heightfield"
             raise InputError(what, "--max-ground", "name the ground with --ground-shapes")
-        if limits.self is not None and not (shapes.robot >= 0).any():
+        if limits.self is not None and not self.has_robot:
             raise InputError(f"joints connect no bodies of {where}", "--self", "name the bodies with --self-bodies")
         self._pairs = [(items.sides(pattern, "--limits: [[pair]]"), limit) for pattern, limit in limits.pairs]
         self._allow = [items.sides(pattern, "--allow") for pattern in limits.allow]
+
+    @property
+    def has_robot(self) -> bool:
+        """Whether an item belongs to a robot."""
+        return bool((self._robot >= 0).any())
+
+    def has_own(self, item0: np.ndarray, item1: np.ndarray) -> np.ndarray:
+        """bool[n]: pairs with a limit of their own, of [[pair]]."""
+        masks = [sides.of_pairs(item0, item1) for sides, _ in self._pairs]
+        return np.logical_or.reduce(masks) if masks else np.zeros(len(item0), bool)
 
     def classes(self, item0: np.ndarray, item1: np.ndarray) -> dict[str, np.ndarray]:
         """bool[n]: pairs of two bodies of one robot ("self"), pairs with the ground ("ground")."""

@@ -25,7 +25,7 @@ from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import result_notes
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Motion, episodes_in, recorded_particles
+from collidecli.scene.motion import Motion, episodes_in, recorded_particles, time_unit
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.tables import RIGID_COLUMNS, Column, ContactBlock
 from collidecli.storage import array_loops
@@ -235,8 +235,8 @@ def contact_writer(
     """A writer of the contacts of a model in motion. scene: name and SHA-256. config: JSON. options: of the writer."""
     attributes = {"scene": scene[0], "scene_sha256": scene[1], "trajectory_sha256": motion.sha256, "config": config}
     frames = len(motion.time), motion.time, motion.step
-    episodes = episodes_in(motion, model.world_count)
-    return ContactWriter(path, model, *frames, motion.float_type, attributes, episodes=episodes, **options)
+    options |= {"episodes": episodes_in(motion, model.world_count), "time_unit": time_unit(motion)}
+    return ContactWriter(path, model, *frames, motion.float_type, attributes, **options)
 
 
 def check_frames(motion: Motion) -> None:

@@ -13,13 +13,14 @@ import numpy as np
 from collidecli.analysis.patterns import listed
 from collidecli.analysis.summary import PairTotals, touches_of
 from collidecli.analysis.touches import Intervals, MergeGap
-from collidecli.commands.event_stream import EventOptions, EventStream
+from collidecli.commands.event_stream import DURATION, EventOptions, EventStream
 from collidecli.commands.events import leading
 from collidecli.commands.results import html_table
 from collidecli.commands.scenes import frames_text, parse_frames
 from collidecli.errors import InputError, extra_module
 from collidecli.exporters.rows import ContactRows, SelectedContacts, is_spatial, kept_items
 from collidecli.scene.arguments import checked_metres, python_call
+from collidecli.scene.motion import SECOND, check_seconds
 from collidecli.scene.options import changed_options
 from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, Column, ContactBlock, group_words
 from collidecli.storage.contact_sets import reader
@@ -88,10 +89,14 @@ def _cells(block: Any) -> np.ndarray:
 
 
 class NamedColumns(Mapping[str, np.ndarray]):
-    """A mapping of names to arrays [row_count]; texts are arrays of objects of type str."""
+    """A mapping of names to arrays [row_count]; texts are arrays of objects of type str.
 
-    def __init__(self, columns: Mapping[str, np.ndarray]) -> None:
-        self._columns = dict(columns)
+    refused: names that raise InputError, with the error.
+    """
+
+    def __init__(self, columns: Mapping[str, np.ndarray], refused: Mapping[str, InputError] | None = None) -> None:
+        self._refused = dict(refused or {})
+        self._columns = {name: values for name, values in columns.items() if name not in self._refused}
 
     @property
     def row_count(self) -> int:
@@ -99,7 +104,12 @@ class NamedColumns(Mapping[str, np.ndarray]):
         return len(next(iter(self._columns.values()), ()))
 
     def __getitem__(self, name: str) -> np.ndarray:
+        if name in self._refused:
+            raise self._refused[name]
         return self._columns[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
@@ -168,7 +178,8 @@ class ContactSet(reader.ContactSet):
 
     def _repr_html_(self) -> str:
         """The table that a notebook shows: file, scene, counts and options, every text escaped."""
-        span = f", {self.time[0]:.6g} to {self.time[-1]:.6g} s" if self.frame_count else ""
+        has_span = self.frame_count > 0 and self.time_unit == SECOND
+        span = f", {self.time[0]:.6g} to {self.time[-1]:.6g} s" if has_span else ""
         changed = ", ".join(f"{name} {value}" for name, value in changed_options(self.config).items())
         rows: dict[str, object] = {
             "contact set": self.path,
@@ -240,12 +251,16 @@ class ContactSet(reader.ContactSet):
         of frames without touch that do not end an interval; merge_seconds: in place of it, time between touches [s].
         include, exclude, bodies (`--body`), exclude_bodies, between: patterns, a sequence or a text with commas.
         worlds: numbers (`--world`). frames: "A:B:S", a slice or a number. Raises InputError as `collide events` does.
+        Of an array of poses without times, begin_time, end_time and deepest_time are numbers of frames, and `seconds`
+        and merge_seconds raise InputError.
         """
         threshold = math.inf if threshold in ("any", math.inf) else checked_metres(threshold, "threshold")
         if not isinstance(merge_gap, int):
             raise InputError(f"'{merge_gap}' is no number of frames", "merge_gap", "for a time give merge_seconds=0.02")
         if merge_gap < 0 or (merge_seconds is not None and not merge_seconds >= 0.0):
             raise InputError("a pause is at least 0", "merge_gap, merge_seconds")
+        if merge_seconds is not None:
+            check_seconds(self.time_unit, "merge_seconds")
         gap = MergeGap(merge_gap, merge_seconds)
         patterns = [listed(given) for given in (include, exclude, bodies, exclude_bodies)]
         options = EventOptions(
@@ -256,7 +271,15 @@ class ContactSet(reader.ContactSet):
             warnings.warn(note, stacklevel=3)
         intervals = Intervals.chained(*stream.batches())
         first = leading(intervals, stream.frames, "begin")
-        return NamedColumns(stream.columns(first))
+        return NamedColumns(stream.columns(first), self._unknown_seconds(DURATION))
+
+    def _unknown_seconds(self, name: str) -> dict[str, InputError]:
+        """The error of a column in seconds where the times of the frames are unknown."""
+        try:
+            check_seconds(self.time_unit, name)
+        except InputError as error:
+            return {name: error}
+        return {}
 
     @python_call
     def to_pandas(
@@ -314,7 +337,7 @@ class ContactSet(reader.ContactSet):
         for name in ("type", "body", "margin", "gap"):
             variables[f"shape_{name}"] = ("shape", np.array(getattr(shapes, name)))
         coordinates |= {name: (of_rows, columns[name]) for name in ("frame", "world")}
-        coordinates["time"] = (of_rows, self.time[columns["frame"]], {"units": "s"})
+        coordinates["time"] = (of_rows, self.time[columns["frame"]], {"units": self.time_unit})
         if self.episodes is not None:
             names = np.array([*self.episodes.name, ""], object)
             coordinates["episode"] = (of_rows, names[self.episodes.row(columns["world"], columns["frame"])])

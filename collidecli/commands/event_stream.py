@@ -17,6 +17,7 @@ from collidecli.commands.scenes import parse_frames
 from collidecli.errors import InputError
 from collidecli.exporters.rows import chosen_worlds, named_items
 from collidecli.scene import tables
+from collidecli.scene.motion import check_seconds
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS, recorded_number
 from collidecli.scene.tables import ContactBlock, GroupRows
 from collidecli.storage.contact_sets import check
@@ -195,7 +196,10 @@ def _items(
     return row, partner, first + len(contacts.particle_objects) + other[row, entry].astype(np.int64)
 
 
-_UNITS = {"begin_time": "s", "end_time": "s", "seconds": "s", "least_distance": "m", "deepest_time": "s"}
+TIME_COLUMNS = ("begin_time", "end_time", "deepest_time")
+"""In the unit of the times of the set."""
+DURATION = "seconds"
+_UNITS = {DURATION: "s", "least_distance": "m"}
 
 
 def interval_seconds(intervals: Intervals, frames: Frames) -> np.ndarray:
@@ -232,7 +236,7 @@ def interval_rows(intervals: Intervals, frames: Frames, keys: PairKeys, by: str)
         "end_time": np.where(ended, frames.time[following], np.nan),
         "begin_known": begun,
         "end_known": ended,
-        "seconds": interval_seconds(intervals, frames),
+        DURATION: interval_seconds(intervals, frames),
         "touching_frames": intervals.touching,
         "pauses": intervals.pauses,
         "contacts": intervals.contacts,
@@ -260,6 +264,8 @@ class EventStream:
         if math.isnan(options.threshold):
             raise InputError("the threshold is no number", "--threshold")
         check.check_has_contacts(contacts)
+        if options.merge_gap.seconds is not None:
+            check_seconds(contacts.time_unit, "--merge-gap")
         particles_only = options.by == PARTICLES
         self.notes = threshold_notes(contacts, options.threshold, particles_only)
         self.notes += group_notes(contacts, options.threshold, particles_only)
@@ -292,8 +298,9 @@ class EventStream:
         """Descriptions of the columns of a file of `rows`."""
         episodes, words = self.frames.episodes, dict.fromkeys(EVENT_COLUMNS[self.by], self.keys.paths)
         words["episode"] = ("", *(() if episodes is None else episodes.name))
+        units = {**_UNITS, **dict.fromkeys(TIME_COLUMNS, self.contacts.time_unit)}
         return tuple(
-            TableColumn(name, values.dtype, _UNITS.get(name, ""), words=words.get(name), nan_is_none=name == "end_time")
+            TableColumn(name, values.dtype, units.get(name, ""), words=words.get(name), nan_is_none=name == "end_time")
             for name, values in self.rows(Intervals.none()).items()
         )
 

@@ -14,6 +14,7 @@ from collidecli.analysis.touches import Frames, Intervals, TouchGraph
 from collidecli.commands import event_stream
 from collidecli.commands.event_stream import EventOptions, EventStream
 from collidecli.commands.results import Progress, Result
+from collidecli.scene.motion import check_seconds
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_ORDERS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -115,6 +116,7 @@ def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | N
     Raises InputError for a file that is not a contact set and for options that do not fit it; OutputError.
     """
     with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
+        check_seconds(contacts.time_unit, f"{request.path}: {event_stream.DURATION}")
         stream = EventStream(contacts, request.options)
         totals = Totals(stream, request.order, request.first)
         swept = event_stream.swept_touches(stream) if request.sweep else None

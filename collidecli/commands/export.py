@@ -26,7 +26,7 @@ from collidecli.commands.scenes import LoadedScene
 from collidecli.errors import InputError
 from collidecli.exporters.rows import SINGLE_PARTICLE, SelectedContacts, chosen_worlds, kept_items, rows_of
 from collidecli.scene.arguments import unknown_argument
-from collidecli.scene.motion import Motion, RecordsCoordinates, RestingMotion
+from collidecli.scene.motion import Motion, RecordsCoordinates, RestingMotion, check_seconds
 from collidecli.scene.options import EXPORT_FORMATS, SceneOptions, formats_with
 from collidecli.scene.tables import RIGID_CONTACTS, ContactBlock, ContactGroup, GroupRows, shapes_of
 from collidecli.storage.atomic_output import AtomicOutput
@@ -241,6 +241,8 @@ def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
         if getattr(request, option) and option not in EXPORT_FORMATS[request.to].options:
             fix = f"leave it out; it is for {formats_with(option)}"
             raise InputError(f"{request.to} {what}", f"--{option.replace('_', '-')}", fix)
+    if request.to in IN_SECONDS:
+        check_seconds(selected.contacts.time_unit, f"--to {request.to}")
     if request.to in WRITERS:
         return WRITERS[request.to](request, selected, output)
     from collidecli.exporters import layouts
@@ -427,6 +429,8 @@ def _mujoco(request: ExportRequest, selected: SelectedContacts, _output: str):
     return _arrays(layouts.mujoco_layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene))))
 
 
+IN_SECONDS = ("usd", "mcap")
+"""Formats whose frames are at times in seconds."""
 WRITERS = {"usd": _usd, "mcap": _mcap, "csv": _table, "parquet": _table, "mujoco": _mujoco, "jacobian": _jacobian}
 """Functions that prepare the formats that are made of more than the contact set, or are no arrays."""
 
@@ -486,7 +490,7 @@ def _by_cell(contacts: ContactSet, lines: Iterable[tuple[int, str]], name: str =
     for cell, of_cell in groupby(lines, itemgetter(0)):
         frame, world = divmod(cell, contacts.world_count)
         yield ""
-        yield f"{name}frame {frame}, world {world}, t = {contacts.time[frame]:.9g} s"
+        yield f"{name}frame {frame}, world {world}, t = {contacts.time[frame]:.9g} {contacts.time_unit}"
         yield from sorted(line for _, line in of_cell)
 
 
@@ -655,7 +659,8 @@ def _head(contacts: ContactSet) -> Iterator[str]:
     yield f"columns {' '.join(map(printable_line, contacts.column_names))}"
     yield from (f"option {printable_line(name)} {json.dumps(value)}" for name, value in sorted(contacts.config.items()))
     count = contacts.frame_count
-    span = f", t = {contacts.time[0]:.9g} to {contacts.time[-1]:.9g} s" if count else ""
+    unit = contacts.time_unit
+    span = f", t = {contacts.time[0]:.9g} to {contacts.time[-1]:.9g} {unit}" if count else ""
     yield f"frames {count}{span}"
     yield f"worlds {contacts.world_count}"
     for one in contacts.episodes.listed(contacts.time) if contacts.episodes is not None else ():

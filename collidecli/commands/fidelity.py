@@ -117,8 +117,10 @@ class Answers:
 
     touches: asked, and the shapes overlap. missed, phantom, wrong_sign, stale, shifted, flipped: bool; missed is a pair
     without a row of an overlap; stale is an answer of the cell before, shifted if all are of the cell before or after.
-    distance: the least of the pair's rows; depth_error, excess, point_error [m] and angle [rad], NaN where
-    there is none. rows, unusable, zero: number of the pair's rows, and of those that cannot be used.
+    distance: the least of the pair's rows; depth_error, excess, point_error [m] and angle [rad], NaN where there is
+    none. relative_error: depth_error as a part of the depth, of overlaps deeper than the band. distance_error: of
+    contacts in the gap of shapes that are apart [m]. factor: of `common_factors`. rows, unusable, zero: number of the
+    pair's rows, and of those that cannot be used.
     """
 
     asked: np.ndarray
@@ -132,6 +134,9 @@ class Answers:
     distance: np.ndarray
     normal: np.ndarray
     depth_error: np.ndarray
+    relative_error: np.ndarray
+    distance_error: np.ndarray
+    factor: np.ndarray
     excess: np.ndarray
     angle: np.ndarray
     point_error: np.ndarray
@@ -164,6 +169,9 @@ def compared(exact: Exact, rows: EngineRows) -> Answers:
     missed = good & (missed | (touches & (true < -band) & (distance > 0.0)))  # whatever the gap of the pair is
     seen = touches & has & ~of_others & ~missed
     depth_error = np.where(seen & good, np.abs(distance - true), np.nan)
+    is_deep = true < -band
+    relative_error = np.where(is_deep, depth_error / np.where(is_deep, -true, 1.0), np.nan)
+    is_apart = asked & has & good & (true > 0.0) & (distance > 0.0)
     excess, angle, flipped = _normals(exact, normal, seen)
     outside = _outside(exact, np.append(rows.point, [[np.nan] * 3], axis=0)[first], seen)
     return Answers(
@@ -178,6 +186,9 @@ def compared(exact: Exact, rows: EngineRows) -> Answers:
         distance,
         normal,
         depth_error,
+        relative_error,
+        np.where(is_apart, np.abs(distance - true), np.nan),
+        common_factors(-true, -distance, np.isfinite(relative_error), _pair_types(exact)),
         np.where(flipped, np.nan, excess),
         np.where(flipped, np.nan, angle),
         (outside - exact.outside).clip(0.0),
@@ -207,6 +218,37 @@ def _of_other_cells(
             return np.zeros_like(same), same
         same_cells.append(same)
     return same_cells[0], np.zeros_like(wrong)
+
+
+SAME_FACTOR = 0.01
+"""Factors between depths that differ by this fraction are one; true depths that do are of one pose."""
+LEAST_OFF, LEAST_DEPTHS = 0.1, 5
+"""Least difference of a common factor from 1, and least number of different depths that have it."""
+
+
+def common_factors(true: np.ndarray, reported: np.ndarray, chosen: np.ndarray, types: np.ndarray) -> np.ndarray:
+    """float64[N]: the factor by which depths are wrong, where one factor explains half of the wrong depths of a pair of
+    types; NaN of other depths.
+
+    true, reported: depths [m]. chosen: bool[N], known depths. types: [N, 2]. Equal depths, as of a body at rest, count
+    once for LEAST_DEPTHS.
+    """
+    factor = np.full(len(true), np.nan)
+    positive = chosen & (true > 0.0) & (reported > 0.0)
+    ratio = np.where(positive, reported, 1.0) / np.where(positive, true, 1.0)
+    wrong = positive & (np.abs(ratio - 1.0) > LEAST_OFF)
+    for pair in np.unique(types[wrong], axis=0):
+        mine = np.flatnonzero(wrong & (types == pair).all(axis=1))
+        logs = np.log(ratio[mine])
+        order = np.sort(logs)
+        ends = np.searchsorted(order, order + SAME_FACTOR, side="right")
+        begin = int(np.argmax(ends - np.arange(len(order))))
+        middle = float(np.median(order[begin : ends[begin]]))
+        same = mine[np.abs(logs - middle) <= SAME_FACTOR]
+        different = len(np.unique(np.round(np.log(true[same]) / SAME_FACTOR)))
+        if 2 * len(same) >= len(mine) and different >= LEAST_DEPTHS:
+            factor[same] = np.exp(middle)
+    return factor
 
 
 def _is_systematic(fault: np.ndarray, wrong: np.ndarray) -> bool:
@@ -267,7 +309,8 @@ class FidelityRequest(EnginesRequest):
     """A scene in motion and the engines, or files of their rows: NAME=rows.npz or NAME=set.h5.
 
     band: pairs nearer to contact than this may be reported or not [m]. max_missed, max_phantom: number for each engine
-    and pair of types; max_depth_error, max_normal_excess [m]. None is no limit. first: worst answers of each engine.
+    and pair of types; max_depth_error, max_normal_excess, max_distance_error, of shapes that are apart [m];
+    max_depth_error_relative: part of the depth. None is no limit. first: worst answers of each engine.
     view: file of a view of their pairs; "" is none.
     """
 
@@ -275,6 +318,8 @@ class FidelityRequest(EnginesRequest):
     max_missed: int | None = None
     max_phantom: int | None = None
     max_depth_error: float | None = None
+    max_depth_error_relative: float | None = None
+    max_distance_error: float | None = None
     max_normal_excess: float | None = None
     first: int = 10
     view: str = ""
@@ -285,7 +330,8 @@ class FidelityRequest(EnginesRequest):
 class FidelityResult(ProblemResult, schema="collide.fidelity/1", optional=("view",)):
     """Other engines' contacts against exact distances. Lengths [m], angles [degree], times [s].
 
-    passed: no limit is exceeded. engines: each with its version, interpreter, treatment of shapes, set-up, time of a
+    passed: no limit is exceeded, and with limits something is asked of each engine. idle: engines without an answer
+    that is compared. engines: each with its version, interpreter, treatment of shapes, set-up, time of a
     frame and `least_excess`: below zero, a normal of the engine would separate a pair by less than our depth.
     own_excess: the greatest difference between our depths of convex pairs and their overlaps along our normals, by
     support functions. rows: of each engine and pair of types, the counts and errors; `wrong` answers are faults, and
@@ -298,6 +344,7 @@ class FidelityResult(ProblemResult, schema="collide.fidelity/1", optional=("view
     band: float
     limits: dict[str, Any]
     passed: bool
+    idle: list[str]
     own_excess: float
     engines: list[dict[str, Any]]
     tolerance: dict[str, float]
@@ -313,19 +360,18 @@ class FidelityResult(ProblemResult, schema="collide.fidelity/1", optional=("view
         return {name: value for name, value in super().as_dict().items() if name != "repros"}
 
 
-LIMITS = ("max_missed", "max_phantom", "max_depth_error", "max_normal_excess")
-TOLERANCE, ANGLE_TOLERANCE = 1e-3, 10.0
-"""Errors above which an answer is wrong if there is no limit [m], and angles that are counted [degree]."""
+LIMITS = ("max_missed", "max_phantom", "max_depth_error", "max_depth_error_relative", "max_distance_error")
+LIMITS += ("max_normal_excess",)
+TOLERANCE, RELATIVE_TOLERANCE, ANGLE_TOLERANCE = 1e-3, 0.1, 10.0
+"""Errors above which an answer is wrong if there is no limit [m]; relative errors and angles that are counted [degree].
+"""
 
 
-def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityResult:
-    """Runs the engines and compares their contacts.
+def rows_of_engines(problem: Problem, sources: Mapping[str, tuple[str, str, list[str]]]) -> dict[str, EngineRows]:
+    """The rows of each engine by its name: of a file, of a contact set, or of an adapter that is run.
 
-    Raises InputError for an unusable scene, motion, engine or interpreter, and for rows that do not fit the problem.
+    sources: of `check_engines`.
     """
-    start = time.perf_counter()
-    sources = engine_sets.check_engines(request)
-    problem = engine_sets.load_problem(request, progress)
     rows_of: dict[str, EngineRows] = {}
     with tempfile.TemporaryDirectory(prefix="collide-") as folder:
         path = os.path.join(folder, "problem.npz")
@@ -337,14 +383,45 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
                 rows_of[name] = engine_sets.rows_of_set(problem, source)
             else:
                 rows_of[name] = run_adapter(source, python, path, problem.shape, options)
+    return rows_of
+
+
+def tolerances(request: FidelityRequest) -> dict[str, float]:
+    """The limit of each error, or the error above which values are counted without a limit [m], [1]."""
+    given = {"depth_error": request.max_depth_error, "excess": request.max_normal_excess}
+    given |= {"distance_error": request.max_distance_error}
+    tolerance = {name: TOLERANCE if limit is None else limit for name, limit in given.items()}
+    relative = request.max_depth_error_relative
+    return {**tolerance, "relative_error": RELATIVE_TOLERANCE if relative is None else relative}
+
+
+def counted_errors(request: FidelityRequest) -> tuple[str, ...]:
+    """The errors that make an answer about an overlap wrong: those with a limit, and without one that of the depth."""
+    absolute, relative = request.max_depth_error, request.max_depth_error_relative
+    of_depth = () if absolute is None and relative is not None else ("depth_error",)
+    return ("excess", *of_depth, *(() if relative is None else ("relative_error",)))
+
+
+def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityResult:
+    """Runs the engines and compares their contacts.
+
+    Raises InputError for an unusable scene, motion, engine or interpreter, and for rows that do not fit the problem.
+    """
+    start = time.perf_counter()
+    sources = engine_sets.check_engines(request)
+    problem = engine_sets.load_problem(request, progress)
+    rows_of = rows_of_engines(problem, sources)
     exact = measure_exact(problem, rows_of.values(), request.band)
     answers = {name: compared(exact, rows) for name, rows in rows_of.items()}
     own_separation = separations(exact, exact.rows.normal) + exact.rows.distance
-    idle = [f"{name}: no pair that overlaps is asked" for name, answer in answers.items() if not answer.touches.any()]
+    unasked = [
+        f"{name}: no pair that overlaps is asked" for name, answer in answers.items() if not answer.touches.any()
+    ]
     limits = {name: getattr(request, name) for name in LIMITS}
-    given = {"depth_error": request.max_depth_error, "excess": request.max_normal_excess}
-    tolerance = {name: TOLERANCE if limit is None else limit for name, limit in given.items()}
-    rows = [row for name, answer in answers.items() for row in _table(exact, name, answer, tolerance)]
+    tolerance, counted = tolerances(request), counted_errors(request)
+    idle = [name for name, answer in answers.items() if not is_compared(answer)]
+    has_limits = any(limit is not None for limit in limits.values())
+    rows = [row for name, answer in answers.items() for row in _table(exact, name, answer, tolerance, counted)]
     for row in rows:
         row["exceeds"] = exceeded(row, limits)
     worst = [row for name, answer in answers.items() for row in _worst(exact, name, answer, request.first)]
@@ -355,12 +432,13 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
         del row["cell"], row["row"]
         row["repro"], row["no_repro"] = repro.name, repro.reason
     return FidelityResult(
-        **engine_sets.about(problem, [*(text for answer in rows_of.values() for text in answer.warnings), *idle]),
+        **engine_sets.about(problem, [*(text for answer in rows_of.values() for text in answer.warnings), *unasked]),
         band=request.band,
         limits=limits,
         tolerance=tolerance,
         rows=rows,
-        passed=not any(row["exceeds"] for row in rows),
+        passed=not any(row["exceeds"] for row in rows) and not (has_limits and idle),
+        idle=idle,
         own_excess=_largest(np.abs(own_separation[exact.rows.distance < 0.0])),
         engines=[
             {"name": name, **engine_sets.about_engine(problem, rows), "contacts": len(rows.cell)}
@@ -368,7 +446,7 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
             for name, rows in rows_of.items()
         ],
         worst=worst,
-        depths={name: _depths(exact, answer, tolerance["depth_error"]) for name, answer in answers.items()},
+        depths={name: _depths(exact, answer, tolerance, counted) for name, answer in answers.items()},
         repros=repros,
         view=request.view or None,
         wall_seconds=time.perf_counter() - start,
@@ -453,15 +531,24 @@ def _type_names(types: np.ndarray) -> list[str]:
     return [ShapeType(kind).label for kind in types.tolist()]
 
 
-def _table(exact: Exact, name: str, answers: Answers, tolerance: Mapping[str, float]) -> list[dict[str, Any]]:
-    """The counts and errors of an engine by pairs of types, in the order of the types."""
+def _table(
+    exact: Exact, name: str, answers: Answers, tolerance: Mapping[str, float], counted: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The counts and errors of an engine by pairs of types, in the order of the types.
+
+    counted: names of the errors that make an answer wrong.
+    """
     kinds, table, reported = _pair_types(exact), [], answers.rows > 0
     wrong = answers.touches & (answers.unusable > 0)
     for fault in ("missed", "phantom", *FAULTS):
         wrong |= getattr(answers, fault)
-    for fault, limit in tolerance.items():
-        wrong |= getattr(answers, fault) > limit
+    for fault in counted:
+        wrong |= getattr(answers, fault) > tolerance[fault]
+    is_scaled = np.isfinite(answers.factor)
+    wrong |= is_scaled
     limits = {**tolerance, "point_error": TOLERANCE}
+    is_apart = np.isfinite(answers.distance_error)
+    wrong_apart = answers.distance_error > tolerance["distance_error"]
     for types in np.unique(kinds[(exact.rows.distance < 0.0) | reported], axis=0):
         mine = (kinds == types).all(axis=1)
         has = mine & answers.touches & reported
@@ -473,6 +560,10 @@ def _table(exact: Exact, name: str, answers: Answers, tolerance: Mapping[str, fl
                 "asked": int((mine & answers.touches).sum()),
                 "not_asked": int((mine & ~answers.asked & (exact.rows.distance < 0.0)).sum()),
                 **{fault: int((mine & getattr(answers, fault)).sum()) for fault in ("missed", "phantom", *FAULTS)},
+                "scaled": int((mine & is_scaled).sum()),
+                "factor": float(np.median(answers.factor[mine & is_scaled])) if (mine & is_scaled).any() else None,
+                "apart": int((mine & is_apart).sum()),
+                "wrong_apart": int((mine & wrong_apart).sum()),
                 "unusable_rows": int(answers.unusable[mine].sum()),
                 "zero_normals": int(answers.zero[mine].sum()),
                 **{fault: spread(getattr(answers, fault)[mine], limit) for fault, limit in limits.items()},
@@ -486,17 +577,26 @@ def _table(exact: Exact, name: str, answers: Answers, tolerance: Mapping[str, fl
 def exceeded(row: Mapping[str, Any], limits: Mapping[str, Any]) -> list[str]:
     """The limits that a row of `FidelityResult.rows` exceeds.
 
-    A wrong sign or an answer of another cell exceeds every limit of the depth error; an opposite or unusable normal
-    every limit of the normal excess.
+    A wrong sign, an answer of another cell and depths with a common factor exceed every limit of the depth error; an
+    opposite or unusable normal every limit of the normal excess. The absolute and the relative limit of the depth error
+    hold each by itself.
     """
+    of_depths = row["wrong_sign"] + row["stale"] + row["shifted"] + row["scaled"]
     names = [f"max_{kind}" for kind in ("missed", "phantom") if _over(row[kind], limits[f"max_{kind}"])]
     for name, value, faults in (
-        ("max_depth_error", row["depth_error"], row["wrong_sign"] + row["stale"] + row["shifted"]),
+        ("max_depth_error", row["depth_error"], of_depths),
+        ("max_depth_error_relative", row["relative_error"], of_depths),
+        ("max_distance_error", row["distance_error"], row["wrong_sign"] + row["stale"] + row["shifted"]),
         ("max_normal_excess", row["excess"], row["flipped"] + row["unusable_rows"]),
     ):
         if limits[name] is not None and (faults or _over(value["worst"] if value else None, limits[name])):
             names.append(name)
     return names
+
+
+def is_compared(answers: Answers) -> bool:
+    """Whether an answer of an engine is compared: of a pair that overlaps, that it reports as such, or in the gap."""
+    return bool(answers.touches.any() or answers.phantom.any() or np.isfinite(answers.distance_error).any())
 
 
 def _over(value: float | None, limit: float | None) -> bool:
@@ -506,13 +606,17 @@ def _over(value: float | None, limit: float | None) -> bool:
 BINS_PER_DECADE = 24
 
 
-def _depths(exact: Exact, answers: Answers, tolerance: float) -> list[list[Any]]:
+def _depths(exact: Exact, answers: Answers, tolerance: Mapping[str, float], counted: Sequence[str]) -> list[list[Any]]:
     """True and reported depths of answers [m], binned, their number, and whether they are wrong, as of `depths`."""
     chosen = (answers.touches & (np.isfinite(answers.distance) | answers.missed)) | answers.phantom
     depth = np.nan_to_num(np.column_stack([-exact.rows.distance, -answers.distance])[chosen]).clip(0.0)
     with np.errstate(divide="ignore"):
         bins = np.round(BINS_PER_DECADE * np.log10(depth)).clip(-9 * BINS_PER_DECADE)
-    over = (answers.missed | answers.phantom)[chosen] | (np.abs(depth[:, 0] - depth[:, 1]) > tolerance)
+    over = (answers.missed | answers.phantom | np.isfinite(answers.factor))[chosen]
+    if "depth_error" in counted:
+        over |= np.abs(depth[:, 0] - depth[:, 1]) > tolerance["depth_error"]
+    if "relative_error" in counted:
+        over |= answers.relative_error[chosen] > tolerance["relative_error"]
     bins_over, number = np.unique(np.column_stack([bins, over]), axis=0, return_counts=True)
     value = np.where(bins_over[:, :2] > -9 * BINS_PER_DECADE, 10.0 ** (bins_over[:, :2] / BINS_PER_DECADE), 0.0)
     rows = zip(value.tolist(), number.tolist(), bins_over[:, 2], strict=True)
@@ -529,6 +633,7 @@ def _worst(exact: Exact, name: str, answers: Answers, most: int) -> list[Any]:
         "phantom": np.where(answers.phantom, true.distance - answers.distance, 0.0),
         "unusable": np.where(answers.touches & (answers.unusable > 0), np.abs(true.distance), 0.0),
         "depth": np.nan_to_num(answers.depth_error),
+        "distance": np.nan_to_num(answers.distance_error),
         "normal": np.nan_to_num(answers.excess),
         "point": np.nan_to_num(answers.point_error),
         **{each: np.where(getattr(answers, each), np.abs(true.distance), 0.0) for each in FAULTS},

@@ -115,7 +115,8 @@ MAX_COUNTED_SHAPES = 5000
 class SceneResult(Result, schema="collide.inspect.scene/1", optional=("pairs", "why", "deformables")):
     """Contents of a scene: shapes, bodies, worlds, filters.
 
-    pair_gap: least and greatest gap of pairs that may touch [m]; None if not counted, and without any.
+    pair_gap, pair_margin: least and greatest gap and margin of pairs that may touch [m]; None if not counted, and
+    without any.
     allowed_pair_count: pairs of shapes that may touch; None if not counted. pair_count: all pairs of shapes that are in
     a world together, each template once. excluded_pairs: of the others by rule, each pair once, under the first that
     forbids it; empty if not counted.
@@ -132,6 +133,7 @@ class SceneResult(Result, schema="collide.inspect.scene/1", optional=("pairs", "
     templates: int
     motion: dict[str, Any]
     pair_gap: list[float] | None
+    pair_margin: list[float] | None
     shape_types: dict[str, int]
     shapes: list[dict[str, Any]]
     bodies: list[dict[str, Any]]
@@ -162,6 +164,14 @@ def _deformables(particles: Particles) -> list[dict[str, Any]]:
     ]
 
 
+def _ends(model: Model, pairs: np.ndarray | None, name: str) -> list[float] | None:
+    """Least and greatest gap or margin of pairs [m]; None without pairs."""
+    if pairs is None or not len(pairs):
+        return None
+    lengths = pair_lengths(model, pairs, name)
+    return [float(min(lengths)), float(max(lengths))]
+
+
 def inspect_scene(
     path: str, pairs: bool, why: Why, static_pairs: bool, options: SceneOptions, is_recording: bool = False
 ) -> SceneResult:
@@ -177,7 +187,6 @@ def inspect_scene(
     templates = range(int(model.world_template.max()) + 1)
     counted = pairs or all(len(model.template_shapes(t)) <= MAX_COUNTED_SHAPES for t in templates)
     allowed = _union([allowed_pairs(model, t) for t in templates]) if counted else None
-    gaps = pair_lengths(model, allowed, "gap") if allowed is not None else ()
     left_out = {name for imported in scene.imports for name in imported.left_out}
     paths = model.shapes.path
     every = int((model.shapes.template < 0).sum())
@@ -193,7 +202,8 @@ def inspect_scene(
         worlds=model.world_count,
         templates=len(templates),
         motion=_motion(scene),
-        pair_gap=[float(min(gaps)), float(max(gaps))] if len(gaps) else None,
+        pair_gap=_ends(model, allowed, "gap"),
+        pair_margin=_ends(model, allowed, "margin"),
         shape_types=dict(Counter(kind.label for kind in model.shapes.types())),
         shapes=[_shape(model, row) for row in range(len(model.shapes))],
         bodies=[

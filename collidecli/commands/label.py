@@ -21,12 +21,13 @@ from collidecli.commands.results import HDF5_ENDINGS, Progress, Result, check_en
 from collidecli.errors import InputError
 from collidecli.exporters.rows import Array, episode_arrays, held, named_items, rows_of_block, texts, write_npz
 from collidecli.scene.model import may_share_world
-from collidecli.scene.motion import recorded_cells
+from collidecli.scene.motion import check_seconds, recorded_cells
 from collidecli.scene.options import LABEL_THINGS, recorded_number
 from collidecli.scene.tables import SOFT_CONTACTS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.check import check_shape_rows, gap_range, pair_values
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.schema import TIME
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import (
     LABELS_FORMAT,
@@ -420,7 +421,8 @@ class Labels:
     touch: bool[F, W, S, P]. distance: float32[F, W, S, P], least distance of the contacts [m], negative is penetration,
     infinite without a contact in the set. slip: float32[F, W, S, P] [m/s], greatest of the contacts, NaN without one;
     None without slip=True. sensors, partners: names. frame, step: int64[F], numbers in the set and of the recorder.
-    time: float64[F] [s]. world: int64[W]. recorded: bool[F, W], false after the end of a demonstration. present:
+    time: float64[F] [s], or numbers of frames for an array of poses without times.
+    world: int64[W]. recorded: bool[F, W], false after the end of a demonstration. present:
     bool[W, S, P], false where the world's scene does not have both; there touch is false and distance NaN. `len` is the
     number of labels of recorded cells.
     """
@@ -488,6 +490,7 @@ def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
     if request.output.lower().endswith(".parquet"):
         require_pyarrow("Parquet")
     with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
+        check_seconds(contacts.time_unit, f"{request.path}: {TIME}")
         tally = _Tally(ContactLabels(contacts, request.options, progress))
         with AtomicOutput(request.output, request.force) as output:
             _WRITERS[os.path.splitext(request.output)[1].lower()](output, tally)

@@ -74,6 +74,8 @@ MOST_PAIR_TESTS = 2_000_000_000
 """nxn is skipped if one pass would test more pairs, about ten seconds per pass on one core."""
 MOST_LISTED_PAIRS = 50_000_000
 """explicit is skipped if a template has more pairs of shapes: their list takes 2 GB."""
+LIST_PAIRS = ("explicit", "standard")
+"""Entries that cannot do without a list of the pairs that may touch."""
 MOST_TIMES_REPEATS = 4
 """If none is clearly the fastest, the passes are repeated up to this many times the requested number."""
 MOST_EXTRA_SECONDS = 60.0
@@ -102,7 +104,7 @@ class Measured:
     """Measurement of one broad phase. skipped: reason why it was not run; empty if it was run.
 
     passes: one report per repeat. contacts_sha256: hash of all contact columns and cell starts. setup_seconds: of
-    building its pipeline [s].
+    building its pipeline [s]. listing_seconds: of listing its pairs before the first frame [s], 0 if it lists none.
     """
 
     name: str
@@ -110,6 +112,7 @@ class Measured:
     passes: list[TimingReport] = field(default_factory=list)
     contacts_sha256: str = ""
     setup_seconds: float = 0.0
+    listing_seconds: float = 0.0
 
     def compute_seconds(self) -> np.ndarray:
         """float64[repeats]: time of the engine's stages, summed over its workers [s]."""
@@ -138,6 +141,7 @@ class Measured:
             "false_positive_ratio": first.false_positive_ratio,
             "contacts": first.contact_count,
             "contacts_sha256": self.contacts_sha256,
+            "listing_seconds": self.listing_seconds,
         }
 
 
@@ -340,7 +344,8 @@ def _profile_device(
     for phase in measured:
         if not phase.skipped:
             begin = time.perf_counter()
-            pipelines[phase.name] = build(**PHASES[phase.name])[0]
+            built = pipelines[phase.name] = build(**PHASES[phase.name])[0]
+            phase.listing_seconds = built.listing_seconds if phase.name in LIST_PAIRS else 0.0
             phase.setup_seconds = time.perf_counter() - begin
     threads = worker_count(request.engine.threads, has_own_memory(device))
     first = next(iter(pipelines.values()))

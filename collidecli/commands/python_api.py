@@ -18,7 +18,14 @@ import numpy as np
 from collidecli.commands.collision import contact_writer, prepare_collision
 from collidecli.commands.results import html_table
 from collidecli.commands.run import RunColumns, check_no_columns
-from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, PoseArray, check_worlds, checked_particles
+from collidecli.commands.scenes import (
+    MUJOCO_ENDINGS,
+    USD_ENDINGS,
+    PoseArray,
+    check_worlds,
+    checked_particles,
+    frame_times,
+)
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import find_device
 from collidecli.errors import InputError
@@ -51,6 +58,7 @@ class ModelBuilder(model_builder.ModelBuilder):
         strict_meshes: bool = False,
         asset_map: Mapping[str, str] | Sequence[str] = (),
         self_collisions: str = "",
+        mjcf_margin: str = "",
     ) -> UsdImport:
         """Adds an OpenUSD stage; returns the import of its prims, and its animation as `motion(model)`.
 
@@ -58,6 +66,7 @@ class ModelBuilder(model_builder.ModelBuilder):
         "" is the usual names, "none" loads the stage as one world. strict_meshes: refuse triangle meshes that need
         repairs. asset_map: the prefix of an asset's path and its replacement, as {"OLD": "NEW"} or ["OLD=NEW"].
         self_collisions: whether bodies of one articulation may touch, "on" or "off"; "" is as authored.
+        mjcf_margin: meaning of mjc:margin and mjc:gap, "included" or "legacy", as of `add_mjcf`.
         Raises InputError for a file that is not a readable stage, and for content that a model cannot represent.
         """
         from collidecli.importers.usd.scene import add_usd
@@ -69,6 +78,7 @@ class ModelBuilder(model_builder.ModelBuilder):
             strict_meshes=strict_meshes,
             asset_map=asset_texts(asset_map),
             self_collisions=self_collisions,
+            mjcf_margin=mjcf_margin,
         )
         return add_usd(self, os.fspath(path), options)
 
@@ -80,6 +90,7 @@ class ModelBuilder(model_builder.ModelBuilder):
         floating_base: bool = False,
         ground: bool = False,
         self_collisions: str = "",
+        mjcf_margin: str = "",
     ) -> MjcfImport:
         """Adds an MJCF or URDF scene; returns the import of its bodies and geoms, and its keyframes as `motion(model)`.
 
@@ -87,6 +98,8 @@ class ModelBuilder(model_builder.ModelBuilder):
         an SRDF file.
         floating_base: add a free joint to the root link of a URDF. ground: add a static plane at z = 0.
         self_collisions: whether bodies of one articulation may touch, "on" or "off"; "" is as authored.
+        mjcf_margin: meaning of margin and gap, "included", as since MuJoCo 3.9, or "legacy", as before; "" is the first
+        with a note where the file may mean the second.
         Raises InputError for a file that MuJoCo cannot compile, and for content that a model cannot represent.
         """
         from collidecli.importers.mujoco.scene import add_mjcf
@@ -98,6 +111,7 @@ class ModelBuilder(model_builder.ModelBuilder):
             floating_base=floating_base,
             ground=ground,
             self_collisions=self_collisions,
+            mjcf_margin=mjcf_margin,
         )
         return add_mjcf(self, path, options)
 
@@ -120,7 +134,7 @@ class Contacts:
     shape_path: paths of the model's shapes; shape_path[shape0[n]] is the first shape of contact n.
     particle_objects: the objects of the model's particles, `ParticleObjects`.
     groups: tables beside these contacts, such as "hydro_patches", as `GroupRows` (docs/reference/file-formats.md).
-    time: float64[frame_count] [s].
+    time: float64[frame_count] [s]; numbers of the frames for an array of poses without `time` and `fps`.
 
     `len` is the number of contacts; `events`, `pairs`, `to_pandas`, `to_xarray`, `export` are those of `contact_set`.
     """
@@ -209,6 +223,8 @@ def collide(
     body_q: np.ndarray | Motion | None = None,
     *,
     particle_q: np.ndarray | None = None,
+    time: Sequence[float] | np.ndarray | None = None,
+    fps: float | None = None,
     columns: Sequence[str] | str = (),
     **options: Any,
 ) -> Contacts:
@@ -218,6 +234,9 @@ def collide(
         model: a result of `ModelBuilder.finalize`.
         body_q: poses float32 or float64[frames, worlds, bodies, 7], x y z then qx qy qz qw, in the order of the
             model's bodies; one world moves all worlds. Or a `Motion`. None is the model's resting pose.
+        time: of each frame of an array of poses, not decreasing [s]; or fps: frames a second, the first at 0 s. Without
+            them times are unknown: every `time` of the results is the number of its frame, and columns and results in
+            seconds, such as `slip`, are refused.
         narrow_phase: "gjk" or "mpr".
         gap, margin: in place of every shape's own. All lengths are in metres, or texts such as "2cm".
         gap_rule: "max" or "sum", in place of the model's.
@@ -251,7 +270,9 @@ def collide(
         options["betas"] = tuple(options["betas"])
     contact = contact_options(**{name: value for name, value in options.items() if name in CONTACT_FIELDS})
     engine = EngineOptions(**{name: value for name, value in options.items() if name not in CONTACT_FIELDS}).checked()
-    return contacts_in_memory(model, body_q, contact, engine, columns, particle_q)
+    _check_model(model)
+    motion = motion_of(model, body_q, particle_q, time, fps)
+    return contacts_in_memory(model, motion, contact, engine, columns)
 
 
 def contact_options(**options: Any) -> ContactOptions:
@@ -276,18 +297,15 @@ vars(collide)["__signature__"] = signature(collide).replace(parameters=[*_NAMED,
 
 def contacts_in_memory(
     model: Model,
-    body_q: np.ndarray | Motion | None,
+    motion: Motion,
     contact: ContactOptions,
     engine: EngineOptions,
     columns: Sequence[str] | str,
-    particle_q: np.ndarray | None = None,
 ) -> Contacts:
     """See `collide`."""
-    if not isinstance(model, Model):
-        raise InputError(f"model is a {type(model).__name__}", "collide", "give a result of ModelBuilder.finalize()")
     names = (columns,) if isinstance(columns, str) else columns
     check_no_columns(names, contact)
-    motion, timing = motion_of(model, body_q, particle_q), TimingReport()
+    timing = TimingReport()
     optional = RunColumns(contact.apply(model), motion, names, find_device(engine.device))
     collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
     for note in collision.pipeline.notes:
@@ -316,6 +334,11 @@ def contacts_in_memory(
     return replace(merged, shape_path=paths, particle_objects=objects, time=motion.time, _writer=writer)
 
 
+def _check_model(model: object) -> None:
+    if not isinstance(model, Model):
+        raise InputError(f"model is a {type(model).__name__}", "collide", "give a result of ModelBuilder.finalize()")
+
+
 @python_call
 def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
     """A contact set file, open for reading, as `ContactSet.open` returns it; a context manager.
@@ -340,21 +363,35 @@ def _check_extension(path: str | os.PathLike[str], endings: tuple[str, ...], wha
         raise InputError(f"is {what} by its extension", os.fspath(path), f"{method} reads it")
 
 
-def motion_of(model: Model, body_q: np.ndarray | Motion | None, particle_q: np.ndarray | None = None) -> Motion:
-    """The motion of the arguments of `collide`. Raises InputError if they do not fit the model."""
+def motion_of(
+    model: Model,
+    body_q: np.ndarray | Motion | None,
+    particle_q: np.ndarray | None = None,
+    time: Any = None,
+    fps: Any = None,
+) -> Motion:
+    """The motion of the arguments of `collide`. Raises InputError if they do not fit the model or each other."""
+    has_own_times = hasattr(body_q, "read") or (body_q is None and particle_q is None)
+    if has_own_times and (time is not None or fps is not None):
+        what = (
+            "there are no poses to give times to" if body_q is None else "body_q is a motion, which has its own times"
+        )
+        raise InputError(what, "fps" if time is None else "time", "give the poses as an array")
     if particle_q is not None:
         if hasattr(body_q, "read"):
             raise InputError("body_q is a motion", "particle_q", "give the poses as an array")
-        rest = np.tile(model.bodies.pose, (len(particle_q), 1, 1, 1))
-        body_q = PoseArray(
-            rest if body_q is None else np.asarray(body_q), model.bodies.path, checked_particles(particle_q, model)
-        )
+        particles = checked_particles(particle_q, model)
+        rest = np.tile(model.bodies.pose, (len(particles), 1, 1, 1))
+        poses = rest if body_q is None else np.asarray(body_q)
+        body_q = PoseArray(poses, model.bodies.path, particles, frame_times(len(particles), time, fps))
     if body_q is None:
         return RestingMotion(model.bodies.pose[None])
     if hasattr(body_q, "read"):
         motion = cast("Motion", body_q)
     else:
-        motion = PoseArray(np.asarray(body_q), model.bodies.path)
+        poses = np.asarray(body_q)
+        times = frame_times(len(poses) if poses.ndim else 0, time, fps)
+        motion = PoseArray(poses, model.bodies.path, time=times)
     check_worlds(motion, model, "body_q", "give the poses of one world, or of each")
     if not len(motion.time):
         raise InputError("the motion has no frames", "body_q", "give one frame at least")

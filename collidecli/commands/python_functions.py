@@ -311,8 +311,8 @@ class Clearances:
     normal, point0, point1: float64[F, W, I, 3], unit from shape0 to shape1 and the witness points on both surfaces
     without margins, in world [m]. error: float64[F, W, I], bound of the distance's error [m], infinite for depths that
     are not certified. shape0, shape1: int32[F, W, I], rows of the nearest pair's shapes; -1 for none. items: pairs of
-    names of shapes, or names of bodies, or the two patterns. time: float64[F] [s]. shape_path: of the model's shapes.
-    `len` is the number of distances.
+    names of shapes, or names of bodies, or the two patterns. time: float64[F] [s], or numbers of frames for an array of
+    poses without times. shape_path: of the model's shapes. `len` is the number of distances.
 
     With gradient=True, else None: gradient0, gradient1: float64[F, W, I, 6], derivatives of the distance of the nearest
     pair over the positions of both bodies [1], then over their rotation vectors in world about their origins [m]; of a
@@ -377,6 +377,8 @@ def clearance(
     model: Model,
     body_q: np.ndarray | Motion | None = None,
     *,
+    time: Sequence[float] | np.ndarray | None = None,
+    fps: float | None = None,
     by: str = "",
     between: Sequence[str] = (),
     top: int = 0,
@@ -390,7 +392,7 @@ def clearance(
     """The least distances of a model's shapes in every frame of a motion, without a cutoff.
 
     Args:
-        model, body_q: as in `collide`.
+        model, body_q, time, fps: as in `collide`.
         by: "pair", each pair of shapes that may touch; "body", each body and static shape; "all", all pairs together;
             "" is "all" with `between`, else "pair".
         between: two patterns of paths of shapes or bodies; only pairs with one of each are measured.
@@ -410,7 +412,7 @@ def clearance(
         scenes=(), contact=contact_options(margin=margin), engine=engine, by=by, between=tuple(between), top=top
     )
     check_clearance(request)
-    motion = motion_of(model, body_q)
+    motion = motion_of(model, body_q, None, time, fps)
     measured = MeasuredMotion(request, request.contact.apply(model), motion, find_device(device))
     for note in measured.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=3)
@@ -624,7 +626,7 @@ class SweepRows:
     frame, world: int64[n], of the begin of the step. touches: bool[n]; False is undecided. tunnel: bool[n], whether
         both are apart in both frames and touch between.
     enter, leave: float64[n], begin of the first touch and end of the last one, in 0 to 1 of the step. enter_time,
-        leave_time: float64[n], of the motion [s]; an array of poses has one frame a second.
+        leave_time: float64[n], of the motion [s]; of an array of poses without times, numbers of frames.
     least: float64[n], least distance that was found, less both margins; negative is penetration [m]. least_bound:
         float64[n], lower bound of every distance in the step [m].
     normal: float32[n, 3], unit, at `enter`, in world.
@@ -715,6 +717,8 @@ def sweep(
     body_q: np.ndarray | Motion | None,
     *,
     particle_q: np.ndarray | None = None,
+    time: Sequence[float] | np.ndarray | None = None,
+    fps: float | None = None,
     tolerance: float | str = options.DEFAULT_SWEEP_TOLERANCE,
     margin: float | str | None = None,
     self_contacts: float | str = 0.0,
@@ -732,6 +736,7 @@ def sweep(
         body_q: poses float32 or float64[frames, worlds, bodies, 7], or a `Motion`, of two frames at least; see
             `collide`. None: the bodies rest.
         particle_q: positions of the model's particles [frames, worlds or 1, particles, 3]; see `collide`.
+        time, fps: of the frames of an array; see `collide`.
         tolerance: shapes touch at this distance or less, of their surfaces inflated by their margins. This and the
             other lengths are in metres, or texts such as "2mm".
         margin: in place of every shape's own [m].
@@ -749,7 +754,7 @@ def sweep(
         raise InputError(f"model is a {type(model).__name__}", "sweep", "give a result of ModelBuilder.finalize()")
     tolerance = checked_metres(tolerance, "tolerance")
     options.check_sweep_tolerance(tolerance)
-    motion = motion_of(model, body_q, particle_q)
+    motion = motion_of(model, body_q, particle_q, time, fps)
     check_frames(motion)
     contact = contact_options(
         margin=margin,

@@ -21,10 +21,12 @@ from collidecli.commands.merge import demos_of
 from collidecli.commands.results import Progress, Result
 from collidecli.errors import InputError
 from collidecli.exporters.rows import SelectedContacts, chosen_worlds, kept_items, rows_of
+from collidecli.scene.motion import check_seconds
 from collidecli.scene.options import CLEARANCE_THINGS
 from collidecli.scene.tables import SWEEP, ContactBlock
 from collidecli.storage.contact_sets.check import check_body_rows, check_has_contacts
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.schema import TIME
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import AUDIT, BASELINE_PAIRS, CLEARANCE, LABELS, fits, read_profile, read_result
 
@@ -258,6 +260,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     shown: dict[str, Any] = {name: read_verb_result(name, getattr(request, name)) for name in VERB_RESULTS}
     difference = _difference(request) if request.against else None
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
+        check_seconds(contacts.time_unit, f"{request.file}: {TIME}")
         check_has_contacts(contacts)
         passes = Passes(_selected(contacts, request), progress, 4 if request.subsets else 2)
         selected, sums, demonstrations = passes.selected, _first_pass(passes), _demonstrations(contacts)
@@ -311,6 +314,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
 def check_selection(request: ReportRequest) -> None:
     """Raises InputError for a selection of a contact set that matches nothing."""
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
+        check_seconds(contacts.time_unit, f"{request.file}: {TIME}")
         _selected(contacts, request)
 
 

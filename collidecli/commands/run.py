@@ -38,10 +38,10 @@ from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.errors import InputError
 from collidecli.numerics import compose_poses
-from collidecli.scene.filters import gap_range
+from collidecli.scene.filters import pair_range
 from collidecli.scene.mixing import OptionalColumns, check_column_names
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Motion, episodes_in
+from collidecli.scene.motion import Motion, check_seconds, episodes_in, time_unit
 from collidecli.scene.options import CONTACT_FORMATS, OPTION_GROUPS, ContactOptions
 from collidecli.scene.tables import MOTION_COLUMNS, OF_STEPS, RIGID_COLUMNS, Column, ContactBlock
 from collidecli.storage import array_loops
@@ -67,7 +67,7 @@ def check_no_columns(names: Sequence[str], contact: ContactOptions) -> None:
 class RunColumns:
     """The optional columns `columns`, in the order of the file, of the contacts of a model in motion.
 
-    Raises InputError for an unknown or undefined column, and for a velocity in a motion of one frame.
+    Raises InputError for an unknown or undefined column, and for a velocity in a motion of one frame or without times.
     """
 
     def __init__(self, model: Model, motion: Motion, names: Sequence[str], device: wp.Device) -> None:
@@ -78,6 +78,8 @@ class RunColumns:
         self._episodes = episodes_in(motion, model.world_count)
         self._of_motion = frozenset(column.name for column in self.columns if column in MOTION_COLUMNS)
         self._velocities = self._of_motion & {"normal_velocity", "slip"}
+        if self._velocities:
+            check_seconds(time_unit(motion), f"--columns {','.join(sorted(self._velocities))}")
         if self._velocities and len(motion.time) < 2:
             what = f"{' and '.join(sorted(self._velocities))} of a motion of one frame: there is no velocity"
             raise InputError(what, "--columns", "give a recording of two frames or more, or leave the column out")
@@ -161,11 +163,11 @@ class RunRequest(EngineRequest):
 class RunResult(ContactCounts, Result, schema="collide.run/1"):
     """Result of a run. Lengths [m], times [s].
 
-    shapes, bodies: counts, of all templates. worlds, frames: counts. pair_gap: least and greatest gap of two shapes of
-    which one moves [m]. candidates: pairs that the broad phase found, over all cells. false_positive_ratio: fraction of
-    them without a contact. groups: counts of each table beside /rigid_contacts; None without them. sweep, soft_sweep,
-    self_sweep: of contacts between frames, of shapes, of particles with shapes, and of cloths and soft bodies with
-    themselves; None without them.
+    shapes, bodies: counts, of all templates. worlds, frames: counts. pair_gap, pair_margin: least and greatest gap and
+    margin of two shapes of which one moves [m]. candidates: pairs that the broad phase found, over all cells.
+    false_positive_ratio: fraction of them without a contact. groups: counts of each table beside /rigid_contacts; None
+    without them. sweep, soft_sweep, self_sweep: of contacts between frames, of shapes, of particles with shapes, and of
+    cloths and soft bodies with themselves; None without them.
     """
 
     OPTIONAL: ClassVar[tuple[str, ...]] = ("trace", "groups", "sweep", "soft_sweep", "self_sweep")
@@ -182,6 +184,7 @@ class RunResult(ContactCounts, Result, schema="collide.run/1"):
     threads: int
     chunk_cells: int
     pair_gap: tuple[float, float]
+    pair_margin: tuple[float, float]
     broad_phase: str
     broad_phase_reason: str
     candidates: int
@@ -339,7 +342,8 @@ def _result(
         device=device.name or device.alias,
         threads=collision.workers,
         chunk_cells=collision.chunk_cells,
-        pair_gap=gap_range(applied.shapes.gap, applied.shapes.body, applied.forced_gap, applied.gap_rule),
+        pair_gap=pair_range(applied.shapes.gap, applied.shapes.body, applied.forced_gap, applied.gap_rule),
+        pair_margin=pair_range(applied.shapes.margin, applied.shapes.body, applied.forced_margin, "sum"),
         broad_phase=collision.choice.name,
         broad_phase_reason=collision.choice.reason,
         candidates=timing.candidate_count,

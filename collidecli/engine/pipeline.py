@@ -54,7 +54,7 @@ from collidecli.scene.tables import (
     groups_of_parts,
     pair_begins,
 )
-from collidecli.texts import plural
+from collidecli.texts import count, plural
 
 if TYPE_CHECKING:
     from collidecli.engine.geometry.signed_distance import FieldStore
@@ -252,7 +252,7 @@ class CollisionPipeline:
     reduction: None keeps all contacts. hydro: the hydroelastic pairs, which have no other contacts; None for none.
     notes: warnings about the scene. group_stages: of groups beside the rigid contacts. on_demand: the kernel of a
     collider without sub-pairs is compiled when the collider first has a candidate, in no stage's time. touch_only: the
-    group `touches` in place of contacts.
+    group `touches` in place of contacts. listing_seconds: time of listing the pairs that may touch [s].
     """
 
     device_model: DeviceModel
@@ -265,6 +265,7 @@ class CollisionPipeline:
     group_stages: tuple[GroupStage, ...] = ()
     on_demand: bool = False
     touch_only: bool = False
+    listing_seconds: float = 0.0
 
     @property
     def groups(self) -> tuple[ContactGroup, ...]:
@@ -478,7 +479,8 @@ def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[i
     templates = int(model.world_template.max()) + 1
     widest = max(len(model.template_shapes(t)) for t in range(templates))
     if pair_counts is None:
-        return BroadPhaseChoice("sap", f"{plural(widest, 'shape')} are too many to list their pairs")
+        lists = f"auto lists the pairs of at most {count(ENUMERATED_SHAPES)}"
+        return BroadPhaseChoice("sap", f"{plural(widest, 'shape')}; {lists}")
     pairs = max(pair_counts)
     if pairs > SWEEP_PAIRS_PER_SHAPE * widest:
         return BroadPhaseChoice(
@@ -514,9 +516,11 @@ def build_pipeline(
         widest = device_model.layout.width
         wanted = options.broad_phase == "explicit" or options.pipeline == "standard"
         template_pairs = pair_counts = None
+        begin = time.perf_counter()
         if widest <= ENUMERATED_SHAPES or wanted:
             template_pairs = [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
             pair_counts = [len(pairs) for pairs in template_pairs]
+        listing_seconds = time.perf_counter() - begin
         choice = choose_broad_phase(model, options, pair_counts)
         hydro = hydro_shapes(device_model.model, contact_options)
         method = "touch" if contact_options.touch_only else contact_options.narrow_phase
@@ -533,6 +537,7 @@ def build_pipeline(
             _group_stages(device_model, contact_options, sample_poses, float_type, store),
             on_demand and not has_own_memory(device),
             contact_options.touch_only,
+            listing_seconds,
         )
     # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.
     later = (

@@ -36,6 +36,8 @@ PROBLEM, ROWS = "collide.engine_problem/1", "collide.engine_rows/1"
 ADAPTERS = {"mujoco": "mujoco", "newton": "newton", "coal": "coal", "fcl": "python-fcl", "drake": "drake"}
 ADAPTERS |= {"bullet": "pybullet", "dart": "dartpy", "rapier": "rapier3d"}
 """Engines with an adapter, and the package of each on PyPI."""
+OLD_VERSION = "OldVersion: "
+"""Begin of the last line of an adapter that refuses a version of its engine, see `adapters/adapter.py`."""
 LAST_LINES = 4
 """Lines of an adapter's standard error in the message of its failure."""
 
@@ -294,6 +296,10 @@ def _failure(engine: str, python: str, done: subprocess.CompletedProcess[str]) -
         package = ADAPTERS.get(engine, "the engine")
         fix = f"install it: {python} -m pip install {package}; or name an interpreter that has it with --engine-python"
         return InputError(lines[-1].removeprefix("ModuleNotFoundError: "), where, fix)
+    if lines and lines[-1].startswith(OLD_VERSION):
+        what, _, least = lines[-1].removeprefix(OLD_VERSION).rpartition(" ")
+        fix = f"install it: {python} -m pip install '{ADAPTERS.get(engine, engine)}>={least}'"
+        return InputError(f"{what} {least}", where, fix)
     what = f"the adapter ended with code {done.returncode}" if done.returncode else "the adapter wrote no rows"
     return InputError(f"{what}: {' | '.join(lines[-LAST_LINES:]) or 'without a message'}", where, "correct the adapter")
 
@@ -505,7 +511,15 @@ def _filled(engine: str, kinds: list[str], values: dict[str, Any]) -> str:
         local = {key.removesuffix(f"_{k}"): value for key, value in values.items() if key.endswith(f"_{k}")}
         for name, texts in (("shape", template), ("asset", template.get("asset", {}))):
             values = values | {f"{name}_{k}": Template(texts.get(kind, "")).substitute(local)}
+    assets = "".join(values[f"asset_{k}"] for k in range(len(kinds)))
+    values = values | {"assets": f"  <asset>{assets}</asset>\n" if assets else ""}
     return Template(template["script"]).substitute(template | values).lstrip("\n")
+
+
+def pinned(rows: EngineRows) -> str:
+    """The package of an engine with the version that has answered, for pip."""
+    is_version = re.fullmatch(r"[0-9][0-9A-Za-z.+!_-]*", rows.version)
+    return ADAPTERS[rows.engine] + (f"=={rows.version}" if is_version else "")
 
 
 def _script(rows: EngineRows, answer: Mapping[str, Any], kinds: list[str], body: str) -> str:
@@ -513,13 +527,14 @@ def _script(rows: EngineRows, answer: Mapping[str, Any], kinds: list[str], body:
     names = " and ".join(printable_line(answer[name]) for name in ("shape0", "shape1"))
     normal, point = (" ".join(f"{value:.6f}" for value in answer[name]) for name in ("normal", "point"))
     proof = ""
-    if np.isfinite([answer["separation"], answer["reported_separation"]]).all():
+    is_apart = answer["what"] == "distance"
+    if not is_apart and np.isfinite([answer["separation"], answer["reported_separation"]]).all():
         proof = (
             f"# Proof by support functions: both shapes are apart after a translation of {answer['separation']:.9f} m "
             f"along the exact normal, and of\n# {answer['reported_separation']:.9f} m along the engine's.\n"
         )
     return f"""# {version}, {" and ".join(kinds)}: {answer["what"].replace("_", " ")}, wrong by {answer["error"]:.6g} m.
-# It needs NumPy and the engine alone: pip install {ADAPTERS[rows.engine]}
+# It needs NumPy and the engine alone: pip install {pinned(rows)}
 # Frame {answer["frame"]}, world {answer["world"]}: {names}.
 def answer(distance, normal, point):
     normal, point = (" ".join(f"{{value:.6f}}" for value in each) for each in (normal, point))

@@ -440,7 +440,7 @@ class ContactRows:
         bodies, objects = ("", *contacts.body_path), contacts.particle_objects.path
         check_body_rows(contacts)
         columns = [
-            *cell_columns(self._episodes),
+            *cell_columns(self._episodes, contacts.time_unit),
             *(TableColumn(name, np.dtype(np.int32), words=shapes.path) for name in selected.shape_columns),
             *(TableColumn(_body(name), np.dtype(np.int32), words=bodies) for name in selected.shape_columns),
             *(TableColumn(name, np.dtype(np.int64), words=objects) for name in selected.group.objects),

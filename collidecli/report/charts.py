@@ -26,6 +26,7 @@ from collidecli.report.tables import (
     moment,
     pair_labels,
     percent,
+    plain,
     seconds,
     short_length,
     short_number,
@@ -249,7 +250,7 @@ def contacts_chart(result: ResultDict, canvas: Canvas) -> Figure:
     axes.plot(times, penetrating, color=colours["warm"], linewidth=1.3, label="that penetrate")
     _along_time(axes, canvas, series)
     canvas.legend(axes, 2)
-    texts = (f"{a:.4g} contacts, {b:.4g} penetrate" for a, b in zip(contacts, penetrating, strict=True))
+    texts = (f"{plain(a)} contacts, {plain(b)} penetrate" for a, b in zip(contacts, penetrating, strict=True))
     _hover_bins(axes, canvas, series, result["frames"], texts)
     return figure
 
@@ -270,7 +271,7 @@ def depth_chart(result: ResultDict, canvas: Canvas) -> Figure:
 
 def pairs_chart(result: ResultDict, canvas: Canvas) -> Figure:
     """Map of pairs over time: number of contacts of a pair in a frame."""
-    texts = [[f"{number:.3g} contacts" for number in p["contacts_per_frame"]] for p in result["pairs"]["listed"]]
+    texts = [[f"{plain(number, 3)} contacts" for number in p["contacts_per_frame"]] for p in result["pairs"]["listed"]]
     return pair_map(result, canvas, "contacts_per_frame", "contacts in a frame", 1.0, texts)
 
 
@@ -329,7 +330,7 @@ def _scale(axes: Axes, canvas: Canvas, most: float, words: str) -> None:
     strip = np.ones((8, 64, 4))
     strip[..., :3], strip[..., 3] = MAP_COLOUR, np.linspace(LEAST_OPACITY, 1.0, 64)
     style = {"color": canvas.colours["muted"], "fontsize": canvas.font - 1.0}
-    texts = [TextArea(text, textprops=style) for text in ("0", f"{most:.3g} {words}")]
+    texts = [TextArea(text, textprops=style) for text in ("0", f"{plain(most, 3)} {words}")]
     child = HPacker(children=[texts[0], OffsetImage(strip, zoom=1.0), texts[1]], align="center", pad=0, sep=6)
     place: dict[str, Any] = {"bbox_to_anchor": (0.0, 1.0), "bbox_transform": axes.transAxes}
     axes.add_artist(AnchoredOffsetbox("lower left", child=child, frameon=False, pad=0.3, borderpad=0, **place))

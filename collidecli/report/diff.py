@@ -64,7 +64,7 @@ def deviation(value: Any, unit: str) -> str:
         return value
     if unit == "m":
         return tables.length(value) if value >= 1e-6 or value == 0.0 else f"{value:.3g} m"
-    return f"{value:.3g} {unit}".strip()
+    return f"{tables.plain(value, 3)} {unit}".strip()
 
 
 def model_line(difference: tables.ResultDict) -> str:
@@ -227,7 +227,11 @@ def _measure(name: str, value: float) -> str:
 
 
 def _contacts_of_pair(row: tables.ResultDict) -> str:
-    return "" if row["contacts_a"] is None else f"{row['contacts_a']:.3g} / {row['contacts_b']:.3g}"
+    return (
+        ""
+        if row["contacts_a"] is None
+        else " / ".join(tables.plain(row[name], 3) for name in ("contacts_a", "contacts_b"))
+    )
 
 
 def _by_pair(result: tables.ResultDict, narrow: int) -> tables.Listing:

@@ -37,6 +37,7 @@ from collidecli.report.tables import (
     more_text,
     pair_labels,
     percent,
+    plain,
     rate,
     seconds,
     seconds_text,
@@ -135,7 +136,7 @@ def _pair(row: ResultDict) -> str:
 def figures(result: ResultDict) -> list[dict[str, str]]:
     """Name, value and comment of the numbers at the top of the page."""
     timing, deepest, frames, contacts = result["timing"], result["deepest"], result["frames"], result["contacts"]
-    span = [f"{result['end'] - result['start']:.3g} s"] if frames > 1 else []
+    span = [f"{plain(result['end'] - result['start'], 3)} s"] if frames > 1 else []
     span += [plural(result["worlds"], "world")] if result["worlds"] != 1 else []
     of_cells = f"{count(result['contact_pair_cells'])} summed over frames and worlds"
     listed = [
@@ -291,7 +292,7 @@ def _worst(result: ResultDict) -> dict[str, Any]:
     rows = []
     for contact in result["worst"]:
         where = [_world(result, contact["world"]) if named else str(contact["world"])] if world else []
-        row = [_pair(contact), length(-contact["distance"]), str(contact["frame"]), f"{contact['time']:.4g} s"]
+        row = [_pair(contact), length(-contact["distance"]), str(contact["frame"]), f"{plain(contact['time'])} s"]
         rows.append([*row, *where, count(contact["contacts"])])
     return table("Worst penetrations", ("pair", "depth>", "frame>", "time>", *world, "contacts in all>"), rows)
 
@@ -355,10 +356,10 @@ def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
         "contacts": table(
             "Contacts over time",
             f"{label},contacts>,that penetrate>",
-            [[f"{values[n]:.4g}" for values in (times, series["contacts"], series["penetrating"])] for n in some],
+            [[plain(values[n]) for values in (times, series["contacts"], series["penetrating"])] for n in some],
         ),
         "depth": table(
-            "Depth over time", f"{label},deepest>", [(f"{times[n]:.4g}", length(series["depth"][n])) for n in some]
+            "Depth over time", f"{label},deepest>", [(plain(times[n]), length(series["depth"][n])) for n in some]
         ),
         "pairs": table(
             "Pairs over time",
@@ -435,11 +436,11 @@ def _choice(result: ResultDict, subsets: ResultDict, number: int, subset: Result
         figures = [*of_shapes, ("deepest", length(deepest), where), *figures]
     for episode in result["episodes"] if subset["kind"] == "world" else ():
         if episode["world"] == subset["row"]:
-            span = f"of {count(frames)}, {episode['seconds']:.4g} s from frame {episode['first_frame']} on"
+            span = f"of {count(frames)}, {plain(episode['seconds'])} s from frame {episode['first_frame']} on"
             figures.append(("frames", count(episode["frame_count"]), span))
     mean = f", mean of {subsets['frames_per_bin']} frames" if subsets["frames_per_bin"] > 1 else ""
-    title = f"Contacts in a frame{mean}, at most {max(per_frame, default=0.0):.4g}"
-    charts = [_steps("contacts", title, per_frame, [f"{value:.4g} contacts" for value in per_frame], series, frames)]
+    title = f"Contacts in a frame{mean}, at most {plain(max(per_frame, default=0.0))}"
+    charts = [_steps("contacts", title, per_frame, [f"{plain(value)} contacts" for value in per_frame], series, frames)]
     if deepest:
         title = f"Deepest penetration, at most {length(deepest)}"
         charts.append(_steps("depth", title, subset["depth"], [*map(length, subset["depth"])], series, frames))
@@ -453,7 +454,7 @@ def _choice(result: ResultDict, subsets: ResultDict, number: int, subset: Result
         "bins": bins,
         "figures": _figures(figures),
         "charts": [*charts, *_group_steps(subset["groups"], mean, series, frames)],
-        "ends": [f"{series['time'][0]:.4g} s", f"{result['end']:.4g} s"] if bins else ["", ""],
+        "ends": [f"{plain(series['time'][0])} s", f"{plain(result['end'])} s"] if bins else ["", ""],
         "pairs_title": title,
         "pairs": _strips(pairs, series, frames),
     }
@@ -473,12 +474,14 @@ def _group_steps(groups: ResultDict, mean: str, series: ResultDict, frames: int)
     charts = []
     for name, of_group in groups.items():
         words, values = group_words(name), of_group["per_frame"]
-        title = f"{words.capitalize()} in a frame{mean}, at most {max(values):.4g}"
-        charts.append(_steps("contacts", title, values, [f"{value:.4g} {words}" for value in values], series, frames))
+        title = f"{words.capitalize()} in a frame{mean}, at most {plain(max(values))}"
+        charts.append(
+            _steps("contacts", title, values, [f"{plain(value)} {words}" for value in values], series, frames)
+        )
         if "force" in of_group:
             values = of_group["force"]
-            title = f"Sum of nominal forces in a frame{mean}, at most {max(values):.4g} N"
-            charts.append(_steps("depth", title, values, [f"{value:.4g} N" for value in values], series, frames))
+            title = f"Sum of nominal forces in a frame{mean}, at most {plain(max(values))} N"
+            charts.append(_steps("depth", title, values, [f"{plain(value)} N" for value in values], series, frames))
     return charts
 
 

@@ -433,6 +433,7 @@ CHECKS = {
     "depth": "penetration",
     "self": "self-collision",
     "ground": "ground penetration",
+    "own": "own limits of pairs",
     "start": "first frames",
     "tunnel": "tunnelling",
 }
@@ -465,7 +466,9 @@ def usable_text(result: tables.ResultDict) -> str:
     usable = result["usable"]
     text = f"{count(usable['cells'])} of {count(result['cells'])} ({tables.percent(usable['share'])})"
     if usable["unusable_from_start"]:
-        text += f"; up to the first {plural(usable['unusable_from_start'], 'frame')} of a world cannot be used"
+        first = f"the first {plural(usable['unusable_from_start'], 'frame')}"
+        one = result["worlds"] == 1
+        text += f"; {first} cannot be used" if one else f"; up to {first} of a world cannot be used"
     return text
 
 
@@ -473,6 +476,8 @@ def check_limit(check: tables.ResultDict) -> str:
     """The limit of depth of a check as text; no pair may tunnel."""
     if check["name"] == "tunnel":
         return "not allowed"
+    if check["name"] == "own" and check["limit"] is None:
+        return "of each pair"
     return "none" if check["limit"] is None else tables.length(check["limit"])
 
 
@@ -485,10 +490,19 @@ def failing_lines(result: tables.ResultDict, check: str) -> list[str]:
             continue
         depth = row["start_depth"] if is_start else row["depth"]
         where = "in a first frame" if is_start else f"in frame {row['frame']}, world {row['world']}"
-        over = "" if is_start or not row["cells_over"] else f", above its limit in {plural(row['cells_over'], 'frame')}"
+        over = (
+            ""
+            if is_start or not row["cells_over"]
+            else f", above its limit{_limit_text(row)} in {plural(row['cells_over'], 'frame')}"
+        )
         before = f", in the baseline {tables.length(row['baseline_depth'])}" if compared else ""
         lines.append(f"{row['shape0']} and {row['shape1']}: {tables.length(depth)} {where}{over}{before}")
     return _first_lines(lines)
+
+
+def _limit_text(row: tables.ResultDict) -> str:
+    """The limit of a pair, which the row of its check has not if pairs have their own."""
+    return f" of {tables.length(row['limit'])}" if row["check"] == "own" and row.get("limit") is not None else ""
 
 
 def tunnel_lines(result: tables.ResultDict) -> list[str]:
@@ -562,7 +576,8 @@ def audit_verdict(result: tables.ResultDict, seconds: float) -> tables.Verdict:
 def _state(check: tables.ResultDict) -> str:
     if check["failing"]:
         return f"failed: {plural(check['failing'], 'pair')}"
-    return "no limit" if check["limit"] is None and check["name"] != "tunnel" else "passed"
+    has_limit = check["limit"] is not None or check["name"] in ("tunnel", "own")
+    return "passed" if has_limit else "no limit"
 
 
 # Terminal tables of an audit.

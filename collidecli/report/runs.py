@@ -95,6 +95,13 @@ def sweep_text(sweep: tables.ResultDict) -> str:
     return text + (f"; {count(sweep['undecided'])} undecided" if sweep["undecided"] else "")
 
 
+def _margin_rows(ends: Sequence[float] | None) -> list[tuple[str, str]]:
+    """A row of the margins of pairs, if any has one."""
+    if not ends or not ends[1]:
+        return []
+    return [("margin", f"{tables.gap_range_text(ends)}; distances are of surfaces this much further out")]
+
+
 def _overview(result: tables.ResultDict) -> list[tuple[str, str]]:
     templates = f" in {count(result['templates'])} templates" if result["templates"] > 1 else ""
     shapes = plural(result["shapes"], "shape") + templates
@@ -107,6 +114,7 @@ def _overview(result: tables.ResultDict) -> list[tuple[str, str]]:
         ("device", f"{result['device']}, {plural(result['threads'], 'thread')}"),
         ("broad phase", f"{result['broad_phase']}: {result['broad_phase_reason']}"),
         ("gap", f"{tables.gap_range_text(result['pair_gap'])}; farther shapes have no contact"),
+        *_margin_rows(result["pair_margin"]),
         ("candidates", candidates),
         ("contacts", contact_text(result)),
         ("deepest", deepest_text(result["deepest"])),
@@ -204,6 +212,9 @@ def _side_by_side(result: tables.ResultDict, run: list[tables.ResultDict], narro
     if result["worlds"] > 1:
         table.add_row("cells/s", *(tables.rate(frames_per_second * result["worlds"]) for frames_per_second in rates))
     table.add_section()
+    if any(phase.get("listing_seconds") for phase in run):
+        listing = (phase.get("listing_seconds") for phase in run)
+        table.add_row("list of pairs, once", *(tables.seconds(spent) if spent else "none" for spent in listing))
     table.add_row("pairs tested", *(count(phase["candidates"]) for phase in run))
     table.add_row("without contact", *(tables.percent(phase["false_positive_ratio"]) for phase in run))
     table.add_row("contacts", *(count(phase["contacts"]) for phase in run))
@@ -281,6 +292,7 @@ def _whole_scene(result: tables.ResultDict, limit: int | None) -> RenderableType
         ("motion", _span(result["motion"], "frame") if result["motion"]["frames"] > 1 else "none: one resting pose"),
         ("up axis", result["up_axis"]),
         ("gap rule", f"{gap}: {tables.gap_range_text(result['pair_gap'])}" if result["pair_gap"] else gap),
+        *_margin_rows(result["pair_margin"]),
         ("may touch", allowed),
     ]
     rows += [("excluded", f"{plural(number, 'pair')}: {rule}") for rule, number in result["excluded_pairs"].items()]

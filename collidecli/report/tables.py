@@ -63,6 +63,12 @@ def short_length(metres: float) -> str:
     return f"{metres * factor:.3g} {unit}"
 
 
+def plain(value: float, digits: int = 4) -> str:
+    """A number with some significant digits, and no exponent from 1 on: 1 020, 12.35, 1e-05."""
+    text = f"{value:.{digits}g}"
+    return count(round(value)) if "e+" in text else text
+
+
 def short_number(value: float) -> str:
     """A count on an axis, such as 12, 3.4k or 5M."""
     for least, factor, letter in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
@@ -76,7 +82,7 @@ def moment(series: ResultDict, frame_count: int, first: int, last: int | None = 
     starts = [*series["frame"], frame_count]
     low, high = starts[first], starts[(first if last is None else last) + 1] - 1
     text = f"frame {low}" if low == high else f"frames {low} to {high}"
-    return f"{text}, {series['time'][first]:.4g} s"
+    return f"{text}, {plain(series['time'][first])} s"
 
 
 def gap_range_text(ends: Sequence[float]) -> str:
@@ -110,7 +116,7 @@ def seconds_text(value: float | str | None) -> str:
 
 def speed(value: float | None) -> str:
     """A speed as text; "" without one."""
-    return "" if value is None else f"{value:.4g} m/s"
+    return "" if value is None else f"{plain(value)} m/s"
 
 
 def percent(fraction: float) -> str:

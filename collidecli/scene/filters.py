@@ -321,17 +321,17 @@ def pair_lengths(model: Model, pair: np.ndarray, name: str) -> np.ndarray:
     return np.where(np.isnan(forced_lengths), lengths, forced_lengths)
 
 
-def gap_range(gap: np.ndarray, body: np.ndarray, forced: np.ndarray, rule: str) -> tuple[float, float]:
-    """Least and largest gap of two shapes, of which one moves, and of forced pairs [m]; nothing is reported beyond it.
+def pair_range(length: np.ndarray, body: np.ndarray, forced: np.ndarray, rule: str) -> tuple[float, float]:
+    """Least and largest gap or margin of two shapes, of which one moves, and of forced pairs [m].
 
-    gap, body: of shapes. forced: of pairs, NaN without one. rule: "max" or "sum". (0, 0) for less than two shapes.
+    length, body: of shapes. forced: of pairs, NaN without one. rule: "max" or "sum". (0, 0) for less than two shapes.
     """
-    count = len(gap)
+    count = len(length)
     if count < 2:
         return 0.0, 0.0
     join = np.maximum if rule == "max" else np.add
     moving = np.flatnonzero(body >= 0) if (body >= 0).any() else np.arange(count)
-    order = np.argsort(gap, kind="stable")
-    ends = [join(gap[moving], gap[np.where(moving == at, other, at)]) for at, other in (order[:2], order[:-3:-1])]
+    order = np.argsort(length, kind="stable")
+    ends = [join(length[moving], length[np.where(moving == at, other, at)]) for at, other in (order[:2], order[:-3:-1])]
     forced = forced[~np.isnan(forced)]
     return float(np.append(ends[0], forced).min()), float(np.append(ends[1], forced).max())

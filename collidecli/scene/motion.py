@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from collidecli.errors import InputError
 from collidecli.scene.tables import ContactBlock, groups_without_cells
 
 # The episodes of a recording: which frames of which world are one demonstration, by name.
@@ -156,7 +157,8 @@ def recorded_cells(episodes: Episodes | None, frame_count: int, world_count: int
 class Motion(Protocol):
     """Body poses over time, matched to a model's bodies.
 
-    time: float64[F] [s], non-decreasing. step: int64[F], the recorder's own step numbers.
+    time: float64[F] [s], non-decreasing, or frame numbers, see `time_unit`. step: int64[F], the recorder's own step
+        numbers.
     world_count: worlds in the recording. 1 applies to every world of the model: a body has the recorded pose in the
         first world of its template, and that pose moved by `Model.world_shift` in the others.
     float_type: the dtype of the recording, float32 or float64; witness points are written in it.
@@ -204,6 +206,23 @@ class RecordsCoordinates(Protocol):
 def has_joint_tree(motion: Motion) -> bool:
     """Whether a motion computes its poses by a tree of joints (`scene.kinematics`): its attribute of this name."""
     return bool(getattr(motion, "has_joint_tree", False))
+
+
+SECOND, FRAME = "s", "frame"
+"""Units of times: seconds, or numbers of frames where the times of the frames are unknown."""
+NO_TIME = "the poses are an array without times"
+GIVE_TIMES = "give time= [s] or fps= beside the poses"
+
+
+def time_unit(motion: Motion) -> str:
+    """SECOND, or FRAME for poses whose times are unknown: a motion's attribute `time_unit`."""
+    return str(getattr(motion, "time_unit", SECOND))
+
+
+def check_seconds(unit: str, where: str) -> None:
+    """Raises InputError for a result in seconds, named by `where`, of poses whose times are unknown."""
+    if unit != SECOND:
+        raise InputError(f"{NO_TIME}: there are no seconds", where, GIVE_TIMES)
 
 
 def recorded_particles(motion: Motion, frames: range) -> np.ndarray | None:

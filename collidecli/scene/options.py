@@ -62,6 +62,9 @@ GROUP_NAMES = (
 )  # fmt: skip
 """Tables of a contact set beside /rigid_contacts."""
 SELF_COLLISIONS = ("on", "off")
+LEGACY_MARGIN = "legacy"
+MJCF_MARGINS = ("included", LEGACY_MARGIN)
+"""Meanings of MuJoCo's margin and gap, see `importers.mujoco_margins`."""
 DEFAULT_BETAS = (10.0, -0.5)
 MOST_BETAS = 8
 CHART_KINDS = (
@@ -409,12 +412,19 @@ class SceneOptions:
     self_collisions: str = _scene(
         "", "Whether bodies of one articulation may touch each other. [default: as authored]", choices=SELF_COLLISIONS
     )
+    mjcf_margin: str = _scene(
+        "",
+        "MuJoCo's margin includes the surface, as since 3.9, or is legacy, as before. [default: included]",
+        choices=MJCF_MARGINS,
+    )
     strict_meshes: bool = _scene(False, "Refuse triangle meshes that need repairs.")
     motion_layer: str = ""
 
     def __post_init__(self) -> None:
         if self.self_collisions not in ("", *SELF_COLLISIONS):
             raise InputError(f"self_collisions is {self.self_collisions!r}", fix=f"give {' or '.join(SELF_COLLISIONS)}")
+        if self.mjcf_margin not in ("", *MJCF_MARGINS):
+            raise InputError(f"mjcf_margin is {self.mjcf_margin!r}", fix=f"give {' or '.join(MJCF_MARGINS)}")
 
 
 @dataclass(frozen=True)

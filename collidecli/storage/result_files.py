@@ -16,7 +16,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError, extra_module
-from collidecli.scene.motion import Episodes
+from collidecli.scene.motion import SECOND, Episodes
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.schema import creator
 from collidecli.storage.h5_files import (
@@ -60,14 +60,16 @@ class TableColumn:
     nan_is_none: bool = False
 
 
-def cell_columns(episodes: Episodes | None) -> tuple[TableColumn, ...]:
-    """The columns of a row's place: frame, step, time [s] and world, and the episode of a motion that has episodes."""
+def cell_columns(episodes: Episodes | None, time_unit: str = SECOND) -> tuple[TableColumn, ...]:
+    """The columns of a row's place: frame, step, time and world, and the episode of a motion that has episodes."""
     whole = np.dtype(np.int64)
     return (
-        TableColumn("frame", whole), TableColumn("step", whole), TableColumn("time", np.dtype(np.float64), "s"),
+        TableColumn("frame", whole),
+        TableColumn("step", whole),
+        TableColumn("time", np.dtype(np.float64), time_unit),
         TableColumn("world", whole),
         *([] if episodes is None else [TableColumn("episode", whole, words=("", *episodes.name))]),
-    )  # fmt: skip
+    )
 
 
 @contextmanager

@@ -155,6 +155,41 @@ def test_limits_of_a_file(audit, robot, here):
     assert [one["name"] for one in result["checks"] if one["failing"]] == ["self"]
 
 
+def test_own_limits_of_pairs_have_a_row(robot, collide, here):
+    """The pair is 5 mm deep: above its own limit, within the limit of all others."""
+    own = '[[pair]]\nbetween = ["ball", "trunk"]\nmax-depth = "{}"\n'
+    (here / "limits.toml").write_text('max-depth = "5cm"\n' + own.format("1mm"))
+    words = f"audit {robot} -t robot.h5 --limits limits.toml"
+    checks = {one["name"]: one for one in collide.result(words, code=1)["checks"]}
+    assert [checks[name]["failing"] for name in ("depth", "own")] == [0, 1]
+    assert (checks["depth"]["limit"], checks["own"]["limit"], checks["own"]["pairs"]) == (0.05, 0.001, 1)
+    assert "with a limit of their own" in checks["own"]["reason"]
+    shown = collide.found(words, "--markdown", "a.md", "--github")
+    (row,) = [line for line in shown.splitlines() if line.startswith(" own limits of pairs")]
+    assert row.split()[4:] == ["1", "mm", "1", "5", "mm", "1"]
+    (row,) = [line for line in shown.splitlines() if line.startswith(" penetration")]
+    assert row.split()[-1] == "0"
+    assert "| own limits of pairs | 1 mm | 1 | 5 mm | failed: 1 pair |" in (here / "a.md").read_text()
+    (here / "limits.toml").write_text(own.format("1mm") + own.format("2mm").replace("ball", "hand"))
+    shown = collide.found(words)
+    (row,) = [line for line in shown.splitlines() if line.startswith(" own limits of pairs")]
+    assert row.split()[4:7] == ["of", "each", "pair"]
+    (here / "limits.toml").write_text(own.format("6mm"))
+    assert collide.result(words)["checks"][3]["name"] == "own"
+
+
+def test_frames_of_one_world_that_cannot_be_used(robot, collide):
+    words = f"audit {robot} -t robot.h5 --frames 1: --max-depth 1cm"
+    assert "; the first 2 frames cannot be used" in collide.found(words)
+
+
+def test_named_ground_is_no_part_of_a_robot(robot, audit):
+    """The hand is named as ground and as a body of the robot."""
+    words = [robot, "-t", "robot.h5", "--ground-shapes", "hand", "--self-bodies", "trunk,hand,ball"]
+    found = {(one["shape0"], one["shape1"]): one["check"] for one in audit(*words)["pairs"]}
+    assert (found["trunk", "hand"], found["trunk", "ball"]) == ("ground", "self")
+
+
 def test_only_what_is_worse_than_the_baseline_fails(audit, robot, here):
     whole = ["robot.xml", "-t", "robot.h5", "--max-depth", "1mm"]
     (here / "whole.json").write_text(json.dumps(audit(*whole)))

@@ -9,6 +9,7 @@ import pytest
 from collidecli.commands import profile as app
 from collidecli.commands.profile import compare_devices
 from collidecli.commands.timing import TimingReport
+from collidecli.engine import pipeline
 from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, find_device
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
 from tests.cli.conftest import checked_trace, refusals
@@ -208,3 +209,16 @@ def test_advice_of_devices():
         ((1.0, 1.5, 2.0), (1.1, 1.6, 1.9), "no device is clearly the fastest: the times of cpu and cuda:0 overlap"),
     ):
         assert compare_devices([("cpu", np.array(cpu)), ("cuda:0", np.array(cuda))]) == words
+
+
+def test_the_cost_of_listing_pairs_has_a_row_and_the_advice_does_not_deny_the_list(here, collide, monkeypatch):
+    monkeypatch.setattr(pipeline, "ENUMERATED_SHAPES", 2)
+    answer = collide.ok("profile scene.xml -t motion.h5 --repeats 3 --json -o p.h5")
+    result = json.loads(answer.out)
+    phases = {phase["name"]: phase for phase in result["phases"]}
+    assert [phases[name]["listing_seconds"] > 0.0 for name in ("nxn", "sap", "explicit")] == [False, False, True]
+    assert "3 shapes; auto lists the pairs of at most 2" in result["advice"]
+    shown = collide.ok("profile scene.xml -t motion.h5 --repeats 3 -o p.h5 --force").out
+    (row,) = [line for line in shown.splitlines() if line.startswith(" list of pairs, once")]
+    assert row.split()[4:6] == ["none", "none"]
+    assert "too many" not in shown

@@ -89,6 +89,17 @@ def fcl_shape(engine, kind, size):
     return None
 
 
+def numbers(version):
+    """The numbers with which a version begins, such as (3, 2, 5); () of an unknown one."""
+    parts = []
+    for part in version.split("."):
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        if not digits:
+            break
+        parts.append(int(digits))
+    return tuple(parts)
+
+
 def run(
     engine,
     version,
@@ -99,15 +110,19 @@ def run(
     reports_gap=False,
     unbounded=("plane",),
     python_loop="cells",
+    least="",
 ):
     """Reads and writes the files of the command line: problem.npz rows.npz [NAME=VALUE ...].
 
     shape_of: (problem, k) -> the engine's shape or None, one of exact, hull, approximated and skipped, and the reason.
     collider: (problem) -> function of a cell's poses [S, 7], which returns rows of both shapes, distance, normal from
     the first to the second, and point: 9 numbers each. point_rule, stateful: functions of the problem. unbounded: types
-    of which the engine collides no two. python_loop: what a call of the engine is for, cells or pairs.
+    of which the engine collides no two. python_loop: what a call of the engine is for, cells or pairs. least: least
+    version of the engine with which this works.
     """
     source, target, *options = sys.argv[1:]
+    if numbers(version) and numbers(version) < numbers(least):
+        sys.exit(f"OldVersion: {engine} {version} is too old: the adapter needs at least {least}")
     start = time.perf_counter()
     problem = Problem(source, options)
     problem.shapes, treated, reason = zip(*(shape_of(problem, k) for k in range(len(problem.kinds))), strict=True)

@@ -79,4 +79,4 @@ def is_stateful(problem):
 if __name__ == "__main__":
     pybullet.connect(pybullet.DIRECT)
     version, rules = importlib.metadata.version("pybullet"), {"stateful": is_stateful, "reports_gap": True}
-    run("bullet", version, shape_of, collider, python_loop="pairs", **rules)
+    run("bullet", version, shape_of, collider, python_loop="pairs", least="3.2.7", **rules)

@@ -51,4 +51,4 @@ def collider(problem):
 
 
 if __name__ == "__main__":
-    run("coal", coal.__version__, shape_of, collider, reports_gap=True, python_loop="pairs")
+    run("coal", coal.__version__, shape_of, collider, reports_gap=True, python_loop="pairs", least="3.0.1")

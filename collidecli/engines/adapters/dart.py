@@ -78,4 +78,5 @@ if __name__ == "__main__":
         collider,
         lambda problem: "midpoint" if detector_of(problem) == "fcl" else "unspecified",
         python_loop="pairs",
+        least="6.16.2",
     )

@@ -76,4 +76,4 @@ def collider(problem):
 
 
 if __name__ == "__main__":
-    run("drake", importlib.metadata.version("drake"), shape_of, collider)
+    run("drake", importlib.metadata.version("drake"), shape_of, collider, least="1.40.0")

@@ -50,4 +50,4 @@ def collider(problem):
 
 
 if __name__ == "__main__":
-    run("fcl", fcl.__version__, shape_of, collider, python_loop="pairs")
+    run("fcl", fcl.__version__, shape_of, collider, python_loop="pairs", least="0.7.0.8")

@@ -80,4 +80,4 @@ def collider(problem):
 
 
 if __name__ == "__main__":
-    run("mujoco", mujoco.__version__, shape_of, collider, reports_gap=True)
+    run("mujoco", mujoco.__version__, shape_of, collider, reports_gap=True, least="3.2.5")

@@ -82,4 +82,5 @@ def collider(problem):
 
 
 if __name__ == "__main__":
-    run("newton", newton.__version__, shape_of, collider, reports_gap=True, unbounded=("plane", "heightfield"))
+    rules = {"reports_gap": True, "unbounded": ("plane", "heightfield")}
+    run("newton", newton.__version__, shape_of, collider, least="1.4.0", **rules)

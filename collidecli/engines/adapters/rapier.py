@@ -68,4 +68,4 @@ def collider(problem):
 
 
 if __name__ == "__main__":
-    run("rapier", importlib.metadata.version("rapier3d"), shape_of, collider, reports_gap=True)
+    run("rapier", importlib.metadata.version("rapier3d"), shape_of, collider, reports_gap=True, least="0.36.1")

@@ -2,7 +2,8 @@
 
 Meaning of MuJoCo's attributes in the model (MuJoCo 4.0, each compared with `mj_collision` in the tests):
 
-- `margin` inflates a geom, and a pair adds both margins: the model's margin. `gap` is the distance beyond the margin
+- `margin` inflates a geom, and a pair adds both margins: the model's margin, unless `--mjcf-margin legacy` gives it the
+  meaning that it had before MuJoCo 3.9 (`importers.mujoco_margins`). `gap` is the distance beyond the margin
   up to which a contact is reported, and a pair adds both gaps: the model's gap with `gap_rule = "sum"`. MuJoCo's
   `contact.dist` is the distance of the surfaces without margins; the reported distance is
   `contact.dist - contact.includemargin`, which is negative exactly where MuJoCo's contact can have a force.
@@ -30,6 +31,7 @@ from collidecli.errors import InputError, located_errors
 from collidecli.importers.mesh_files import cached_hull, hull_vertices
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
 from collidecli.importers.mujoco.kinematics import MujocoArticulations, MujocoKinematics
+from collidecli.importers.mujoco_margins import DEFLATED, is_deflated, legacy_note, margin_and_gap, may_be_legacy
 from collidecli.importers.scene_import import disabled_pairs, read_srdf
 from collidecli.numerics import WXYZ_TO_XYZW, moved_points
 from collidecli.scene.builder import ModelBuilder
@@ -41,7 +43,7 @@ from collidecli.scene.options import GROUND, SceneOptions
 from collidecli.scene.shape_config import Material, PairMaterial, ShapeConfig
 from collidecli.scene.shape_types import SIZE_COUNT, SOLIDS, ShapeType
 from collidecli.storage.trajectory_motion import BodyMatch
-from collidecli.texts import plural
+from collidecli.texts import first_and_count, plural
 
 # Adds the geoms, materials and pairs of a compiled MuJoCo model to a builder.
 #
@@ -51,7 +53,7 @@ from collidecli.texts import plural
 
 
 def geom_material(mj_model: mujoco.MjModel, geom: int) -> Material:
-    """The surface of a geom; with the flag `override`, that of the option's o_friction, o_solref and o_solimp.
+    """The surface of a geom; with the flag "override", that of the option's o_friction, o_solref and o_solimp.
 
     Static and sliding friction are equal: MuJoCo has a single coefficient.
     """
@@ -124,12 +126,13 @@ def add_pair_rules(
     mj_model: mujoco.MjModel,
     shape_row: np.ndarray,
     disabled: Mapping[tuple[int, int], str] = MappingProxyType({}),
+    meaning: str = "",
 ) -> list[str]:
     """Filters and forces pairs of shapes as MuJoCo does; returns warnings.
 
     The builder applies its own rules for masks, shapes of one body and the static world: a pair that is filtered by
     masks is not listed. shape_row: int32[ngeom], -1 for a geom left out. disabled: pairs of shapes, lower row first,
-    that are filtered even where the scene forces them, with their rules.
+    that are filtered even where the scene forces them, with their rules. meaning: of margins, see `margin_and_gap`.
     """
     warnings = []
     flag = collision_disabled(mj_model)
@@ -139,7 +142,7 @@ def add_pair_rules(
         if mj_model.opt.enableflags & bit:
             warnings.append(f'<flag {name}="enable"/> has no effect: contacts depend on margin and gap')
     if collision_disabled(mj_model) is None:
-        warnings += _force_pairs(builder, mj_model, shape_row, disabled)
+        warnings += _force_pairs(builder, mj_model, shape_row, disabled, meaning)
     for pair, rule in disabled.items():
         builder.add_shape_collision_filter_pair(*pair, rule=rule)
     seen: set[tuple[int, int]] = set()
@@ -206,22 +209,27 @@ def _mask_compatible(
 
 
 def _force_pairs(
-    builder: ModelBuilder, mj_model: mujoco.MjModel, shape_row: np.ndarray, disabled: Container[tuple[int, int]]
+    builder: ModelBuilder,
+    mj_model: mujoco.MjModel,
+    shape_row: np.ndarray,
+    disabled: Container[tuple[int, int]],
+    meaning: str,
 ) -> list[str]:
-    """Forces the shapes of every <pair>; of several for two geoms, the one with the largest margin + gap."""
+    """Forces the shapes of every <pair>; of several for two geoms, the one with the largest margin + gap.
+
+    meaning: of margins, see `margin_and_gap`.
+    """
     if mj_model.npair and mj_model.nbody < 2:
         return ["every <pair> is ignored: without a body MuJoCo finds no contact"]
     extent: dict[tuple[int, int], tuple[float, float, int]] = {}
     warnings = []
-    override = mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE
     for row in range(mj_model.npair):
         geoms = int(mj_model.pair_geom1[row]), int(mj_model.pair_geom2[row])
         shown = " and ".join(f"'{mj_model.geom(g).name}'" for g in geoms)
         if all(mj_model.geom_type[g] == _PLANE for g in geoms):
             warnings.append(f"<pair> of {shown} is ignored: two planes make no contact")
             continue
-        margin = float(mj_model.opt.o_margin if override else mj_model.pair_margin[row])
-        gap = float(mj_model.pair_gap[row])
+        margin, gap = margin_and_gap(*pair_lengths(mj_model, row), meaning)
         a, b = sorted(int(shape_row[g]) for g in geoms)
         if (a, b) in disabled:
             continue
@@ -269,6 +277,41 @@ def urdf_shape_names(mj_model: mujoco.MjModel) -> list[str]:
     return names
 
 
+def geom_lengths(mj_model: mujoco.MjModel, geom: int) -> tuple[float, float]:
+    """Margin and gap of a geom, as authored [m]."""
+    margin = mj_model.geom_margin[geom]
+    if _is_overridden(mj_model):
+        margin = mj_model.opt.o_margin / 2.0  # a pair adds two margins, and MuJoCo applies o_margin to the pair
+    return float(margin), float(mj_model.geom_gap[geom])
+
+
+def pair_lengths(mj_model: mujoco.MjModel, pair: int) -> tuple[float, float]:
+    """Margin and gap of a `<pair>`, as authored [m]."""
+    margin = mj_model.opt.o_margin if _is_overridden(mj_model) else mj_model.pair_margin[pair]
+    return float(margin), float(mj_model.pair_gap[pair])
+
+
+def margin_notes(mj_model: mujoco.MjModel, shape_row: np.ndarray, names: Sequence[str], meaning: str) -> list[str]:
+    """A note each about geoms and pairs whose margin may be of the other meaning, and whose surface is deflated."""
+    if not (mj_model.geom_gap.any() or mj_model.pair_gap.any()):
+        return []
+    lengths: dict[str, tuple[float, float]] = {
+        f"geom '{names[geom]}'": geom_lengths(mj_model, geom) for geom in np.flatnonzero(shape_row != LEFT_OUT).tolist()
+    }
+    for pair in range(mj_model.npair):
+        of_pair = (names[int(geom[pair])] for geom in (mj_model.pair_geom1, mj_model.pair_geom2))
+        lengths[f"<pair> of {' and '.join(repr(name) for name in of_pair)}"] = pair_lengths(mj_model, pair)
+    notes = []
+    legacy = {name: values for name, values in lengths.items() if may_be_legacy(*values, meaning)}
+    if legacy:
+        margin, _ = next(iter(legacy.values()))
+        notes.append(f"{first_and_count(list(legacy))}: {legacy_note(margin)}")
+    deflated = [name for name, values in lengths.items() if is_deflated(*values, meaning)]
+    if deflated:
+        notes.append(f"{first_and_count(deflated)}: {DEFLATED}")
+    return notes
+
+
 def add_geoms(
     builder: ModelBuilder,
     mj_model: mujoco.MjModel,
@@ -276,9 +319,13 @@ def add_geoms(
     static: np.ndarray,
     body_row: np.ndarray,
     location: str,
-    names: Sequence[str] | None,
+    names: Sequence[str],
+    meaning: str = "",
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Shape row of each geom, -1 for one left out, and the names of those left out. names: of geoms, else MuJoCo's."""
+    """Shape row of each geom, -1 for one left out, and the names of those left out.
+
+    names: of geoms. meaning: of margins, see `margin_and_gap`.
+    """
     shape_row = np.full(mj_model.ngeom, LEFT_OUT, np.int32)
     left_out = []
     hulls: dict[int, ConvexHull] = {}
@@ -286,7 +333,7 @@ def add_geoms(
     paired = set(mj_model.pair_geom1) | set(mj_model.pair_geom2)
     disabled = collision_disabled(mj_model)
     for geom in range(mj_model.ngeom):
-        name = names[geom] if names is not None else geom_name(mj_model, geom)
+        name = names[geom]
         if not (mj_model.geom_contype[geom] or mj_model.geom_conaffinity[geom] or geom in paired):
             left_out.append(name)
             continue
@@ -299,14 +346,12 @@ def add_geoms(
             mujoco.mju_mulPose(*in_world, data.xpos[body], data.xquat[body], position, quaternion)
             position, quaternion = in_world
         pose = (*position, *quaternion[WXYZ_TO_XYZW])
-        margin = mj_model.geom_margin[geom]
-        if mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
-            margin = mj_model.opt.o_margin / 2.0  # a pair adds two margins, and MuJoCo applies o_margin to the pair
         # As unsigned: a bit pattern, independent of the sign in the file.
         masks = (int(mj_model.geom_contype[geom]) & 0xFFFFFFFF, int(mj_model.geom_conaffinity[geom]) & 0xFFFFFFFF)
+        margin, gap = margin_and_gap(*geom_lengths(mj_model, geom), meaning)
         config = ShapeConfig(
-            margin=float(margin),
-            gap=float(mj_model.geom_gap[geom]),
+            margin=margin,
+            gap=gap,
             material=geom_material(mj_model, geom),
             mask_either=masks,
             disabled_rule=disabled,
@@ -519,7 +564,8 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
     """Adds a compiled scene, which may be given as text, to `builder`; see `add_mjcf`."""
     mj_model, location = compiled.mj_model, compiled.location
     rules = read_srdf(options.disabled_pairs) if options.disabled_pairs else None
-    names = urdf_shape_names(mj_model) if compiled.urdf else None
+    names = urdf_shape_names(mj_model) if compiled.urdf else [geom_name(mj_model, k) for k in range(mj_model.ngeom)]
+    meaning = options.mjcf_margin
     if builder.gap_rule != "sum" and builder.shape_count:
         what = "this scene adds the gaps of a pair, and the scenes before it use the larger gap"
         raise InputError(what, location, "load the MJCF scene alone, or give --gap and --gap-rule for all scenes")
@@ -532,7 +578,7 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
         for body in range(1, mj_model.nbody):
             pose = (*data.xpos[body], *data.xquat[body][WXYZ_TO_XYZW])
             body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
-        shape_row, left_out = add_geoms(builder, mj_model, data, static, body_row, location, names)
+        shape_row, left_out = add_geoms(builder, mj_model, data, static, body_row, location, names, meaning)
         check_geometry(compiled, shape_row, options)
         if options.self_collisions == "off":
             filter_self_collisions(builder, mj_model, static, body_row, shape_row, compiled.urdf)
@@ -540,14 +586,15 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
         disabled, unknown = disabled_pairs(rules, _shapes_of_links(mj_model, shape_row)) if rules else ({}, [])
         warnings = [
             *compiled.warnings,
-            *add_pair_rules(builder, mj_model, shape_row, disabled),
+            *margin_notes(mj_model, shape_row, names, meaning),
+            *add_pair_rules(builder, mj_model, shape_row, disabled, meaning),
             *unknown,
             *material_warnings(mj_model),
         ]
     paths = tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody))
     kinematics = MujocoKinematics(mj_model, paths, static[1:])
     fixed_links = {
-        names[geom] if names is not None else geom_name(mj_model, geom): body_name(mj_model, body)
+        names[geom]: body_name(mj_model, body)
         for geom, body in enumerate(mj_model.geom_bodyid.tolist())
         if body and static[body]
     }

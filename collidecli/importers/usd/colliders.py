@@ -18,15 +18,18 @@ import numpy as np
 from pxr import Usd, UsdPhysics
 
 from collidecli.errors import InputError
+from collidecli.importers.mujoco_margins import DEFLATED, is_deflated, legacy_note, margin_and_gap, may_be_legacy
 from collidecli.importers.usd.motion import DEFORMABLE, RADIUS
 from collidecli.importers.usd.stage import REST_TIME, SHAPES_TO_USE, Physics, constant
 from collidecli.importers.usd.transforms import AXIS_ORDER, ROUNDING, PrimTransforms, WorldTransforms, located_transform
 from collidecli.numerics import integer_power, matmul, matvec
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.convex_hull import ConvexHull
+from collidecli.scene.options import LEGACY_MARGIN
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import POSITION_LIMIT, ShapeType, checked_size
 from collidecli.scene.triangle_mesh import TriangleMesh
+from collidecli.texts import first_and_count
 
 KEPT = "kept"
 """Read, checked and kept by the import; it affects no contact."""
@@ -184,6 +187,8 @@ MASK_DEFAULT = 1
 """MuJoCo's contype and conaffinity where none is authored."""
 
 TRIGGER = "PhysxTriggerAPI"
+OF_MUJOCO = 2
+"""Index of MuJoCo's values in those of Newton, PhysX and MuJoCo."""
 
 
 class ColliderAttributes:
@@ -192,13 +197,17 @@ class ColliderAttributes:
     owner_of: collider's path to its body's, "" without a body. metres_per_unit: the stage's.
     Deformable prims are among the colliders. kept: collider's path to {attribute: value in SI}, of attributes that
     affect no contact.
-    adds_gaps: an enabled collider has a gap that a pair adds.
+    adds_gaps: an enabled collider has a gap that a pair adds. margin_meaning: of mjc:margin and mjc:gap, see
+    `mujoco_margins`.
     Raises InputError with the prim for an invalid value; warns once per name of attributes without effect.
     """
 
-    def __init__(self, physics: Physics, owner_of: Mapping[str, str], metres_per_unit: float) -> None:
+    def __init__(
+        self, physics: Physics, owner_of: Mapping[str, str], metres_per_unit: float, margin_meaning: str = ""
+    ) -> None:
         self._physics, self._owner_of = physics, owner_of
         self._units = metres_per_unit, float(UsdPhysics.GetStageKilogramsPerUnit(physics.stage))
+        self._margin_meaning = margin_meaning
         self._cache: dict[str, tuple[dict[str, Any], list[str]]] = {}
         self._noted = Notes()
         self.kept: dict[str, dict[str, Any]] = {}
@@ -207,11 +216,12 @@ class ColliderAttributes:
         self._values = {path: self._of_collider(path) for path in every}
         self._cache.clear()
         self.adds_gaps = False
+        self._legacy: list[tuple[str, float]] = []
         self._offsets = {path: self._offsets_of(path) for path in every}
         for path in physics.deformables:
             self._check_particles(path)
         self._masked = any("contype" in values or "conaffinity" in values for values in self._values.values())
-        physics.warnings += self._noted.warnings()
+        physics.warnings += [*self._noted.warnings(), *self._legacy_notes()]
 
     def config(self, path: str, base: ShapeConfig, default_gap: float) -> ShapeConfig:
         """`base` with the collider's margin, gap, signed group, masks, stiffness and the rule that disables it."""
@@ -288,17 +298,43 @@ class ColliderAttributes:
             what = "physxCollision:restOffset is negative: surfaces are not deflated here; the contacts are PhysX's, "
             self._noted.add(f"{what}their distances those of the plain surfaces", path)
             rest = 0.0
-        margins = (values_of_prim.get("margin"), rest, values_of_prim.get("mjc_margin"))
+        mjc_margin, mjc_gap = self._of_mujoco(path)
+        margins = (values_of_prim.get("margin"), rest, mjc_margin)
         margin, _ = self._first(path, margins, ("newton:contactMargin", "physxCollision:restOffset", "mjc:margin"))
         ahead = None if contact is None else contact - (margin or 0.0)
-        gaps = (values_of_prim.get("gap"), ahead, values_of_prim.get("mjc_gap"))
+        gaps = (values_of_prim.get("gap"), ahead, mjc_gap)
         gap, source = self._first(path, gaps, ("newton:contactGap", "physxCollision:contactOffset", "mjc:gap"))
         if gap is not None and gap < 0.0:
             what = f"physxCollision:contactOffset ({contact:g} m) is less than the margin ({margin:g} m)"
             fix = "give a contactOffset of at least restOffset"
             raise InputError(what, self._physics.where(path), fix)
+        if source == OF_MUJOCO:
+            self._note_margin(path)
         self.adds_gaps |= source > 0 and self._enabled[path] and path not in self._physics.deformables
         return margin, gap
+
+    def _of_mujoco(self, path: str) -> tuple[float | None, float | None]:
+        """mjc:margin and mjc:gap [m] in the meaning of a shape's margin and gap; None where none is authored."""
+        margin, gap = (self._values[path].get(name) for name in ("mjc_margin", "mjc_gap"))
+        if gap is None or self._margin_meaning != LEGACY_MARGIN:  # without a gap both meanings are equal
+            return margin, gap
+        inflation, ahead = margin_and_gap(margin or 0.0, gap, self._margin_meaning)
+        return None if margin is None else inflation, ahead
+
+    def _note_margin(self, path: str) -> None:
+        """Notes a collider with MuJoCo's margin or gap whose meaning is doubtful, or whose surface is deflated."""
+        margin, gap = (self._values[path].get(name) or 0.0 for name in ("mjc_margin", "mjc_gap"))
+        if may_be_legacy(margin, gap, self._margin_meaning) and self._enabled[path]:
+            self._legacy.append((path, margin))
+        if is_deflated(margin, gap, self._margin_meaning):
+            self._noted.add(DEFLATED, path)
+
+    def _legacy_notes(self) -> list[str]:
+        """The note about colliders whose margin may be of the meaning before MuJoCo 3.9."""
+        if not self._legacy:
+            return []
+        paths = [f"<{path}>" for path, _ in self._legacy]
+        return [f"{first_and_count(paths)}: {legacy_note(self._legacy[0][1])}"]
 
     def _first(self, path: str, values: tuple[float | None, ...], names: tuple[str, ...]) -> tuple[float | None, int]:
         """The first authored value and its index, -1 for none; adds a warning for other values."""

@@ -235,7 +235,7 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
     physics = parse_physics(stage, str(path), warnings, instances, environments, moving)
     check_joints(physics)
     with diagnostics(str(path)) as more_warnings:
-        scene = _Scene(builder, physics, options.strict_meshes)
+        scene = _Scene(builder, physics, options.strict_meshes, options.mjcf_margin)
         scene.add_worlds()
         scene.add_bodies()
         scene.add_shapes()
@@ -269,7 +269,7 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
 
 
 class _Scene:
-    def __init__(self, builder: ModelBuilder, physics: Physics, strict_meshes: bool) -> None:
+    def __init__(self, builder: ModelBuilder, physics: Physics, strict_meshes: bool, margin_meaning: str = "") -> None:
         self._builder, self._physics, self._strict_meshes = builder, physics, strict_meshes
         self._transforms = PrimTransforms(REST_TIME)
         self.metres_per_unit = metres_per_unit(physics.stage, physics.file, physics.warnings)
@@ -282,7 +282,7 @@ class _Scene:
         self._world_of: dict[str, int] = {}
         self._world_of_value: dict[int, int] = {}
         self.owner_of = {shape: self._owner(shape) for shape in physics.shapes}
-        self.attributes = colliders.ColliderAttributes(physics, self.owner_of, self.metres_per_unit)
+        self.attributes = colliders.ColliderAttributes(physics, self.owner_of, self.metres_per_unit, margin_meaning)
         several = not physics.environments.all
         self._newton_worlds = newton_worlds(physics, self.attributes, self.owner_of) if several else NewtonWorlds()
 

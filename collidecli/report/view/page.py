@@ -28,6 +28,7 @@ from collidecli.report.view.stage import (
     HEAD_LENGTH,
     MAX_LISTED,
     POINT,
+    SECOND_SHARE,
     SELF_POINT,
     SHAFT,
     Stage,
@@ -154,6 +155,8 @@ def add_scene(server: viser.ViserServer, stage: Stage) -> None:
     camera.look_at = extent.center - stage.origin
     camera.position = camera.look_at + stage.camera
     clouds: dict[str, tuple[int, int, int]] = {"/contacts/touching": drawing.GAP, "/contacts/gap": drawing.GAP}
+    if frames.against:
+        clouds |= {f"{name}_second": drawing.AGAINST for name in [*clouds]}
     if frames.has_self_contacts:
         clouds["/contacts/self"] = drawing.SELF_COLOUR
     sheets: dict[str, tuple[int, int, int]] = {}
@@ -414,6 +417,7 @@ def _world(
 def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
     frames, model = stage.frames, stage.frames.model
     rows = {row for world in worlds for row in frames.rows(world).tolist()} if model is not None else ()
+    second = SECOND_SHARE if frames.against else 0.0
     return {
         "times": [seconds_between(frames, 0, index) for index in range(len(frames))],
         "clock": frames.time.tolist(),
@@ -428,7 +432,7 @@ def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
         "follows": stage.follows,
         "paths": {} if model is None else {row: model.shapes.path[row] for row in sorted(rows)},
         "unit": stage.unit,
-        "sizes": {"touching": POINT, "gap": GAP_POINT, "arrow": ARROW},
+        "sizes": {"touching": POINT, "gap": GAP_POINT, "arrow": ARROW, "second": second},
         "arrow": {"shaft_radius": SHAFT, "head_radius": HEAD, "head_length": HEAD_LENGTH},
         "opacity": drawing.OPACITY if frames.surface_scale is None else drawing.OPACITY_OVER_SURFACES,
         "behind_visuals": BEHIND_VISUALS if len(frames.visual_colours) else 1.0,

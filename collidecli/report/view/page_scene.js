@@ -162,25 +162,28 @@ class Scene {
   showContacts(world, frame, look, travel) {
     const { held } = world;
     const count = held.depth.length;
-    const found = { touching: [], gap: [] };
+    // Points of a second set are smaller: of two at one place the first remains visible around it.
+    const found = { touching: [], gap: [], ...(this.data.sizes.second && { touching_second: [], gap_second: [] }) };
+    const nameOf = (n, name) => (held.second?.[n] ? `${name}_second` : name);
     let near = 0;
     for (let n = held.start[frame]; n < held.start[frame + 1]; n += 1) {
       const wanted = !look.only || !look.pair || held.pair[n] === look.number;
       if (!held.depth[n]) near += 1;
-      if (held.depth[n] && wanted) found.touching.push(n);
-      if (!held.depth[n] && wanted && look.gaps) found.gap.push(n);
+      if (held.depth[n] && wanted) found[nameOf(n, "touching")].push(n);
+      if (!held.depth[n] && wanted && look.gaps) found[nameOf(n, "gap")].push(n);
     }
     const size = this.data.unit * look.size * this.distance;
     const point = (n) => travel.map((moved, k) => held.point[k * count + n] * world.contact_step - moved);
     const colour = (n) => held.second?.[n] ? this.data.against : (held.depth[n] ? this.data.depths.slice(3 * (held.depth[n] - 1), 3 * held.depth[n]) : this.data.gap);
-    for (const name of ["touching", "gap"]) {
+    for (const name of Object.keys(found)) {
+      const [kind, second] = name.split("_");
       const rows = found[name];
       this.visible(`/contacts/${name}`, rows.length > 0);
       if (!rows.length) continue;
       const points = Float32Array.from(rows.flatMap(point));
-      this.update(`/contacts/${name}`, { points, colors: Uint8Array.from(rows.flatMap(colour)), point_size: this.data.sizes[name] * size });
+      this.update(`/contacts/${name}`, { points, colors: Uint8Array.from(rows.flatMap(colour)), point_size: this.data.sizes[kind] * (second ? this.data.sizes.second : 1) * size });
     }
-    this.showArrows([...found.touching, ...found.gap], held, look, this.data.sizes.arrow * size, point, colour);
+    this.showArrows(Object.values(found).flat(), held, look, this.data.sizes.arrow * size, point, colour);
     return { touching: held.start[frame + 1] - held.start[frame] - near, near };
   }
 

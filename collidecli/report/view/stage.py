@@ -181,6 +181,8 @@ SPACINGS, LEAST_UNIT = 1.0, 0.2
 """Greatest length of that unit relative to the edges of cloths, and its least length relative to the usual one."""
 POINT, GAP_POINT, SELF_POINT, ARROW = 0.2, 0.13, 0.13, 0.75
 """Diameters of points of contacts, of those in the gap and of self-contacts, and length of arrows, in that unit."""
+SECOND_SHARE = 0.5
+"""Size of a point of a second set, as a part of that of the first: where both are at one place both are visible."""
 SHAFT, HEAD, HEAD_LENGTH = 0.022, 0.07, 0.25
 """Radii of an arrow of a normal and length of its head, relative to its length."""
 FORCE_LENGTH = 5.0

@@ -392,9 +392,9 @@ def pair_values(contacts: ContactSet) -> tuple[PairValue, PairValue]:
 
 
 def gap_range(contacts: ContactSet) -> tuple[float, float]:
-    """See `scene.filters.gap_range`."""
+    """Least and largest gap of two shapes, of which one moves; nothing is reported beyond it. See `pair_range`."""
     shapes, forced_gaps = contacts.shapes, contacts.forced.gap.astype(np.float64)
-    return filters.gap_range(shapes.gap.astype(np.float64), shapes.body, forced_gaps, contacts.gap_rule)
+    return filters.pair_range(shapes.gap.astype(np.float64), shapes.body, forced_gaps, contacts.gap_rule)
 
 
 class PairRules:

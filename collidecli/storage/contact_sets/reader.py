@@ -17,7 +17,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Episodes
+from collidecli.scene.motion import SECOND, Episodes
 from collidecli.scene.particles import ParticleObjects
 from collidecli.scene.shape_config import (
     COMBINE_FIELDS,
@@ -350,7 +350,8 @@ class ContactSet:
     scene, scene_sha256, trajectory_sha256, content_sha256: str. config: the options of the run.
     shapes: ShapeTable. body_path: of each body. world_template: int32[W]. forced: ForcedPairs.
     material_rule: "combine", "mujoco" or, for a file of version 1.0, "".
-    gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". time: float64[F] [s]. step: int64[F].
+    gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". time: float64[F] in `time_unit`, which is
+        SECOND, or FRAME where the times of the frames are unknown. step: int64[F].
     episodes: of a recording that consists of demonstrations, or None. engine: EngineRecord of another engine, or None.
     particle_objects: ParticleObjects, of a scene with particles. tables: of contacts, by name. rigid: the table
         /rigid_contacts. groups: the other tables.
@@ -382,7 +383,8 @@ class ContactSet:
         is_like = like is not None and all(getattr(self, name) == getattr(like, name) for name in same)
         tables = self._tables((*(schema.MODEL_TABLES[-1:] if is_like else schema.MODEL_TABLES), *schema.TIME_TABLES))
         self.world_template: np.ndarray = tables["/model/world/template"]
-        self.time: np.ndarray = tables["/time/time"]
+        self.time: np.ndarray = tables[schema.TIME]
+        self.time_unit = str(_dataset(file, path, schema.TIME).attrs.get("unit", SECOND))
         self.step: np.ndarray = tables["/time/step"]
         if like is not None and is_like and np.array_equal(self.world_template, like.world_template):
             self.shapes, self.body_path, self.forced = like.shapes, like.body_path, like.forced

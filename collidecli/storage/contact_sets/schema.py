@@ -14,6 +14,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from collidecli.scene.motion import FRAME
 from collidecli.scene.shape_config import (
     COMBINE_FIELDS,
     MATERIAL_RULES,
@@ -79,6 +80,8 @@ PARTICLE_TABLES = _tables(
 """Present only if the model has particles; since 1.3. In the order of `ParticleObjects`."""
 
 TIME_TABLES = _tables("/time", "frames", "step int64", "time float64 s")
+TIME = "/time/time"
+"""Of unit SECOND, or FRAME for poses whose times are unknown: then the number of each frame."""
 EPISODE_GROUP = "/episode"
 EPISODE_TABLES = _tables(
     EPISODE_GROUP, "episodes", "name text", "world int32", "first_frame int64", "frame_count int64"
@@ -394,7 +397,12 @@ RULES = (
     h5_files.AttributeRule("/model", "gap_rule", h5_files.one_of(("max", "sum"))),
     h5_files.AttributeRule("/model", "up_axis", h5_files.one_of(("X", "Y", "Z"))),
     h5_files.AttributeRule("/model", "material_rule", h5_files.one_of(MATERIAL_RULES), required=False),  # since 1.1
-    *(h5_files.AttributeRule(path, "unit", h5_files.one_of((unit,)), required=False) for path, unit in _UNITS.items()),
+    *(
+        h5_files.AttributeRule(
+            path, "unit", h5_files.one_of((unit, FRAME) if path == TIME else (unit,)), required=False
+        )
+        for path, unit in _UNITS.items()
+    ),
 )
 
 

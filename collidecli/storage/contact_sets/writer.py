@@ -15,7 +15,7 @@ import numpy as np
 
 from collidecli.errors import InputError, OutputError
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Episodes
+from collidecli.scene.motion import SECOND, Episodes
 from collidecli.scene.options import CONTACT_FORMATS
 from collidecli.scene.particles import ParticleObjects
 from collidecli.scene.shape_types import ShapeType
@@ -159,7 +159,8 @@ class ContactWriter:
     Args:
         path: the destination. force: replace an existing file.
         model: source of the shapes, bodies, worlds and forced pairs.
-        time: float64[F] [s]. step: int64[F]. frame_count: F.
+        time: float64[F], in `time_unit`: SECOND, or FRAME where the times of the frames are unknown. step: int64[F].
+        frame_count: F.
         float_type: of point0 and point1, float32 or float64.
         attributes: strings `scene`, `scene_sha256`, `trajectory_sha256` and `config` (JSON).
         compression: gzip, none, lzf or zstd.
@@ -193,6 +194,7 @@ class ContactWriter:
         groups: Sequence[ContactGroup] = (),
         major: int = CONTACT_FORMATS[0],
         engine: schema.EngineRecord | None = None,
+        time_unit: str = SECOND,
     ) -> None:
         if set(attributes) != set(schema.SOURCE_ATTRIBUTES):
             raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(schema.SOURCE_ATTRIBUTES)}")
@@ -205,6 +207,7 @@ class ContactWriter:
         self._ended = False
         self.content_sha256 = ""
         self._engine = engine
+        self._time_unit = time_unit
         self._version = schema.version_of(major, [group.name for group in groups], engine is not None)
         self._digest = digest_class(self._version)
         self._digests: list[DatasetDigest] = []
@@ -245,6 +248,7 @@ class ContactWriter:
     ) -> None:
         engine = self._engine
         tables = _header_tables(model, time, step, episodes)
+        tables = [replace(each, unit=self._time_unit) if each.path == schema.TIME else each for each in tables]
         if engine is not None:
             values = (engine.treated, engine.reason, engine.not_asked0, engine.not_asked1)
             tables += [_stored_values(*entry) for entry in zip(schema.ENGINE_TABLES, values, strict=True)]

@@ -1,5 +1,5 @@
 # bullet 3.2.7, capsule and box: missed, wrong by 0.000678634 m.
-# It needs NumPy and the engine alone: pip install pybullet
+# It needs NumPy and the engine alone: pip install pybullet==3.2.7
 # Frame 45, world 0: robot0:C_rfproximal and object.
 def answer(distance, normal, point):
     normal, point = (" ".join(f"{value:.6f}" for value in each) for each in (normal, point))

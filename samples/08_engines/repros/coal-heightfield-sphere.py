@@ -1,5 +1,5 @@
 # coal 3.0.3, heightfield and sphere: depth, wrong by 0.98 m. At the height 0 in place of 1 it is right.
-# It needs NumPy and the engine alone: pip install coal
+# It needs NumPy and the engine alone: pip install coal==3.0.3
 def answer(distance, normal, point):
     normal, point = (" ".join(f"{value:.6f}" for value in each) for each in (normal, point))
     print(f"engine: distance {distance:.9f} m, normal {normal}, point {point}")

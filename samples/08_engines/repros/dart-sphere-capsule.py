@@ -1,5 +1,5 @@
 # dart 6.20.0, sphere and capsule: missed, wrong by 0.00953059 m.
-# It needs NumPy and the engine alone: pip install dartpy
+# It needs NumPy and the engine alone: pip install dartpy==6.20.0
 # Frame 66, world 0: hand_right and shin_right.
 def answer(distance, normal, point):
     normal, point = (" ".join(f"{value:.6f}" for value in each) for each in (normal, point))

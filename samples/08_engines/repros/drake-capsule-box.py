@@ -1,5 +1,5 @@
 # drake 1.51.1, box and capsule: normal, wrong by 0.128538 m.
-# It needs NumPy and the engine alone: pip install drake
+# It needs NumPy and the engine alone: pip install drake==1.51.1
 # Frame 340, world 0: step_low and upper_arm_left.
 def answer(distance, normal, point):
     normal, point = (" ".join(f"{value:.6f}" for value in each) for each in (normal, point))

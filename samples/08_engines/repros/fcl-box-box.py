@@ -1,5 +1,5 @@
 # fcl 0.7.0.11, box and box: point, wrong by 0.275001 m.
-# It needs NumPy and the engine alone: pip install python-fcl
+# It needs NumPy and the engine alone: pip install python-fcl==0.7.0.11
 # Frame 483, world 0: step_low and ribs.
 def answer(distance, normal, point):
     normal, point = (" ".join(f"{value:.6f}" for value in each) for each in (normal, point))

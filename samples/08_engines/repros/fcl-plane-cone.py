@@ -1,5 +1,5 @@
 # fcl 0.7.0.11, cone and plane: depth, wrong by 0.0630768 m.
-# It needs NumPy and the engine alone: pip install python-fcl
+# It needs NumPy and the engine alone: pip install python-fcl==0.7.0.11
 # Frame 60, world 0: /World/Objects/cone_04 and /World/ground.
 def answer(distance, normal, point):
     normal, point = (" ".join(f"{value:.6f}" for value in each) for each in (normal, point))

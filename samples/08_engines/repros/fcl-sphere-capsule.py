@@ -1,5 +1,5 @@
 # fcl 0.7.0.11, sphere and capsule: point, wrong by 0.0699227 m.
-# It needs NumPy and the engine alone: pip install python-fcl
+# It needs NumPy and the engine alone: pip install python-fcl==0.7.0.11
 # Frame 291, world 0: hand_left and thigh_left.
 def answer(distance, normal, point):
     normal, point = (" ".join(f"{value:.6f}" for value in each) for each in (normal, point))

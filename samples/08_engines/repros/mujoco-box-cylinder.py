@@ -1,5 +1,5 @@
 # mujoco 4.0.0, cylinder and box: normal, wrong by 0.0808958 m.
-# It needs NumPy and the engine alone: pip install mujoco
+# It needs NumPy and the engine alone: pip install mujoco==4.0.0
 # Frame 38, world 0: /World/Objects/cylinder_39 and /World/Objects/crate_a.
 def answer(distance, normal, point):
     normal, point = (" ".join(f"{value:.6f}" for value in each) for each in (normal, point))
@@ -9,7 +9,6 @@ import mujoco
 
 model = mujoco.MjModel.from_xml_string("""
 <mujoco>
-  <asset></asset>
   <worldbody>
     <body name="shape0" mocap="true" pos="-0.5408530831336975 0.038186512887477875 0.2526467442512512" quat="0.5227530598640443 0.3658926210962797 0.705748025849361 0.3078498858856425">
       <geom name="shape0" type="cylinder" size="0.093567460009202 0.09591843748145518"/>

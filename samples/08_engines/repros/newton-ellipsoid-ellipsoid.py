@@ -1,5 +1,5 @@
 # newton 1.8.0, ellipsoid and ellipsoid: unusable, wrong by 0.00970033 m.
-# It needs NumPy and the engine alone: pip install newton
+# It needs NumPy and the engine alone: pip install newton==1.8.0
 # Frame 35, world 0: /World/Objects/ellipsoid_05 and /World/Objects/ellipsoid_41.
 def answer(distance, normal, point):
     normal, point = (" ".join(f"{value:.6f}" for value in each) for each in (normal, point))

@@ -1,5 +1,5 @@
 # rapier 0.36.1, capsule and capsule: missed, wrong by 0.00456821 m.
-# It needs NumPy and the engine alone: pip install rapier3d
+# It needs NumPy and the engine alone: pip install rapier3d==0.36.1
 # Frame 43, world 0: robot0:C_rfdistal and robot0:C_lfmiddle.
 def answer(distance, normal, point):
     normal, point = (" ".join(f"{value:.6f}" for value in each) for each in (normal, point))

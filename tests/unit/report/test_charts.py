@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from collidecli.report.charts import KINDS, LEAST_OPACITY, PAGE, THEMES, Canvas, drawing
-from collidecli.report.tables import length_unit, short_length, short_number
+from collidecli.report.tables import length_unit, plain, short_length, short_number
 from collidecli.texts import count
 
 TIMES = [0.5, 0.75, 1.0, 1.25]
@@ -348,3 +348,15 @@ def test_the_last_bin_on_hover_ends_at_the_last_frame():
     pairs = {**PAIRS, "frame": [0, 3, 6, 9], "frames_per_bin": 3, "listed": same}
     _, (_, _, text) = hovers("pairs", pairs=pairs, frames=10)
     assert text.startswith("tip · box, frames 0 to 9, 0.5 s")
+
+
+def test_counts_have_no_exponents():
+    many = {**SERIES, "contacts": [1020.4, 12345.0, 2.5, 0.25], "most": [1500, 20000, 4, 1], "time": [0, 1e4, 2e4, 3e4]}
+    found = [text for _, _, text in hovers("contacts", series=many)]
+    assert [text.split(": ")[1].split(" contacts")[0] for text in found] == ["1020", "12 345", "2.5", "0.25"]
+    assert not any("e+" in text for text in found)
+    listed = [{**LISTED[0], "contacts_per_frame": [0, 1020, 20, 0]}]
+    found = [text for _, _, text in hovers("pairs", pairs={**PAIRS, "listed": listed})]
+    assert any(text.endswith("1 020 contacts") for text in found)
+    shown = {plain(value, 3) for value in (1020.0, 999.4, 0.001, 123456.0)}
+    assert shown == {"1 020", "999", "0.001", "123 456"}
