@@ -136,7 +136,7 @@ def exit_face(meshes: Meshes, mesh: int, middle: Vec3) -> int:
     """The triangle closest to the middle of a shape, if the middle is inside a closed mesh; else -1."""
     if meshes.arrays[0].header[mesh].is_closed == 0:
         return -1
-    if not is_in_box(meshes, mesh, middle):
+    if not is_in_box(meshes, mesh, middle, Real(0.0)):
         return -1
     closest = nearest_mesh_point(meshes, mesh, middle)
     return wp.where(is_inside_mesh(meshes, mesh, middle, closest), closest.face, -1)

@@ -272,14 +272,24 @@ def edges_face(
     )
 
 
+BESIDE_EDGE = wp.constant(Real(0.01))
+"""Fraction of the depth of two edges that have passed each other by which the point of either may be
+outside the other's solid: the faces beside an edge that rests on another lean by as much."""
+BESIDE_CHORD = wp.constant(Real(0.1))
+"""Fraction of that depth up to which the end of a chord is at the point: ten times BESIDE_EDGE, as
+the edges may cross at a small angle, and far below the length of a chord as deep as SHALLOWEST."""
+
+
 @wp.func
-def depth_of_chord(source: Any, mesh: int, start: Vec3, end: Vec3, at: Real, touch: Real) -> Real:
+def depth_of_chord(
+    source: Any, mesh: int, start: Vec3, end: Vec3, at: Real, near: Real
+) -> Real:
     """Depth inside a closed surface of the midpoint of a segment's chord around parameter `at` [m].
 
-    At the corner of a contact patch the edge passes the other edge where it crosses the face beside
-    it: within `touch` [m] of the chord's end.
+    near: distance up to which the chord's end may be at the point [m]. At the corner of a contact
+    patch the edge passes the other edge where it crosses the face beside it.
     """
-    chord = chord_of(source, mesh, start, end, at, touch / wp.length(end - start))
+    chord = chord_of(source, mesh, start, end, at, near / wp.length(end - start))
     middle = Real(0.5) * (wp.max(chord[0], Real(0.0)) + wp.min(chord[1], Real(1.0)))
     return depth_inside(source, mesh, start + middle * (end - start), Real(0.0))
 
@@ -302,25 +312,27 @@ def edges_overlap(
     Each point is inside or on the other surface, if that is closed, and the midpoint of one edge's
     chord in a closed surface is not much less deep than `depth`.
     """
+    outside = context.touch + BESIDE_EDGE * wp.max(depth, Real(0.0))
     if context.other_closed == 1:
         on_own = start + s * (end - start)
-        if depth_inside(source, context.other, on_own, context.touch) < -context.touch:
+        if depth_inside(source, context.other, on_own, outside) < -outside:
             return False
     into_own = wp.transform_inverse(context.pose)
     own_start = wp.transform_point(into_own, from_other)
     own_end = wp.transform_point(into_own, to_other)
     if context.own_closed == 1:
         on_other = own_start + t * (own_end - own_start)
-        if depth_inside(source, context.own, on_other, context.touch) < -context.touch:
+        if depth_inside(source, context.own, on_other, outside) < -outside:
             return False
     if depth <= context.touch:
         return True
     least = SHALLOWEST * depth
+    near = context.touch + BESIDE_CHORD * depth
     if context.other_closed == 1:
-        if depth_of_chord(source, context.other, start, end, s, context.touch) >= least:
+        if depth_of_chord(source, context.other, start, end, s, near) >= least:
             return True
     if context.own_closed == 1:
-        return depth_of_chord(source, context.own, own_start, own_end, t, context.touch) >= least
+        return depth_of_chord(source, context.own, own_start, own_end, t, near) >= least
     return False
 
 

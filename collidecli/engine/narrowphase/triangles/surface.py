@@ -453,15 +453,15 @@ def is_within(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> b
 
 
 @wp.func
-def is_in_box(meshes: Meshes, mesh: int, point: Vec3) -> bool:
-    """Whether a point is in the AABB of a mesh."""
+def is_in_box(meshes: Meshes, mesh: int, point: Vec3, near: Real) -> bool:
+    """Whether a point is in the AABB of a mesh, grown by `near` [m]."""
     root = meshes.arrays[0].header[mesh].first_node
     inside = bool(True)
     for axis in range(3):
         inside = (
             inside
-            and point[axis] >= meshes.arrays[0].lower[root][axis]
-            and point[axis] <= meshes.arrays[0].upper[root][axis]
+            and point[axis] >= meshes.arrays[0].lower[root][axis] - near
+            and point[axis] <= meshes.arrays[0].upper[root][axis] + near
         )
     return inside
 
@@ -472,7 +472,7 @@ def depth_inside(meshes: Meshes, mesh: int, point: Vec3, touch: Real) -> Real:
 
     touch: least distance outside that counts as far [m].
     """
-    if not is_in_box(meshes, mesh, point):
+    if not is_in_box(meshes, mesh, point, touch):
         return -Real(wp.inf)
     clearance = clearance_at(meshes, mesh, point)
     if clearance.free > touch:
@@ -500,7 +500,7 @@ def exit_point_of(meshes: Meshes, surface: int, point: Vec3, touch: Real) -> Mes
     if closed_flag(meshes, surface) == 0:
         return result
     clearance = clearance_at(meshes, surface, point)
-    if clearance.free > Real(0.0) or not is_in_box(meshes, surface, point):
+    if clearance.free > Real(0.0) or not is_in_box(meshes, surface, point, Real(0.0)):
         return result
     closest = nearest_mesh_point_within(meshes, surface, point, clearance.square)
     if wp.sqrt(closest.square) <= touch or not is_inside_mesh(meshes, surface, point, closest):
