@@ -350,10 +350,15 @@ def remember(source: Any, pair: SurfacePair, latest: Exit):
 
 @wp.func(inline=False)
 def is_separated(source: Any, pair: SurfacePair, direction: Vec3, translation: Real) -> bool:
-    """Whether nothing crosses or is inside after a translation of b, apart from other regions."""
+    """Whether nothing crosses or is inside after a translation of b, apart from other regions.
+
+    Triangles may cross by no more than SAME_EXIT, points may be inside by a touch.
+    """
     if inner_exit(source, pair, pair.regions[pair.own], direction, translation) > translation + pair.touch:
         return False
-    if latest_exit(source, pair, direction, translation, translation).found == 1:
+    exact = pair
+    exact.ignored = SAME_EXIT * pair.touch
+    if latest_exit(source, exact, direction, translation, translation).found == 1:
         return False
     return pair.region_count > 1 or engulfed_exit(source, pair, direction, translation) <= translation + pair.touch
 
@@ -604,16 +609,17 @@ def has_lower_features(x: ContactRecord, y: ContactRecord) -> bool:
 def deepest_of_region(pair: SurfacePair, rows: ContactRows, tried: wp.array[Vec3], count: int) -> int:
     """Row of the region's deepest contact whose normal is not among `count` tried ones, -1 for none.
 
-    This order does not depend on the order of the contacts. Of contacts that are equally deep, to a touch, the first is
-    the one with the lowest features. Contacts that only touch do not count: which there are depends on the maximum
+    This order does not depend on the order of the contacts. Of contacts that are equally deep, to SAME_EXIT, the first
+    is the one with the lowest features. Contacts that only touch do not count: which there are depends on the maximum
     separation.
     """
     result = int(-1)
     least = Real(0.0)
+    same = SAME_EXIT * pair.touch
     for i in range(rows.first, rows.end):
         contact = rows.contact[i]
-        comes_first = contact.separation < least - pair.touch
-        if not comes_first and result >= 0 and contact.separation <= least + pair.touch:
+        comes_first = contact.separation < least - same
+        if not comes_first and result >= 0 and contact.separation <= least + same:
             comes_first = has_lower_features(contact, rows.contact[result])
         if comes_first and contact.separation < -pair.touch and is_measured(contact) and is_of_region(pair, contact):
             is_new = bool(True)
@@ -683,6 +689,9 @@ ACCURACY = wp.constant(Real(1.03))
 """Greatest ratio of a translation to its lower bound without a search."""
 SHALLOW = wp.constant(Real(0.02))
 """Fraction of half of the smaller surface's longest side: a translation no longer than this is not searched further."""
+NEARLY = wp.constant(Real(2.0))
+"""Touches by which a translation along the deepest contact's normal may be longer than that contact
+is deep: edges beside a corner that has no depth of its own, or surfaces that are not quite parallel."""
 SAME_DEPTH = wp.constant(Real(1.0 + 1.0e-9))
 """Factor below which two depths are equal."""
 
@@ -768,12 +777,13 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
     best.exact = 1
     lower = wp.max(region.depth_a, region.depth_b)
     stays = int(-1)
+    depth = Real(0.0)
     best.exit.translation = Real(2.0) * pair.span
     if deepest >= 0:
         normal = rows.contact[deepest].normal
         depth = -rows.contact[deepest].separation
         best.direction = normal
-        if is_separated(source, pair, normal, depth + pair.touch):
+        if is_separated(source, pair, normal, depth):
             stays = deepest
             best.exit.found = 1
             best.exit.translation = depth
@@ -781,7 +791,8 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
             tried_exit = exit_along(source, pair, normal, best.exit.translation)
             if tried_exit.found == 1:
                 best.exit = tried_exit
-    is_known = stays >= 0 and best.exit.translation <= SHALLOW * pair.size
+    is_own_depth = best.exit.found == 1 and best.exit.translation <= depth + NEARLY * pair.touch
+    is_known = is_own_depth and best.exit.translation <= SHALLOW * pair.size
     if not is_known and (best.exit.found == 0 or best.exit.translation > ACCURACY * lower + pair.touch):
         length = best.exit.translation
         best = search_all(source, pair, rows, best)
