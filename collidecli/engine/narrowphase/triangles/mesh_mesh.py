@@ -183,7 +183,8 @@ def vertex_on_triangle(
     """Appends the contact of corner k of own's triangle `face`, at `point`, with other's triangle `target`, if any.
 
     The point is above the interior of the triangle, or above an edge or vertex that the triangle owns. The direction is
-    in the normal cones of both features, or is the triangle's normal. Returns the count of contacts after it.
+    in the normal cones of both features, or is the triangle's normal. A point above the interior within a touch of an
+    edge or vertex has the feature of that, whichever triangles find it. Returns the count of contacts after it.
     """
     closest = closest_point_on(source, context.other, target, point)
     if closest.square >= context.max_separation * context.max_separation:
@@ -191,24 +192,20 @@ def vertex_on_triangle(
     part = part_snapped(source, context.other, target, closest.part, closest.point, context.touch)
     normal = normal_on(source, context.other, target)
     distance = wp.sqrt(closest.square)
-    if part < FACE_PART and distance > context.touch:
-        if not is_owned(source, context.other, target, part):
-            return count
     height = wp.dot(normal, point - corner_on(source, context.other, target, 0))
     side = side_toward(context, source, normal, closest.point, height)
     if distance <= context.touch:
         return touching_vertex(context, source, face, k, point, target, part, closest.point, side, rows, count)
+    if closest.part < FACE_PART:
+        if not is_owned(source, context.other, target, part):
+            return count
+    off = closest.point - point
     direction = -side * normal
     is_level = bool(True)
-    rise = Real(RISE)
-    off = closest.point - point
-    if part < FACE_PART and wp.length(wp.cross(off, normal)) > context.touch:
-        # The owner of an edge or vertex sees it as the closest, where a neighbour's point up to `touch`
-        # beside it is: the direction to the point turns by up to touch / distance.
+    if closest.part < FACE_PART and wp.length(wp.cross(off, normal)) > context.touch:
         direction = off / distance
         is_level = wp.length(wp.cross(direction, normal)) < RISE
-        rise = RISE + context.touch / distance
-        if not part_cone_contains(source, context.other, target, part, -direction, rise):
+        if not part_cone_contains(source, context.other, target, part, -direction, RISE):
             return count
         if context.other_front == 1 and not is_front_facing(
             outward_on(source, context.other, target, part), -direction
@@ -220,7 +217,7 @@ def vertex_on_triangle(
         return count
     if not is_level:
         in_own = own_direction(context, direction)
-        if not corner_cone_contains(source, context.own, face, k, in_own, rise):
+        if not corner_cone_contains(source, context.own, face, k, in_own, RISE):
             return count
     priority = priority_on(source, context.own, face) + priority_on(source, context.other, target)
     separation = wp.dot(closest.point - point, direction)
