@@ -553,9 +553,7 @@ def _along(segment: Segment, direction: Vec3) -> Segment:
 
 
 @wp.func(inline=False)
-def sweep_interval(
-    pair: TrianglePair, direction: Vec3, after: Real, tie: Tie
-) -> SweepInterval:
+def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real, tie: Tie) -> SweepInterval:
     """Overlap interval while abc moves along a unit direction; empty if it does not end later than `after`.
 
     Of axes whose ends are equal to SAME_EXIT, `axis` is the first: where a vertex leaves at a vertex or an

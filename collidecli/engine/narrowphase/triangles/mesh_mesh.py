@@ -278,9 +278,7 @@ the edges may cross at a small angle, and far below the length of a chord as dee
 
 
 @wp.func
-def depth_of_chord(
-    source: Any, mesh: int, start: Vec3, end: Vec3, at: Real, near: Real
-) -> Real:
+def depth_of_chord(source: Any, mesh: int, start: Vec3, end: Vec3, at: Real, near: Real) -> Real:
     """Depth inside a closed surface of the midpoint of a segment's chord around parameter `at` [m].
 
     near: distance up to which the chord's end may be at the point [m]. At the corner of a contact
@@ -415,9 +413,7 @@ def faces_exit(context: MeshPairContext, source: Any, face: int, k: int, directi
 
 
 @wp.func(inline=False)
-def exit_sample(
-    context: MeshPairContext, source: Any, face: int, k: int, middle: Vec3, along: Vec3
-) -> Vec3:
+def exit_sample(context: MeshPairContext, source: Any, face: int, k: int, middle: Vec3, along: Vec3) -> Vec3:
     """The point of a chord that is taken for its exit from other's solid: the middle, or a point close to it.
 
     The middle of a chord between parallel faces is equally far from both. So that rounding does not choose the exit,

@@ -198,10 +198,11 @@ def crossing_of_pair(pair: SurfacePair, triangles: TrianglePair) -> Segment:
     Degenerate: triangles that cross by the nudge alone give two opposite corners of the intersection
     of their boxes.
     """
-    if wp.length_sq(pair.tie.nudge) > Real(0.0):
-        if overlap_of_projections(triangles, pair.touch, Tie()) <= pair.touch:
-            return common_box(triangles)
-    return crossing_segment(triangles)
+    if wp.length_sq(pair.tie.nudge) == Real(0.0):
+        return crossing_segment(triangles)
+    if overlap_of_projections(triangles, pair.touch, Tie()) > pair.touch:
+        return crossing_segment(triangles)
+    return common_box(triangles)
 
 
 @wp.func(inline=False)
