@@ -247,10 +247,10 @@ def vertex_inside(
 
 PARALLEL = wp.constant(Real(1.0e-18))
 """Squared sine of two edges below which they count as parallel: only their vertices have contacts then."""
-SHALLOWEST = wp.constant(Real(0.5))
+SHALLOWEST = wp.constant(Real(0.45))
 """Two edges that have passed each other have a contact if the midpoint of one's chord in the other mesh is inside by at
 least this fraction of their depth. The fraction is 1 for crossing bars, 0.7 for the ridges of two roofs at right
-angles.
+angles, 0.5 where the overlap is a wedge, as of a face that dips into another.
 """
 
 
