@@ -338,26 +338,26 @@ def faces_exit(context: MeshPairContext, source: Any, face: int, k: int, directi
 
 
 @wp.func(inline=False)
-def exit_sample(
-    context: MeshPairContext, source: Any, face: int, k: int, middle: Vec3, along: Vec3
-) -> Vec3:
+def exit_sample(context: MeshPairContext, source: Any, face: int, k: int, middle: Vec3, along: Vec3) -> Vec3:
     """The point of a chord that is taken for its exit from other's solid: the middle, or a point close to it.
 
     The middle of a chord between parallel faces is equally far from both. So that rounding does not choose the exit,
-    it is that of a point beside the middle, of those toward the edge's start and end the first whose exit side k faces.
+    it is that of a point beside the middle: where side k faces one exit alone, that one, else that toward its start.
     """
-    off = BESIDE * context.touch * along
-    exit_before = exit_point_of(source, context.other, middle - off, context.touch)
-    exit_after = exit_point_of(source, context.other, middle + off, context.touch)
-    if wp.min(exit_before.face, exit_after.face) < 0:
+    closest = exit_point_of(source, context.other, middle, context.touch)
+    if closest.face < 0:
         return middle
-    if wp.length(exit_before.point - exit_after.point) <= Real(4.0) * wp.length(off):
+    # Away from the closest point, a point that is as close becomes the closest.
+    away = wp.dot(along, middle - closest.point) >= Real(0.0)
+    off = BESIDE * context.touch * wp.where(away, along, -along)
+    exit_away = exit_point_of(source, context.other, middle + off, context.touch)
+    if exit_away.face < 0 or wp.length(exit_away.point - closest.point) <= Real(2.0) * wp.length(off):
         return middle
-    if faces_exit(context, source, face, k, wp.normalize(middle - off - exit_before.point)):
-        return middle - off
-    if faces_exit(context, source, face, k, wp.normalize(middle + off - exit_after.point)):
-        return middle + off
-    return middle - off
+    faces_away = faces_exit(context, source, face, k, wp.normalize(middle + off - exit_away.point))
+    faces_back = faces_exit(context, source, face, k, wp.normalize(middle - off - closest.point))
+    if faces_away == faces_back:
+        return middle - BESIDE * context.touch * along
+    return wp.where(faces_away, middle + off, middle - off)
 
 
 @wp.func(inline=False)
