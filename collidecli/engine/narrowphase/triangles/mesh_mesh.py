@@ -32,7 +32,7 @@ from collidecli.engine.narrowphase.sub_pairs import (
 )
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import begin_near_segment, next_near_segment
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import HeightfieldPair
-from collidecli.engine.narrowphase.triangles.separating_translation import measure_meshes
+from collidecli.engine.narrowphase.triangles.mesh_least_translation import measure_meshes
 from collidecli.engine.narrowphase.triangles.surface import (
     chord_of,
     closed_flag,
