@@ -29,6 +29,7 @@ from collidecli.engine.narrowphase.triangles.separating_translation import (
     exit_along,
     is_separated,
     precede,
+    with_last_triangles,
 )
 from collidecli.engine.narrowphase.triangles.surface import (
     boxes_intersect,
@@ -108,10 +109,10 @@ def try_direction(source: Any, pair: SurfacePair, direction: Vec3, before: Searc
         if tried_exit.found == 0:
             return best
         best.direction = tried
-        best.exit = tried_exit
-        if wp.dot(tried_exit.axis, tried) > PARALLEL:
+        best.exit = with_last_triangles(source, pair, tried, tried_exit)
+        if wp.dot(best.exit.axis, tried) > PARALLEL:
             return best
-        tried = tried_exit.axis
+        tried = best.exit.axis
     return best
 
 
@@ -357,7 +358,8 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
             if tried_exit.found == 1:
                 best.exit = tried_exit
     is_known = stays >= 0 and best.exit.translation <= SHALLOW * pair.size
-    if not is_known and (best.exit.found == 0 or best.exit.translation > ACCURACY * lower + pair.touch):
+    is_searched = not is_known and (best.exit.found == 0 or best.exit.translation > ACCURACY * lower + pair.touch)
+    if is_searched:
         length = best.exit.translation
         best = search_all(source, pair, rows, best)
         if best.exit.translation < length:
@@ -376,6 +378,8 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
                 rows.contact[i].separation = Real(wp.inf)
                 rows.contact[i].priority = FALLBACK
     if stays < 0:
+        if not is_searched:
+            best.exit = with_last_triangles(source, pair, best.direction, best.exit)
         emit_spare(rows, region_contact(source, pair, best))
     else:
         rows.contact[stays].priority = 0

@@ -326,7 +326,7 @@ def edge_on_edge(
 
 
 BESIDE = wp.constant(Real(8.0))
-"""Distance in touches of the points beside the middle of a chord, see `exit_sample`."""
+"""Distance in touches of the points beside the middle of a chord, see `exit_offset`."""
 
 
 @wp.func
@@ -338,26 +338,34 @@ def faces_exit(context: MeshPairContext, source: Any, face: int, k: int, directi
 
 
 @wp.func(inline=False)
-def exit_sample(context: MeshPairContext, source: Any, face: int, k: int, middle: Vec3, along: Vec3) -> Vec3:
-    """The point of a chord that is taken for its exit from other's solid: the middle, or a point close to it.
+def exit_offset(
+    context: MeshPairContext,
+    source: Any,
+    face: int,
+    k: int,
+    middle: Vec3,
+    along: Vec3,
+    exit_point: Vec3,
+) -> Vec3:
+    """The vector from the middle of a chord in other's solid to the point that is taken for its exit.
 
-    The middle of a chord between parallel faces is equally far from both. So that rounding does not choose the exit,
-    it is that of a point beside the middle: where side k faces one exit alone, that one, else that toward its start.
+    exit_point: the closest point of other's surface to the middle. along: unit, toward side k's end.
+    It is zero unless the middle is equally far from two places, as between parallel faces. So that
+    rounding does not choose one, the point is beside the middle: where side k faces one exit alone,
+    toward that one, else toward the side's start.
     """
-    closest = exit_point_of(source, context.other, middle, context.touch)
-    if closest.face < 0:
-        return middle
-    # Away from the closest point, a point that is as close becomes the closest.
-    away = wp.dot(along, middle - closest.point) >= Real(0.0)
-    off = BESIDE * context.touch * wp.where(away, along, -along)
-    exit_away = exit_point_of(source, context.other, middle + off, context.touch)
-    if exit_away.face < 0 or wp.length(exit_away.point - closest.point) <= Real(2.0) * wp.length(off):
-        return middle
-    faces_away = faces_exit(context, source, face, k, wp.normalize(middle + off - exit_away.point))
-    faces_back = faces_exit(context, source, face, k, wp.normalize(middle - off - closest.point))
-    if faces_away == faces_back:
-        return middle - BESIDE * context.touch * along
-    return wp.where(faces_away, middle + off, middle - off)
+    # Away from the closest point, another that is as close becomes the closest.
+    is_ahead = wp.dot(along, middle - exit_point) >= Real(0.0)
+    away = BESIDE * context.touch * wp.where(is_ahead, along, -along)
+    other_exit = exit_point_of(source, context.other, middle + away, context.touch)
+    apart = wp.length(other_exit.point - exit_point)
+    if other_exit.face < 0 or apart <= Real(2.0) * wp.length(away):
+        return Vec3()
+    other_direction = wp.normalize(middle + away - other_exit.point)
+    faces_other = faces_exit(context, source, face, k, other_direction)
+    if faces_other == faces_exit(context, source, face, k, wp.normalize(middle - exit_point)):
+        return -BESIDE * context.touch * along
+    return wp.where(faces_other, away, -away)
 
 
 @wp.func(inline=False)
@@ -377,10 +385,15 @@ def chord_contact(
     if chord[1] > Real(1.0):
         return count
     middle = start + deepest_of(source, context.other, start, end, enters, chord[1]) * (end - start)
-    sample = exit_sample(context, source, face, k, middle, wp.normalize(end - start))
-    closest = exit_point_of(source, context.other, sample, context.touch)
+    closest = exit_point_of(source, context.other, middle, context.touch)
     if closest.face < 0:
         return count
+    offset = exit_offset(context, source, face, k, middle, wp.normalize(end - start), closest.point)
+    sample = middle + offset
+    if wp.length_sq(offset) > Real(0.0):
+        closest = exit_point_of(source, context.other, sample, context.touch)
+        if closest.face < 0:
+            return count
     direction = wp.normalize(sample - closest.point)
     depth = wp.dot(direction, middle - closest.point)
     priority = int(FALLBACK)

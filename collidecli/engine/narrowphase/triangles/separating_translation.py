@@ -360,24 +360,6 @@ def exit_without_crossing(
 
 
 @wp.func(inline=False)
-def with_last_triangles(source: Any, pair: SurfacePair, direction: Vec3, translation: Real, last: Exit) -> Exit:
-    """An exit at a translation, with the triangles that touch last of all that cross just before it.
-
-    Which triangles the search has found last depends on the directions that were tried before.
-    """
-    result = last
-    result.translation = translation
-    result.found = 1
-    before = just_before(pair, translation, Real(0.0))
-    latest = latest_exit(source, pair, direction, before, Real(2.0) * pair.span)
-    if latest.found == 1 and latest.translation <= translation + pair.touch:
-        result.face_a = latest.face_a
-        result.face_b = latest.face_b
-        result.axis = latest.axis
-    return result
-
-
-@wp.func(inline=False)
 def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> Exit:
     """The least translation of b along a unit direction that separates a region, if it is shorter than `limit` [m].
 
@@ -424,7 +406,9 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
                 beyond = engulfed_exit(source, pair, direction, translation)
             if beyond <= translation + pair.touch:
                 if last.face_a >= 0:
-                    return with_last_triangles(source, pair, direction, translation, last)
+                    last.translation = translation
+                    last.found = 1
+                    return last
                 last = exit_without_crossing(source, pair, region, direction, translation, limit)
                 if last.found == 0 or last.translation <= translation:
                     return last
@@ -438,3 +422,19 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
     last.found = 0
     last.exact = 0
     return last
+
+
+@wp.func(inline=False)
+def with_last_triangles(source: Any, pair: SurfacePair, direction: Vec3, found: Exit) -> Exit:
+    """An exit along a direction, with the triangles that touch last of all that cross just before it.
+
+    Which of them `exit_along` gives depends on the directions that were tried before.
+    """
+    result = found
+    before = just_before(pair, found.translation, Real(0.0))
+    latest = latest_exit(source, pair, direction, before, Real(2.0) * pair.span)
+    if latest.found == 1 and latest.translation <= found.translation + pair.touch:
+        result.face_a = latest.face_a
+        result.face_b = latest.face_b
+        result.axis = latest.axis
+    return result
