@@ -145,7 +145,8 @@ class Exit:
     """The exit of a region along a direction. translation [m]; found: 0 where the exit is not before the limit.
 
     face_a, face_b: the triangles of a and b that touch last, or -1. axis: the unit normal between them, a to b.
-    exact: 0 where the search ended at MAX_ADVANCES.
+    exact: 0 where the search ended at MAX_ADVANCES. is_cached: 1 where the triangles are of the cache,
+    and others may touch last as well.
     """
 
     translation: Real
@@ -154,6 +155,7 @@ class Exit:
     face_b: int
     axis: Vec3
     exact: int
+    is_cached: int
 
 
 @wp.func
@@ -302,6 +304,7 @@ def past_recent(source: Any, pair: SurfacePair, direction: Vec3, translation: Re
                 )
                 if latest.found == 1:
                     last = latest
+                    last.is_cached = 1
     return last
 
 
@@ -428,9 +431,11 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
 def with_last_triangles(source: Any, pair: SurfacePair, direction: Vec3, found: Exit) -> Exit:
     """An exit along a direction, with the triangles that touch last of all that cross just before it.
 
-    Which of them `exit_along` gives depends on the directions that were tried before.
+    The cache has some of them, by the directions that were tried before.
     """
     result = found
+    if found.is_cached == 0:
+        return result
     before = just_before(pair, found.translation, Real(0.0))
     latest = latest_exit(source, pair, direction, before, Real(2.0) * pair.span)
     if latest.found == 1 and latest.translation <= found.translation + pair.touch:
