@@ -115,9 +115,7 @@ def part_count(pair: NoisyPair) -> int:
     return len((solids[0] ^ solids[1]).decompose())
 
 
-@pytest.mark.parametrize(
-    ("seed", "poses", "least"), [(1, 45, 12), pytest.param(2, 600, 200, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("seed", "poses", "least"), [(1, 45, 12), pytest.param(2, 600, 200, marks=pytest.mark.slow)])
 def test_dented_tetrahedra_are_separated_by_their_depth(seed, poses, least):
     """A spike through two walls: triangles of the region that is separated do not become those of another.
 

@@ -46,6 +46,7 @@ from collidecli.engine.narrowphase.triangles.convex_sweep import (
     Sweep,
     find_regions,
     first_free,
+    with_last_triangle,
 )
 
 # ruff: noqa: F811
@@ -261,6 +262,8 @@ def refine(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3) -
         limit = wp.min(limit, wp.max(free.t, best.t))
         if free.number < 0:
             return best
+        if free.t < best.t * NEARBY:
+            free = with_last_triangle(pair, surface, sweep, free)
         count = add_plane(planes, count, free)
         x = nearest_beyond(planes, count, sweep.touch)
         length = wp.length(x)
@@ -555,6 +558,7 @@ def settle_region(pair: Any, surface: Any, sweep: Sweep, before: PairContacts) -
             return result
         row = before.first + before.count
         result.count += 1
+    best = with_last_triangle(pair, surface, sweep, best)
     result.contact[row] = contact_of(pair, surface, sweep, best)
     result.changed = 1
     return without_deeper(sweep, result, row)

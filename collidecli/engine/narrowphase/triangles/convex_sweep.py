@@ -151,7 +151,7 @@ def united(x: Region, y: Region) -> Region:
 
 @wp.func
 def sort_regions(regions: wp.array[Region], count: int):
-    """Sorts regions by their numbers: the order in which they were found is that of a tree, which rounding may choose."""
+    """Sorts regions by their numbers; a tree gives them in an order that rounding may choose."""
     for i in range(count):
         for k in range(i + 1, count):
             if regions[k].number < regions[i].number:
@@ -365,39 +365,6 @@ def depth_of_middle(pair: Any, surface: Any, sweep: Sweep, free: FreeAt) -> Real
     return depth_behind(surface, sweep.middle + free.t * (wp.transpose(pair.rotation) * free.direction))
 
 
-BACK = wp.constant(Real(8.0))
-"""Multiple of `Sweep.touch` by which a translation is shortened to find the triangles that are exited last."""
-
-
-@wp.func(inline=False)
-def with_last_triangle(pair: Any, surface: Any, sweep: Sweep, ray: Ray, free: FreeAt) -> FreeAt:
-    """A translation with the triangle of the lowest number of those that the shape exits last.
-
-    Which of them the search has found depends on the directions that were tried before.
-    """
-    start = FreeAt(free.t - BACK * sweep.touch, ray.direction, -1, ray.direction, 1)
-    result = free
-    if free.number < 0 or start.t <= Real(0.0):
-        return result
-    lowest = int(-1)
-    difference = pair
-    along = wp.transpose(pair.rotation) * ray.direction
-    grown = Vec3(sweep.touch, sweep.touch, sweep.touch)
-    lower = sweep.lower + start.t * along - grown
-    upper = sweep.upper + start.t * along + grown
-    cursor = begin_near(surface, lower, upper)
-    while cursor.number >= 0:
-        if lowest < 0 or cursor.number < lowest:
-            difference.b = corners_of(surface, cursor.number)
-            after = leave_region(difference, sweep, ray, cursor.number, start)
-            if after.t >= free.t - Real(2.0) * sweep.touch:
-                lowest = cursor.number
-                result.number = after.number
-                result.normal = after.normal
-        cursor = next_near(surface, cursor, lower, upper)
-    return result
-
-
 @wp.func(inline=False)
 def first_free(pair: Any, surface: Any, sweep: Sweep, direction: Vec3, limit: Real) -> FreeAt:
     """The first translation along a unit direction at which a convex shape overlaps no part of a surface or its
@@ -421,7 +388,7 @@ def first_free(pair: Any, surface: Any, sweep: Sweep, direction: Vec3, limit: Re
             # No triangle is overlapped: the shape is wholly inside the solid or behind the surface, or wholly outside.
             inside = depth_of_middle(pair, surface, sweep, result)
             if inside <= Real(0.0):
-                return with_last_triangle(pair, surface, sweep, ray, result)
+                return result
             result.t += wp.max(inside, sweep.touch)
         elif result.t >= limit:
             remember(sweep.recent, result.number)
@@ -429,6 +396,40 @@ def first_free(pair: Any, surface: Any, sweep: Sweep, direction: Vec3, limit: Re
             return result
     result.t = Real(wp.inf)
     result.exact = 0
+    return result
+
+
+BACK = wp.constant(Real(8.0))
+"""Multiple of `Sweep.touch` by which a translation is shortened to find the triangles that are exited last."""
+
+
+@wp.func(inline=False)
+def with_last_triangle(pair: Any, surface: Any, sweep: Sweep, free: FreeAt) -> FreeAt:
+    """A free translation with the triangle of the lowest number of those that the shape exits last.
+
+    Which of them `first_free` has found depends on the directions that were tried before.
+    """
+    ray = ray_along(pair.a, free.direction)
+    start = FreeAt(free.t - BACK * sweep.touch, ray.direction, -1, ray.direction, 1)
+    result = free
+    if free.number < 0 or start.t <= Real(0.0):
+        return result
+    lowest = int(-1)
+    difference = pair
+    along = wp.transpose(pair.rotation) * ray.direction
+    grown = Vec3(sweep.touch, sweep.touch, sweep.touch)
+    lower = sweep.lower + start.t * along - grown
+    upper = sweep.upper + start.t * along + grown
+    cursor = begin_near(surface, lower, upper)
+    while cursor.number >= 0:
+        if lowest < 0 or cursor.number < lowest:
+            difference.b = corners_of(surface, cursor.number)
+            after = leave_region(difference, sweep, ray, cursor.number, start)
+            if after.t >= free.t - Real(2.0) * sweep.touch:
+                lowest = cursor.number
+                result.number = after.number
+                result.normal = after.normal
+        cursor = next_near(surface, cursor, lower, upper)
     return result
 
 

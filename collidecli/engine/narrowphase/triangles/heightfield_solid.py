@@ -56,13 +56,13 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     wall_range,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import HeightfieldPair, bits_of_face
+from collidecli.engine.narrowphase.triangles.mesh_least_translation import measure_regions
 from collidecli.engine.narrowphase.triangles.mesh_mesh import (
     SPARE_ROWS,
     feature_kernel,
     has_candidate_feature,
     surface_pair_of,
 )
-from collidecli.engine.narrowphase.triangles.separating_translation import measure_regions
 from collidecli.engine.narrowphase.triangles.surface import depth_inside, has_one_side
 from collidecli.engine.narrowphase.triangles.surface_pair import touch_of_pair
 from collidecli.engine.runtime.kernel import kernel
