@@ -17,7 +17,7 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.primitives import support_point
 from collidecli.engine.geometry.real import MESH, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import INEXACT, Bucket
-from collidecli.engine.narrowphase.convex.feature_overlap import overlap_contacts
+from collidecli.engine.narrowphase.convex.feature_overlap import overlap_contacts, overlap_off_samples
 from collidecli.engine.narrowphase.convex.features import (
     FACE,
     POINT,
@@ -27,6 +27,7 @@ from collidecli.engine.narrowphase.convex.features import (
     feature_at,
     is_on_face,
     merge_distance,
+    missed_by_samples,
     rounding_level,
     support_feature,
     with_facing,
@@ -166,6 +167,7 @@ def manifold_along(
     facing_a, facing_b = support_feature(a, best.normal), support_feature(b, -normal_in_b)
     count = int(0)
     lone = bool(True)
+    missed = missed_by_samples(facing_a, facing_b)
     # The arrays of the overlap are cleared only for features that have corners.
     if facing_a.kind != POINT and facing_b.kind != POINT:
         count = overlap_contacts(
@@ -178,11 +180,19 @@ def manifold_along(
                 raise_separations(out, row, count, best.separation)
             if nearest <= best.separation + level:
                 return count
+            if nearest <= best.separation + missed:
+                lower_separations(out, row, count, nearest - best.separation)
+                return count
             # Lines are closest where they cross: a crossing that misses the separation is the less accurate witness.
             lone = out.contact[memory_row(out, row)].kind == 0
     witness = deepest
     if best.of > 0 or lone:
         witness = witness_along(a, b, pose_b_to_a, best, facing_a, facing_b, normal_in_b, deepest)
+    if count == 0 and missed > Real(0.0) and facing_a.kind != POINT and facing_b.kind != POINT:
+        off_samples = overlap_off_samples(a, b, pose_b_to_a, best.normal, normal_in_b, facing_a, facing_b)
+        miss = off_samples.separation - best.separation
+        if off_samples.found == 1 and miss <= missed + rounding_level(a, b):
+            witness = Witness(best.separation, best.normal, off_samples.point + Real(0.5) * miss * best.normal)
     if not lone:
         # Ids of the features themselves: contacts of the footprints have at least one vertex, end or edge of a face.
         code_a = facing_a.code
@@ -229,6 +239,17 @@ def raise_separations(out: ContactBuffer, row: int, count: int, separation: Real
         at = memory_row(out, row + k)
         if out.contact[at].separation < separation:
             out.contact[at].separation = separation
+
+
+@wp.func(inline=False)
+def lower_separations(out: ContactBuffer, row: int, count: int, miss: Real):
+    """Reduces separations by `miss` [m], half of it at each of the two points."""
+    for k in range(count):
+        at = memory_row(out, row + k)
+        contact = out.contact[at]
+        contact.point += Real(0.5) * miss * contact.normal
+        contact.separation -= miss
+        out.contact[at] = contact
 
 
 @wp.func
