@@ -271,7 +271,8 @@ inclined by LINE_SINE, is passed by less than (0.025 + 0.3 * 3.2) / 0.95 of that
 class ContactFrame:
     """Relative pose of two shapes and their normal; u, v complete it to a right-handed frame. In a's frame [m].
 
-    level: `rounding_level`. merge_distance: contacts at most this far from each other are one.
+    level: `rounding_level`. merge_distance: contacts at most this far from each other are one. shift: error of the
+    footprints' relative position.
     """
 
     pose_b_to_a: Pose
@@ -281,6 +282,7 @@ class ContactFrame:
     max_separation: Real
     level: Real
     merge_distance: Real
+    shift: Real
 
 
 @wp.func
@@ -296,7 +298,9 @@ def feature_contacts(
     a, b = support_feature(shape_a, normal), support_feature(shape_b, -normal_in_b)
     if a.kind == POINT or b.kind == POINT:
         return 0
-    return overlap_contacts(shape_a, shape_b, pose_b_to_a, max_separation, normal, normal_in_b, a, b, out, row)
+    return overlap_contacts(
+        shape_a, shape_b, pose_b_to_a, max_separation, normal, normal_in_b, Real(0.0), a, b, out, row
+    )
 
 
 @wp.func
@@ -307,6 +311,7 @@ def overlap_contacts(
     max_separation: Real,
     normal: Vec3,
     normal_in_b: Vec3,
+    shift: Real,
     feature_a: Feature,
     feature_b: Feature,
     out: ContactBuffer,
@@ -316,6 +321,8 @@ def overlap_contacts(
 
     Args:
         normal, normal_in_b: from a to b, in a's frame and in b's.
+        shift: error of the footprints' relative position [m], which the normal's error causes: a line this far beside
+            a face is above it, and lines this far from each other are one.
         feature_a, feature_b: those that support the normal and its opposite, each in its shape's frame.
     """
     a = feature_a
@@ -323,6 +330,7 @@ def overlap_contacts(
     corner_a, corner_b = wp.zeros(shape=RIM_COUNT, dtype=Vec3), wp.zeros(shape=RIM_COUNT, dtype=Vec3)
     code_a, code_b = wp.zeros(shape=MAX_CODES, dtype=int), wp.zeros(shape=MAX_CODES, dtype=int)
     contact_frame = _contact_frame(shape_a, shape_b, pose_b_to_a, max_separation, normal)
+    contact_frame.shift = shift
     feature_corners(shape_a, a, normal, corner_a, code_a)
     feature_corners(shape_b, b, -normal_in_b, corner_b, code_b)
     _project(contact_frame, normal_in_b, a, corner_a, b, corner_b)
@@ -342,7 +350,7 @@ def _contact_frame(
 ) -> ContactFrame:
     u = perpendicular(normal)
     level, merged = rounding_level(shape_a, shape_b), merge_distance(shape_a, shape_b)
-    return ContactFrame(pose_b_to_a, u, wp.cross(normal, u), normal, max_separation, level, merged)
+    return ContactFrame(pose_b_to_a, u, wp.cross(normal, u), normal, max_separation, level, merged, Real(0.0))
 
 
 @wp.func
@@ -398,7 +406,8 @@ def _face_on_face(
     corner = wp.zeros(shape=MAX_POLYGON_VERTICES, dtype=Vec2)
     ids = wp.zeros(shape=MAX_POLYGON_VERTICES, dtype=wp.vec2i)
     width = wp.min(a.half_width, b.half_width)
-    count = clip_polygon(corner_a, a, code_a, corner_b, b, code_b, ON_BORDER * width, corner, ids)
+    tolerance = ON_BORDER * width + contact_frame.shift
+    count = clip_polygon(corner_a, a, code_a, corner_b, b, code_b, tolerance, corner, ids)
     slope_a, slope_b = _slope(contact_frame, a.normal), _slope(contact_frame, b.normal)
     level_a = corner_a[0][2] + slope_a[0] * corner_a[0][0] + slope_a[1] * corner_a[0][1]
     level_b = corner_b[0][2] + slope_b[0] * corner_b[0][0] + slope_b[1] * corner_b[0][1]
@@ -434,7 +443,8 @@ def _line_on_face(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    part = clip_segment(end[0], end[1], face_corner, face.count, ON_BORDER * face.half_width)
+    tolerance = ON_BORDER * face.half_width + contact_frame.shift
+    part = clip_segment(end[0], end[1], face_corner, face.count, tolerance)
     slope = _slope(contact_frame, face.normal)
     level = face_corner[0][2] + slope[0] * face_corner[0][0] + slope[1] * face_corner[0][1]
     if part.low > part.high:
@@ -599,7 +609,7 @@ def _line_height(
         origin = wp.transform_point(wp.transform_inverse(contact_frame.pose_b_to_a), origin)
         direction = wp.quat_rotate_inv(wp.transform_get_rotation(contact_frame.pose_b_to_a), -direction)
         up = Real(-1.0)
-    if offset <= Real(0.1) * contact_frame.level and shape.type != CAPSULE:
+    if offset <= wp.max(Real(0.1) * contact_frame.level, contact_frame.shift) and shape.type != CAPSULE:
         return height
     # The ray starts close to the surface: one from far away would round at the scale of its length.
     return height + up * line_exit(shape, line.code, origin, direction)

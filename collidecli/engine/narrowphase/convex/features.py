@@ -131,6 +131,12 @@ def is_sampled(feature: Feature) -> bool:
 
 
 @wp.func
+def is_partly_sampled(a: Feature, b: Feature) -> bool:
+    """Whether one of two features is sampled and neither is a point."""
+    return a.kind != POINT and b.kind != POINT and (is_sampled(a) or is_sampled(b))
+
+
+@wp.func
 def merge_distance(a: Any, b: Any) -> Real:
     """Maximum distance of two contacts of a pair that are one contact [m]."""
     largest_a, largest_b = wp.max(a.size), wp.max(b.size)

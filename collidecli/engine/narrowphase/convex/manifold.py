@@ -15,17 +15,19 @@ import warp as wp
 from collidecli.engine.contact_record import Candidates, ContactBuffer, emit_contact, memory_row
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.primitives import support_point
-from collidecli.engine.geometry.real import MESH, Pose, Real, Vec3
+from collidecli.engine.geometry.real import CAPSULE, CONE, CYLINDER, MESH, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import INEXACT, Bucket
 from collidecli.engine.narrowphase.convex.feature_overlap import overlap_contacts, overlap_off_samples
 from collidecli.engine.narrowphase.convex.features import (
     FACE,
     POINT,
     RIM_COUNT,
+    ROUND_FACE_TILT,
     Feature,
     face_normal,
     feature_at,
     is_on_face,
+    is_partly_sampled,
     merge_distance,
     missed_by_samples,
     rounding_level,
@@ -48,6 +50,10 @@ ALIGNED = wp.constant(Real(1.0e-8))
 """Angle to a face's normal (1 - cosine; 1.4e-4 rad) below which the exact normal may be the face's, given the error of
 the search."""
 
+
+DIRECTION_ERROR = wp.constant(Real(2.0e-6))
+"""Error of a search's direction [rad]: GJK ends where it is below sqrt(2e-12). It moves the footprints of two features
+by this times their separation."""
 
 ON_FACE = wp.constant(Real(1.0e-12))
 """Sine of the angle below which a normal is a face's: rounding is 1e-16."""
@@ -167,11 +173,14 @@ def manifold_along(
     facing_a, facing_b = support_feature(a, best.normal), support_feature(b, -normal_in_b)
     count = int(0)
     lone = bool(True)
-    missed = missed_by_samples(facing_a, facing_b)
+    shift = Real(0.0)
+    if best.of == 0 and (has_round_side(a.type) or has_round_side(b.type)):
+        shift = shift_of_footprints(a, b, best.separation)
+    missed = missed_by_samples(facing_a, facing_b) + shift
     # The arrays of the overlap are cleared only for features that have corners.
     if facing_a.kind != POINT and facing_b.kind != POINT:
         count = overlap_contacts(
-            a, b, pose_b_to_a, max_separation, best.normal, normal_in_b, facing_a, facing_b, out, row
+            a, b, pose_b_to_a, max_separation, best.normal, normal_in_b, shift, facing_a, facing_b, out, row
         )
         if count > 0:
             nearest = nearest_emitted(out, row, count)
@@ -188,7 +197,7 @@ def manifold_along(
     witness = deepest
     if best.of > 0 or lone:
         witness = witness_along(a, b, pose_b_to_a, best, facing_a, facing_b, normal_in_b, deepest)
-    if count == 0 and missed > Real(0.0) and facing_a.kind != POINT and facing_b.kind != POINT:
+    if count == 0 and is_partly_sampled(facing_a, facing_b):
         off_samples = overlap_off_samples(a, b, pose_b_to_a, best.normal, normal_in_b, facing_a, facing_b)
         miss = off_samples.separation - best.separation
         if off_samples.found == 1 and miss <= missed + rounding_level(a, b):
@@ -213,6 +222,22 @@ def manifold_along(
     code_a, code_b = feature_at(a, point, best.normal), feature_at(b, on_b, -normal_in_b)
     emit_contact(out, row, point, witness.normal, witness.separation, code_a, code_b, 0)
     return 1
+
+
+@wp.func
+def has_round_side(shape_type: int) -> bool:
+    """Whether a shape has lines on a curved side, any of which may face an edge."""
+    return shape_type == CAPSULE or shape_type == CYLINDER or shape_type == CONE
+
+
+@wp.func
+def shift_of_footprints(a: Any, b: Any, separation: Real) -> Real:
+    """By how much the footprints of two features may be off each other [m].
+
+    By the error of the search's direction, and by as much as a tilt below ROUND_FACE_TILT moves the ends of lines that
+    are parallel: such a line and an edge have contacts at both ends of their overlap, none where noise lets them cross.
+    """
+    return DIRECTION_ERROR * wp.abs(separation) + ROUND_FACE_TILT * wp.min(wp.max(a.size), wp.max(b.size))
 
 
 @wp.func
