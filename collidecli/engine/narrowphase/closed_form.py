@@ -525,7 +525,8 @@ def collide_capsule_box(
     else:
         edge = _largest(capsule.axis)
         is_parallel = _square_off(capsule.axis, edge) < PARALLEL_SINE * PARALLEL_SINE
-        if is_parallel and outward[edge] == Real(0.0):
+        # Where the closest point is the end of the edge, rounding leaves a component along it.
+        if is_parallel and wp.abs(outward[edge]) <= ROUND_FACE_TILT:
             first, second, two = _along_edge(capsule, edge, first)
     scale = size_a[0] + size_a[1] + wp.length(size_b)
     if two and wp.length(first.point - second.point) <= SAME_POINT * scale:

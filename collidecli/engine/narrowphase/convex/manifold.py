@@ -20,6 +20,7 @@ from collidecli.engine.narrowphase.collider import INEXACT, Bucket
 from collidecli.engine.narrowphase.convex.feature_overlap import overlap_contacts, overlap_off_samples
 from collidecli.engine.narrowphase.convex.features import (
     FACE,
+    LINE_SINE,
     POINT,
     RIM_COUNT,
     ROUND_FACE_TILT,
@@ -176,7 +177,8 @@ def manifold_along(
     shift = Real(0.0)
     if best.of == 0 and (has_round_side(a.type) or has_round_side(b.type)):
         shift = shift_of_footprints(a, b, best.separation)
-    missed = missed_by_samples(facing_a, facing_b) + shift
+    # Beside its line a surface is at most 1 / LINE_SINE times deeper.
+    missed = missed_by_samples(facing_a, facing_b) + shift / LINE_SINE
     # The arrays of the overlap are cleared only for features that have corners.
     if facing_a.kind != POINT and facing_b.kind != POINT:
         count = overlap_contacts(
