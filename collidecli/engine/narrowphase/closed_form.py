@@ -307,7 +307,7 @@ def collide_plane_convex_mesh(
         corner[k] = wp.transform_point(pose_b_to_a, corner[k])
         has_deepest = has_deepest or code[k] == 3 * deepest
         miss = wp.min(miss, corner[k][2] - lowest[2])
-    is_missed = not has_deepest and miss > missed_by_samples(feature, feature)
+    is_missed = not has_deepest and miss > missed_by_samples(hull, hull, feature, feature)
     lowered = wp.where(has_deepest or is_missed, Real(0.0), miss)
     written = int(0)
     for k in range(feature.count):

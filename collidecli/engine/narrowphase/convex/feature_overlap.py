@@ -11,7 +11,7 @@ import warp as wp
 from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.geometry.closest_points import perpendicular
 from collidecli.engine.geometry.primitives import support_point
-from collidecli.engine.geometry.real import CAPSULE, Pose, Real, Vec2, Vec3
+from collidecli.engine.geometry.real import CAPSULE, CONE, CYLINDER, Pose, Real, Vec2, Vec3
 from collidecli.engine.narrowphase.convex.features import (
     AT_BORDER,
     EDGES,
@@ -457,9 +457,13 @@ def _line_on_face(
     for k in range(ends):
         t = part.low if k == 0 else part.high
         edge = part.low_edge if k == 0 else part.high_edge
-        p = end[0] + t * (end[1] - end[0])
+        on_line = end[0] + t * (end[1] - end[0])
+        p = on_line
+        if contact_frame.shift > Real(0.0):
+            p = _clamped_to(face_corner, face.count, on_line)
         height_face = level - slope[0] * p[0] - slope[1] * p[1]
-        height_line = _line_height(contact_frame, line_shape, not face_is_a, line, p, p[2], Real(0.0))
+        offset = _beside(p, on_line)
+        height_line = _line_height(contact_frame, line_shape, not face_is_a, line, p, on_line[2], offset)
         face_id = face.code
         line_id = end_code[k]
         if edge >= 0:
@@ -474,6 +478,12 @@ def _line_on_face(
             emit_contact(out, row + written, point, contact_frame.normal, separation, id_a, id_b, ends - 1)
             written += 1
     return written
+
+
+@wp.func
+def has_round_side(shape_type: int) -> bool:
+    """Whether a shape has lines on a curved side, any of which may face an edge."""
+    return shape_type == CAPSULE or shape_type == CYLINDER or shape_type == CONE
 
 
 @wp.func
@@ -506,7 +516,8 @@ def _line_on_line(
     row: int,
 ) -> int:
     """Contacts at the overlap ends of two nearly parallel lines, on the line midway between them; of others at the
-    crossing.
+    crossing. Of an edge and the side of a round shape that are parallel but for noise (`shift`), on the edge, beside
+    which the surface falls away at an angle.
     """
     along_a = Vec2(end_a[1][0] - end_a[0][0], end_a[1][1] - end_a[0][1])
     along_b = Vec2(end_b[1][0] - end_b[0][0], end_b[1][1] - end_b[0][1])
@@ -528,6 +539,7 @@ def _line_on_line(
     if long <= ON_BORDER * wp.min(length_a, length_b):
         return 0
     written = int(0)
+    a_is_edge = not has_round_side(shape_a.type)
     ends = wp.where(long <= contact_frame.merge_distance, 1, 2)
     for k in range(ends):
         s = low + margin_low if k == 0 else high - margin_high
@@ -536,9 +548,10 @@ def _line_on_line(
         on_a = end_a[0] + ((s - start_a) / rate_a) * (end_a[1] - end_a[0])
         on_b = end_b[0] + ((s - start_b) / rate_b) * (end_b[1] - end_b[0])
         middle = Real(0.5) * (on_a + on_b)
-        offset = Real(0.5) * _apart(end_a, end_b, (s - start_a) / rate_a, (s - start_b) / rate_b)
-        height_a = _line_height(contact_frame, shape_a, True, a, middle, on_a[2], offset)
-        height_b = _line_height(contact_frame, shape_b, False, b, middle, on_b[2], offset)
+        if _beside(on_a, on_b) <= contact_frame.shift:
+            middle = wp.where(a_is_edge, on_a, on_b)
+        height_a = _line_height(contact_frame, shape_a, True, a, middle, on_a[2], _beside(on_a, middle))
+        height_b = _line_height(contact_frame, shape_b, False, b, middle, on_b[2], _beside(on_b, middle))
         id_a = wp.where(ends_a, code_a[k], a.code)
         id_b = wp.where(ends_a, b.code, code_b[wp.where(ends_b, k, 1 - k)])
         if height_b - height_a < contact_frame.max_separation:
@@ -609,10 +622,13 @@ def _line_height(
         origin = wp.transform_point(wp.transform_inverse(contact_frame.pose_b_to_a), origin)
         direction = wp.quat_rotate_inv(wp.transform_get_rotation(contact_frame.pose_b_to_a), -direction)
         up = Real(-1.0)
-    if offset <= wp.max(Real(0.1) * contact_frame.level, contact_frame.shift) and shape.type != CAPSULE:
+    if offset <= Real(0.1) * contact_frame.level and shape.type != CAPSULE:
         return height
     # The ray starts close to the surface: one from far away would round at the scale of its length.
-    return height + up * line_exit(shape, line.code, origin, direction)
+    length = line_exit(shape, line.code, origin, direction)
+    if length == -Real(wp.inf) and offset <= contact_frame.shift and shape.type != CAPSULE:
+        return height
+    return height + up * length
 
 
 # Overlap of a face that is represented by points of its outline, outside of their polygon.
@@ -713,6 +729,17 @@ def _middle(corner: wp.array[Vec3], count: int) -> Vec3:
     for k in range(count):
         total += corner[k]
     return total / Real(count)
+
+
+@wp.func
+def _clamped_to(corner: wp.array[Vec3], count: int, p: Vec3) -> Vec3:
+    """Footprint p, or the closest point of a convex polygon's outline to it where p is outside."""
+    orientation = _orientation(corner)
+    for k in range(count):
+        line = _inward(corner, count, k, orientation)
+        if line[0] * p[0] + line[1] * p[1] + line[2] < Real(0.0):
+            return _closest_on_outline(corner, count, p)
+    return p
 
 
 @wp.func

@@ -111,17 +111,18 @@ def rounding_level(a: Any, b: Any) -> Real:
 
 
 @wp.func
-def missed_by_samples(a: Feature, b: Feature) -> Real:
+def missed_by_samples(shape_a: Any, shape_b: Any, a: Feature, b: Feature) -> Real:
     """Separation by which contacts of two features may miss the exact one [m]; see ROUND_FACE_TILT.
 
-    Only of a face of RIM_COUNT corners, which may be points of a longer outline; 0 for all others.
+    Only of a face of RIM_COUNT corners, which may be points of a longer outline; 0 for all others. The overlap with a
+    small shape is small.
     """
     width = Real(0.0)
     if is_sampled(a):
         width = a.half_width
     if is_sampled(b):
         width = wp.max(width, b.half_width)
-    return ROUND_FACE_TILT * width
+    return ROUND_FACE_TILT * wp.min(width, wp.min(wp.max(shape_a.size), wp.max(shape_b.size)))
 
 
 @wp.func

@@ -15,12 +15,15 @@ import warp as wp
 from collidecli.engine.contact_record import Candidates, ContactBuffer, emit_contact, memory_row
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.primitives import support_point
-from collidecli.engine.geometry.real import CAPSULE, CONE, CYLINDER, MESH, Pose, Real, Vec3
+from collidecli.engine.geometry.real import MESH, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import INEXACT, Bucket
-from collidecli.engine.narrowphase.convex.feature_overlap import overlap_contacts, overlap_off_samples
+from collidecli.engine.narrowphase.convex.feature_overlap import (
+    has_round_side,
+    overlap_contacts,
+    overlap_off_samples,
+)
 from collidecli.engine.narrowphase.convex.features import (
     FACE,
-    LINE_SINE,
     POINT,
     RIM_COUNT,
     ROUND_FACE_TILT,
@@ -51,10 +54,6 @@ ALIGNED = wp.constant(Real(1.0e-8))
 """Angle to a face's normal (1 - cosine; 1.4e-4 rad) below which the exact normal may be the face's, given the error of
 the search."""
 
-
-DIRECTION_ERROR = wp.constant(Real(2.0e-6))
-"""Error of a search's direction [rad]: GJK ends where it is below sqrt(2e-12). It moves the footprints of two features
-by this times their separation."""
 
 ON_FACE = wp.constant(Real(1.0e-12))
 """Sine of the angle below which a normal is a face's: rounding is 1e-16."""
@@ -175,10 +174,9 @@ def manifold_along(
     count = int(0)
     lone = bool(True)
     shift = Real(0.0)
-    if best.of == 0 and (has_round_side(a.type) or has_round_side(b.type)):
-        shift = shift_of_footprints(a, b, best.separation)
-    # Beside its line a surface is at most 1 / LINE_SINE times deeper.
-    missed = missed_by_samples(facing_a, facing_b) + shift / LINE_SINE
+    if best.of == 0 and has_round_side(a.type) != has_round_side(b.type):
+        shift = ROUND_FACE_TILT * wp.min(wp.max(a.size), wp.max(b.size))
+    missed = missed_by_samples(a, b, facing_a, facing_b)
     # The arrays of the overlap are cleared only for features that have corners.
     if facing_a.kind != POINT and facing_b.kind != POINT:
         count = overlap_contacts(
@@ -224,22 +222,6 @@ def manifold_along(
     code_a, code_b = feature_at(a, point, best.normal), feature_at(b, on_b, -normal_in_b)
     emit_contact(out, row, point, witness.normal, witness.separation, code_a, code_b, 0)
     return 1
-
-
-@wp.func
-def has_round_side(shape_type: int) -> bool:
-    """Whether a shape has lines on a curved side, any of which may face an edge."""
-    return shape_type == CAPSULE or shape_type == CYLINDER or shape_type == CONE
-
-
-@wp.func
-def shift_of_footprints(a: Any, b: Any, separation: Real) -> Real:
-    """By how much the footprints of two features may be off each other [m].
-
-    By the error of the search's direction, and by as much as a tilt below ROUND_FACE_TILT moves the ends of lines that
-    are parallel: such a line and an edge have contacts at both ends of their overlap, none where noise lets them cross.
-    """
-    return DIRECTION_ERROR * wp.abs(separation) + ROUND_FACE_TILT * wp.min(wp.max(a.size), wp.max(b.size))
 
 
 @wp.func
