@@ -345,9 +345,7 @@ def overlap_contacts(
 
 
 @wp.func
-def _contact_frame(
-    shape_a: Any, shape_b: Any, pose_b_to_a: Pose, max_separation: Real, normal: Vec3
-) -> ContactFrame:
+def _contact_frame(shape_a: Any, shape_b: Any, pose_b_to_a: Pose, max_separation: Real, normal: Vec3) -> ContactFrame:
     u = perpendicular(normal)
     level, merged = rounding_level(shape_a, shape_b), merge_distance(shape_a, shape_b)
     return ContactFrame(pose_b_to_a, u, wp.cross(normal, u), normal, max_separation, level, merged, Real(0.0))
