@@ -58,14 +58,17 @@ def slab(count: int, width: float, depth: float) -> tuple[np.ndarray, np.ndarray
     return np.concatenate([top, top - [0.0, 0.0, depth]]), np.concatenate([faces, faces[:, ::-1] + below, *walls])
 
 
+UPRIGHT = Rotation.identity()
+
+
 @dataclass(frozen=True)
 class Body:
-    """A body at rest. add(builder, body); rotation to its pose of rest; height of its origin there [m]; kind of shape."""
+    """A body at rest. kind: of its shape; add: adds it; height of its origin [m] and rotation there."""
 
     kind: str
     add: Callable[[ModelBuilder, int], int]
     height: float
-    rotation: Rotation = Rotation.identity()
+    rotation: Rotation = UPRIGHT
 
 
 def of_type(shape_type: ShapeType, *size: float) -> Callable[[ModelBuilder, int], int]:

@@ -252,6 +252,7 @@ def edges_in(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron) -> Edges
 
 @wp.func
 def column(sides: Mat43, side: int) -> Vec4:
+    """Distances of the four corners from one side [m]."""
     return Vec4(sides[0, side], sides[1, side], sides[2, side], sides[3, side])
 
 

@@ -135,6 +135,39 @@ def witness_along(
 
 
 @wp.func
+def witness_off_samples(
+    a: Any,
+    b: Any,
+    pose_b_to_a: Pose,
+    best: Direction,
+    facing_a: Feature,
+    facing_b: Feature,
+    normal_in_b: Vec3,
+    searched: Witness,
+) -> Witness:
+    """The witness of a sampled face whose polygon the other feature does not reach; `searched` where that is deeper.
+
+    See `overlap_off_samples`.
+    """
+    common = overlap_off_samples(a, b, pose_b_to_a, best.normal, normal_in_b, facing_a, facing_b)
+    miss = common.separation - best.separation
+    if common.found == 0 or miss > missed_by_samples(a, b, facing_a, facing_b) + rounding_level(a, b):
+        return searched
+    return Witness(best.separation, best.normal, common.point + Real(0.5) * miss * best.normal)
+
+
+@wp.func
+def shift_of_footprints(a: Any, b: Any, best: Direction) -> Real:
+    """How far the line of a curved side and an edge may be from each other and count as parallel [m].
+
+    0 along the normal of a face, and where both shapes or neither have a curved side.
+    """
+    if best.of > 0 or has_round_side(a.type) == has_round_side(b.type):
+        return Real(0.0)
+    return ROUND_FACE_TILT * wp.min(wp.max(a.size), wp.max(b.size))
+
+
+@wp.func
 def contact_manifold(
     a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real, deepest: Witness, out: ContactBuffer, row: int
 ) -> int:
@@ -173,9 +206,7 @@ def manifold_along(
     facing_a, facing_b = support_feature(a, best.normal), support_feature(b, -normal_in_b)
     count = int(0)
     lone = bool(True)
-    shift = Real(0.0)
-    if best.of == 0 and has_round_side(a.type) != has_round_side(b.type):
-        shift = ROUND_FACE_TILT * wp.min(wp.max(a.size), wp.max(b.size))
+    shift = shift_of_footprints(a, b, best)
     missed = missed_by_samples(a, b, facing_a, facing_b)
     # The arrays of the overlap are cleared only for features that have corners.
     if facing_a.kind != POINT and facing_b.kind != POINT:
@@ -198,10 +229,7 @@ def manifold_along(
     if best.of > 0 or lone:
         witness = witness_along(a, b, pose_b_to_a, best, facing_a, facing_b, normal_in_b, deepest)
     if count == 0 and is_partly_sampled(facing_a, facing_b):
-        off_samples = overlap_off_samples(a, b, pose_b_to_a, best.normal, normal_in_b, facing_a, facing_b)
-        miss = off_samples.separation - best.separation
-        if off_samples.found == 1 and miss <= missed + rounding_level(a, b):
-            witness = Witness(best.separation, best.normal, off_samples.point + Real(0.5) * miss * best.normal)
+        witness = witness_off_samples(a, b, pose_b_to_a, best, facing_a, facing_b, normal_in_b, witness)
     if not lone:
         # Ids of the features themselves: contacts of the footprints have at least one vertex, end or edge of a face.
         code_a = facing_a.code
