@@ -266,13 +266,18 @@ def clip_to_side(
     corner: wp.array[Vec3],
     polygon: Clipped,
 ) -> Clipped:
-    """The part of a polygon where one side's distance is the largest; of equal ones the first side's."""
+    """The part of a polygon where one side's distance is the largest.
+
+    A polygon in the border of two sides' parts counts in the one in which the difference is negative, as in
+    `zero_polygon`: also where the difference is zero in the other, in all of it.
+    """
     result = polygon
+    rise = linear_in(tetrahedron, tetrahedron.difference).slope
     for other in range(count):
         if other != side and result.count >= 3:
             excess = linear_in(tetrahedron, column(sides, other) - column(sides, side))
             result = clip_polygon(corner, result, excess.slope, -excess.value, IN_PLANE * pair.size)
-            if result.in_plane == 1 and other < side:
+            if result.in_plane == 1 and wp.dot(rise, excess.slope) <= Real(0.0):
                 result.count = 0
     return result
 
