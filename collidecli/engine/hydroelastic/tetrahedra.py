@@ -233,7 +233,7 @@ class Edges:
     sides1: Mat43
 
 
-@wp.func
+@wp.func(inline=False)
 def edges_in(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron) -> Edges:
     """The sides of both shapes where the tetrahedron is at an edge of theirs."""
     result = Edges()
@@ -296,15 +296,8 @@ def with_sides(pair: HydroPair, tetrahedron: Tetrahedron, edges: Edges, side0: i
 
 
 @wp.func
-def face_in(pair: HydroPair, whole: Tetrahedron, edges: Edges, part: int, corner: wp.array[Vec3]) -> HydroFace:
-    """The surface within a tetrahedron; its corners are in `corner` from `first_corner` on.
-
-    part: number of a combination of sides, 0 to count0 * count1 - 1.
-    """
-    side0, side1 = part / edges.count1, part % edges.count1
-    tetrahedron = whole
-    if edges.count0 * edges.count1 > 1:
-        tetrahedron = with_sides(pair, whole, edges, side0, side1)
+def face_in(pair: HydroPair, tetrahedron: Tetrahedron, corner: wp.array[Vec3]) -> HydroFace:
+    """The surface within a tetrahedron; its corners are in `corner` from `first_corner` on."""
     if wp.min(tetrahedron.difference) >= Real(0.0) or wp.max(tetrahedron.difference) < Real(0.0):
         return HydroFace()
     phi0 = linear_in(tetrahedron, tetrahedron.first)
@@ -318,10 +311,29 @@ def face_in(pair: HydroPair, whole: Tetrahedron, edges: Edges, part: int, corner
     if polygon.count == 0:
         return HydroFace()
     polygon = clip_by_depth(pair, phi0, phi1, corner, polygon)
+    if polygon.count < 3:
+        return HydroFace()
+    return face_of_polygon(pair, phi0, phi1, normal, corner, polygon)
+
+
+@wp.func(inline=False)
+def face_of_sides(pair: HydroPair, whole: Tetrahedron, edges: Edges, part: int, corner: wp.array[Vec3]) -> HydroFace:
+    """The surface of one combination of sides within a tetrahedron, as `face_in`.
+
+    part: number of the combination, 0 to count0 * count1 - 1.
+    """
+    side0, side1 = part / edges.count1, part % edges.count1
+    tetrahedron = with_sides(pair, whole, edges, side0, side1)
+    face = face_in(pair, tetrahedron, corner)
+    if face.count == 0 or edges.count0 * edges.count1 == 1:
+        return face
+    polygon = Clipped(face.count, 0, face.first_corner, wp.static(LOCAL_CORNERS // 2) - face.first_corner)
     if edges.count0 > 1:
         polygon = clip_to_side(pair, tetrahedron, edges.sides0, side0, edges.count0, corner, polygon)
     if edges.count1 > 1:
         polygon = clip_to_side(pair, tetrahedron, edges.sides1, side1, edges.count1, corner, polygon)
     if polygon.count < 3:
         return HydroFace()
+    phi0, phi1 = linear_in(tetrahedron, tetrahedron.first), linear_in(tetrahedron, tetrahedron.second)
+    normal = pair.sign * wp.normalize(linear_in(tetrahedron, tetrahedron.difference).slope)
     return face_of_polygon(pair, phi0, phi1, normal, corner, polygon)

@@ -43,6 +43,7 @@ from collidecli.engine.hydroelastic.tetrahedra import (
     Tetrahedron,
     edges_in,
     face_in,
+    face_of_sides,
     has_edges,
     is_near_edge,
     pressure_difference,
@@ -460,18 +461,14 @@ def has_surface(pair: HydroPair, first: int, voxel: wp.vec3i, value: wp.array[Ve
     return positive and negative and inside
 
 
-@wp.func
-def is_cut(
+@wp.func(inline=False)
+def is_cut_at_edge(
     solids: Solids, pair: HydroPair, level: Level, block: Block, first: int, voxel: wp.vec3i, value: wp.array[Vec2]
 ) -> bool:
-    """Whether a voxel may contain some of the surface.
+    """Whether a voxel at an edge of a shape may contain some of the surface, though its corners do not allow it.
 
-    At an edge of a shape it may although all corners are outside: within the voxel's diagonal.
+    All of them may be outside: within the voxel's diagonal.
     """
-    if has_surface(pair, first, voxel, value, Real(0.0)):
-        return True
-    if not has_edges(solids, pair, 0) and not has_edges(solids, pair, 1):
-        return False
     side = voxel_side(pair, level)
     diagonal = side * wp.sqrt(Real(3.0))
     if not has_surface(pair, first, voxel, value, diagonal):
@@ -498,16 +495,23 @@ def sum_blocks(
     first = thread * CORNER_COUNT
     result = PatchSums()
     result.pair = own_block.pair
+    is_sided = has_edges(solids, pair, 0) or has_edges(solids, pair, 1)
     corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
     for within in range(VOXEL_COUNT):
         voxel = wp.vec3i(within / (SIDE * SIDE), (within / SIDE) % SIDE, within % SIDE)
-        if is_cut(solids, pair, level, own_block, first, voxel, value):
+        is_cut = has_surface(pair, first, voxel, value, Real(0.0))
+        if is_sided and not is_cut:
+            is_cut = is_cut_at_edge(solids, pair, level, own_block, first, voxel, value)
+        if is_cut:
             for which in range(tetrahedra):
                 tetrahedron = tetrahedron_of(pair, level, own_block, first, voxel, which, value)
-                edges = edges_in(solids, pair, tetrahedron)
-                for part in range(edges.count0 * edges.count1):
-                    result = with_face(result, face_in(pair, tetrahedron, edges, part, corner))
+                if not is_sided:
+                    result = with_face(result, face_in(pair, tetrahedron, corner))
+                else:
+                    edges = edges_in(solids, pair, tetrahedron)
+                    for part in range(edges.count0 * edges.count1):
+                        result = with_face(result, face_of_sides(pair, tetrahedron, edges, part, corner))
     sums[thread] = result
 
 
@@ -535,13 +539,16 @@ def cut_voxels(
     first = number * CORNER_COUNT
     count = int(0)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
-    if is_cut(solids, pair, level, own_block, first, voxel, value):
+    is_cut = has_surface(pair, first, voxel, value, Real(0.0))
+    if not is_cut and (has_edges(solids, pair, 0) or has_edges(solids, pair, 1)):
+        is_cut = is_cut_at_edge(solids, pair, level, own_block, first, voxel, value)
+    if is_cut:
         corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
         for which in range(tetrahedra):
             tetrahedron = tetrahedron_of(pair, level, own_block, first, voxel, which, value)
             edges = edges_in(solids, pair, tetrahedron)
             for part in range(edges.count0 * edges.count1):
-                cut = face_in(pair, tetrahedron, edges, part, corner)
+                cut = face_of_sides(pair, tetrahedron, edges, part, corner)
                 if cut.count > 0:
                     if writes > 0:
                         slot = start_of(end, thread) + count
