@@ -30,17 +30,23 @@ from collidecli.engine.hydroelastic.pairs import (
     upload_solids,
 )
 from collidecli.engine.hydroelastic.polytopes import (
-    IN_PLANE,
-    Clipped,
     FaceList,
     HydroFace,
     HydroPatch,
-    LinearField,
     PatchSums,
-    clip_by_depth,
-    face_of_polygon,
     sum_parts,
     with_face,
+)
+from collidecli.engine.hydroelastic.tetrahedra import (
+    FACE_CORNERS,
+    LOCAL_CORNERS,
+    Tetrahedron,
+    edges_in,
+    face_in,
+    face_of_sides,
+    has_edges,
+    is_near_edge,
+    pressure_difference,
 )
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.warp_internals import set_field
@@ -403,144 +409,14 @@ BLOCK_KERNELS = (
 
 # The surface within the voxels of a block.
 
-Vec4 = wp.vec4d
-Mat43 = wp.types.matrix((4, 3), Real)
-
 VOXEL_COUNT = wp.constant(64)
 """Voxels of a block."""
-FACE_CORNERS = wp.constant(5)
-"""Most corners of a face: a quadrilateral clipped once."""
-LOCAL_CORNERS = 16
-
-
-@wp.struct
-class Tetrahedron:
-    """Corners of a tetrahedron, both distances there, and their `pressure_difference`.
-    step: of each axis the number of the step along it, from corner `step` to the next. side: of the voxel [m]."""
-
-    first: Vec4
-    second: Vec4
-    difference: Vec4
-    point: Mat43
-    step: wp.vec3i
-    side: Real
-
-
-@wp.func
-def change_along(tetrahedron: Tetrahedron, value: Vec4, step: int) -> Real:
-    """Derivative of a linear function along the axis of a step. Without a variable index, which stalls a processor."""
-    change = value[1] - value[0]
-    if step == 1:
-        change = value[2] - value[1]
-    elif step == 2:
-        change = value[3] - value[2]
-    return change / tetrahedron.side
-
-
-@wp.func
-def linear_in(tetrahedron: Tetrahedron, value: Vec4) -> LinearField:
-    """The linear function with these values at the corners."""
-    slope = Vec3(
-        change_along(tetrahedron, value, tetrahedron.step[0]),
-        change_along(tetrahedron, value, tetrahedron.step[1]),
-        change_along(tetrahedron, value, tetrahedron.step[2]),
-    )
-    return LinearField(slope, value[0] - wp.dot(slope, tetrahedron.point[0]))
-
-
-@wp.func
-def crossing(tetrahedron: Tetrahedron, low: int, high: int) -> Vec3:
-    """The point between a negative and another corner where the difference is zero."""
-    p = tetrahedron.point[low]
-    t = tetrahedron.difference[low] / (tetrahedron.difference[low] - tetrahedron.difference[high])
-    return p + t * (tetrahedron.point[high] - p)
-
-
-@wp.func
-def zero_polygon(tetrahedron: Tetrahedron, corner: wp.array[Vec3], normal: Vec3) -> int:
-    """The triangle or quadrilateral where the difference is zero, counterclockwise about `normal`; its corner count.
-
-    A difference of zero counts as positive, so that a polygon in a face of two tetrahedra belongs to the one where the
-    difference is negative.
-    """
-    order = wp.vec4i(0, 0, 0, 0)
-    negative = int(0)
-    for k in range(4):
-        if tetrahedron.difference[k] < Real(0.0):
-            order[negative] = k
-            negative += 1
-    if negative == 0 or negative == 4:
-        return 0
-    at = negative
-    for k in range(4):
-        if tetrahedron.difference[k] >= Real(0.0):
-            order[at] = k
-            at += 1
-    count = int(3)
-    if negative == 1:
-        for k in range(3):
-            corner[k] = crossing(tetrahedron, order[0], order[k + 1])
-    elif negative == 3:
-        for k in range(3):
-            corner[k] = crossing(tetrahedron, order[k], order[3])
-    else:
-        corner[0] = crossing(tetrahedron, order[0], order[2])
-        corner[1] = crossing(tetrahedron, order[0], order[3])
-        corner[2] = crossing(tetrahedron, order[1], order[3])
-        corner[3] = crossing(tetrahedron, order[1], order[2])
-        count = 4
-    area = wp.cross(corner[1] - corner[0], corner[2] - corner[0])
-    if count == 4:
-        area = wp.cross(corner[2] - corner[0], corner[3] - corner[1])
-    if wp.dot(area, normal) < Real(0.0):
-        swap = corner[0]
-        corner[0] = corner[count - 1]
-        corner[count - 1] = swap
-        if count == 4:
-            swap = corner[1]
-            corner[1] = corner[2]
-            corner[2] = swap
-    return count
-
-
-@wp.func
-def face_in(pair: HydroPair, tetrahedron: Tetrahedron, corner: wp.array[Vec3]) -> HydroFace:
-    """The surface within a tetrahedron; its corners are in `corner` from `first_corner` on."""
-    if wp.min(tetrahedron.difference) >= Real(0.0) or wp.max(tetrahedron.difference) < Real(0.0):
-        return HydroFace()
-    phi0 = linear_in(tetrahedron, tetrahedron.first)
-    phi1 = linear_in(tetrahedron, tetrahedron.second)
-    difference = linear_in(tetrahedron, tetrahedron.difference)
-    length = wp.length(difference.slope)
-    if length == Real(0.0):
-        return HydroFace()
-    normal = pair.sign * difference.slope / length
-    polygon = Clipped(zero_polygon(tetrahedron, corner, normal), 0, 0, wp.static(LOCAL_CORNERS // 2))
-    if polygon.count == 0:
-        return HydroFace()
-    polygon = clip_by_depth(pair, phi0, phi1, corner, polygon)
-    if polygon.count < 3:
-        return HydroFace()
-    return face_of_polygon(pair, phi0, phi1, normal, corner, polygon)
 
 
 @wp.func
 def corner_number(x: int, y: int, z: int) -> int:
     """Number of a corner in its block."""
     return (x * CORNER_SIDE + y) * CORNER_SIDE + z
-
-
-@wp.func
-def pressure_difference(pair: HydroPair, distance: Vec2) -> Real:
-    """Weighted distance from the reference shape less that from the other; 0 within rounding.
-
-    A flat side of a rigid reference shape may lie in the grid's boundary. The grid has voxels on its inner side only,
-    where the difference is negative: see `zero_polygon`.
-    """
-    difference = pair.sign * (pair.weight0 * distance[0] - pair.weight1 * distance[1])
-    if wp.abs(difference) <= IN_PLANE * pair.size:
-        return Real(0.0)
-    return difference
 
 
 @wp.func
@@ -571,22 +447,41 @@ def tetrahedron_of(
 
 
 @wp.func
-def has_surface(pair: HydroPair, first: int, voxel: wp.vec3i, value: wp.array[Vec2]) -> bool:
-    """Whether the corners of a voxel allow a surface with pressure."""
+def has_surface(pair: HydroPair, first: int, voxel: wp.vec3i, value: wp.array[Vec2], slack: Real) -> bool:
+    """Whether the corners of a voxel allow a surface with pressure. slack: of distances and their difference [m]."""
     positive = bool(False)
     negative = bool(False)
     inside = bool(False)
     for k in range(8):
         values = value[first + corner_number(voxel[0] + (k >> 2), voxel[1] + ((k >> 1) & 1), voxel[2] + (k & 1))]
         difference = pressure_difference(pair, values)
-        negative = negative or difference < Real(0.0)
-        positive = positive or difference >= Real(0.0)
-        inside = inside or wp.where(pair.soft == 0, values[0], values[1]) < Real(0.0)
+        negative = negative or difference < slack
+        positive = positive or difference >= -slack
+        inside = inside or wp.where(pair.soft == 0, values[0], values[1]) < slack
     return positive and negative and inside
+
+
+@wp.func(inline=False)
+def is_cut_at_edge(
+    solids: Solids, pair: HydroPair, level: Level, block: Block, first: int, voxel: wp.vec3i, value: wp.array[Vec2]
+) -> bool:
+    """Whether a voxel at an edge of a shape may contain some of the surface, though its corners do not allow it.
+
+    All of them may be outside: within the voxel's diagonal.
+    """
+    side = voxel_side(pair, level)
+    diagonal = side * wp.sqrt(Real(3.0))
+    if not has_surface(pair, first, voxel, value, diagonal):
+        return False
+    center = Vec3()
+    for axis in range(3):
+        center[axis] = side * (Real(SIDE * block.index[axis] + voxel[axis]) + Real(0.5)) - pair.half[axis]
+    return is_near_edge(solids, pair, 0, center, diagonal) or is_near_edge(solids, pair, 1, center, diagonal)
 
 
 @kernel
 def sum_blocks(
+    solids: Solids,
     hydro: wp.array[HydroPair],
     level: Level,
     block: wp.array[Block],
@@ -600,19 +495,29 @@ def sum_blocks(
     first = thread * CORNER_COUNT
     result = PatchSums()
     result.pair = own_block.pair
+    is_sided = has_edges(solids, pair, 0) or has_edges(solids, pair, 1)
     corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
     for within in range(VOXEL_COUNT):
         voxel = wp.vec3i(within / (SIDE * SIDE), (within / SIDE) % SIDE, within % SIDE)
-        if has_surface(pair, first, voxel, value):
+        is_cut = has_surface(pair, first, voxel, value, Real(0.0))
+        if is_sided and not is_cut:
+            is_cut = is_cut_at_edge(solids, pair, level, own_block, first, voxel, value)
+        if is_cut:
             for which in range(tetrahedra):
                 tetrahedron = tetrahedron_of(pair, level, own_block, first, voxel, which, value)
-                result = with_face(result, face_in(pair, tetrahedron, corner))
+                if not is_sided:
+                    result = with_face(result, face_in(pair, tetrahedron, corner))
+                else:
+                    edges = edges_in(solids, pair, tetrahedron)
+                    for part in range(edges.count0 * edges.count1):
+                        result = with_face(result, face_of_sides(pair, tetrahedron, edges, part, corner))
     sums[thread] = result
 
 
 @kernel
 def cut_voxels(
+    solids: Solids,
     hydro: wp.array[HydroPair],
     level: Level,
     block: wp.array[Block],
@@ -634,20 +539,25 @@ def cut_voxels(
     first = number * CORNER_COUNT
     count = int(0)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
-    if has_surface(pair, first, voxel, value):
+    is_cut = has_surface(pair, first, voxel, value, Real(0.0))
+    if not is_cut and (has_edges(solids, pair, 0) or has_edges(solids, pair, 1)):
+        is_cut = is_cut_at_edge(solids, pair, level, own_block, first, voxel, value)
+    if is_cut:
         corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
         for which in range(tetrahedra):
             tetrahedron = tetrahedron_of(pair, level, own_block, first, voxel, which, value)
-            part = face_in(pair, tetrahedron, corner)
-            if part.count > 0:
-                if writes > 0:
-                    slot = start_of(end, thread) + count
-                    part.pair = own_block.pair
-                    face[slot] = part
-                    for k in range(part.count):
-                        at = corner[part.first_corner + k]
-                        vertex[slot * FACE_CORNERS + k] = wp.transform_point(pair.world, at)
-                count += 1
+            edges = edges_in(solids, pair, tetrahedron)
+            for part in range(edges.count0 * edges.count1):
+                cut = face_of_sides(pair, tetrahedron, edges, part, corner)
+                if cut.count > 0:
+                    if writes > 0:
+                        slot = start_of(end, thread) + count
+                        cut.pair = own_block.pair
+                        face[slot] = cut
+                        for k in range(cut.count):
+                            at = corner[cut.first_corner + k]
+                            vertex[slot * FACE_CORNERS + k] = wp.transform_point(pair.world, at)
+                    count += 1
     if writes == 0:
         end[thread] = count
 
@@ -732,8 +642,8 @@ class Sampler:
         block, count = blocks_of_level
         corner_count, voxel_count = count * int(CORNER_COUNT), count * int(VOXEL_COUNT)
         value = workspace.array("hydro_corner_value", corner_count, Vec2)
-        shared = [hydro, level, block, value]
-        workspace.launch(self.compiled.sample_corners, corner_count, [self.solids, *shared])
+        shared = [self.solids, hydro, level, block, value]
+        workspace.launch(self.compiled.sample_corners, corner_count, shared)
         sums = workspace.array("hydro_block_sums", count, PatchSums)
         workspace.launch(sum_blocks, count, [*shared, sums])
         workspace.launch(sum_parts, pair_count, [hydro, sums, count, patch])

@@ -31,8 +31,17 @@ from collidecli.engine.geometry.closest_points import (
     segment_end,
 )
 from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
-from collidecli.engine.geometry.real import UP, Pose, Real, Vec3
-from collidecli.engine.narrowphase.convex.features import MAX_CODES, POINT, RIM_COUNT, feature_corners, support_feature
+from collidecli.engine.geometry.real import UP, Pose, Quat, Real, Vec3
+from collidecli.engine.narrowphase.convex.features import (
+    LINE_SINE,
+    MAX_CODES,
+    POINT,
+    RIM_COUNT,
+    ROUND_FACE_TILT,
+    feature_corners,
+    missed_by_samples,
+    support_feature,
+)
 
 # Plane and each primitive; see `triangles` for meshes and heightfields.
 
@@ -127,14 +136,55 @@ def _signed(corner: int, x: Real, y: Real, z: Real) -> Real:
     return total - z if corner & 4 == 0 else total + z
 
 
+@wp.struct
+class _Rim:
+    """A rim above a plane: centre [m], the two perpendicular radii to its points 0 and 1, and its lowest point.
+
+    miss: by how much its four points, a quarter turn from each other, are higher than the lowest [m].
+    """
+
+    center: Vec3
+    first: Vec3
+    second: Vec3
+    lowest: Vec3
+    miss: Real
+
+
 @wp.func
-def _quarter(lowest: Vec3, aside: Vec3, k: int) -> Vec3:
-    """Point k of a rim, relative to its centre: the lowest, then by quarter turns."""
-    if k == 1:
-        return aside
-    if k == 2:
-        return -lowest
-    return -aside if k == 3 else lowest
+def _rim_at(center: Vec3, rotation: Quat, axis: Vec3, radius: Real) -> _Rim:
+    """The rim about `axis`, the shape's z axis; its point 0 is on the shape's +x."""
+    rim = _Rim()
+    rim.center = center
+    rim.first = radius * wp.quat_rotate(rotation, primitives.AXIS_X)
+    rim.second = wp.cross(axis, rim.first)
+    rim.lowest = center + radius * primitives.lowest_on_rim(rotation, axis)
+    rim.miss = center[2] - wp.max(wp.abs(rim.first[2]), wp.abs(rim.second[2])) - rim.lowest[2]
+    return rim
+
+
+@wp.func
+def _emit_rim(
+    rim: _Rim, max_separation: Real, first_feature: int, lowest_feature: int, out: ContactBuffer, row: int
+) -> int:
+    """Contacts of a rim's four points, and of its lowest if they miss it; see ROUND_FACE_TILT. Returns the number."""
+    is_missed = rim.miss > ROUND_FACE_TILT * wp.length(rim.first)
+    lowered = wp.where(is_missed, Real(0.0), wp.max(rim.miss, Real(0.0)))
+    count = int(0)
+    for quarter in range(4):
+        radius = wp.where(quarter % 2 == 0, rim.first, rim.second)
+        point = rim.center + wp.where(quarter < 2, radius, -radius)
+        separation = point[2] - lowered
+        if separation < max_separation:
+            _emit(out, row + count, point, separation, first_feature + quarter, 0)
+            count += 1
+    if is_missed and rim.lowest[2] < max_separation:
+        _emit(out, row + count, rim.lowest, rim.lowest[2], lowest_feature, 0)
+        count += 1
+    return count
+
+
+LOWEST_OF_CAP = wp.constant(8)
+LOWEST_OF_BASE = wp.constant(5)
 
 
 @wp.func
@@ -143,13 +193,13 @@ def collide_plane_cylinder(
 ) -> int:
     """Contacts of a plane and a cylinder: points of its rims closer than the maximum separation; at most 5.
 
-    Of the lower cap's rim, its lowest point and the three at quarter turns from it; of the upper cap's, its lowest
-    point, which with the first bounds the contact line of a lying cylinder.
+    Of the lower cap's rim, four points a quarter turn from each other, the first on the cylinder's +x, and its lowest
+    point where that is deeper; see ROUND_FACE_TILT. Of a cylinder that lies, its axis within LINE_SINE of the plane,
+    the lowest point of each rim: the ends of the contact line.
 
-    Features of b: 0 to 3 on the cap at -z, 4 to 7 on that at +z; the lowest point first, then by quarter turns about
-    +z. Kind: 0 for one contact (point), 1 for two (edge), 2 for more (face).
-    Degenerate: a cylinder with a vertical axis has its own +x as the lowest direction; of a horizontal one, the cap at
-    -z is the lower.
+    Features of b: 0 to 3 on the cap at -z, by quarter turns about +z; 4 to 7 on that at +z; 8, 9 the lowest points of
+    the two. Kind: 0 for one contact (point), 1 for two (edge), 2 for more (face).
+    Degenerate: of a horizontal cylinder, the cap at -z is the lower.
     """
     center = wp.transform_get_translation(pose_b_to_a)
     rotation = wp.transform_get_rotation(pose_b_to_a)
@@ -158,22 +208,22 @@ def collide_plane_cylinder(
     flatness = wp.sqrt(axis[0] * axis[0] + axis[1] * axis[1])
     if center[2] - size_b[1] * wp.abs(axis[2]) - radius * flatness >= max_separation:
         return 0
-    lowest = radius * primitives.lowest_on_rim(rotation, axis)
-    aside = wp.cross(axis, lowest)
-    low_cap = wp.where(axis[2] < Real(0.0), 4, 0)
+    upper_is_low = axis[2] < Real(0.0)
     rise = size_b[1] * axis
-    rise = -rise if low_cap == 4 else rise
-    cap = center - rise
-    count = 0
-    for quarter in range(4):
-        point = cap + _quarter(lowest, aside, quarter)
-        if point[2] < max_separation:
-            _emit(out, row + count, point, point[2], low_cap + quarter, 0)
-            count += 1
-    point = center + rise + lowest
-    if point[2] < max_separation:
-        _emit(out, row + count, point, point[2], 4 - low_cap, 0)
-        count += 1
+    rise = -rise if upper_is_low else rise
+    rim = _rim_at(center - rise, rotation, axis, radius)
+    count = int(0)
+    if wp.abs(axis[2]) >= LINE_SINE:
+        first = wp.where(upper_is_low, 4, 0)
+        lowest = LOWEST_OF_CAP + wp.where(upper_is_low, 1, 0)
+        count = _emit_rim(rim, max_separation, first, lowest, out, row)
+    else:
+        for end in range(2):
+            point = rim.lowest + wp.where(end == 1, Real(2.0), Real(0.0)) * rise
+            is_upper = (end == 1) != upper_is_low
+            if point[2] < max_separation:
+                _emit(out, row + count, point, point[2], LOWEST_OF_CAP + wp.where(is_upper, 1, 0), 0)
+                count += 1
     set_kind(out, row, count, wp.min(count - 1, 2))
     return count
 
@@ -182,11 +232,13 @@ def collide_plane_cylinder(
 def collide_plane_cone(
     size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
 ) -> int:
-    """Contacts of a plane and a cone: its apex and four points of its rim closer than the maximum separation.
+    """Contacts of a plane and a cone: its apex and points of its rim closer than the maximum separation; at most 6.
 
-    Features of b: 0 to 3 on the rim, the lowest point first, then by quarter turns about +z; 4 the apex. Kind: 0 for
-    one contact (point), 1 for two (edge), 2 for more (face).
-    Degenerate: a cone with a vertical axis has its own +x as the lowest direction of the rim.
+    Of the rim, four points a quarter turn from each other, the first on the cone's +x, and its lowest point where that
+    is deeper; see ROUND_FACE_TILT.
+
+    Features of b: 0 to 3 on the rim, by quarter turns about +z; 4 the apex; 5 the rim's lowest point. Kind: 0 for one
+    contact (point), 1 for two (edge), 2 for more (face).
     """
     center = wp.transform_get_translation(pose_b_to_a)
     rotation = wp.transform_get_rotation(pose_b_to_a)
@@ -197,14 +249,11 @@ def collide_plane_cone(
     flatness = wp.sqrt(axis[0] * axis[0] + axis[1] * axis[1])
     if wp.min(apex[2], base[2] - radius * flatness) >= max_separation:
         return 0
-    lowest = radius * primitives.lowest_on_rim(rotation, axis)
-    aside = wp.cross(axis, lowest)
-    count = 0
-    for feature in range(5):
-        point = apex if feature == APEX else base + _quarter(lowest, aside, feature)
-        if point[2] < max_separation:
-            _emit(out, row + count, point, point[2], feature, 0)
-            count += 1
+    rim = _rim_at(base, rotation, axis, radius)
+    count = _emit_rim(rim, max_separation, 0, LOWEST_OF_BASE, out, row)
+    if apex[2] < max_separation:
+        _emit(out, row + count, apex, apex[2], APEX, 0)
+        count += 1
     set_kind(out, row, count, wp.min(count - 1, 2))
     return count
 
@@ -247,23 +296,28 @@ def collide_plane_convex_mesh(
     """
     down_in_hull = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), UP)
     deepest = farthest_vertex(hull, down_in_hull)
+    lowest = wp.transform_point(pose_b_to_a, hull_point(hull, hull.vertex + deepest))
     corner, code = wp.zeros(shape=RIM_COUNT, dtype=Vec3), wp.zeros(shape=MAX_CODES, dtype=int)
     feature = support_feature(hull, down_in_hull)
     if feature.kind != POINT:
         feature_corners(hull, feature, down_in_hull, corner, code)
-    written = int(0)
     has_deepest = bool(False)
+    miss = Real(wp.inf)
     for k in range(feature.count):
-        p = wp.transform_point(pose_b_to_a, corner[k])
+        corner[k] = wp.transform_point(pose_b_to_a, corner[k])
         has_deepest = has_deepest or code[k] == 3 * deepest
-        if p[2] < max_separation:
-            _emit(out, row + written, p, p[2], code[k], 0)
+        miss = wp.min(miss, corner[k][2] - lowest[2])
+    is_missed = not has_deepest and miss > missed_by_samples(hull, hull, feature, feature)
+    lowered = wp.where(has_deepest or is_missed, Real(0.0), miss)
+    written = int(0)
+    for k in range(feature.count):
+        separation = corner[k][2] - lowered
+        if separation < max_separation:
+            _emit(out, row + written, corner[k], separation, code[k], 0)
             written += 1
-    if not has_deepest:
-        p = wp.transform_point(pose_b_to_a, hull_point(hull, hull.vertex + deepest))
-        if p[2] < max_separation:
-            _emit(out, row + written, p, p[2], 3 * deepest, 0)
-            written += 1
+    if is_missed and lowest[2] < max_separation:
+        _emit(out, row + written, lowest, lowest[2], 3 * deepest, 0)
+        written += 1
     return written
 
 
@@ -471,7 +525,8 @@ def collide_capsule_box(
     else:
         edge = _largest(capsule.axis)
         is_parallel = _square_off(capsule.axis, edge) < PARALLEL_SINE * PARALLEL_SINE
-        if is_parallel and outward[edge] == Real(0.0):
+        # Where the closest point is the end of the edge, rounding leaves a component along it.
+        if is_parallel and wp.abs(outward[edge]) <= ROUND_FACE_TILT:
             first, second, two = _along_edge(capsule, edge, first)
     scale = size_a[0] + size_a[1] + wp.length(size_b)
     if two and wp.length(first.point - second.point) <= SAME_POINT * scale:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collidecli.engine.geometry.signed_distance import FieldStore, SdfGrid
 
 CLOSED_FORM = {
-    "plane": {"sphere": 1, "capsule": 2, "box": 8, "cylinder": 5, "cone": 5, "ellipsoid": 1},
+    "plane": {"sphere": 1, "capsule": 2, "box": 8, "cylinder": 5, "cone": 6, "ellipsoid": 1},
     "sphere": {"sphere": 1, "capsule": 1, "box": 1, "cylinder": 1, "cone": 1, "ellipsoid": 1},
     "capsule": {"capsule": 2, "box": 2},
     "box": {"box": 9},

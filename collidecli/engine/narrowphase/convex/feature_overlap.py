@@ -10,7 +10,8 @@ import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.geometry.closest_points import perpendicular
-from collidecli.engine.geometry.real import CAPSULE, Pose, Real, Vec2, Vec3
+from collidecli.engine.geometry.primitives import support_point
+from collidecli.engine.geometry.real import CAPSULE, CONE, CYLINDER, Pose, Real, Vec2, Vec3
 from collidecli.engine.narrowphase.convex.features import (
     AT_BORDER,
     EDGES,
@@ -21,6 +22,8 @@ from collidecli.engine.narrowphase.convex.features import (
     RIM_COUNT,
     Feature,
     feature_corners,
+    is_on_face,
+    is_sampled,
     line_exit,
     merge_distance,
     rounding_level,
@@ -268,7 +271,8 @@ inclined by LINE_SINE, is passed by less than (0.025 + 0.3 * 3.2) / 0.95 of that
 class ContactFrame:
     """Relative pose of two shapes and their normal; u, v complete it to a right-handed frame. In a's frame [m].
 
-    level: `rounding_level`. merge_distance: contacts at most this far from each other are one.
+    level: `rounding_level`. merge_distance: contacts at most this far from each other are one. shift: error of the
+    footprints' relative position.
     """
 
     pose_b_to_a: Pose
@@ -278,6 +282,7 @@ class ContactFrame:
     max_separation: Real
     level: Real
     merge_distance: Real
+    shift: Real
 
 
 @wp.func
@@ -293,7 +298,9 @@ def feature_contacts(
     a, b = support_feature(shape_a, normal), support_feature(shape_b, -normal_in_b)
     if a.kind == POINT or b.kind == POINT:
         return 0
-    return overlap_contacts(shape_a, shape_b, pose_b_to_a, max_separation, normal, normal_in_b, a, b, out, row)
+    return overlap_contacts(
+        shape_a, shape_b, pose_b_to_a, max_separation, normal, normal_in_b, Real(0.0), a, b, out, row
+    )
 
 
 @wp.func
@@ -304,6 +311,7 @@ def overlap_contacts(
     max_separation: Real,
     normal: Vec3,
     normal_in_b: Vec3,
+    shift: Real,
     feature_a: Feature,
     feature_b: Feature,
     out: ContactBuffer,
@@ -313,27 +321,20 @@ def overlap_contacts(
 
     Args:
         normal, normal_in_b: from a to b, in a's frame and in b's.
+        shift: error of the footprints' relative position [m], which the normal's error causes: a line this far beside
+            a face is above it, and lines this far from each other are one.
         feature_a, feature_b: those that support the normal and its opposite, each in its shape's frame.
     """
     a = feature_a
     b = feature_b
     corner_a, corner_b = wp.zeros(shape=RIM_COUNT, dtype=Vec3), wp.zeros(shape=RIM_COUNT, dtype=Vec3)
     code_a, code_b = wp.zeros(shape=MAX_CODES, dtype=int), wp.zeros(shape=MAX_CODES, dtype=int)
+    contact_frame = _contact_frame(shape_a, shape_b, pose_b_to_a, max_separation, normal)
+    contact_frame.shift = shift
     feature_corners(shape_a, a, normal, corner_a, code_a)
     feature_corners(shape_b, b, -normal_in_b, corner_b, code_b)
-    rotation = wp.transform_get_rotation(pose_b_to_a)
-    u = perpendicular(normal)
-    v = wp.cross(normal, u)
-    level, merged = rounding_level(shape_a, shape_b), merge_distance(shape_a, shape_b)
-    contact_frame = ContactFrame(pose_b_to_a, u, v, normal, max_separation, level, merged)
-    b.normal = wp.quat_rotate(rotation, b.normal)
-    for k in range(a.count):
-        corner_a[k] = _footprint(corner_a[k], u, v, normal)
-    # b's corners along the directions in b's frame: three rotations instead of one a corner.
-    center = _footprint(wp.transform_get_translation(pose_b_to_a), u, v, normal)
-    u, v = wp.quat_rotate_inv(rotation, u), wp.quat_rotate_inv(rotation, v)
-    for k in range(b.count):
-        corner_b[k] = center + _footprint(corner_b[k], u, v, normal_in_b)
+    _project(contact_frame, normal_in_b, a, corner_a, b, corner_b)
+    b.normal = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), b.normal)
     if a.kind == FACE and b.kind == FACE:
         return _face_on_face(contact_frame, a, corner_a, code_a, b, corner_b, code_b, out, row)
     if a.kind == LINE and b.kind == LINE:
@@ -341,6 +342,34 @@ def overlap_contacts(
     if a.kind == FACE:
         return _line_on_face(contact_frame, shape_b, a, corner_a, code_a, b, corner_b, code_b, True, out, row)
     return _line_on_face(contact_frame, shape_a, b, corner_b, code_b, a, corner_a, code_a, False, out, row)
+
+
+@wp.func
+def _contact_frame(shape_a: Any, shape_b: Any, pose_b_to_a: Pose, max_separation: Real, normal: Vec3) -> ContactFrame:
+    u = perpendicular(normal)
+    level, merged = rounding_level(shape_a, shape_b), merge_distance(shape_a, shape_b)
+    return ContactFrame(pose_b_to_a, u, wp.cross(normal, u), normal, max_separation, level, merged, Real(0.0))
+
+
+@wp.func
+def _project(
+    contact_frame: ContactFrame,
+    normal_in_b: Vec3,
+    a: Feature,
+    corner_a: wp.array[Vec3],
+    b: Feature,
+    corner_b: wp.array[Vec3],
+):
+    """Replaces corners, each in its shape's frame, by their footprints."""
+    rotation = wp.transform_get_rotation(contact_frame.pose_b_to_a)
+    for k in range(a.count):
+        corner_a[k] = _footprint(corner_a[k], contact_frame.u, contact_frame.v, contact_frame.normal)
+    # b's corners along the directions in b's frame: three rotations instead of one a corner.
+    position = wp.transform_get_translation(contact_frame.pose_b_to_a)
+    center = _footprint(position, contact_frame.u, contact_frame.v, contact_frame.normal)
+    u_in_b, v_in_b = wp.quat_rotate_inv(rotation, contact_frame.u), wp.quat_rotate_inv(rotation, contact_frame.v)
+    for k in range(b.count):
+        corner_b[k] = center + _footprint(corner_b[k], u_in_b, v_in_b, normal_in_b)
 
 
 @wp.func
@@ -354,10 +383,10 @@ def _lifted(contact_frame: ContactFrame, u: Real, v: Real, height: Real) -> Vec3
 
 
 @wp.func
-def _slope(contact_frame: ContactFrame, face: Feature) -> Vec2:
+def _slope(contact_frame: ContactFrame, face_normal: Vec3) -> Vec2:
     """Rate at which a face's height decreases with u and v."""
-    along = wp.dot(face.normal, contact_frame.normal)
-    return Vec2(wp.dot(face.normal, contact_frame.u) / along, wp.dot(face.normal, contact_frame.v) / along)
+    along = wp.dot(face_normal, contact_frame.normal)
+    return Vec2(wp.dot(face_normal, contact_frame.u) / along, wp.dot(face_normal, contact_frame.v) / along)
 
 
 @wp.func
@@ -375,8 +404,9 @@ def _face_on_face(
     corner = wp.zeros(shape=MAX_POLYGON_VERTICES, dtype=Vec2)
     ids = wp.zeros(shape=MAX_POLYGON_VERTICES, dtype=wp.vec2i)
     width = wp.min(a.half_width, b.half_width)
-    count = clip_polygon(corner_a, a, code_a, corner_b, b, code_b, ON_BORDER * width, corner, ids)
-    slope_a, slope_b = _slope(contact_frame, a), _slope(contact_frame, b)
+    tolerance = ON_BORDER * width + contact_frame.shift
+    count = clip_polygon(corner_a, a, code_a, corner_b, b, code_b, tolerance, corner, ids)
+    slope_a, slope_b = _slope(contact_frame, a.normal), _slope(contact_frame, b.normal)
     level_a = corner_a[0][2] + slope_a[0] * corner_a[0][0] + slope_a[1] * corner_a[0][1]
     level_b = corner_b[0][2] + slope_b[0] * corner_b[0][0] + slope_b[1] * corner_b[0][1]
     count = drop_flat_corners(
@@ -411,8 +441,9 @@ def _line_on_face(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    part = clip_segment(end[0], end[1], face_corner, face.count, ON_BORDER * face.half_width)
-    slope = _slope(contact_frame, face)
+    tolerance = ON_BORDER * face.half_width + contact_frame.shift
+    part = clip_segment(end[0], end[1], face_corner, face.count, tolerance)
+    slope = _slope(contact_frame, face.normal)
     level = face_corner[0][2] + slope[0] * face_corner[0][0] + slope[1] * face_corner[0][1]
     if part.low > part.high:
         return 0
@@ -424,9 +455,13 @@ def _line_on_face(
     for k in range(ends):
         t = part.low if k == 0 else part.high
         edge = part.low_edge if k == 0 else part.high_edge
-        p = end[0] + t * (end[1] - end[0])
+        on_line = end[0] + t * (end[1] - end[0])
+        p = on_line
+        if contact_frame.shift > Real(0.0):
+            p = _clamped_to(face_corner, face.count, on_line)
         height_face = level - slope[0] * p[0] - slope[1] * p[1]
-        height_line = _line_height(contact_frame, line_shape, not face_is_a, line, p, p[2], Real(0.0))
+        offset = _beside(p, on_line)
+        height_line = _line_height(contact_frame, line_shape, not face_is_a, line, p, on_line[2], offset)
         face_id = face.code
         line_id = end_code[k]
         if edge >= 0:
@@ -441,6 +476,12 @@ def _line_on_face(
             emit_contact(out, row + written, point, contact_frame.normal, separation, id_a, id_b, ends - 1)
             written += 1
     return written
+
+
+@wp.func
+def has_round_side(shape_type: int) -> bool:
+    """Whether a shape has lines on a curved side, any of which may face an edge."""
+    return shape_type == CAPSULE or shape_type == CYLINDER or shape_type == CONE
 
 
 @wp.func
@@ -473,7 +514,8 @@ def _line_on_line(
     row: int,
 ) -> int:
     """Contacts at the overlap ends of two nearly parallel lines, on the line midway between them; of others at the
-    crossing.
+    crossing. Of an edge and the side of a round shape that are parallel but for noise (`shift`), on the edge, beside
+    which the surface falls away at an angle.
     """
     along_a = Vec2(end_a[1][0] - end_a[0][0], end_a[1][1] - end_a[0][1])
     along_b = Vec2(end_b[1][0] - end_b[0][0], end_b[1][1] - end_b[0][1])
@@ -495,6 +537,7 @@ def _line_on_line(
     if long <= ON_BORDER * wp.min(length_a, length_b):
         return 0
     written = int(0)
+    a_is_edge = not has_round_side(shape_a.type)
     ends = wp.where(long <= contact_frame.merge_distance, 1, 2)
     for k in range(ends):
         s = low + margin_low if k == 0 else high - margin_high
@@ -503,9 +546,10 @@ def _line_on_line(
         on_a = end_a[0] + ((s - start_a) / rate_a) * (end_a[1] - end_a[0])
         on_b = end_b[0] + ((s - start_b) / rate_b) * (end_b[1] - end_b[0])
         middle = Real(0.5) * (on_a + on_b)
-        offset = Real(0.5) * _apart(end_a, end_b, (s - start_a) / rate_a, (s - start_b) / rate_b)
-        height_a = _line_height(contact_frame, shape_a, True, a, middle, on_a[2], offset)
-        height_b = _line_height(contact_frame, shape_b, False, b, middle, on_b[2], offset)
+        if _beside(on_a, on_b) <= contact_frame.shift:
+            middle = wp.where(a_is_edge, on_a, on_b)
+        height_a = _line_height(contact_frame, shape_a, True, a, middle, on_a[2], _beside(on_a, middle))
+        height_b = _line_height(contact_frame, shape_b, False, b, middle, on_b[2], _beside(on_b, middle))
         id_a = wp.where(ends_a, code_a[k], a.code)
         id_b = wp.where(ends_a, b.code, code_b[wp.where(ends_b, k, 1 - k)])
         if height_b - height_a < contact_frame.max_separation:
@@ -579,4 +623,154 @@ def _line_height(
     if offset <= Real(0.1) * contact_frame.level and shape.type != CAPSULE:
         return height
     # The ray starts close to the surface: one from far away would round at the scale of its length.
-    return height + up * line_exit(shape, line.code, origin, direction)
+    length = line_exit(shape, line.code, origin, direction)
+    if length == -Real(wp.inf) and offset <= contact_frame.shift and shape.type != CAPSULE:
+        return height
+    return height + up * length
+
+
+# Overlap of a face that is represented by points of its outline, outside of their polygon.
+
+
+@wp.struct
+class OffSamples:
+    """A common point of two footprints; found: 1 if there is one. point: on a, in a's frame; separation there [m]."""
+
+    point: Vec3
+    separation: Real
+    found: int
+
+
+@wp.func(inline=False)
+def overlap_off_samples(
+    shape_a: Any,
+    shape_b: Any,
+    pose_b_to_a: Pose,
+    normal: Vec3,
+    normal_in_b: Vec3,
+    feature_a: Feature,
+    feature_b: Feature,
+) -> OffSamples:
+    """A point common to two features of which one is sampled (`is_sampled`), whose polygons do not overlap.
+
+    The point of the other feature that is closest to the sampled face's middle; of two sampled faces whose overlap
+    contains no such point, a point on the line of their middles. They move about as far as the bodies do, unlike the
+    witness of a search, which is any point of the overlap if the faces are parallel.
+    Arguments as those of `overlap_contacts`.
+    """
+    a = feature_a
+    b = feature_b
+    corner_a, corner_b = wp.zeros(shape=RIM_COUNT, dtype=Vec3), wp.zeros(shape=RIM_COUNT, dtype=Vec3)
+    code = wp.zeros(shape=MAX_CODES, dtype=int)
+    contact_frame = _contact_frame(shape_a, shape_b, pose_b_to_a, Real(wp.inf), normal)
+    feature_corners(shape_a, a, normal, corner_a, code)
+    feature_corners(shape_b, b, -normal_in_b, corner_b, code)
+    _project(contact_frame, normal_in_b, a, corner_a, b, corner_b)
+    b.normal = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), b.normal)
+    result = OffSamples()
+    if is_sampled(a):
+        p = _closest_on_outline(corner_b, b.count, _middle(corner_a, a.count))
+        result = _off_samples_at(contact_frame, shape_a, shape_b, feature_a, feature_b, b.normal, corner_a, corner_b, p)
+    if result.found == 0 and is_sampled(b):
+        p = _closest_on_outline(corner_a, a.count, _middle(corner_b, b.count))
+        result = _off_samples_at(contact_frame, shape_a, shape_b, feature_a, feature_b, b.normal, corner_a, corner_b, p)
+    if result.found == 0 and is_sampled(a) and is_sampled(b):
+        p = _between_outlines(contact_frame, shape_a, shape_b, _middle(corner_a, a.count), _middle(corner_b, b.count))
+        result = _off_samples_at(contact_frame, shape_a, shape_b, feature_a, feature_b, b.normal, corner_a, corner_b, p)
+    return result
+
+
+@wp.func
+def _off_samples_at(
+    contact_frame: ContactFrame,
+    shape_a: Any,
+    shape_b: Any,
+    a: Feature,
+    b: Feature,
+    normal_b: Vec3,
+    corner_a: wp.array[Vec3],
+    corner_b: wp.array[Vec3],
+    p: Vec3,
+) -> OffSamples:
+    """The common point at footprint p, found if it is on each of the faces. normal_b: of b's face, in a's frame."""
+    height_a = _height_at(contact_frame, shape_a, True, a, a.normal, corner_a, p)
+    height_b = _height_at(contact_frame, shape_b, False, b, normal_b, corner_b, p)
+    result = OffSamples(_lifted(contact_frame, p[0], p[1], height_a), height_b - height_a, 1)
+    near = ON_BORDER * wp.max(wp.max(shape_a.size), wp.max(shape_b.size))
+    if a.kind == FACE and not is_on_face(shape_a, a.normal, result.point, near):
+        result.found = 0
+    on_b = result.point + result.separation * contact_frame.normal
+    on_b = wp.transform_point(wp.transform_inverse(contact_frame.pose_b_to_a), on_b)
+    if b.kind == FACE and not is_on_face(shape_b, b.normal, on_b, near):
+        result.found = 0
+    return result
+
+
+@wp.func
+def _between_outlines(contact_frame: ContactFrame, shape_a: Any, shape_b: Any, middle_a: Vec3, middle_b: Vec3) -> Vec3:
+    """Footprint on the line of two faces' middles, midway between the ends of a toward b and of b toward a."""
+    rotation = wp.transform_get_rotation(contact_frame.pose_b_to_a)
+    apart = _beside(middle_a, middle_b)
+    x, y = (middle_b[0] - middle_a[0]) / apart, (middle_b[1] - middle_a[1]) / apart
+    toward_b = x * contact_frame.u + y * contact_frame.v
+    # The support point along the sum of the face's normal and the line is on the face's outline.
+    end_a = wp.dot(support_point(shape_a, contact_frame.normal + toward_b), toward_b)
+    on_b = support_point(shape_b, -wp.quat_rotate_inv(rotation, contact_frame.normal + toward_b))
+    end_b = wp.dot(wp.transform_point(contact_frame.pose_b_to_a, on_b), toward_b)
+    along = Real(0.5) * (end_a + end_b) - (x * middle_a[0] + y * middle_a[1])
+    return middle_a + Vec3(along * x, along * y, Real(0.0))
+
+
+@wp.func
+def _middle(corner: wp.array[Vec3], count: int) -> Vec3:
+    total = Vec3()
+    for k in range(count):
+        total += corner[k]
+    return total / Real(count)
+
+
+@wp.func
+def _clamped_to(corner: wp.array[Vec3], count: int, p: Vec3) -> Vec3:
+    """Footprint p, or the closest point of a convex polygon's outline to it where p is outside."""
+    orientation = _orientation(corner)
+    for k in range(count):
+        line = _inward(corner, count, k, orientation)
+        if line[0] * p[0] + line[1] * p[1] + line[2] < Real(0.0):
+            return _closest_on_outline(corner, count, p)
+    return p
+
+
+@wp.func
+def _closest_on_outline(corner: wp.array[Vec3], count: int, p: Vec3) -> Vec3:
+    """Closest point to footprint p of the sides of a polygon or of a segment; its height is the side's there."""
+    closest = corner[0]
+    for k in range(count):
+        start = corner[k]
+        along = corner[(k + 1) % count] - start
+        square = along[0] * along[0] + along[1] * along[1]
+        t = (along[0] * (p[0] - start[0]) + along[1] * (p[1] - start[1])) / square
+        foot = start + wp.clamp(t, Real(0.0), Real(1.0)) * along
+        if _beside(foot, p) < _beside(closest, p):
+            closest = foot
+    return closest
+
+
+@wp.func
+def _height_at(
+    contact_frame: ContactFrame,
+    shape: Any,
+    of_a: bool,
+    feature: Feature,
+    face_normal: Vec3,
+    corner: wp.array[Vec3],
+    p: Vec3,
+) -> Real:
+    """Height of a feature's surface at footprint p; p is on a line, or its height is not used.
+
+    face_normal: a face's, in a's frame.
+    """
+    if feature.kind == LINE:
+        return _line_height(contact_frame, shape, of_a, feature, p, p[2], Real(0.0))
+    slope = _slope(contact_frame, face_normal)
+    at = corner[0]
+    return at[2] - slope[0] * (p[0] - at[0]) - slope[1] * (p[1] - at[1])

@@ -17,16 +17,23 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.primitives import support_point
 from collidecli.engine.geometry.real import MESH, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import INEXACT, Bucket
-from collidecli.engine.narrowphase.convex.feature_overlap import overlap_contacts
+from collidecli.engine.narrowphase.convex.feature_overlap import (
+    has_round_side,
+    overlap_contacts,
+    overlap_off_samples,
+)
 from collidecli.engine.narrowphase.convex.features import (
     FACE,
     POINT,
     RIM_COUNT,
+    ROUND_FACE_TILT,
     Feature,
     face_normal,
     feature_at,
     is_on_face,
+    is_partly_sampled,
     merge_distance,
+    missed_by_samples,
     rounding_level,
     support_feature,
     with_facing,
@@ -128,6 +135,39 @@ def witness_along(
 
 
 @wp.func
+def witness_off_samples(
+    a: Any,
+    b: Any,
+    pose_b_to_a: Pose,
+    best: Direction,
+    facing_a: Feature,
+    facing_b: Feature,
+    normal_in_b: Vec3,
+    searched: Witness,
+) -> Witness:
+    """The witness of a sampled face whose polygon the other feature does not reach; `searched` where that is deeper.
+
+    See `overlap_off_samples`.
+    """
+    common = overlap_off_samples(a, b, pose_b_to_a, best.normal, normal_in_b, facing_a, facing_b)
+    miss = common.separation - best.separation
+    if common.found == 0 or miss > missed_by_samples(a, b, facing_a, facing_b) + rounding_level(a, b):
+        return searched
+    return Witness(best.separation, best.normal, common.point + Real(0.5) * miss * best.normal)
+
+
+@wp.func
+def shift_of_footprints(a: Any, b: Any, best: Direction) -> Real:
+    """How far the line of a curved side and an edge may be from each other and count as parallel [m].
+
+    0 along the normal of a face, and where both shapes or neither have a curved side.
+    """
+    if best.of > 0 or has_round_side(a.type) == has_round_side(b.type):
+        return Real(0.0)
+    return ROUND_FACE_TILT * wp.min(wp.max(a.size), wp.max(b.size))
+
+
+@wp.func
 def contact_manifold(
     a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real, deepest: Witness, out: ContactBuffer, row: int
 ) -> int:
@@ -166,10 +206,12 @@ def manifold_along(
     facing_a, facing_b = support_feature(a, best.normal), support_feature(b, -normal_in_b)
     count = int(0)
     lone = bool(True)
+    shift = shift_of_footprints(a, b, best)
+    missed = missed_by_samples(a, b, facing_a, facing_b)
     # The arrays of the overlap are cleared only for features that have corners.
     if facing_a.kind != POINT and facing_b.kind != POINT:
         count = overlap_contacts(
-            a, b, pose_b_to_a, max_separation, best.normal, normal_in_b, facing_a, facing_b, out, row
+            a, b, pose_b_to_a, max_separation, best.normal, normal_in_b, shift, facing_a, facing_b, out, row
         )
         if count > 0:
             nearest = nearest_emitted(out, row, count)
@@ -178,11 +220,16 @@ def manifold_along(
                 raise_separations(out, row, count, best.separation)
             if nearest <= best.separation + level:
                 return count
+            if nearest <= best.separation + missed:
+                lower_separations(out, row, count, nearest - best.separation)
+                return count
             # Lines are closest where they cross: a crossing that misses the separation is the less accurate witness.
             lone = out.contact[memory_row(out, row)].kind == 0
     witness = deepest
     if best.of > 0 or lone:
         witness = witness_along(a, b, pose_b_to_a, best, facing_a, facing_b, normal_in_b, deepest)
+    if count == 0 and is_partly_sampled(facing_a, facing_b):
+        witness = witness_off_samples(a, b, pose_b_to_a, best, facing_a, facing_b, normal_in_b, witness)
     if not lone:
         # Ids of the features themselves: contacts of the footprints have at least one vertex, end or edge of a face.
         code_a = facing_a.code
@@ -229,6 +276,17 @@ def raise_separations(out: ContactBuffer, row: int, count: int, separation: Real
         at = memory_row(out, row + k)
         if out.contact[at].separation < separation:
             out.contact[at].separation = separation
+
+
+@wp.func(inline=False)
+def lower_separations(out: ContactBuffer, row: int, count: int, miss: Real):
+    """Reduces separations by `miss` [m], half of it at each of the two points."""
+    for k in range(count):
+        at = memory_row(out, row + k)
+        contact = out.contact[at]
+        contact.point += Real(0.5) * miss * contact.normal
+        contact.separation -= miss
+        out.contact[at] = contact
 
 
 @wp.func

@@ -32,8 +32,14 @@ from collidecli.engine.geometry.primitives import Vertex, core_is_flat, core_rad
 from collidecli.engine.geometry.real import CAPSULE, SPHERE, Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import MIDDLE_INSIDE
 from collidecli.engine.narrowphase.convex.analytic_early_out import toward
-from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
-from collidecli.engine.narrowphase.convex.features import corner_of, feature_at, triangle_feature_at
+from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts, overlap_off_samples
+from collidecli.engine.narrowphase.convex.features import (
+    corner_of,
+    feature_at,
+    is_partly_sampled,
+    support_feature,
+    triangle_feature_at,
+)
 from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, OVERLAP, nearest_of_difference
 from collidecli.engine.narrowphase.convex.manifold import (
     Witness,
@@ -261,6 +267,22 @@ def penetrates(out: ContactBuffer, row: int, count: int) -> bool:
 
 
 @wp.func(inline=False)
+def contact_off_samples(a: Any, b: TriangleShape, query: Query, normal: Vec3, out: ContactBuffer, row: int) -> int:
+    """Writes the contact of a triangle and a sampled face of a shape whose polygon it does not reach; 0 for none."""
+    normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(query.pose_b_to_a), normal)
+    feature_a, feature_b = support_feature(a, normal), support_feature(b, -normal_in_b)
+    if not is_partly_sampled(feature_a, feature_b):
+        return 0
+    common = overlap_off_samples(a, b, query.pose_b_to_a, normal, normal_in_b, feature_a, feature_b)
+    if common.found == 0 or common.separation >= query.max_separation:
+        return 0
+    foot = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), common.point + common.separation * normal)
+    code = feature_at(a, common.point, normal)
+    emit_contact(out, row, common.point, normal, common.separation, code, triangle_feature_at(b, foot), 0)
+    return 1
+
+
+@wp.func(inline=False)
 def contacts_above(
     a: Any,
     b: TriangleShape,
@@ -281,6 +303,8 @@ def contacts_above(
     normal = -wp.quat_rotate(rotation, direction)
     radius = core_radius(a.type, a.size)
     count = feature_contacts(a, b, query.pose_b_to_a, query.max_separation, normal, out, row)
+    if count == 0:
+        count = contact_off_samples(a, b, query, normal, out, row)
     if not penetrates(out, row, count):
         # Contacts that are apart, which the maximum separation adds, do not replace one that penetrates.
         point = support_point(a, normal)

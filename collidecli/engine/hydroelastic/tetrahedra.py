@@ -1,0 +1,339 @@
+"""Contact surface within a tetrahedron of a voxel, in which distances are linear.
+
+The distance inside a cylinder, a cone or a box is the largest of the distances from its sides: of a cap and the curved
+side, of a base and the side, of a box's faces. Each of them is smooth across the edge between two sides, where the
+distance itself has a kink, and outside of which it is round. So where a tetrahedron is at an edge, the surface is cut
+for each combination of the shapes' sides and clipped to where these are the largest: the error at an edge is of second
+order in the voxel, as elsewhere.
+"""
+
+import warp as wp
+
+from collidecli.engine.geometry.real import BOX, CONE, CYLINDER, Real, Vec2, Vec3
+from collidecli.engine.hydroelastic.pairs import HydroPair, Solids
+from collidecli.engine.hydroelastic.polytopes import (
+    IN_PLANE,
+    Clipped,
+    HydroFace,
+    LinearField,
+    clip_by_depth,
+    clip_polygon,
+    face_of_polygon,
+)
+
+Vec4 = wp.vec4d
+Mat43 = wp.types.matrix((4, 3), Real)
+
+FACE_CORNERS = wp.constant(9)
+"""Most corners of a face: a quadrilateral clipped by the depth, and by two other sides of each shape."""
+LOCAL_CORNERS = 20
+
+
+@wp.struct
+class Tetrahedron:
+    """Corners of a tetrahedron, both distances there, and their `pressure_difference`.
+    step: of each axis the number of the step along it, from corner `step` to the next. side: of the voxel [m]."""
+
+    first: Vec4
+    second: Vec4
+    difference: Vec4
+    point: Mat43
+    step: wp.vec3i
+    side: Real
+
+
+@wp.func
+def change_along(tetrahedron: Tetrahedron, value: Vec4, step: int) -> Real:
+    """Derivative of a linear function along the axis of a step. Without a variable index, which stalls a processor."""
+    change = value[1] - value[0]
+    if step == 1:
+        change = value[2] - value[1]
+    elif step == 2:
+        change = value[3] - value[2]
+    return change / tetrahedron.side
+
+
+@wp.func
+def linear_in(tetrahedron: Tetrahedron, value: Vec4) -> LinearField:
+    """The linear function with these values at the corners."""
+    slope = Vec3(
+        change_along(tetrahedron, value, tetrahedron.step[0]),
+        change_along(tetrahedron, value, tetrahedron.step[1]),
+        change_along(tetrahedron, value, tetrahedron.step[2]),
+    )
+    return LinearField(slope, value[0] - wp.dot(slope, tetrahedron.point[0]))
+
+
+@wp.func
+def crossing(tetrahedron: Tetrahedron, low: int, high: int) -> Vec3:
+    """The point between a negative and another corner where the difference is zero."""
+    p = tetrahedron.point[low]
+    t = tetrahedron.difference[low] / (tetrahedron.difference[low] - tetrahedron.difference[high])
+    return p + t * (tetrahedron.point[high] - p)
+
+
+@wp.func
+def zero_polygon(tetrahedron: Tetrahedron, corner: wp.array[Vec3], normal: Vec3) -> int:
+    """The triangle or quadrilateral where the difference is zero, counterclockwise about `normal`; its corner count.
+
+    A difference of zero counts as positive, so that a polygon in a face of two tetrahedra belongs to the one where the
+    difference is negative.
+    """
+    order = wp.vec4i(0, 0, 0, 0)
+    negative = int(0)
+    for k in range(4):
+        if tetrahedron.difference[k] < Real(0.0):
+            order[negative] = k
+            negative += 1
+    if negative == 0 or negative == 4:
+        return 0
+    at = negative
+    for k in range(4):
+        if tetrahedron.difference[k] >= Real(0.0):
+            order[at] = k
+            at += 1
+    count = int(3)
+    if negative == 1:
+        for k in range(3):
+            corner[k] = crossing(tetrahedron, order[0], order[k + 1])
+    elif negative == 3:
+        for k in range(3):
+            corner[k] = crossing(tetrahedron, order[k], order[3])
+    else:
+        corner[0] = crossing(tetrahedron, order[0], order[2])
+        corner[1] = crossing(tetrahedron, order[0], order[3])
+        corner[2] = crossing(tetrahedron, order[1], order[3])
+        corner[3] = crossing(tetrahedron, order[1], order[2])
+        count = 4
+    area = wp.cross(corner[1] - corner[0], corner[2] - corner[0])
+    if count == 4:
+        area = wp.cross(corner[2] - corner[0], corner[3] - corner[1])
+    if wp.dot(area, normal) < Real(0.0):
+        swap = corner[0]
+        corner[0] = corner[count - 1]
+        corner[count - 1] = swap
+        if count == 4:
+            swap = corner[1]
+            corner[1] = corner[2]
+            corner[2] = swap
+    return count
+
+
+@wp.func
+def pressure_difference(pair: HydroPair, distance: Vec2) -> Real:
+    """Weighted distance from the reference shape less that from the other; 0 within rounding.
+
+    A flat side of a rigid reference shape may lie in the grid's boundary. The grid has voxels on its inner side only,
+    where the difference is negative: see `zero_polygon`.
+    """
+    difference = pair.sign * (pair.weight0 * distance[0] - pair.weight1 * distance[1])
+    if wp.abs(difference) <= IN_PLANE * pair.size:
+        return Real(0.0)
+    return difference
+
+
+@wp.func
+def side_count(shape_type: int) -> int:
+    """Number of smooth functions whose largest is the distance inside a shape; 1 for the distance itself."""
+    if shape_type == BOX:
+        return 3
+    return 2 if shape_type == CYLINDER or shape_type == CONE else 1
+
+
+@wp.func
+def side_distance(shape_type: int, size: Vec3, point: Vec3, side: int) -> Real:
+    """Signed distance of a point of the shape's frame from one of its sides, extended beyond its edges [m]."""
+    if shape_type == BOX:
+        return wp.abs(point[side]) - size[side]
+    across = wp.sqrt(point[0] * point[0] + point[1] * point[1])
+    if shape_type == CYLINDER:
+        return across - size[0] if side == 0 else wp.abs(point[2]) - size[1]
+    if side == 1:
+        return -point[2] - size[1]
+    height = Real(2.0) * size[1]
+    return (height * across + size[0] * (point[2] - size[1])) / wp.sqrt(height * height + size[0] * size[0])
+
+
+@wp.func
+def has_edges(solids: Solids, pair: HydroPair, of: int) -> bool:
+    """Whether shape 0 or 1 has several sides. A margin rounds the edges between them."""
+    row = wp.where(of == 0, pair.row0, pair.row1)
+    margin = wp.where(of == 0, pair.margin0, pair.margin1)
+    return side_count(solids.rows.type[row]) > 1 and margin == Real(0.0)
+
+
+@wp.func
+def sides_of(solids: Solids, pair: HydroPair, of: int, point: Vec3) -> Vec3:
+    """Distances of a point of the reference frame from each side of shape 0 or 1; -inf of sides it does not have."""
+    row = wp.where(of == 0, pair.row0, pair.row1)
+    pose = wp.where(of == 0, pair.pose0, pair.pose1)
+    local = wp.transform_point(wp.transform_inverse(pose), point)
+    kind = solids.rows.type[row]
+    sides = Vec3()
+    for side in range(3):
+        sides[side] = -Real(wp.inf)
+        if side < side_count(kind):
+            sides[side] = side_distance(kind, solids.rows.size[row], local, side)
+    return sides
+
+
+@wp.func
+def is_near_edge(solids: Solids, pair: HydroPair, of: int, point: Vec3, reach: Real) -> bool:
+    """Whether two sides of shape 0 or 1 are equally far from a point, to `reach` [m]."""
+    if not has_edges(solids, pair, of):
+        return False
+    sides = sides_of(solids, pair, of, point)
+    most = wp.max(sides)
+    near = int(0)
+    for side in range(3):
+        if sides[side] >= most - reach:
+            near += 1
+    return near > 1
+
+
+@wp.func
+def sides_at(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron) -> Mat43:
+    """`sides_of` the corners, one row each."""
+    result = Mat43()
+    for k in range(4):
+        sides = sides_of(solids, pair, of, tetrahedron.point[k])
+        for side in range(3):
+            result[k, side] = sides[side]
+    return result
+
+
+@wp.func
+def is_at_edge(sides: Mat43) -> bool:
+    """Whether two corners are nearest to different sides, or one is outside of two sides."""
+    common = int(-1)
+    result = bool(False)
+    for k in range(4):
+        nearest = int(0)
+        outside = int(0)
+        for side in range(3):
+            if sides[k, side] > sides[k, nearest]:
+                nearest = side
+            if sides[k, side] > Real(0.0):
+                outside += 1
+        result = result or outside > 1 or (common >= 0 and nearest != common)
+        common = nearest
+    return result
+
+
+@wp.struct
+class Edges:
+    """The sides that a tetrahedron is cut by. count0, count1: number of each shape's, 1 for the distance alone.
+
+    sides0, sides1: distances of the corners from them, set where there are several.
+    """
+
+    count0: int
+    count1: int
+    sides0: Mat43
+    sides1: Mat43
+
+
+@wp.func(inline=False)
+def edges_in(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron) -> Edges:
+    """The sides of both shapes where the tetrahedron is at an edge of theirs."""
+    result = Edges()
+    result.count0 = 1
+    result.count1 = 1
+    if has_edges(solids, pair, 0):
+        result.sides0 = sides_at(solids, pair, 0, tetrahedron)
+        if is_at_edge(result.sides0):
+            result.count0 = side_count(solids.rows.type[pair.row0])
+    if has_edges(solids, pair, 1):
+        result.sides1 = sides_at(solids, pair, 1, tetrahedron)
+        if is_at_edge(result.sides1):
+            result.count1 = side_count(solids.rows.type[pair.row1])
+    return result
+
+
+@wp.func
+def column(sides: Mat43, side: int) -> Vec4:
+    """Distances of the four corners from one side [m]."""
+    return Vec4(sides[0, side], sides[1, side], sides[2, side], sides[3, side])
+
+
+@wp.func
+def clip_to_side(
+    pair: HydroPair,
+    tetrahedron: Tetrahedron,
+    sides: Mat43,
+    side: int,
+    count: int,
+    corner: wp.array[Vec3],
+    polygon: Clipped,
+) -> Clipped:
+    """The part of a polygon where one side's distance is the largest.
+
+    A polygon in the border of two sides' parts counts in the one in which the difference is negative, as in
+    `zero_polygon`: also where the difference is zero in the other, in all of it.
+    """
+    result = polygon
+    rise = linear_in(tetrahedron, tetrahedron.difference).slope
+    for other in range(count):
+        if other != side and result.count >= 3:
+            excess = linear_in(tetrahedron, column(sides, other) - column(sides, side))
+            result = clip_polygon(corner, result, excess.slope, -excess.value, IN_PLANE * pair.size)
+            if result.in_plane == 1 and wp.dot(rise, excess.slope) <= Real(0.0):
+                result.count = 0
+    return result
+
+
+@wp.func
+def with_sides(pair: HydroPair, tetrahedron: Tetrahedron, edges: Edges, side0: int, side1: int) -> Tetrahedron:
+    """The tetrahedron with distances from one side of each shape that it is at an edge of."""
+    result = tetrahedron
+    if edges.count0 > 1:
+        result.first = column(edges.sides0, side0)
+    if edges.count1 > 1:
+        result.second = column(edges.sides1, side1)
+    for k in range(4):
+        result.difference[k] = pressure_difference(pair, Vec2(result.first[k], result.second[k]))
+    return result
+
+
+@wp.func
+def face_in(pair: HydroPair, tetrahedron: Tetrahedron, corner: wp.array[Vec3]) -> HydroFace:
+    """The surface within a tetrahedron; its corners are in `corner` from `first_corner` on."""
+    if wp.min(tetrahedron.difference) >= Real(0.0) or wp.max(tetrahedron.difference) < Real(0.0):
+        return HydroFace()
+    phi0 = linear_in(tetrahedron, tetrahedron.first)
+    phi1 = linear_in(tetrahedron, tetrahedron.second)
+    difference = linear_in(tetrahedron, tetrahedron.difference)
+    length = wp.length(difference.slope)
+    if length == Real(0.0):
+        return HydroFace()
+    normal = pair.sign * difference.slope / length
+    polygon = Clipped(zero_polygon(tetrahedron, corner, normal), 0, 0, wp.static(LOCAL_CORNERS // 2))
+    if polygon.count == 0:
+        return HydroFace()
+    polygon = clip_by_depth(pair, phi0, phi1, corner, polygon)
+    if polygon.count < 3:
+        return HydroFace()
+    return face_of_polygon(pair, phi0, phi1, normal, corner, polygon)
+
+
+@wp.func(inline=False)
+def face_of_sides(pair: HydroPair, whole: Tetrahedron, edges: Edges, part: int, corner: wp.array[Vec3]) -> HydroFace:
+    """The surface of one combination of sides within a tetrahedron, as `face_in`.
+
+    part: number of the combination, 0 to count0 * count1 - 1.
+    """
+    side0, side1 = part / edges.count1, part % edges.count1
+    tetrahedron = with_sides(pair, whole, edges, side0, side1)
+    face = face_in(pair, tetrahedron, corner)
+    if face.count == 0 or edges.count0 * edges.count1 == 1:
+        return face
+    polygon = Clipped(face.count, 0, face.first_corner, wp.static(LOCAL_CORNERS // 2) - face.first_corner)
+    if edges.count0 > 1:
+        polygon = clip_to_side(pair, tetrahedron, edges.sides0, side0, edges.count0, corner, polygon)
+    if edges.count1 > 1:
+        polygon = clip_to_side(pair, tetrahedron, edges.sides1, side1, edges.count1, corner, polygon)
+    if polygon.count < 3:
+        return HydroFace()
+    phi0, phi1 = linear_in(tetrahedron, tetrahedron.first), linear_in(tetrahedron, tetrahedron.second)
+    normal = pair.sign * wp.normalize(linear_in(tetrahedron, tetrahedron.difference).slope)
+    return face_of_polygon(pair, phi0, phi1, normal, corner, polygon)
