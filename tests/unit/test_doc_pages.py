@@ -71,7 +71,7 @@ class Follower:
         typed, _, target = line.partition(" > ")
         words = shlex.split(COMMENT.sub("", typed))[1:]
         new = self.outputs(words) | {target.strip()} - {""}
-        twice = new & self.pending
+        twice = {name for name in new & self.pending if not name.endswith("/")}
         assert "--force" in words or not twice, f"{line}: {twice} are written twice"
         opens_a_window = "rerun" in words and "--export" not in words
         if opens_a_window or words[0] == "batch":  # whose jobs and machines are the reader's
@@ -101,7 +101,7 @@ class Follower:
             scenes, motions = given.params["scenes"], given.params["trajectory"]
             motion = motions[0] if isinstance(motions, tuple) and motions else motions or None
             found.add(default_output(scenes, motion, ENDING))
-        return {name for name in found if name not in ("True", "-") and not name.endswith("/")}
+        return found - {"True", "-"}
 
 
 def context_of(words: list[str]) -> click.Context | None:
