@@ -164,11 +164,12 @@ def clipped(polygon: np.ndarray) -> np.ndarray:
             kept = []
             for k, here in enumerate(points):
                 after = points[(k + 1) % len(points)]
-                room, next_room = HALF - side * here[axis], HALF - side * after[axis]
-                if room >= 0.0:
+                inside = HALF - side * here[axis]
+                next_inside = HALF - side * after[axis]
+                if inside >= 0.0:
                     kept.append(here)
-                if room * next_room < 0.0:
-                    kept.append(here + room / (room - next_room) * (after - here))
+                if inside * next_inside < 0.0:
+                    kept.append(here + inside / (inside - next_inside) * (after - here))
             points = kept
             if not points:
                 return np.zeros((0, 2))

@@ -2,7 +2,7 @@
 
 A convex shape A overlaps triangle T while its translation x is in the Minkowski difference T - A, a convex set: along a
 ray, for one interval. `leave_triangle` gives the interval's end by conservative advancement from beyond it: planes that
-separate A from T at an upper bound of the end lower the bound until the two touch (van den Bergh 2004, "Ray casting
+separate A from T at an upper bound of the end lower the bound until the two touch (van den Bergen 2004, "Ray casting
 against general convex objects"). `first_free` advances from the end of one overlap to the end of the next.
 
 A region of overlap is a connected part of the surface inside the shape: the parts of crossed triangles, clipped to the

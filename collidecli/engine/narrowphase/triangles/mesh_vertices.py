@@ -101,21 +101,17 @@ def touching_vertex(
     The direction to a point that touches is rounding. The contact is along the triangle's normal
     where that is in the corner's normal cone, so that surfaces that rest on each other have one
     normal at corners and borders too; any triangle around an edge or vertex may give it. Else,
-    where the part is no interior, along the pseudonormal there, of its owner alone. A corner that
+    where the part is no interior, along the pseudonormal there. Of contacts of one feature from
+    several triangles one is kept. A corner that
     does not face along the direction, or from which a triangle rises along it, passes through the
     other surface: a fallback contact, and where its region has a depth the corner exits along it.
     """
-    owns = part == FACE_PART
-    if not owns:
-        owns = is_owned(source, context.other, target, part)
     direction = -side * normal_on(source, context.other, target)
     separation = wp.dot(on_other - point, direction)
     priority = priority_on(source, context.own, face) + priority_on(source, context.other, target)
     in_own = own_direction(context, direction)
     rises_nowhere = corner_cone_contains(source, context.own, face, k, in_own, RISE)
     if not rises_nowhere:
-        if not owns:
-            return count
         if part < FACE_PART:
             outward = outward_on(source, context.other, target, part)
             if context.other_front == 1 and wp.length_sq(outward) > Real(0.0):

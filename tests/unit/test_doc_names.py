@@ -1,0 +1,96 @@
+"""Every name in backticks of the pages and records exists in the tree or in a library."""
+
+import re
+
+import pytest
+
+from tests.support import doc_names
+from tests.support.doc_names import ROOT, missing, pages
+
+ELSEWHERE = {
+    # Placeholders of names that a reader chooses or that have no fixed value.
+    *("NN_name/", "NNNN", "EPS"),
+    # Other programs: Slurm, NFS and the C library, QEMU, OpenUSD's viewer, browsers and shells.
+    *("requeue", "scancel", "scontrol", "flock", "nolock", "malloc", "qemu", "EPYC", "usdview"),
+    *("NO_COLOR", "chrome", "tmp"),
+    # Fields of Kubernetes' and Argo's manifests, an option of DuckDB.
+    *("backoffLimitPerIndex", "retryStrategy", "union_by_name"),
+    # Functions of Hugging Face's datasets, Ray, Pebble, Newton, Isaac Lab, Warp and MuJoCo's C.
+    *(
+        "datasets.load_dataset",
+        "load_dataset",
+        "max_errored_blocks",
+        "ProcessPool",
+        "pool/process.py",
+    ),
+    *(
+        "maybe_stop_worker",
+        "mc_edge_clamp_min",
+        "filter_collisions",
+        "add_builtin",
+        "register_count",
+    ),
+    *("mju_makeFrame", "mj_contactParam"),
+    # Packages that others need, a robot of gymnasium-robotics, the tag of a wheel.
+    *("absl", "etils", "importlib_resources", "typing_extensions", "zipp", "websockets"),
+    *("adroit_hand/F2.stl", "py3"),
+    # Names of the scenes and topics that a page's sentence is about.
+    *("camera/image_raw", "World/envs/env_0/Robot", "left/hand/palm", "Robot/base"),
+    *("box_on_plane", "minus3", "__Prototype_1"),
+    # Algorithms that `found by` of the matrix names.
+    *("GJK", "EPA"),
+}
+
+
+def test_every_name_of_the_pages_exists_and_every_exception_is_needed():
+    texts = [(path, path.read_text(encoding="utf-8")) for path in pages()]
+    found = [(path, *each) for path, text in texts for each in missing(text)]
+    absent = [
+        f"{path.relative_to(ROOT)}:{line}: `{word}` exists nowhere"
+        for path, line, word in found
+        if word not in ELSEWHERE
+    ]
+    assert not absent, "\n".join(absent)
+    unused = ELSEWHERE.difference(word for _, _, word in found)
+    assert not unused, f"exceptions that no page needs: {sorted(unused)}"
+
+
+STALE = """# A page
+
+`collide` has `engine/geometry/hulls.py`, `HullFaces.nothing` and `kernel_hashes.py`.
+`sweep_and_prune.lanes_that_overlap` is in another module, `collidecli/engine/contacts/` is
+no folder, `NUDGED_BY` no constant, and `collide_sphere_<shape>` begins a name.
+
+```
+collidecli/
+  engine/   runtime/ contacts/, lane_overlap
+```
+
+```python
+made_by_the_example = 1
+```
+
+`made_by_the_example` is the page's own.
+"""
+
+
+def test_names_that_exist_nowhere_are_found_with_their_lines():
+    assert missing(STALE) == [
+        (3, "HullFaces.nothing"),
+        (3, "kernel_hashes.py"),
+        (4, "collidecli/engine/contacts/"),
+        (4, "sweep_and_prune.lanes_that_overlap"),
+        (5, "NUDGED_BY"),
+        (9, "contacts/"),
+        (9, "lane_overlap"),
+    ]
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/explanation/architecture.md"])
+def test_a_layout_has_every_package_and_every_folder_of_tests(page):
+    blocks = doc_names.BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+    (layout,) = (body for _, body in blocks if "collidecli/\n" in body)
+    for folder in ("collidecli", "tests"):
+        for path in (ROOT / folder).iterdir():
+            if path.is_dir() and path.name not in doc_names.GENERATED:
+                assert re.search(rf"\b{path.name}/", layout), path.name
