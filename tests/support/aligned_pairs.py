@@ -27,7 +27,9 @@ NOISES = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5)
 SIZES = (1e-3, 1.0, 1e3)
 VOXELS = 32
 """Along the longest side of a shape with a field."""
-HULL = np.array([[-0.5, -0.5, -0.5], [0.5, -0.5, -0.5], [0.5, 0.5, -0.5], [-0.5, 0.5, -0.5], [-0.5, 0.0, 0.5], [0.5, 0.0, 0.5]])
+HULL = np.array(
+    [[-0.5, -0.5, -0.5], [0.5, -0.5, -0.5], [0.5, 0.5, -0.5], [-0.5, 0.5, -0.5], [-0.5, 0.0, 0.5], [0.5, 0.0, 0.5]]
+)
 """A roof: a rectangle, two slopes that meet in an edge, and two triangles [units]."""
 BOX_HALVES = (0.5, 0.5, 0.25)
 ROUND_SIZES = {"cylinder": (0.5, 0.5), "capsule": (0.25, 0.5), "cone": (0.5, 0.5), "sphere": (0.5,)}
@@ -166,7 +168,9 @@ def _convex(name: str) -> AlignedShape:
         hull = ConvexHull(HULL)
         faces = hull.simplices.copy()
         corners = HULL[faces]
-        inwards = (np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) * hull.equations[:, :3]).sum(1) < 0
+        inwards = (np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) * hull.equations[:, :3]).sum(
+            1
+        ) < 0
         faces[inwards] = faces[inwards][:, ::-1]
 
         def add(builder, body, size, cfg):
@@ -182,7 +186,9 @@ def _convex(name: str) -> AlignedShape:
 
     extent = sum(sizes) if name == "capsule" else max(sizes)
     reach = extent if name != "cylinder" else float(np.hypot(*sizes))
-    return AlignedShape(name, add, round_features(name), max(reach, float(np.hypot(*sizes)) if name == "cone" else 0.0), extent, True)
+    return AlignedShape(
+        name, add, round_features(name), max(reach, float(np.hypot(*sizes)) if name == "cone" else 0.0), extent, True
+    )
 
 
 def _surface(name: str, is_ridged: bool) -> AlignedShape:
@@ -318,7 +324,9 @@ class Neighbours:
         frame = np.zeros((len(self.local), 7))
         frame[:, 6] = 1.0
         if is_turned:
-            frame[:] = np.concatenate([rng.normal(size=3), Rotation.random(random_state=int(rng.integers(2**31))).as_quat()])
+            frame[:] = np.concatenate(
+                [rng.normal(size=3), Rotation.random(random_state=int(rng.integers(2**31))).as_quat()]
+            )
         local = self.local.copy()
         local[:, :3] *= size
         frame[:, :3] *= size

@@ -440,9 +440,7 @@ def contacts_beside(
 
 
 @wp.func
-def mark_unproven(
-    a: Any, b: TriangleShape, surface: Any, depth: Real, out: ContactBuffer, row: int, count: int
-):
+def mark_unproven(a: Any, b: TriangleShape, surface: Any, depth: Real, out: ContactBuffer, row: int, count: int):
     """Marks contacts deeper than the least translation off a triangle, of length `depth` [m], that has a sharp edge.
 
     Every translation that separates the pair is at least that long. Axes of flat cores are those in normal cones.
