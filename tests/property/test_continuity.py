@@ -16,7 +16,6 @@ from collidecli.commands.python_functions import clearance, sweep
 from collidecli.scene.model import Model
 from tests.support.aligned_pairs import (
     CLASSES,
-    CONVEX,
     GAP,
     SHEETS,
     SIZES,
@@ -151,8 +150,10 @@ def distance_bound(pair: AlignedPair, depth: np.ndarray) -> np.ndarray:
     return SURFACE_DISTANCE * (first.extent + second.extent) + search * depth + closed
 
 
-def faults_of_presence(pair: AlignedPair, near: Neighbours, found: Found, model: Model, poses: np.ndarray) -> list[str]:
-    """Contacts that come or go farther from the gap than the motion and the bound; or that are not those of touch_only."""
+def faults_of_presence(
+    pair: AlignedPair, near: Neighbours, found: Found, model: Model, poses: np.ndarray
+) -> list[str]:
+    """Contacts that come or go farther from the gap than the motion and the bound, or not with touch_only's."""
     is_there = found.count > 0
     distance = np.where(np.isfinite(found.clear), found.clear, found.clear[near.base])
     distance = np.where(np.isfinite(distance), distance, GAP)
@@ -207,7 +208,7 @@ def normal_ties(pair: AlignedPair, near: Neighbours, found: Found) -> np.ndarray
 def faults_of_normals(
     pair: AlignedPair, near: Neighbours, found: Found, model: Model, poses: np.ndarray, ties: np.ndarray
 ) -> list[str]:
-    """Of a tie the other normal is right at the pose, too: the second shape, moved along it by the distance, touches."""
+    """Ties whose other normal is wrong at the pose: the second shape, moved along it by the distance, must touch."""
     rows = near.base[ties]
     depth = -found.least[ties]
     closer = moved_along(poses[rows], found.normal[ties], pair.size * depth)
@@ -280,7 +281,53 @@ def faults_of(case: Case) -> tuple[list[str], int]:
     return faults, len(ties)
 
 
+# The least translation over borders and sharp edges.
+
+
+def collided_at(first: str, second: str, pose: tuple[float, ...]) -> collidecli.Contacts:
+    """Contacts of two shapes of unit size; pose: of the second in the first one's frame."""
+    model = AlignedPair(aligned_shape(first, 0), aligned_shape(second, 0), 1.0).model()
+    poses = np.zeros((1, 1, 2, 7))
+    poses[..., 6] = 1.0
+    poses[0, 0, 1] = pose
+    return collidecli.collide(model, poses, device="cpu")
+
+
+@pytest.mark.parametrize("first", SHEETS)
+@pytest.mark.parametrize("depth", [1e-6, 1e-4, 5e-3])
+def test_a_wedge_over_a_border_leaves_across_it(first, depth):
+    """A box on its edge, along the border of a sheet: its corners are on vertices of the sheet."""
+    eighth = np.pi / 8.0
+    across = 0.25 * np.sqrt(0.5)
+    height = 0.75 * np.sqrt(0.5) - depth
+    pose = (1.0 - across, -0.5, height, 0.0, np.cos(eighth), 0.0, -np.sin(eighth))
+    found = collided_at(first, "box", pose)
+    assert found.distance.min() == pytest.approx(-depth * np.sqrt(0.5), rel=1e-4)
+
+
+@pytest.mark.parametrize("first", SHEETS)
+def test_a_cylinder_beside_a_border_is_not_lifted(first):
+    """Its side overlaps the border by 1e-8, its base is 5e-3 below the sheet."""
+    found = collided_at(first, "cylinder", (0.5, -1.5 + 1e-8, 0.495, 0.0, 0.0, 0.0, 1.0))
+    assert -2e-8 < found.distance.min() < 1e-8
+
+
+def test_a_cone_at_a_border_leaves_along_its_slant():
+    """Upside down, its tip 5e-3 below the border of a sheet."""
+    found = collided_at("sheet", "cone", (1.0, -0.75, 0.495, 1.0, 0.0, 0.0, 0.0))
+    assert found.distance.min() == pytest.approx(-5e-3 * np.sqrt(0.2), rel=1e-3)
+
+
+def test_a_rim_over_a_border_does_not_leave_along_it():
+    """A tilted cylinder whose rim is lowest on the border: the sheet goes on to both sides of it."""
+    eighth = np.pi / 8.0
+    pose = (0.5 + 1e-9, -1.0 - 1e-9, np.sqrt(0.5) - 5e-3, 0.0, np.cos(eighth), 0.0, -np.sin(eighth))
+    assert collided_at("sheet", "cylinder", pose).distance.min() == pytest.approx(-5e-3, rel=1e-3)
+
+
 KNOWN = {
+    ("mesh", "cylinder", 2): "the search at equal poses misses 6 % of the depth",
+    ("mesh", "mesh", 0): "a depth below 2 % that separates is not searched: 1e-6 for 0.7e-6",
     ("one-sided sheet", "cylinder", 1): "a face barely overlapped over a ridge is as deep as along its own normal",
     ("one-sided sheet", "cylinder", 3): "a face barely overlapped over a ridge is as deep as along its own normal",
     ("one-sided sheet", "box", 5): "a face barely overlapped over a ridge is as deep as along its own normal",

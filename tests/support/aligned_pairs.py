@@ -309,9 +309,9 @@ def aligned_poses(pair: AlignedPair, rng: np.random.Generator, count: int) -> np
 class Neighbours:
     """Poses of a pair and their neighbours.
 
-    local: float64[n, 7], poses of the second shape in the first one's frame [units]. base: int64[n], the row that each is a
-    neighbour of; its own row of a pose. motion: float64[n], bound of the motion of any point of the second shape [units].
-    turn: float64[n], of the rotation alone.
+    local: float64[n, 7], poses of the second shape in the first one's frame [units]. base: int64[n], the
+    row that each is a neighbour of; its own row of a pose. motion: float64[n], bound of the motion of any
+    point of the second shape [units]. turn: float64[n], of the rotation alone.
     """
 
     local: np.ndarray

@@ -657,7 +657,7 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
             surface = surface_of(rows, surfaces, query)
             size_b = rows.size[query.row_b]
             least = wp.min(wp.min(local_half_extents(a.type, a.size)), wp.max(size_b))
-            # Of contacts with single triangles one over a sharp edge may be the least of the pair.
+            # A contact with a triangle at a sharp edge need not be the least translation, however shallow.
             is_proven = unproven >= -LEAST_OVERLAP * wp.max(wp.length(a.size), wp.length(size_b))
             if not is_proven or nearest < -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least:
                 settled = settle_pair(a, surface, query, size_b, is_proven, before)

@@ -151,7 +151,8 @@ def united(x: Region, y: Region) -> Region:
 
 @wp.func
 def sort_regions(regions: wp.array[Region], count: int):
-    """Sorts regions by their numbers: the order in which they were found is that of a tree, which rounding may choose."""
+    """Sorts regions by their numbers: the order in which they were found is that of a tree, which rounding may choose.
+    """
     for i in range(count):
         for k in range(i + 1, count):
             if regions[k].number < regions[i].number:

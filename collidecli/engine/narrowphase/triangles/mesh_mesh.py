@@ -406,7 +406,9 @@ def faces_exit(context: MeshPairContext, source: Any, face: int, k: int, directi
 
 
 @wp.func(inline=False)
-def exit_sample(context: MeshPairContext, source: Any, face: int, k: int, middle: Vec3, along: Vec3) -> Vec3:
+def exit_sample(
+    context: MeshPairContext, source: Any, face: int, k: int, middle: Vec3, along: Vec3
+) -> Vec3:
     """The point of a chord that is taken for its exit from other's solid: the middle, or a point close to it.
 
     The middle of a chord between parallel faces is equally far from both. So that rounding does not choose the exit,

@@ -391,7 +391,9 @@ def exit_without_crossing(
 
 
 @wp.func(inline=False)
-def exit_to_the_last(source: Any, pair: SurfacePair, direction: Vec3, translation: Real, before: Exit) -> Exit:
+def exit_to_the_last(
+    source: Any, pair: SurfacePair, direction: Vec3, translation: Real, before: Exit
+) -> Exit:
     """The exit `before` at a translation, with the triangles that touch last of all that cross just before it.
 
     The steps of the search end where surfaces overlap by no more than a touch: without these last
@@ -705,7 +707,9 @@ def region_contact(source: Any, pair: SurfacePair, best: Search) -> ContactRecor
 
 
 @wp.func(inline=False)
-def measured_crossing(source: Any, pair: SurfacePair, best: Search, crossing: ContactRecord) -> ContactRecord:
+def measured_crossing(
+    source: Any, pair: SurfacePair, best: Search, crossing: ContactRecord
+) -> ContactRecord:
     """The contact of a point that passes through a surface: its exit along the region's direction.
 
     Its separation stays infinite where the point is not behind the surface within the translation,

@@ -554,7 +554,9 @@ def crossing_parameter(source: Any, surface: int, target: int, start: Vec3, end:
 
 
 @wp.func
-def meets_triangle(source: Any, surface: int, face: int, start: Vec3, end: Vec3, near: Real) -> Real:
+def meets_triangle(
+    source: Any, surface: int, face: int, start: Vec3, end: Vec3, near: Real
+) -> Real:
     """Parameter at which a segment crosses a triangle's plane within `near` [m] of the triangle; else 2.
 
     A surface's border belongs to it: every crossing is found, some from several triangles.
@@ -590,7 +592,9 @@ def earlier_meeting(
 
 
 @wp.func(inline=False)
-def first_meetings(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, near: Real) -> wp.vec2d:
+def first_meetings(
+    meshes: Meshes, mesh: int, start: Vec3, end: Vec3, near: Real
+) -> wp.vec2d:
     """The least parameters at which a segment exits and enters a mesh; 2 where it does not."""
     grown = Vec3(near, near, near)
     low = wp.min(start, end) - grown
@@ -604,7 +608,9 @@ def first_meetings(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, near: Real
 
 
 @wp.func
-def first_meetings(heightfield_pair: HeightfieldPair, surface: int, start: Vec3, end: Vec3, near: Real) -> wp.vec2d:
+def first_meetings(
+    heightfield_pair: HeightfieldPair, surface: int, start: Vec3, end: Vec3, near: Real
+) -> wp.vec2d:
     """The least parameters at which a segment exits and enters the mesh or the heightfield."""
     if surface >= 0:
         return first_meetings(heightfield_pair.meshes, surface, start, end, near)
@@ -633,7 +639,9 @@ AS_IT_IS = wp.constant(Real(-1.0))
 
 
 @wp.func(inline=False)
-def chord_of(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real, near: Real) -> wp.vec2d:
+def chord_of(
+    meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real, near: Real
+) -> wp.vec2d:
     """The interval of a segment's parameter around `at` in which it crosses no triangle of a mesh.
 
     near: of a closed mesh, the difference of parameters up to which a crossing is at `at`: it then
@@ -654,7 +662,9 @@ def chord_of(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real, near: 
 
 
 @wp.func
-def chord_of(heightfield_pair: HeightfieldPair, mesh: int, start: Vec3, end: Vec3, at: Real, near: Real) -> wp.vec2d:
+def chord_of(
+    heightfield_pair: HeightfieldPair, mesh: int, start: Vec3, end: Vec3, at: Real, near: Real
+) -> wp.vec2d:
     """The interval of a segment's parameter without a crossing of the mesh or the heightfield."""
     if mesh < 0:
         return chord_in_field(heightfield_pair.field, start, end, at, near)
