@@ -338,6 +338,7 @@ KNOWN = {
     ("heightfield", "hull", 7): ALONG_BORDER,
     ("cone", "hull", 0): "a rim's point on an edge, 2e-6 of the size apart for 0",
     ("mesh", "cylinder", 2): "the search at equal poses misses 6 % of the depth",
+    ("mesh", "cone", 7): "a tip on an edge: 2.65e-5 deep for 0, where EPA is certain to 2.5e-5",
     ("mesh", "mesh", 0): "a depth below 2 % that separates is not searched: 1e-6 for 0.7e-6",
     ("sheet", "mesh", 9): "a wall flush with the border, 5e-3 below the sheet: depth 0 or 5e-3",
 }
