@@ -28,6 +28,10 @@ SPARE = wp.constant(6)
 """Role of a row reserved for a contact that may be found later."""
 SPARE_UNTESTED = wp.constant(7)
 """Role of such a row of a pair that may overlap without a contact of its features."""
+UNPROVEN = wp.constant(8)
+"""Role of a contact of a convex shape and a triangle with a sharp edge that is deeper than the least
+translation off the triangle, or along it where other triangles may be in its way: see
+`convex_triangle.mark_unproven`."""
 FALLBACK = wp.constant(2)
 """Priority of a contact that counts only where its pair has no other. 0: a closest point; 1: a contact along a
 triangle's normal."""

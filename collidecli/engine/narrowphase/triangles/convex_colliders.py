@@ -45,6 +45,7 @@ from collidecli.engine.geometry.heightfields import (
     y_of,
 )
 from collidecli.engine.geometry.meshes import (
+    RISE,
     Meshes,
     TriangleShape,
     barycentric_of,
@@ -561,7 +562,9 @@ def touch_of_triangle(a: Any, b: TriangleShape, surface: Any, query: Query) -> i
     if normal_cone.belongs == 0:
         behind = surface.front == 1 and wp.dot(direction, b.normal) < Real(0.0)
         return wp.where(behind, APART_BY_LIMIT, UNCERTAIN)
-    if surface.front == 1 and wp.dot(direction, normal_cone.outward) < Real(0.0):
+    # What is beside the border of an open mesh is not behind it, see `convex_surface.is_behind`.
+    limit = wp.where(surface.closed == 0, -RISE * wp.length(normal_cone.outward), Real(0.0))
+    if surface.front == 1 and wp.dot(direction, normal_cone.outward) < limit:
         behind = nearest.distance >= radius and surface.closed == 0
         return wp.where(behind, APART_BY_LIMIT, UNCERTAIN)
     return TOUCHING

@@ -15,7 +15,7 @@ import warp as wp
 
 from collidecli.engine.candidates import Query, query_of
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_record import OF_REGION, Candidates, ContactRecord, swap_contacts
+from collidecli.engine.contact_record import OF_REGION, UNPROVEN, Candidates, ContactRecord, swap_contacts
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box, local_half_extents
 from collidecli.engine.geometry.hulls import FACE_ROW, HullShape, hull_number, hull_point
@@ -594,10 +594,17 @@ def sweep_of(a: Any, surface: Any, query: Query, size_b: Vec3) -> Sweep:
 
 
 @wp.func(inline=False)
-def settle_pair(a: Any, surface: Any, query: Query, size_b: Vec3, before: PairContacts) -> PairContacts:
-    """Replaces the deepest contact of each region of a pair by that of the least translation. size_b: as `sweep_of`."""
+def settle_pair(
+    a: Any, surface: Any, query: Query, size_b: Vec3, is_proven: bool, before: PairContacts
+) -> PairContacts:
+    """Replaces the deepest contact of each region of a pair by that of the least translation. size_b: as `sweep_of`.
+
+    is_proven: whether a shallow contact that nearly separates needs no search.
+    """
     pair = minkowski_difference(a, TriangleShape(), query.pose_b_to_a)
     sweep = sweep_of(a, surface, query, size_b)
+    if not is_proven:
+        sweep.shallow = Real(0.0)
     recent = wp.zeros(shape=wp.static(RECENT), dtype=int)
     for k in range(wp.static(RECENT)):
         recent[k] = -1
@@ -643,16 +650,21 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
         count = candidates.found[candidate]
         before = PairContacts(contact, candidates.first[candidate], count, most * (held[1] - held[0]), 0, 1)
         nearest = Real(0.0)
+        unproven = Real(0.0)
         for i in range(before.first, before.first + before.count):
             nearest = wp.min(nearest, contact[i].separation)
+            if contact[i].role == UNPROVEN:
+                unproven = wp.min(unproven, contact[i].separation)
         if nearest < Real(0.0):
             query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
             a = shape_a(rows, query.row_a)
             surface = surface_of(rows, surfaces, query)
             size_b = rows.size[query.row_b]
             least = wp.min(wp.min(local_half_extents(a.type, a.size)), wp.max(size_b))
-            if nearest < -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least:
-                settled = settle_pair(a, surface, query, size_b, before)
+            # A contact with a triangle at a sharp edge need not be the least translation, however shallow.
+            is_proven = unproven >= -LEAST_OVERLAP * wp.max(wp.length(a.size), wp.length(size_b))
+            if not is_proven or nearest < -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least:
+                settled = settle_pair(a, surface, query, size_b, is_proven, before)
                 if settled.exact == 0:
                     wp.atomic_add(inexact, 0, 1)
                 if settled.changed == 1:

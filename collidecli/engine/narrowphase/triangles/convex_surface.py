@@ -6,6 +6,7 @@ its type. Every surface has `closed` and `front` and an overload of:
 - traversal of the triangles near a box: `begin_near`, `next_near`;
 - triangles: `corners_of`, `named_of`;
 - normal cones: `normal_cone_of_edge`, `normal_cone_of_vertex`, and by these `normal_cone_at`;
+- sharp edges: `is_sharp`;
 - the solid: `is_one_sided`, `is_behind`, `has_nearer`, `depth_inside`, `depth_behind`, `allowed_direction`.
 
 Points are in the frame of the surface.
@@ -330,6 +331,36 @@ def is_at_border(surface: MeshSurface, shape: TriangleShape, point: Vec3) -> boo
 def is_at_border(surface: FieldSurface, shape: TriangleShape, point: Vec3) -> bool:
     """False: walls continue a heightfield at its border."""
     return False
+
+
+@wp.func
+def has_sharp_edge(surface: Any, shape: TriangleShape) -> bool:
+    """Whether a triangle has a side at which a closed surface bends away by half a right angle."""
+    middle = (shape.p + shape.q + shape.r) / Real(3.0)
+    result = bool(False)
+    for k in range(3):
+        start = corner_of(shape, k)
+        along = wp.normalize(corner_of(shape, k + 1) - start)
+        outwards = start - middle
+        outwards = wp.normalize(outwards - wp.dot(outwards, along) * along)
+        leaning = wp.normalize(shape.normal + outwards)
+        if normal_cone_of_edge(surface, shape, k, leaning, RISE).belongs == 1:
+            result = True
+    return result
+
+
+@wp.func
+def is_sharp(surface: MeshSurface, shape: TriangleShape) -> bool:
+    """Whether a shape may leave a triangle over a sharp edge, or a border that it touches."""
+    if (surface.meshes.arrays[0].owned[shape.number] >> 12) != 0:
+        return True
+    return has_sharp_edge(surface, shape)
+
+
+@wp.func
+def is_sharp(surface: FieldSurface, shape: TriangleShape) -> bool:
+    """Whether a shape may leave a triangle over a sharp edge."""
+    return has_sharp_edge(surface, shape)
 
 
 @wp.func

@@ -18,7 +18,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.candidates import Query
-from collidecli.engine.contact_record import FALLBACK, ContactBuffer, emit_contact, memory_row
+from collidecli.engine.contact_record import FALLBACK, UNPROVEN, ContactBuffer, emit_contact, memory_row
 from collidecli.engine.geometry.meshes import (
     RISE,
     NormalCone,
@@ -62,6 +62,7 @@ from collidecli.engine.narrowphase.triangles.convex_surface import (
     is_at_border,
     is_behind,
     is_one_sided,
+    is_sharp,
     named_of,
     normal_cone_at,
     normal_cone_of_edge,
@@ -84,6 +85,8 @@ of the depth of cores that touch, see `penetration.separate`."""
 PROVEN = wp.constant(Real(1.0e-11))
 """Fraction of the sizes' sum by which EPA's plane must separate a core from a triangle to prove that it does not cross:
 the rounding of the plane, see `epa.EXACT`."""
+PROVES = wp.constant(Real(1.02))
+"""A contact is that of the least translation off its triangle up to this multiple of it."""
 EXIT = wp.constant(Real(1.0e-6))
 """Fraction of a triangle's size at which the side of a surface beyond one of its points is decided: above the error of
 witnesses, 5e-8."""
@@ -461,6 +464,23 @@ def contacts_beside(
 
 
 @wp.func
+def mark_unproven(a: Any, b: TriangleShape, surface: Any, depth: Real, out: ContactBuffer, row: int, count: int):
+    """Marks contacts deeper than the least translation off a triangle, of length `depth` [m], that has a sharp edge.
+
+    Every translation that separates the pair is at least that long. Axes of flat cores are those in normal cones.
+    """
+    most = PROVES * wp.max(depth, Real(0.0))
+    if core_is_flat(a.type) or not penetrates(out, row, count):
+        return
+    if nearest_emitted(out, row, count) < -most and is_sharp(surface, b):
+        for k in range(count):
+            contact = out.contact[memory_row(out, row + k)]
+            if contact.separation < -most:
+                contact.role = UNPROVEN
+                out.contact[memory_row(out, row + k)] = contact
+
+
+@wp.func
 def contacts_of_crossing(
     a: Any,
     b: TriangleShape,
@@ -494,6 +514,7 @@ def contacts_of_crossing(
     if crossing.belongs == 1:
         # Along a direction of the surface's a shape that only touches the triangle is beside the surface.
         count = contacts_along(a, b, surface, query, crossing, overlaps, out, row)
+        mark_unproven(a, b, surface, crossing.depth + difference.radius_a, out, row, count)
         if crossing.exact == 0:
             count += INEXACT
         return count
@@ -501,6 +522,7 @@ def contacts_of_crossing(
         crosses = False
     count = contacts_above(a, b, surface, query, side, crosses, out, row)
     if penetrates(out, row, count):
+        mark_unproven(a, b, surface, crossing.depth + difference.radius_a, out, row, count)
         return count
     if overlaps and is_one_sided(surface):
         # The least translation off the triangle may lead behind it: the one along its normal does not.
@@ -514,6 +536,9 @@ def contacts_of_crossing(
     foot = wp.transform_point(into_b, point + separation * crossing.normal)
     code = feature_at(a, point, crossing.normal)
     emit_contact(out, row + count, point, crossing.normal, separation, code, triangle_feature_at(b, foot), 0, FALLBACK)
+    if overlaps and not core_is_flat(a.type) and is_sharp(surface, b):
+        # The translation is in no normal cone: it need not separate the shape from other triangles.
+        out.contact[memory_row(out, row + count)].role = UNPROVEN
     return count + 1
 
 
