@@ -360,8 +360,14 @@ class FidelityResult(ProblemResult, schema="collide.fidelity/1", optional=("view
         return {name: value for name, value in super().as_dict().items() if name != "repros"}
 
 
-LIMITS = ("max_missed", "max_phantom", "max_depth_error", "max_depth_error_relative", "max_distance_error")
-LIMITS += ("max_normal_excess",)
+LIMITS = (
+    "max_missed",
+    "max_phantom",
+    "max_depth_error",
+    "max_depth_error_relative",
+    "max_distance_error",
+    "max_normal_excess",
+)
 TOLERANCE, RELATIVE_TOLERANCE, ANGLE_TOLERANCE = 1e-3, 0.1, 10.0
 """Errors above which an answer is wrong if there is no limit [m]; relative errors and angles that are counted [degree].
 """
@@ -396,7 +402,7 @@ def tolerances(request: FidelityRequest) -> dict[str, float]:
 
 
 def counted_errors(request: FidelityRequest) -> tuple[str, ...]:
-    """The errors that make an answer about an overlap wrong: those with a limit, and without one that of the depth."""
+    """The errors that make an answer about an overlap wrong: the normal's, and those of the depth with a limit."""
     absolute, relative = request.max_depth_error, request.max_depth_error_relative
     of_depth = () if absolute is None and relative is not None else ("depth_error",)
     return ("excess", *of_depth, *(() if relative is None else ("relative_error",)))
@@ -577,7 +583,8 @@ def _table(
 def exceeded(row: Mapping[str, Any], limits: Mapping[str, Any]) -> list[str]:
     """The limits that a row of `FidelityResult.rows` exceeds.
 
-    A wrong sign, an answer of another cell and depths with a common factor exceed every limit of the depth error; an
+    A wrong sign, an answer of another cell and depths with a common factor exceed every limit of the depth error, the
+    first two also that of the distance error; an
     opposite or unusable normal every limit of the normal excess. The absolute and the relative limit of the depth error
     hold each by itself.
     """

@@ -111,4 +111,5 @@ def test_a_damaged_table_of_hashes_changes_nothing(intact: tuple[Runs, str], tmp
     rows = path.read_text().splitlines()
     path.write_text("\n".join(row.replace(" 1 1 1:", " 3 0 1:") for row in rows))
     assert runs.run()[0] == content
-    assert set(path.read_text().splitlines()) == set(rows)
+    # Kernels that the package does not carry are hashed anew, and have rows of their own.
+    assert set(rows) <= set(path.read_text().splitlines())

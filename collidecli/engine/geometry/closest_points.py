@@ -476,8 +476,8 @@ def tie_shift(tie: Tie, axis: Vec3, fixed: Vec2, moving: Vec2) -> Real:
     """The translation of the moving projection that decides whether the two overlap [m].
 
     Zero where they do not touch. Only the axes along which the triangles touch are moved: what
-    overlaps along another axis by a few touches keeps its depth. As a separating axis decides for
-    the triangles whatever the others say, the triangles overlap as if all had been moved.
+    overlaps along another axis by a few touches keeps its depth. One separating axis suffices, so
+    that the triangles overlap as if all axes had been moved.
     """
     above = fixed[1] - moving[0]
     below = moving[1] - fixed[0]

@@ -1,10 +1,12 @@
-"""Which triangle of a surface a line crosses, by exact signs.
+"""Which triangles of a surface a line crosses, by exact signs.
 
-A line that passes through an edge or a vertex of a surface crosses exactly one of the triangles
-around it, as a line at an infinitesimal distance does: the corners are projected along the line,
-each in a way that depends on the corner and the line alone, and the sign of each side's determinant
-is that of the projected coordinates without rounding. Where it is zero, the line is moved by
-(e, e^2) for an infinitesimal e, the same for all sides.
+A line that passes through an edge or a vertex of a surface crosses as many of the triangles around it
+as a line at an infinitesimal distance: one where they lie on both sides of it, none or two at a
+silhouette. The corners are projected along the line, each in a way that depends on the corner and
+the line alone, and the sign of each side's determinant is that of the projected coordinates without
+rounding. Where it is zero, the line is moved by (e, e^2) for an infinitesimal e, the same for all
+sides. Products must be rounded by themselves (`kernel.ARITHMETIC`): a fused multiply-add would give
+`rounding_of_product` another value.
 Source: Edelsbrunner and Muecke 1990, simulation of simplicity; Woop, Benthin and Wald 2013,
 watertight ray and triangle intersection, for the projection.
 """
@@ -67,10 +69,10 @@ def is_left_of(p: Vec2, q: Vec2) -> bool:
 
 @wp.func
 def line_crosses_triangle(start: Vec3, along: Vec3, p: Vec3, q: Vec3, r: Vec3) -> bool:
-    """Whether a line crosses a triangle; of the triangles around a common edge or vertex it crosses one.
+    """Whether a line crosses a triangle, one of those around a common edge or vertex; see the module.
 
     start, along: a point of the line and its direction, not zero [m].
-    Degenerate: a triangle whose plane contains the line is not crossed.
+    Degenerate: a triangle whose projected corners are on one line is not crossed.
     """
     at_p = across_line(start, along, p)
     at_q = across_line(start, along, q)

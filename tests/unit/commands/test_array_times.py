@@ -126,7 +126,8 @@ def test_without_times_a_time_is_the_number_of_its_frame():
     assert not check_file(contacts.contact_set.path)
 
 
-def test_a_set_without_times_is_refused_by_verbs_that_show_seconds(tmp_path):
+def test_a_set_without_times_is_refused_by_verbs_that_show_seconds(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "set.h5"
     contacts = collidecli.collide(sliding_box(), poses()).contact_set
     path.write_bytes(Path(contacts.path).read_bytes())

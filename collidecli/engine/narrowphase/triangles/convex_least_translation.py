@@ -662,7 +662,8 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
             size_b = rows.size[query.row_b]
             least = wp.min(wp.min(local_half_extents(a.type, a.size)), wp.max(size_b))
             # A contact with a triangle at a sharp edge need not be the least translation, however shallow.
-            is_proven = unproven >= -LEAST_OVERLAP * wp.max(wp.length(a.size), wp.length(size_b))
+            # Touches are settled along the surface's normals: their directions are rounding.
+            is_proven = unproven >= -TOUCHING * wp.max(wp.length(a.size), wp.length(size_b))
             if not is_proven or nearest < -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least:
                 settled = settle_pair(a, surface, query, size_b, is_proven, before)
                 if settled.exact == 0:

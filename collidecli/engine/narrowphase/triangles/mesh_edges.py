@@ -12,7 +12,7 @@ from collidecli.engine.geometry.meshes import EDGE_PART, RISE
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
 from collidecli.engine.narrowphase.triangles.surface import (
-    AS_IT_IS,
+    NO_TOLERANCE,
     chord_of,
     corner_on,
     deepest_of,
@@ -245,7 +245,7 @@ def chord_contact(
     count: int,
 ) -> int:
     """Appends the contact of the midpoint of an edge's chord in a closed surface. enters: parameter of its start."""
-    chord = chord_of(source, context.other, start, end, enters, AS_IT_IS)
+    chord = chord_of(source, context.other, start, end, enters, NO_TOLERANCE)
     if chord[1] > Real(1.0):
         return count
     middle = start + deepest_of(source, context.other, start, end, enters, chord[1]) * (end - start)

@@ -112,14 +112,17 @@ def try_direction(source: Any, pair: SurfacePair, direction: Vec3, before: Searc
     tried = direction
     for _step in range(MAX_FACETS):
         shorter = best.exit.translation * NO_LONGER
-        allowed = wp.where(best.is_level == 1, shorter - pair.touch, shorter)
-        tried_exit = exit_along(source, pair, tried, wp.max(allowed, shorter + pair.touch))
+        no_longer = best.exit.translation + pair.touch
+        tried_exit = exit_along(source, pair, tried, no_longer)
         best.exact = wp.min(best.exact, tried_exit.exact)
         if tried_exit.found == 0:
             return best
         is_level = wp.dot(tried_exit.axis, tried) > PARALLEL
-        if is_level:
-            allowed = wp.where(best.is_level == 1, shorter, shorter + pair.touch)
+        allowed = shorter
+        if is_level and best.is_level == 0:
+            allowed = no_longer
+        if not is_level and best.is_level == 1:
+            allowed = shorter - pair.touch
         if tried_exit.translation < allowed:
             best.direction = tried
             best.exit = tried_exit
@@ -351,6 +354,7 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
         best.direction = normal
         if is_separated(source, pair, normal, depth):
             stays = deepest
+            best.is_level = 1
             best.exit.found = 1
             best.exit.translation = depth
         else:

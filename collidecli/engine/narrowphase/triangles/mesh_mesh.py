@@ -39,12 +39,12 @@ from collidecli.engine.narrowphase.triangles.surface import (
     closed_flag,
     corner_on,
     crossing_parameter,
+    edge_crosses,
     feature_on,
     free_radius,
     front_flag,
     has_one_side,
     is_crossed,
-    meets_triangle,
     mesh_arrays,
     other_bits,
     own_bits,
@@ -212,8 +212,7 @@ def edge_on_triangle(
     end = corner_of_features(features, k + 1)
     crosses = bool(False)
     if context.other_closed == 0:
-        t = meets_triangle(source, context.other, target, start, end, context.touch)
-        crosses = t <= Real(1.0)
+        crosses = edge_crosses(source, context.other, target, start, end, context.touch)
         if crosses:
             # Both ends of an edge that crosses an open surface; one is behind, see `measured_crossing`.
             count = append_crossing(context, rows, count, start, feature_on(source, context.own, face, k))

@@ -101,21 +101,21 @@ def touching_vertex(
     The direction to a point that touches is rounding. The contact is along the triangle's normal
     where that is in the corner's normal cone, so that surfaces that rest on each other have one
     normal at corners and borders too; any triangle around an edge or vertex may give it. Else,
-    where the part is no interior, along the pseudonormal there. Of contacts of one feature from
-    several triangles one is kept. A corner that
-    does not face along the direction, or from which a triangle rises along it, passes through the
-    other surface: a fallback contact, and where its region has a depth the corner exits along it.
+    where the part is no interior and other has a front, along the pseudonormal there. Of contacts
+    of one feature from several triangles one is kept. A corner that does not face along the
+    direction, or from which a triangle rises along it, passes through the other surface: a fallback
+    contact, and where its region has a depth the corner exits along it.
     """
     direction = -side * normal_on(source, context.other, target)
     separation = wp.dot(on_other - point, direction)
     priority = priority_on(source, context.own, face) + priority_on(source, context.other, target)
     in_own = own_direction(context, direction)
     rises_nowhere = corner_cone_contains(source, context.own, face, k, in_own, RISE)
-    if not rises_nowhere:
-        if part < FACE_PART:
-            outward = outward_on(source, context.other, target, part)
-            if context.other_front == 1 and wp.length_sq(outward) > Real(0.0):
-                direction = -wp.normalize(outward)
+    if not rises_nowhere and part < FACE_PART and context.other_front == 1:
+        outward = outward_on(source, context.other, target, part)
+        if wp.length_sq(outward) > Real(0.0):
+            direction = -wp.normalize(outward)
+            # Not negative: a contact along a normal precedes it.
             separation = wp.length(on_other - point)
             priority += BETWEEN_NORMALS
             in_own = own_direction(context, direction)
@@ -150,7 +150,7 @@ def vertex_on_triangle(
     if distance <= context.touch:
         return touching_vertex(context, source, face, k, point, target, part, closest.point, side, rows, count)
     if closest.part < FACE_PART:
-        if not is_owned(source, context.other, target, part):
+        if not is_owned(source, context.other, target, closest.part):
             return count
     off = closest.point - point
     direction = -side * normal
@@ -158,10 +158,10 @@ def vertex_on_triangle(
     if closest.part < FACE_PART and wp.length(wp.cross(off, normal)) > context.touch:
         direction = off / distance
         is_level = wp.length(wp.cross(direction, normal)) < RISE
-        if not part_cone_contains(source, context.other, target, part, -direction, RISE):
+        if not part_cone_contains(source, context.other, target, closest.part, -direction, RISE):
             return count
         if context.other_front == 1 and not is_front_facing(
-            outward_on(source, context.other, target, part), -direction
+            outward_on(source, context.other, target, closest.part), -direction
         ):
             return count
     elif side * height < -context.touch:

@@ -21,7 +21,7 @@ from collidecli.engine.geometry.closest_points import (
 )
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.triangles.surface import (
-    AS_IT_IS,
+    NO_TOLERANCE,
     begin_in_box,
     boxes_intersect,
     chord_of,
@@ -59,14 +59,14 @@ def inner_exit(source: Any, pair: SurfacePair, region: OverlapRegion, direction:
     if region.depth_b > Real(0.0) and pair.closed_a == 1:
         point = region.inner_b + translation * direction
         if is_within(source, pair.a, point):
-            leaves = chord_of(source, pair.a, point, point + length * direction, Real(0.0), AS_IT_IS)[1]
+            leaves = chord_of(source, pair.a, point, point + length * direction, Real(0.0), NO_TOLERANCE)[1]
             result = wp.max(result, translation + leaves * length)
     if region.depth_a > Real(0.0) and pair.closed_b == 1:
         into_b = wp.transform_inverse(pair.pose_b_to_a)
         point = wp.transform_point(into_b, region.inner_a - translation * direction)
         if is_within(source, pair.b, point):
             end = point - length * wp.transform_vector(into_b, direction)
-            leaves = chord_of(source, pair.b, point, end, Real(0.0), AS_IT_IS)[1]
+            leaves = chord_of(source, pair.b, point, end, Real(0.0), NO_TOLERANCE)[1]
             result = wp.max(result, translation + leaves * length)
     return result
 
@@ -117,12 +117,12 @@ def engulfed_exit(source: Any, pair: SurfacePair, direction: Vec3, translation: 
     if pair.closed_a == 1 and pair.b >= 0:
         point = clear_point(source, pair, False, moved)
         if is_within(source, pair.a, point):
-            result += chord_of(source, pair.a, point, point + length * direction, Real(0.0), AS_IT_IS)[1] * length
+            result += chord_of(source, pair.a, point, point + length * direction, Real(0.0), NO_TOLERANCE)[1] * length
     if pair.closed_b == 1 and result == translation:
         point = clear_point(source, pair, True, moved)
         if is_within(source, pair.b, point):
             along = wp.transform_vector(wp.transform_inverse(pair.pose_b_to_a), direction)
-            result += chord_of(source, pair.b, point, point - length * along, Real(0.0), AS_IT_IS)[1] * length
+            result += chord_of(source, pair.b, point, point - length * along, Real(0.0), NO_TOLERANCE)[1] * length
     return result
 
 
@@ -225,7 +225,6 @@ def later_exit(
     Of exits that are equal to SAME_EXIT it has the triangles with the lowest numbers.
     """
     triangles = triangles_of_pair(source, pair, face_a, face_b)
-    after = translation + pair.touch
     after = translation + pair.ignored
     same = SAME_EXIT * pair.touch
     least = wp.max(after, before.translation - same)
@@ -300,7 +299,7 @@ def past_recent(source: Any, pair: SurfacePair, direction: Vec3, translation: Re
             if pair.recent[k][1] != 0 and last.translation < limit:
                 latest = Exit()
                 latest.exact = 1
-                latest.translation = last.translation + pair.touch
+                latest.translation = last.translation + pair.ignored
                 latest = later_exit(
                     source, pair, direction, last.translation, pair.recent[k][0], pair.recent[k][1] - 1, latest
                 )
@@ -325,15 +324,17 @@ def remember(source: Any, pair: SurfacePair, latest: Exit):
 def is_separated(source: Any, pair: SurfacePair, direction: Vec3, translation: Real) -> bool:
     """Whether nothing crosses or is inside after a translation of b, apart from other regions.
 
-    Triangles may cross by no more than SAME_EXIT, points may be inside by a touch.
+    Triangles may cross by no more than SAME_EXIT, points may be inside by a touch: whether a point
+    on the surface is inside is rounding.
     """
-    if inner_exit(source, pair, pair.regions[pair.own], direction, translation) > translation + pair.touch:
+    past = translation + pair.touch
+    if inner_exit(source, pair, pair.regions[pair.own], direction, past) > past + pair.touch:
         return False
     exact = pair
     exact.ignored = SAME_EXIT * pair.touch
     if latest_exit(source, exact, direction, translation, translation).found == 1:
         return False
-    return pair.region_count > 1 or engulfed_exit(source, pair, direction, translation) <= translation + pair.touch
+    return pair.region_count > 1 or engulfed_exit(source, pair, direction, past) <= past + pair.touch
 
 
 @wp.func

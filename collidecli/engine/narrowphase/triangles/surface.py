@@ -13,6 +13,7 @@ negative number for the heightfield of a `HeightfieldPair`. `face` is a triangle
 - traversals: `begin_in_box` and `next_in_box`, the triangles of surface b of a pair near a box; `mesh_arrays`
   and `first_face_of`, for the BVH of a mesh of the pair;
 - interior: `nearest_on`, `free_radius`, `surface_clearance`, `is_within`, `exit_point_of`,
+  `first_crossings`,
   `depth_inside`, `origin_on`, `chord_of`, `deepest_of`.
 """
 
@@ -554,7 +555,7 @@ def crossing_parameter(source: Any, surface: int, target: int, start: Vec3, end:
 
 
 @wp.func
-def meets_triangle(source: Any, surface: int, face: int, start: Vec3, end: Vec3, near: Real) -> Real:
+def crossing_within(source: Any, surface: int, face: int, start: Vec3, end: Vec3, near: Real) -> Real:
     """Parameter at which a segment crosses a triangle's plane within `near` [m] of the triangle; else 2.
 
     A surface's border belongs to it: every crossing is found, some from several triangles.
@@ -573,14 +574,25 @@ def meets_triangle(source: Any, surface: int, face: int, start: Vec3, end: Vec3,
 
 
 @wp.func
-def earlier_meeting(
+def edge_crosses(source: Any, surface: int, face: int, start: Vec3, end: Vec3, near: Real) -> bool:
+    """Whether a segment crosses a triangle, see `crossing_within`, and no end is in its plane.
+
+    What touches, to `near` [m], does not cross, whichever end the segment begins with.
+    """
+    if crossing_within(source, surface, face, start, end, near) > Real(1.0):
+        return False
+    return crossing_within(source, surface, face, end, start, near) <= Real(1.0)
+
+
+@wp.func
+def earlier_crossing(
     source: Any, surface: int, face: int, start: Vec3, end: Vec3, near: Real, first: wp.vec2d
 ) -> wp.vec2d:
     """The least parameters at which a segment exits a surface and enters it, with those of a triangle.
 
     A surface without a front is exited on either side.
     """
-    t = meets_triangle(source, surface, face, start, end, near)
+    t = crossing_within(source, surface, face, start, end, near)
     if t > Real(1.0):
         return first
     exits = wp.dot(normal_on(source, surface, face), end - start) > Real(0.0)
@@ -590,7 +602,7 @@ def earlier_meeting(
 
 
 @wp.func(inline=False)
-def first_meetings(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, near: Real) -> wp.vec2d:
+def first_crossings(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, near: Real) -> wp.vec2d:
     """The least parameters at which a segment exits and enters a mesh; 2 where it does not."""
     grown = Vec3(near, near, near)
     low = wp.min(start, end) - grown
@@ -598,20 +610,20 @@ def first_meetings(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, near: Real
     first = wp.vec2d(Real(2.0), Real(2.0))
     cursor = begin_in_box(meshes, mesh, low, high)
     while cursor.number >= 0:
-        first = earlier_meeting(meshes, mesh, cursor.number, start, end, near, first)
+        first = earlier_crossing(meshes, mesh, cursor.number, start, end, near, first)
         cursor = next_in_box(meshes, mesh, cursor, low, high)
     return first
 
 
 @wp.func
-def first_meetings(heightfield_pair: HeightfieldPair, surface: int, start: Vec3, end: Vec3, near: Real) -> wp.vec2d:
+def first_crossings(heightfield_pair: HeightfieldPair, surface: int, start: Vec3, end: Vec3, near: Real) -> wp.vec2d:
     """The least parameters at which a segment exits and enters the mesh or the heightfield."""
     if surface >= 0:
-        return first_meetings(heightfield_pair.meshes, surface, start, end, near)
+        return first_crossings(heightfield_pair.meshes, surface, start, end, near)
     first = wp.vec2d(Real(2.0), Real(2.0))
     cursor = begin_near_segment(heightfield_pair.field, start, end, near)
     while cursor.number >= 0:
-        first = earlier_meeting(heightfield_pair, surface, cursor.number, start, end, near, first)
+        first = earlier_crossing(heightfield_pair, surface, cursor.number, start, end, near, first)
         cursor = next_near_segment(heightfield_pair.field, cursor)
     return first
 
@@ -622,13 +634,13 @@ def first_exit(source: Any, surface: int, start: Vec3, end: Vec3, near: Real) ->
 
     near: distance up to which the surface's border and edges belong to it, and the start is on it [m].
     """
-    first = first_meetings(source, surface, start, end, near)
+    first = first_crossings(source, surface, start, end, near)
     # At an edge where the surface turns back it is exited and entered at once.
     enters_before = (first[1] - first[0]) * wp.length(end - start) < -near
     return wp.where(enters_before, Real(2.0), first[0])
 
 
-AS_IT_IS = wp.constant(Real(-1.0))
+NO_TOLERANCE = wp.constant(Real(-1.0))
 """`near` of `chord_of`: no crossing is at `at`; one at exactly that parameter is before it."""
 
 

@@ -235,7 +235,7 @@ def add_crossing(
 def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegion]) -> wp.vec2i:
     """Fills the list with every crossing of a triangle of a with a triangle of b.
 
-    Returns the number of regions, and 1 where triangles touch; not defined where some cross.
+    Returns the number of regions, and 1 where a pair of triangles that does not cross touches.
     """
     result = wp.vec2i(0, 0)
     meshes = mesh_arrays(source)
@@ -262,15 +262,16 @@ def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegio
 
 
 NUDGE = wp.constant(Vec3(0.575, 0.6, 0.55))
-"""Direction in which b is moved by less than any length where surfaces pass through each other along
-sides and corners of triangles alone: in general position they have triangles that cross."""
+"""Direction by which ties are decided where surfaces pass through each other along sides and corners of
+triangles alone: in general position they have triangles that cross. Only projections that touch are
+shifted, by TIE_SHIFT, which stands for an infinitesimal translation."""
 NUDGE_APART = wp.constant(Real(0.2))
 """Least component of the nudge along the normal of a contact that touches."""
 
 
 @wp.func
 def only_touches_at(contact: ContactRecord, touch: Real) -> bool:
-    """Whether a contact of two features says that the surfaces touch there and do not pass through."""
+    """Whether a contact of two features is one of surfaces that touch and do not pass through."""
     is_of_features = contact.role <= INNER_B and contact.priority < FALLBACK
     return is_of_features and wp.abs(contact.separation) <= touch
 
