@@ -221,7 +221,7 @@ def _measure_pile(table: BenchTable, repeats: int, clock: Callable[[], float]) -
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             theirs = newton_meshes(forms, poses, reduced, clock)
-            sides = {"newton": theirs.measure, "ours": lambda ours=ours: ours.measure().seconds}
+            sides = {"newton": theirs.measure_newton, "ours": lambda ours=ours: ours.measure().seconds}
             times = interleaved(sides, repeats)
         what = "reduced contacts" if reduced else "all contacts"
         counts = f"{theirs.contacts / FRAMES:.0f}, ours {ours.measure().contacts / FRAMES:.0f}"
