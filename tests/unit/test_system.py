@@ -109,14 +109,14 @@ def test_the_files_of_this_machine_are_read():
 
 
 def test_without_the_files_of_linux_psutil_counts(monkeypatch):
+    """Private memory then has shared pages too, of libraries and of what other processes map as well."""
     expected = private_memory()
-    # Shared pages, of libraries and of what other processes map as well, are no private memory.
     memory = psutil.Process().memory_info()
-    assert abs(expected - memory.rss) < 512 * MIB + memory.shared
+    assert abs(expected + memory.shared - memory.rss) < 512 * MIB
     monkeypatch.setattr(system, "_lines", lambda path: [])
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=MACHINE))
     assert free_memory() == MACHINE
-    assert expected <= private_memory() < expected + 512 * MIB
+    assert abs(private_memory() - psutil.Process().memory_info().rss) < 512 * MIB
 
 
 # Temporary folders: none without use, none left at the end, those of killed processes removed, live ones kept.
