@@ -26,34 +26,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collidecli.commands.audit import Audit
-    from collidecli.commands.contact_set import ContactSet
-    from collidecli.commands.engine_sets import Problem
-    from collidecli.commands.label import Labels
-    from collidecli.commands.python_api import Contacts, ModelBuilder, collide, open_contacts
-    from collidecli.commands.python_functions import (
-        Clearances,
-        Distances,
-        ParticleSweep,
-        RecordingFile,
-        SelfSweep,
-        Shape,
-        Sweep,
-        audit,
-        clearance,
-        distance,
-        label,
-        open_recording,
-        problem,
-        run,
-        signed_distance,
-        sweep,
-    )
+    from collidecli.adapters.problem import Problem
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.importers.mesh_files import read_mesh
+    from collidecli.python.builder import ModelBuilder
+    from collidecli.python.contact_set import ContactSet
+    from collidecli.python.contacts import Contacts, collide, open_contacts
+    from collidecli.python.distances import Distances, Shape, distance, signed_distance
+    from collidecli.python.recordings import RecordingFile, open_recording
+    from collidecli.python.sweeps import ParticleSweep, SelfSweep, Sweep, sweep
     from collidecli.scene.model import Model
     from collidecli.scene.shape_config import Material, PairMaterial, ShapeConfig
     from collidecli.scene.shape_types import ShapeType
+    from collidecli.verbs.audit.audit import Audit
+    from collidecli.verbs.audit.python import audit
+    from collidecli.verbs.clearance.python import Clearances, clearance
+    from collidecli.verbs.engine.python import problem
+    from collidecli.verbs.label.python import Labels, label
+    from collidecli.verbs.run.python import run
 
 _HOME = {
     name: f"collidecli.{module}"

@@ -8,9 +8,9 @@ from itertools import permutations
 
 import numpy as np
 
-from collidecli.analysis.patterns import chosen_rows
 from collidecli.errors import InputError
 from collidecli.scene.particles import EVERY_TEMPLATE, ParticleObjects
+from collidecli.scene.patterns import chosen_rows
 from collidecli.scene.tables import RIGID_CONTACTS, columns_of_sides, entries_of
 
 SMALL = 4

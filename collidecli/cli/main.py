@@ -14,8 +14,9 @@ from importlib import import_module
 
 import click
 
+from collidecli.cli.error_messages import exit_code_of
 from collidecli.cli.stop import StopHandler, Stopped, stopping_in_time
-from collidecli.cli.streams import Streams, exit_code_of
+from collidecli.cli.streams import Streams
 from collidecli.engine.runtime.deferred_builtins import owned_process
 
 VERBS = {

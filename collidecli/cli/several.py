@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from collidecli.cli.error_messages import INTERNAL_ERROR, described_error, error_parts
 from collidecli.cli.stop import Stopped
-from collidecli.cli.streams import INTERNAL_ERROR, Streams, described_error, error_parts
-from collidecli.commands import results
-from collidecli.commands.results import DONE, FAILED, HDF5_ENDINGS, SKIPPED, InputFile, ListedInput, Result
+from collidecli.cli.streams import Streams
 from collidecli.errors import CollideError, InputError, Interrupted, OutputError
+from collidecli.results.inputs import InputFile, input_files, names_several, sorted_by_kind
+from collidecli.results.lists import DONE, FAILED, SKIPPED, ListedInput, ResultList
+from collidecli.results.outputs import HDF5_ENDINGS
+from collidecli.results.result import Result
 from collidecli.texts import plural
 
 CONTACT_SET = "collide-contacts"
@@ -91,9 +94,9 @@ def listed(
     collide itself; else 1. is_good: whether the result of an input, as dictionary, is without a fault or difference.
     more: of `ResultList`.
     """
-    from collidecli.report.diff import list_table
+    from collidecli.pages.lists import list_table
 
-    made = results.ResultList(verb=verb, items=list(items), more=more or {})
+    made = ResultList(verb=verb, items=list(items), more=more or {})
     streams.result(made, list_table)
     failed = [item for item in made.items if item.state == FAILED]
     if any((item.error or {}).get("exit_code") == INTERNAL_ERROR for item in failed):
@@ -112,12 +115,12 @@ def listed_files(
     out: those of other formats of collide than `formats`.
     what: the wanted files, a noun in the plural. Raises the errors of `input_files` and `sorted_by_kind`.
     """
-    if not results.names_several(words):
+    if not names_several(words):
         return None
     batches = [word for word in words if os.path.isfile(os.path.join(word, PLAN))]
     of_batches = [file for batch in batches for file in _batch_files(streams, batch)]
     words = [word for word in words if word not in batches]
-    files, left_out = results.sorted_by_kind([*of_batches, *results.input_files(words, endings)], formats, what)
+    files, left_out = sorted_by_kind([*of_batches, *input_files(words, endings)], formats, what)
     if left_out:
         names = ", ".join(file.path for file in left_out[:FEW])
         more = f" and {len(left_out) - FEW} more" if len(left_out) > FEW else ""
@@ -139,9 +142,9 @@ PLAN = "plan.parquet"
 
 def _batch_files(streams: Streams, folder: str) -> list[InputFile]:
     """The contact sets of a batch, each once. Raises InputError where an episode has none and has not failed."""
-    from collidecli.batch.gather import Gathered
-    from collidecli.batch.plan import read_plan
-    from collidecli.batch.store import open_store
+    from collidecli.verbs.batch.gathered import Gathered
+    from collidecli.verbs.batch.plan import read_plan
+    from collidecli.verbs.batch.store import open_store
 
     store = open_store(folder)
     gathered = Gathered(store, read_plan(store))

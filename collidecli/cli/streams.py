@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import json
 import os
-import re
 import sys
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
-import click
-
+from collidecli.cli.error_messages import ClosedPipeError, discard_stdout, error_json
 from collidecli.errors import CollideError, OutputError
-from collidecli.scene.options import CHART_FORMATS
-from collidecli.texts import did_you_mean, one_line, printable, printable_values
+from collidecli.texts import one_line, printable, printable_values
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from collidecli.commands.results import Result
-    from collidecli.report.progress import BatchProgress, FrameProgress
-    from collidecli.report.tables import Verdict
+    from collidecli.pages.progress import BatchProgress, FrameProgress
+    from collidecli.results.result import Result
 
-
-INTERNAL_ERROR = 70
-"""EX_SOFTWARE in sysexits.h; different from 1, a failed check, and from 2, an unusable input."""
 WIDE = 100_000
 """Width of a table that is written to a file or a pipe, unless COLUMNS is exported: nothing is folded [columns]."""
-
-
-class ClosedPipeError(CollideError):
-    """The reader of the output has closed the pipe; no message is printed."""
-
-    exit_code = 3
 
 
 class Streams:
@@ -112,7 +96,7 @@ class Streams:
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
-        from collidecli.report.progress import frame_progress
+        from collidecli.pages.progress import frame_progress
 
         with frame_progress(console(sys.stderr), doing, before, noun) as advance:
             if not kernels:
@@ -127,7 +111,7 @@ class Streams:
         """A bar of a batch; None if stderr is no terminal. episodes: that are left, of each shard."""
         if self.quiet or not sys.stderr.isatty():
             return nullcontext()
-        from collidecli.report.progress import batch_progress
+        from collidecli.pages.progress import batch_progress
 
         return batch_progress(console(sys.stderr), episodes)
 
@@ -152,16 +136,6 @@ def _kernel_warnings() -> Sequence[str]:
     """Warnings about compiled kernels; without an import of the engine, which many verbs do not use."""
     module = sys.modules.get("collidecli.engine.runtime.kernel")
     return () if module is None else module.kernel_cache_notes()
-
-
-def error_json(error: CollideError, code: int) -> str:
-    """The object collide.error/1 of an error, as JSON. code: the exit code."""
-    return json.dumps({"schema": "collide.error/1", "error": error_parts(error, code)})
-
-
-def error_parts(error: CollideError, code: int) -> dict[str, Any]:
-    """The parts of an error in results as JSON. code: the exit code."""
-    return {"what": error.what, "where": error.where, "fix": error.fix, "message": str(error), "exit_code": code}
 
 
 def console(stream: TextIO) -> Console:
@@ -194,134 +168,3 @@ def unbroken_pipe() -> Iterator[None]:
         if isinstance(error, BrokenPipeError):
             raise ClosedPipeError("the output was closed") from None
         raise OutputError(f"cannot be written: {(error.strerror or str(error)).lower()}", "standard output") from error
-
-
-def discard_stdout() -> None:
-    """Redirects stdout to the null device, so that Python prints no second error when it flushes at exit."""
-    with suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def exit_code_of(error: BaseException, streams: Streams) -> int:
-    """Prints an error to stderr in a line or two; returns the exit code."""
-    if streams.verbose and not isinstance(error, (click.ClickException, SystemExit)):
-        traceback.print_exception(error)
-    if isinstance(error, ClosedPipeError):
-        return error.exit_code
-    if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        return streams.error(CollideError("interrupted"), 130)
-    if isinstance(error, click.ClickException):
-        what, *fixes = usage_message(error).splitlines()
-        return streams.error(CollideError(what, fix="; ".join(fix.strip() for fix in fixes)), 2)
-    if isinstance(error, SystemExit):
-        # Click exits this way after a completion, and when the pipe is closed while it prints help.
-        return 0 if error.code in (0, None) else ClosedPipeError.exit_code
-    return streams.error(*described_error(error, streams.verbose))
-
-
-def described_error(error: BaseException, verbose: bool) -> tuple[CollideError, int]:
-    """An exception of a verb as an error for the user, and its exit code. verbose: whether its traceback is printed."""
-    if isinstance(error, CollideError):
-        return error, error.exit_code
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        discard_stdout()
-        full = OutputError(f"an output cannot be written: {(error.strerror or str(error)).lower()}")
-        return full, full.exit_code
-    if isinstance(error, MemoryError):
-        fix = "lower --memory-limit or --threads, or split the input"
-        return CollideError("there is not enough memory", fix=fix), 2
-    lines = str(error).strip().splitlines()
-    what = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    advice = "" if verbose else "please report it with the output of this command with -v"
-    return CollideError(f"internal error: {what}", fix=advice), INTERNAL_ERROR
-
-
-def usage_message(error: click.ClickException) -> str:
-    """Click's message, the source of a value that is not from the command line, and a hint to --help."""
-    text = error.format_message()
-    ctx = getattr(error, "ctx", None)
-    if ctx is None:
-        return text
-    param = getattr(error, "param", None)
-    given = re.search(r"'([^']*)' is not one of", text)
-    if given is not None and isinstance(param, click.Option) and isinstance(param.type, click.Choice):
-        hint = did_you_mean(given[1], [str(choice) for choice in param.type.choices], "")
-        text += f"\n  {hint}" if hint else ""
-    if param is not None and (source := source_of(param, ctx)):
-        text += f"\n  the value is from {source}"
-    return f"{text}\n  {ctx.command_path} --help shows the options"
-
-
-def source_of(param: click.Parameter, ctx: click.Context) -> str:
-    """The configuration file or environment variable that has set a parameter; "" for a flag or a default."""
-    source = ctx.get_parameter_source(param.name or "")
-    if source == click.core.ParameterSource.DEFAULT_MAP:
-        return str(ctx.meta["collide.config"])
-    if source != click.core.ParameterSource.ENVIRONMENT:
-        return ""
-    own_variable = f"{ctx.auto_envvar_prefix}_{str(param.name).upper()}"
-    named = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
-    return next((name for name in (*named, own_variable) if name in os.environ), "an environment variable")
-
-
-# Outputs of a verdict for CI, and checks of output paths.
-
-
-@dataclass(frozen=True)
-class Pages:
-    """Outputs of a verdict. junit_xml, markdown: files, None is none. github: print annotations to stderr."""
-
-    junit_xml: str | None
-    markdown: str | None
-    github: bool
-    force: bool
-
-    def write(self, verdict: Verdict) -> None:
-        """Writes the requested pages and prints the requested annotations."""
-        from collidecli.commands.results import write_output
-
-        if self.junit_xml is not None:
-            write_output(self.junit_xml, verdict.junit_xml(), self.force)
-        if self.markdown is not None:
-            write_output(self.markdown, verdict.markdown.encode(), self.force)
-        for line in verdict.annotations() if self.github else ():
-            print(line, file=sys.stderr)
-
-
-def check_outputs(
-    outputs: Mapping[str, str | None], names: str, force: bool, inputs: Iterable[str | None]
-) -> dict[str, str]:
-    """The requested outputs by name. names: of the options of all, for errors.
-
-    Raises the errors of `check_output`, and UsageError for two outputs of one path.
-    """
-    from collidecli.commands.results import check_output
-
-    inputs, given = tuple(inputs), {name: path for name, path in outputs.items() if path is not None}
-    for path in given.values():
-        check_output(path, force, inputs)
-    if len(set(given.values())) < len(given):
-        raise click.UsageError(f"{names} have one path")
-    return given
-
-
-# Charts of a verb's result.
-
-
-def check_chart(path: str, force: bool, inputs: Iterable[str | None]) -> None:
-    """Raises InputError for another extension than those of charts and without matplotlib, OutputError."""
-    from collidecli.commands.results import check_ending, check_output
-    from collidecli.report.charts import require_matplotlib
-
-    check_ending(path, tuple(f".{chart_format}" for chart_format in CHART_FORMATS), "a chart")
-    check_output(path, force, inputs)
-    require_matplotlib()
-
-
-def write_chart(path: str, result: Mapping[str, Any], kind: str, force: bool, **style: Any) -> None:
-    """Writes a chart of `report.charts.PAGE_KINDS`. style: theme and width of the file."""
-    from collidecli.commands.results import write_output
-    from collidecli.report.charts import chart_file
-
-    form = os.path.splitext(path)[1].lower().removeprefix(".")
-    write_output(path, chart_file(result, kind, form, **style), force)

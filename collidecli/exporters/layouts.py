@@ -12,27 +12,25 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.exporters.rows import (
+from collidecli.exporters.arrays import (
     POINTS,
-    SINGLE_PARTICLE,
     Array,
     Layout,
-    ParquetParts,
-    SelectedContacts,
-    Surfaces,
     depth,
     frames_and_worlds,
     held,
     midpoint,
     per_cell,
     per_contact,
-    rows_of,
     starts,
     texts,
     towards_shape0,
 )
+from collidecli.exporters.parquet_parts import ParquetParts
+from collidecli.exporters.surfaces import Surfaces
 from collidecli.numerics import cross, dot
 from collidecli.scene.tables import ContactBlock, ListColumn
+from collidecli.storage.contact_sets.selected import SINGLE_PARTICLE, SelectedContacts, rows_of
 from collidecli.storage.result_files import require_pyarrow
 
 

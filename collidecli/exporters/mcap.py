@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import extra_module
-from collidecli.exporters.rows import SelectedContacts, cells_of, midpoint
+from collidecli.exporters.arrays import midpoint
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.selected import SelectedContacts, cells_of
 from collidecli.system import TemporaryFolder
 
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")

@@ -12,8 +12,9 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, Vt
 
 from collidecli.errors import InputError
-from collidecli.exporters.rows import SelectedContacts, cells_of, midpoint, rows_of
+from collidecli.exporters.arrays import midpoint
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.selected import SelectedContacts, cells_of, rows_of
 from collidecli.system import TemporaryFolder, free_memory
 
 # Time samples of the bodies' transforms in a USD layer over the scene.

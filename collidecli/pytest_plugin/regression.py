@@ -17,13 +17,15 @@ from typing import Any
 import pytest
 
 from collidecli.cli.streams import console
-from collidecli.commands.diff import DiffRequest, diff, limits
-from collidecli.commands.results import write_output
 from collidecli.errors import CollideError, ContactsWarning, InputError, OutputError
-from collidecli.report.diff import diff_table, markdown
+from collidecli.results.outputs import write_output
 from collidecli.scene.options import FRAME_MATCHES
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.texts import did_you_mean, printable_values
+from collidecli.verbs.diff.comparison import limits
+from collidecli.verbs.diff.diff import DiffRequest, diff
+from collidecli.verbs.diff.tables import diff_table
+from collidecli.verbs.diff.words import markdown
 
 MARKER = "contacts_tolerance"
 _LISTS = ("atol", "rtol", "fields", "include", "exclude")
@@ -130,7 +132,7 @@ class ContactsRegression:
                 default device is "cpu", and with pytest-xdist the default number of threads is 1.
         """
         __tracebackhide__ = True
-        from collidecli.commands.run import run, run_request
+        from collidecli.verbs.run.run import run, run_request
 
         name, obtained, allowed = self._begun(basename)
         chosen = {"device": "cpu", **({"threads": 1} if "PYTEST_XDIST_WORKER" in os.environ else {}), **options}
@@ -279,8 +281,8 @@ def write_page(baseline: Path, obtained: Path, output: Path, allowed: Mapping[st
     """Writes the page of `collide report`; None if its packages are not installed."""
     if find_spec("matplotlib") is None or find_spec("jinja2") is None:
         return None
-    from collidecli.commands.report import ReportRequest, report
-    from collidecli.report.report_page import report_page
+    from collidecli.verbs.report.page import report_page
+    from collidecli.verbs.report.report import ReportRequest, report
 
     kept = {name: value for name, value in allowed.items() if name in ("atol", "rtol", "ignore_shallow")}
     result = report(ReportRequest(str(obtained), str(baseline), **kept))

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from collidecli.report.charts import chart_file
-from collidecli.report.fidelity import KINDS, types_text, wrong_share
+from collidecli.pages.chart_kinds import chart_file
+from collidecli.verbs.fidelity.page import KINDS, types_text, wrong_share
 
 SAMPLES = Path(__file__).parents[1]
 ENGINES = "mujoco,newton,coal,fcl,drake,bullet,bullet-kept=bullet,dart,dart-dart=dart,dart-bullet=dart,dart-ode=dart"

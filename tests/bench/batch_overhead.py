@@ -18,14 +18,17 @@ from pathlib import Path
 
 import h5py
 
-from collidecli.batch.gather import GatherRequest, gather
-from collidecli.batch.plan import Episode, EpisodeTable, Job, Plan, episodes_of, make_plan, read_plan, write_plan
-from collidecli.batch.store import Store
-from collidecli.batch.work import counts_of, state_of
-from collidecli.commands.run import RunRequest, run
-from collidecli.commands.scenes import SceneCache
 from collidecli.engine.runtime.deferred_builtins import owned_process
+from collidecli.motions.scene_cache import SceneCache
 from collidecli.scene.options import EngineOptions
+from collidecli.verbs.batch.episodes import Episode, EpisodeTable
+from collidecli.verbs.batch.gather import GatherRequest, gather
+from collidecli.verbs.batch.jobs import Job
+from collidecli.verbs.batch.log import counts_of
+from collidecli.verbs.batch.plan import Plan, episodes_of, make_plan, read_plan, write_plan
+from collidecli.verbs.batch.state import state_of
+from collidecli.verbs.batch.store import Store
+from collidecli.verbs.run.run import RunRequest, run
 from tests.cli.conftest import SCENE, write_motion
 from tests.support.batches import COLLIDE, environment
 

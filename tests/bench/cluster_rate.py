@@ -10,10 +10,11 @@ from pathlib import Path
 
 import psutil
 
-from collidecli.batch.executors import by_dask, connected
-from collidecli.batch.plan import Episode, EpisodeTable, Plan
-from collidecli.batch.store import Store
-from collidecli.batch.work import ShardReport
+from collidecli.verbs.batch.dask import by_dask, connected
+from collidecli.verbs.batch.episodes import Episode, EpisodeTable
+from collidecli.verbs.batch.log import ShardReport
+from collidecli.verbs.batch.plan import Plan
+from collidecli.verbs.batch.store import Store
 from tests.support.batches import Cluster
 
 WORKERS, THREADS = 2, 4

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collidecli.batch.plan import Episode, EpisodeTable, Job, make_plan
+from collidecli.verbs.batch.episodes import Episode, EpisodeTable
+from collidecli.verbs.batch.jobs import Job
+from collidecli.verbs.batch.plan import make_plan
 
 if TYPE_CHECKING:
-    from collidecli.batch.plan import Plan
+    from collidecli.verbs.batch.plan import Plan
 
 NODES, SLOTS_PER_NODE = 1000, 8
 DONE, LOST, BACK = range(3)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.commands.python_api import collide
 from collidecli.engine.pipeline import find_device
 from collidecli.importers.mujoco.compile import compile_mjcf
+from collidecli.python.contacts import collide
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions

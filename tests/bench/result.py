@@ -18,7 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from collidecli.commands.timing import processor_name, versions
+from collidecli.motions.machine import processor_name, versions
 from tests.bench.scenes import FOLDER
 
 PLACES = {

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.commands.run import RunRequest, run
 from collidecli.engine.geometry.signed_distance import field_of
 from collidecli.engine.pipeline import find_device
 from collidecli.scene.options import EngineOptions
@@ -21,6 +20,7 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.trajectory_files import TrajectoryWriter
 from collidecli.texts import memory
+from collidecli.verbs.run.run import RunRequest, run
 from tests.bench.passes import SCENES
 from tests.bench.result import BenchTable, in_process, interleaved, ratio, spread_time
 from tests.bench.scenes import FOLDER, BenchScene, humanoid
@@ -39,7 +39,7 @@ DIRECTIONS = {
 
 MEASURED = """
 import json, re, sys, time
-from collidecli.commands.scenes import load_scene
+from collidecli.motions.scenes import load_scene
 from collidecli.scene.options import SceneOptions
 import collidecli.importers.usd.scene
 start = time.perf_counter()

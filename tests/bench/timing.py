@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from collidecli.commands.collision import pose_batches, prepare_collision
-from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import STAGES, ChunkReport, find_device
 from collidecli.engine.scheduler import Workers
 from collidecli.importers.mujoco.scene import add_mjcf
+from collidecli.motions.collision import pose_batches, prepare_collision
+from collidecli.motions.timing import TimingReport
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions, EngineOptions

@@ -15,11 +15,11 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.batch.executors import Slot
-from collidecli.batch.work import work_shard
 from collidecli.cli.main import main
 from collidecli.scene.model import Model
 from collidecli.scene.tables import ContactBlock
+from collidecli.verbs.batch.executors import Slot
+from collidecli.verbs.batch.work import work_shard
 from tests.support.batches import JOBS
 from tests.support.contact_sets import block_with_groups, small_model, write_contact_set
 
@@ -250,7 +250,7 @@ def differences(made: Path, collide: CommandLine):
 @pytest.fixture
 def no_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages of reports have no charts: drawing takes a second, and some tests are of words only."""
-    monkeypatch.setattr("collidecli.report.report_page.page_charts", lambda result: {})
+    monkeypatch.setattr("collidecli.pages.parts.page_charts", lambda result: {})
 
 
 _RUNS: dict[tuple[object, ...], bytes] = {}

@@ -22,18 +22,25 @@ import pyarrow.parquet as parquet
 import pytest
 from rich.console import Console
 
-from collidecli.batch import plan as plan_module
-from collidecli.batch import work as work_module
-from collidecli.batch.executors import Slot, WorkerKilledError, by_processes
-from collidecli.batch.plan import Plan
-from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of, open_store
-from collidecli.batch.work import attempts, dataset_hash, work_shard
-from collidecli.cli.batch import job_options
-from collidecli.commands.run import RunRequest
-from collidecli.report.progress import batch_progress
+from collidecli.pages.progress import batch_progress
 from collidecli.scene import options as declarations
 from collidecli.storage import input_files
 from collidecli.storage.files import ObjectFiles, UnavailableError
+from collidecli.verbs.batch import plan as plan_module
+from collidecli.verbs.batch import work as work_module
+from collidecli.verbs.batch.executors import Slot, WorkerKilledError, by_processes
+from collidecli.verbs.batch.job_options import job_options
+from collidecli.verbs.batch.log import attempts, dataset_hash
+from collidecli.verbs.batch.plan import Plan
+from collidecli.verbs.batch.store import (
+    DifferentContactsError,
+    Failure,
+    Store,
+    content_of,
+    open_store,
+)
+from collidecli.verbs.batch.work import work_shard
+from collidecli.verbs.run.run import RunRequest
 from tests.cli.conftest import refusals, write_jobs, write_motion
 from tests.cli.test_recordings import falling, write_demos
 from tests.support.batches import JOBS, KillsOn, compute, dataset, environment, plan, result_count, start
@@ -100,7 +107,7 @@ def test_neither_a_batch_nor_its_workers_import_pandas(jobs, collide):
     """pyarrow imports it for some calls, which takes as long as an episode."""
     plan(collide, "B", "--shard-seconds", "1e-9")
     code = """import sys
-from collidecli.batch.work import work_shard
+from collidecli.verbs.batch.work import work_shard
 from collidecli.cli.main import main
 work_shard('B', 0)
 main(['batch', 'run', 'B', '--workers', '1', '-q'])
@@ -149,7 +156,7 @@ def test_an_episode_that_kills_or_stops_its_worker_is_quarantined(
 ):
     made, store = plan(collide), open_store("B")
     bad = next(episode for episode in made.episodes if episode.motion.endswith("d3.h5"))
-    monkeypatch.setattr("collidecli.batch.executors.work_shard", KillsOn(bad.key, number))
+    monkeypatch.setattr("collidecli.verbs.batch.executors.work_shard", KillsOn(bad.key, number))
     reports = []
     by_processes(store, range(made.shard_count), 1, reports.append, timeout)
     (failure,) = store.failures().values()
@@ -362,7 +369,7 @@ def test_what_a_killed_worker_leaves_is_removed(jobs, collide):
     made = compute(collide)
     code = """
 import os, signal
-from collidecli.batch.store import Store
+from collidecli.verbs.batch.store import Store
 store = Store("B")
 open(store.new_result("0" * 64), "w").close()
 os.kill(os.getpid(), signal.SIGKILL)
@@ -472,7 +479,7 @@ def test_the_bar_has_the_episodes_that_are_left(jobs, collide, monkeypatch):
     plan(collide, "B", "--shard-seconds", "1e-9")
     work_shard("B", 0)
     seen, bar = [], MagicMock()
-    monkeypatch.setattr("collidecli.report.progress.batch_progress", lambda _, left: seen.append(dict(left)) or bar)
+    monkeypatch.setattr("collidecli.pages.progress.batch_progress", lambda _, left: seen.append(dict(left)) or bar)
     collide.ok("batch run B --workers 1")
     assert seen == [dict.fromkeys(range(1, 6), 1)]
     assert bar.__enter__().call_args_list == [call(shard, 0) for shard in range(1, 6)], "shards that are left alone"
@@ -562,7 +569,7 @@ def two_jobs(here: Path) -> Path:
 def test_plan_shows_what_it_does(two_jobs, collide, monkeypatch):
     bar = MagicMock()
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("collidecli.report.progress.frame_progress", bar)
+    monkeypatch.setattr("collidecli.pages.progress.frame_progress", bar)
     plan(collide)
     seen = [(*args[1:],) if name == "" else args for name, args, _ in bar.mock_calls if name in ("", "().__enter__()")]
     assert seen == [

@@ -15,8 +15,8 @@ import numpy as np
 import psutil
 import pytest
 
-from collidecli.batch.plan import read_plan
-from collidecli.batch.store import Store
+from collidecli.verbs.batch.plan import read_plan
+from collidecli.verbs.batch.store import Store
 from tests.cli.conftest import SCENE, write_motion
 from tests.cli.test_batch_clusters import SCRIPTS, ended
 from tests.cli.test_batch_clusters import slurm as slurm

@@ -17,9 +17,9 @@ from typing import Any
 import psutil
 import pytest
 
-from collidecli.batch.plan import read_plan
-from collidecli.batch.store import Store
-from collidecli.cli.batch import verb
+from collidecli.verbs.batch.command import verb
+from collidecli.verbs.batch.plan import read_plan
+from collidecli.verbs.batch.store import Store
 from tests.cli.conftest import write_jobs, write_motion
 from tests.support.batches import (
     COLLIDE,

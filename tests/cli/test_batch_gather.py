@@ -15,14 +15,14 @@ import pytest
 import yaml
 
 from collidecli.analysis.touches import LabelRule
-from collidecli.batch import gather as batch_gather
-from collidecli.batch.plan import read_plan
-from collidecli.batch.store import Failure, Store, open_store
-from collidecli.commands.label import NamedPairs
-from collidecli.exporters import rows as exported_rows
+from collidecli.exporters import parquet_parts
 from collidecli.exporters.layouts import QUANTILES, joined_statistics, statistics_of
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.input_files import file_sha256
+from collidecli.verbs.batch import gathered, merged_shards
+from collidecli.verbs.batch.plan import read_plan
+from collidecli.verbs.batch.store import Failure, Store, open_store
+from collidecli.verbs.label.named_pairs import NamedPairs
 from tests.cli.conftest import SCENE, CommandLine, refusals
 from tests.cli.test_particles import scene, stiffness
 from tests.cli.test_recordings import falling, write_demos
@@ -111,12 +111,12 @@ def test_parquet_has_the_contacts_of_every_episode(done, collide, monkeypatch):
         np.testing.assert_array_equal(ours["point0_z"], contacts.column("point0")[:, 2])
         assert ours["shape1"].tolist() == [contacts.shapes.path[row] for row in contacts.column("shape1")]
         np.testing.assert_array_equal(ours["time"], np.repeat(contacts.time, counts))
-    monkeypatch.setattr(exported_rows, "GROUP_BYTES", 1)
+    monkeypatch.setattr(parquet_parts, "GROUP_BYTES", 1)
     gather(collide, "parquet", "groups")
     held = parquet.ParquetFile("groups/contacts-00000.parquet")
     groups = [held.read_row_group(k).to_pylist() for k in range(held.num_row_groups)]
     assert [{row["episode_index"] for row in group} for group in groups] == [{0}, {1}, {2}, {3}]
-    monkeypatch.setattr(exported_rows, "PART_BYTES", 1)
+    monkeypatch.setattr(parquet_parts, "PART_BYTES", 1)
     gather(collide, "parquet", "files")
     assert [parquet.read_table(f"files/contacts-{k:05d}.parquet").to_pylist() for k in range(4)] == groups
 
@@ -151,8 +151,8 @@ def test_slots_write_the_rows_of_one_gathering(done, collide):
 
 
 def test_a_manifest_trusts_what_runs_recorded(done, collide, monkeypatch):
-    opened, checked = [], batch_gather.Gathered.open
-    monkeypatch.setattr(batch_gather.Gathered, "open", lambda *given: opened.append(given) or checked(*given))
+    opened, checked = [], gathered.Gathered.open
+    monkeypatch.setattr(gathered.Gathered, "open", lambda *given: opened.append(given) or checked(*given))
     assert gather(collide, "manifest", "all.parquet")["episodes"] == 4
     assert len(opened) == 1
     found = parquet.read_table("all.parquet").to_pylist()
@@ -334,7 +334,7 @@ def test_merge_has_a_world_for_each_episode(done, collide, monkeypatch):
                     continue
                 for name, values in contacts.cell(frame).columns.items():
                     np.testing.assert_array_equal(cell.columns[name], values)
-    monkeypatch.setattr(batch_gather, "SHARD_BYTES", 1)
+    monkeypatch.setattr(merged_shards, "SHARD_BYTES", 1)
     gather(collide, "merge", "many")
     assert files_of("many") == {*(f"lift/shard-{k:05d}.h5" for k in range(4)), "gather.json"}
 
@@ -384,7 +384,7 @@ def test_failed_episodes_are_left_out_and_counted(batch, collide, monkeypatch, t
     store.fail(Failure(bad.key, bad.job, bad.motion, "is damaged", 2, "here", demo=bad.demo))
     collide.refused("batch gather B -o out --to", to, told="have no contact set")
     compute(collide)
-    monkeypatch.setattr(exported_rows, "PART_BYTES", 1)
+    monkeypatch.setattr(parquet_parts, "PART_BYTES", 1)
     answer = gather(collide, to, "out", *(PAIRS[:2] if to == "lerobot" else ()))
     assert (answer["episodes"], answer["failed"]) == (3, 1)
     if to == "parquet":

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
-from collidecli.batch import work
-from collidecli.batch.store import DifferentContactsError, Failure, Store, content_of
-from collidecli.batch.work import work_shard
 from collidecli.errors import InputError
 from collidecli.storage.files import MOST_WAIT, UnavailableError, files_at
+from collidecli.verbs.batch import work as work_module
+from collidecli.verbs.batch.store import DifferentContactsError, Failure, Store, content_of
+from collidecli.verbs.batch.work import work_shard
 from tests.cli.conftest import write_jobs, write_motion
 from tests.cli.test_recordings import write_demos
 from tests.support.batches import URL, compute, dataset, plan
@@ -132,7 +132,7 @@ def test_requests_of_a_shard(endpoint, here, collide, requests):
     write_jobs(here, range(3, 15))
     plan(collide, URL)
     requests.clear()
-    work._plans.clear()
+    work_module._plans.clear()
     assert work_shard(URL, 0).done == 12
     put = [path for method, path in requests if method == "PUT" and "/results/" in path]
     assert len(put) == len(set(put)) == 12
@@ -193,7 +193,9 @@ def test_records_of_failures_and_events(endpoint):
 
 def test_stores_that_cannot_be_used(endpoint, jobs, collide, monkeypatch):
     run = "batch run jobs.toml -o"
-    monkeypatch.setattr("collidecli.batch.plan.files_sha256", None)  # nothing is hashed for a store that is missing
+    monkeypatch.setattr(
+        "collidecli.verbs.batch.plan.files_sha256", None
+    )  # nothing is hashed for a store that is missing
     collide.refused(run, "s3://nobucket/run", told=("s3://nobucket/run", "bucket does not exist"))
     collide.refused(run, "qq://bucket/run", told=("qq://bucket/run", "qq"))
     collide.refused("batch status", URL)

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.commands.merge import MergePlan, merge_episodes
-from collidecli.commands.report import ReportRequest, report
 from collidecli.errors import InputError
-from collidecli.report.report_page import report_page
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import GROUP_NAMES
 from collidecli.scene.tables import GROUPS
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.verbs.merge.merge import MergePlan, merge_episodes
+from collidecli.verbs.report.page import report_page
+from collidecli.verbs.report.report import ReportRequest, report
 from tests.cli.conftest import GROUP_FRAMES, MODEL
 from tests.support.contact_sets import (
     OF_CELLS,

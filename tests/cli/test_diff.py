@@ -13,10 +13,10 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.commands.diff import DiffRequest
-from collidecli.commands.diff import diff as compare
 from collidecli.scene.options import ContactOptions, declared_options
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.verbs.diff.diff import DiffRequest
+from collidecli.verbs.diff.diff import diff as compare
 from tests.cli.conftest import refusals
 from tests.support.contact_sets import Edited, made_up
 

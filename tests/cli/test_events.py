@@ -291,10 +291,10 @@ def test_bodies_selections_and_nearest_pairs_are_parts_of_all_pairs(called):
 
 
 def test_results_do_not_depend_on_threads_and_frames_of_a_block(called, monkeypatch):
-    from collidecli.commands import clearance
+    from collidecli.motions import clearance as clearance_module
 
     whole = called("--by", "body", "-o", "whole.h5", "--threads", "1")
-    monkeypatch.setattr(clearance, "QUERIES_AT_ONCE", 1)
+    monkeypatch.setattr(clearance_module, "QUERIES_AT_ONCE", 1)
     parts = called("--by", "body", "-o", "parts.h5", "--threads", "3")
     assert whole["listed"] == parts["listed"]
     other = arrays("parts.h5")

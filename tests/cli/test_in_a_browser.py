@@ -11,8 +11,8 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.commands.view import ViewRequest, opened_view, write_view
-from collidecli.report.view.drawing import OPACITY_OVER_SURFACES
+from collidecli.pages.view.colours import OPACITY_OVER_SURFACES
+from collidecli.verbs.view.view import ViewRequest, opened_view, write_view
 from tests.cli.conftest import CommandLine, write_poses
 
 sync_api = pytest.importorskip("playwright.sync_api")

@@ -11,9 +11,9 @@ import pandas
 import pytest
 
 import collidecli
-from collidecli.commands.view import ViewRequest, opened_view
 from collidecli.scene.motion import Episodes
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.verbs.view.view import ViewRequest, opened_view
 from tests.cli.conftest import refusals
 from tests.cli.test_recordings import write_demos
 from tests.support.batches import compute

@@ -12,10 +12,10 @@ import pandas
 import pytest
 
 import collidecli
-from collidecli.commands.event_stream import EventOptions
-from collidecli.commands.events import EventsRequest, events
+from collidecli.analysis.pair_selection import EventOptions
 from collidecli.scene.tables import SELF_CONTACTS
 from collidecli.storage.contact_sets.check import check_file
+from collidecli.verbs.events.events import EventsRequest, events
 from tests.cli.conftest import GROUP_FRAMES, MODEL, arrays, attributes, refusals, sha
 from tests.support.contact_sets import Touch, changed, intervals, made_up_block, ordered, write_contact_set
 from tests.support.usd_scenes import BOTH, COLLIDER, write_usda

@@ -6,12 +6,13 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.commands import profile as app
-from collidecli.commands.profile import compare_devices
-from collidecli.commands.timing import TimingReport
 from collidecli.engine import pipeline
 from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, find_device
+from collidecli.motions.timing import TimingReport
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
+from collidecli.verbs.profile import devices
+from collidecli.verbs.profile import profile as profile_module
+from collidecli.verbs.profile.devices import compare_devices
 from tests.cli.conftest import checked_trace, refusals
 
 PROFILE = ("profile", "scene.xml", "-t", "motion.h5", "--gap", "0.025", "--device", "cpu")
@@ -47,8 +48,8 @@ def test_all_broad_phases_agree_and_both_files_hold_the_figures(here, collide):
 
 
 def test_absurd_broad_phases_are_left_out_by_name(here, collide, monkeypatch):
-    monkeypatch.setattr(app, "MOST_PAIR_TESTS", 59)
-    monkeypatch.setattr(app, "MOST_LISTED_PAIRS", 2)
+    monkeypatch.setattr(profile_module, "MOST_PAIR_TESTS", 59)
+    monkeypatch.setattr(profile_module, "MOST_LISTED_PAIRS", 2)
     result = collide.result(*PROFILE, "--repeats", "1")
     assert [bool(phase["skipped"]) for phase in result["phases"]] == [True, False, True, True]
     assert "60" in result["phases"][0]["skipped"]
@@ -58,13 +59,13 @@ def test_absurd_broad_phases_are_left_out_by_name(here, collide, monkeypatch):
         assert np.isnan(file["compute_seconds"][0]).all()
     assert "no nxn" in collide(*PROFILE, "--repeats", "1", "--force").out
     # 20 frames of 3 pairs
-    monkeypatch.setattr(app, "MOST_PAIR_TESTS", 60)
+    monkeypatch.setattr(profile_module, "MOST_PAIR_TESTS", 60)
     assert collide.result(*PROFILE, "--repeats", "1", "--force")["phases"][0]["skipped"] is None
 
 
 def test_contacts_that_differ_are_a_failed_check(here, collide, monkeypatch):
     values = iter(range(9))
-    monkeypatch.setattr(app.ContactDigest, "value", lambda self: str(next(values)))
+    monkeypatch.setattr(profile_module.ContactDigest, "value", lambda self: str(next(values)))
     collide.found(*PROFILE, "--repeats", "1", told="DIFFER")
 
 
@@ -73,7 +74,7 @@ def test_the_digest_sees_every_column():
         columns = {
             c.name: np.full((2, 3)[: 1 + (c.width == 3)], int(c.name == changed), c.dtype) for c in RIGID_COLUMNS
         }
-        made = app.ContactDigest(np.dtype(np.float64))
+        made = profile_module.ContactDigest(np.dtype(np.float64))
         made.add(ContactBlock(0, np.array(counts), columns))
         return made.value()
 
@@ -81,9 +82,9 @@ def test_the_digest_sees_every_column():
     assert len({*values, digest(counts=(2, 0))}) == len(values) + 1
 
 
-def measured(name: str, *seconds: float) -> app.Measured:
+def measured(name: str, *seconds: float) -> profile_module.Measured:
     """A broad phase of these compute times, half of them in the broad phase."""
-    found = app.Measured(name)
+    found = profile_module.Measured(name)
     for each in seconds:
         report = TimingReport()
         stages = {"transforms": 0.0, "broad_phase": each / 2, "narrow_phase": each / 2, "reduction": 0.0, "order": 0.0}
@@ -105,16 +106,20 @@ ADVICE = {
 @pytest.mark.parametrize("case", ADVICE)
 def test_advice_agrees_with_the_compute_times(case):
     sap, explicit, *expected, words = ADVICE[case]
-    found = app.advise([measured("sap", *sap), measured("explicit", *explicit)], BroadPhaseChoice("sap", "why"))
+    found = profile_module.advise(
+        [measured("sap", *sap), measured("explicit", *explicit)], BroadPhaseChoice("sap", "why")
+    )
     assert [found.fastest, found.is_clear, found.auto_agrees] == expected
     assert words in found.text
     runs = [measured("explicit", 1.0, 1.0, 1.0), measured("nxn", 2.0, 2.0, 2.0), measured("standard", 0.5, 0.5, 0.5)]
-    assert app.advise(runs, BroadPhaseChoice("explicit", "why")).fastest == "explicit"
+    assert profile_module.advise(runs, BroadPhaseChoice("explicit", "why")).fastest == "explicit"
 
 
 @pytest.mark.parametrize(("is_clear", "passes"), [(True, 2), (False, 8)])
 def test_passes_are_repeated_until_one_is_clearly_faster(here, collide, monkeypatch, is_clear, passes):
-    monkeypatch.setattr(app, "advise", lambda measured, choice: app.Advice("sap", is_clear, True, ""))
+    monkeypatch.setattr(
+        profile_module, "advise", lambda measured, choice: profile_module.Advice("sap", is_clear, True, "")
+    )
     result = collide.result(*PROFILE, "--repeats", "2")
     assert result["repeats"] == passes
 
@@ -134,7 +139,7 @@ def test_a_trace_of_every_pass(here, collide):
 def test_devices_are_compared(here, collide, monkeypatch):
     """There is one device here; the CPU stands for a second one."""
     cpu = find_device("cpu")
-    monkeypatch.setattr(app, "find_devices", lambda names: [cpu] * len(names.split(",")))
+    monkeypatch.setattr(devices, "find_devices", lambda names: [cpu] * len(names.split(",")))
     command = ("profile", "scene.xml", "-t", "motion.h5", "--gap", "0.025", "--repeats", "2", "--devices", "cpu,cuda")
     result = collide.result(*command, "--trace", "trace.json")
     assert [(each["device"], each["contacts"]) for each in result["devices"]] == [("cpu", 14)] * 2

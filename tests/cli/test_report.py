@@ -13,11 +13,12 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.commands.report import ReportRequest, report
-from collidecli.report.charts import KINDS, PAGE, THEMES, Canvas, drawing
-from collidecli.report.report_page import report_page
+from collidecli.pages.canvas import PAGE, THEMES, Canvas, drawing
 from collidecli.scene.options import CHART_KINDS, CHART_THEMES
 from collidecli.storage.result_files import AUDIT, CLEARANCE, LABELS, fits, write_json, write_profile_h5
+from collidecli.verbs.report.charts.kinds import KINDS
+from collidecli.verbs.report.page import report_page
+from collidecli.verbs.report.report import ReportRequest, report
 from tests.cli.conftest import FRAMES, RUN, SCENE, CommandLine, distances, refusals, write_motion
 from tests.support.contact_sets import Edited, block_with_groups, made_up, small_model, write_contact_set
 
@@ -162,7 +163,7 @@ def test_single_worlds_bodies_and_static_shapes(here, no_charts):
 
 
 def test_what_cannot_be_selected_on_the_page_is_stated(here, no_charts, monkeypatch):
-    monkeypatch.setattr("collidecli.commands.report.MAX_WORLDS", 2)
+    monkeypatch.setattr("collidecli.verbs.report.subsets.MAX_WORLDS", 2)
     path = made_up(frames=9, worlds=3).write(here / "a.h5")
     result = report(ReportRequest(path, subsets=True)).as_dict()
     assert result["subsets"]["left_out"]["worlds"] == 1

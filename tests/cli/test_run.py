@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.commands.timing import covered_seconds
+from collidecli.motions.timing import covered_seconds
 from collidecli.scene.mixing import BROUGHT_BY
 from collidecli.scene.tables import OPTIONAL_COLUMNS
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -184,7 +184,7 @@ def test_verbose_adds_the_traceback(here, collide):
     ],
 )
 def test_a_fault_of_the_program_has_a_code_of_its_own(here, collide, monkeypatch, error, code, told):
-    monkeypatch.setattr("collidecli.commands.run.run", Mock(side_effect=error))
+    monkeypatch.setattr("collidecli.verbs.run.run.run", Mock(side_effect=error))
     collide.refused(*RUN, told=told, code=code)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collidecli.cli.options import MemorySize
+from collidecli.cli.value_types import MemorySize
 from collidecli.storage.field_cache import FieldCache
 from tests.cli.conftest import RUN, refusals
 

@@ -14,9 +14,9 @@ import pytest
 from collidecli.cli.several import Job, computed
 from collidecli.cli.stop import Stopped
 from collidecli.cli.streams import Streams
-from collidecli.commands import run as run_module
 from collidecli.errors import InputError, OutputError
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.verbs.run import run as run_module
 from tests.cli.conftest import SCENE, refusals, write_motion
 from tests.support.contact_sets import made_up
 
@@ -250,7 +250,7 @@ def test_events_of_several_sets_are_one_table(sets, collide):
 
 def test_report_writes_a_page_each(sets, collide, monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr("collidecli.report.report_page.report_page", lambda result: result["file"])
+    monkeypatch.setattr("collidecli.verbs.report.page.report_page", lambda result: result["file"])
     names = ("runs/a.h5", "runs/sub/a.h5", "runs/motion.h5")
     items = listed(collide.result("report", *names, "-o", "pages", code=1), "report_list")
     assert outputs("pages") == ["a.html", "sub/a.html"]

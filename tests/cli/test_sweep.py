@@ -11,9 +11,9 @@ import pandas
 import pytest
 
 import collidecli
-from collidecli.commands.view import ViewRequest, opened_view
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.verbs.view.view import ViewRequest, opened_view
 from tests.cli.conftest import CommandLine, arrays, attributes, write_poses
 from tests.support.meshes import grid
 from tests.support.usd_scenes import COLLIDER, sphere, write_usda

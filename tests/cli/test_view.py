@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import trimesh
 
-from collidecli.commands.view import ViewRequest, opened_view
 from collidecli.errors import InputError
 from collidecli.numerics import moved_points
-from collidecli.report.view.drawing import GAP, depth_colours
-from collidecli.report.view.stage import Stage
+from collidecli.pages.view.colours import GAP, depth_colours
+from collidecli.pages.view.stage import Stage
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.verbs.view.view import ViewRequest, opened_view
 from tests.cli.conftest import FRAMES, arrays, distances, refusals, write_poses
 from tests.support.contact_sets import made_up
 from tests.support.usd_scenes import COLLIDER, placed, sphere, write_usda

@@ -13,8 +13,8 @@ import pytest
 
 from collidecli.cli.main import main
 from collidecli.exporters import layouts
-from collidecli.exporters.rows import SelectedContacts
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.selected import SelectedContacts
 
 FRAMES = 60
 ROUNDING = 2.0**-23

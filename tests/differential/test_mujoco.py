@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.commands.python_api import Contacts
 from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf
 from collidecli.importers.mujoco.scene import add_compiled, add_mjcf
+from collidecli.python.contacts import Contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.mixing import ContactMixing
 from collidecli.scene.model import Model

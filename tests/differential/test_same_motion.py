@@ -8,8 +8,9 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.commands.python_api import Contacts, collide
-from collidecli.commands.scenes import SceneRequest, scene_in_motion
+from collidecli.motions.requests import SceneRequest
+from collidecli.motions.scenes import scene_in_motion
+from collidecli.python.contacts import Contacts, collide
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.trajectory_files import TrajectoryWriter
 from tests.support.twin_robots import MJCF, RATE, USD_ROOT, WORLDS, SteppedMotion, stepped, usd_layer, usd_scene

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from collidecli.commands.python_api import collide
 from collidecli.errors import InputError
+from collidecli.python.contacts import collide
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_config import ShapeConfig
 from tests.support.engine_runs import assert_identical

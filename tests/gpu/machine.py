@@ -12,10 +12,10 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.commands.timing import processor_name
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.errors import InputError
+from collidecli.motions.machine import processor_name
 from collidecli.system import processor_count
 from tests.gpu.first import NotRun, Run, StepFailed
 

@@ -137,9 +137,10 @@ def configured_groups() -> list[Group]:
 
 def _batch() -> dict[str, bytes]:
     """A plan of one episode, which has failed."""
-    from collidecli.batch.plan import Episode, EpisodeTable, Plan, write_plan
-    from collidecli.batch.store import PLAN, Failure, Store
-    from collidecli.commands.run import RunRequest
+    from collidecli.verbs.batch.episodes import Episode, EpisodeTable
+    from collidecli.verbs.batch.plan import Plan, write_plan
+    from collidecli.verbs.batch.store import PLAN, Failure, Store
+    from collidecli.verbs.run.run import RunRequest
 
     key = "0" * 64
     with TemporaryDirectory() as folder:

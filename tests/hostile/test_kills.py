@@ -241,9 +241,9 @@ def _left(ground: Ground, victim: Victim) -> list[str]:
 
 def _checked(path: Path) -> str:
     """Empty for a file that collide reads to its end."""
-    from collidecli.commands.inspect import check
     from collidecli.errors import CollideError
     from collidecli.storage.result_files import read_profile
+    from collidecli.verbs.check.check import check
 
     try:
         if path.name.endswith(".profile.h5"):

@@ -15,21 +15,21 @@ from hypothesis import strategies as st
 
 import collidecli
 from collidecli.analysis.contact_motion import _nearest_first
+from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.touches import MergeGap
-from collidecli.commands import merge as merging
-from collidecli.commands.diff import DiffRequest, diff
-from collidecli.commands.event_stream import EventOptions
-from collidecli.commands.events import EventsRequest, events
-from collidecli.commands.inspect import check
-from collidecli.commands.merge import MergeRequest, merge
-from collidecli.commands.python_api import Contacts
 from collidecli.errors import InputError
+from collidecli.python.contacts import Contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.tables import ContactBlock, groups_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.writer import ContactWriter
+from collidecli.verbs.check.check import check
+from collidecli.verbs.diff.diff import DiffRequest, diff
+from collidecli.verbs.events.events import EventsRequest, events
+from collidecli.verbs.merge import merge as merge_module
+from collidecli.verbs.merge.merge import MergeRequest, merge
 from tests.support.contact_sets import (
     ATTRIBUTES,
     OF_CELLS,
@@ -445,7 +445,7 @@ SLOW = settings(max_examples=6, deadline=None, suppress_health_check=[HealthChec
 
 def merged_in_blocks(rows: int, request: MergeRequest) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merging.merged_blocks, "__defaults__", (rows,))
+        patch.setattr(merge_module.merged_blocks, "__defaults__", (rows,))
         return merge(request).as_dict()
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.commands.python_functions import clearance, sweep
+from collidecli.python.sweeps import sweep
 from collidecli.scene.model import Model
+from collidecli.verbs.clearance.python import clearance
 from tests.support.aligned_pairs import (
     CLASSES,
     GAP,

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import collidecli
-from collidecli.commands.python_api import Contacts
+from collidecli.python.contacts import Contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from collidecli.commands.python_api import Contacts
+from collidecli.python.contacts import Contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig

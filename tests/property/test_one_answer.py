@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import collidecli
-from collidecli.commands.python_api import Contacts
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.errors import InputError
+from collidecli.python.contacts import Contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.mixing import RULE_COLUMNS
 from collidecli.scene.model import Model

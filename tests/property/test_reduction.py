@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.commands.python_api import Contacts
 from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.python.contacts import Contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions

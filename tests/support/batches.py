@@ -18,10 +18,12 @@ from typing import Any
 import psutil
 import pytest
 
-from collidecli.batch import work
-from collidecli.batch.plan import Episode, Plan, read_plan
-from collidecli.batch.store import Store
-from collidecli.batch.work import ShardReport, work_shard
+from collidecli.verbs.batch import work as work_module
+from collidecli.verbs.batch.episodes import Episode
+from collidecli.verbs.batch.log import ShardReport
+from collidecli.verbs.batch.plan import Plan, read_plan
+from collidecli.verbs.batch.store import Store
+from collidecli.verbs.batch.work import work_shard
 
 JOBS = """
 [[job]]
@@ -320,14 +322,14 @@ class KillsOn:
         self.key, self.number = key, number
 
     def __call__(self, *arguments: Any) -> ShardReport:
-        real = work.work_episode
+        real = work_module.work_episode
 
         def work_episode(store: Store, plan: Plan, episode: Episode, *others: Any) -> Any:
             if episode.key == self.key:
                 os.kill(os.getpid(), self.number)
             return real(store, plan, episode, *others)
 
-        work.work_episode = work_episode
+        work_module.work_episode = work_episode
         return work_shard(*arguments)
 
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import warp as wp
 
-from collidecli.commands.python_api import Contacts, merged_contacts
 from collidecli.engine.candidates import expand
 from collidecli.engine.cells import FULL_BLOCKS, BlockPairs, Chunk, PoseBatch, transform_chunk
 from collidecli.engine.geometry.signed_distance import FieldStore
 from collidecli.engine.pipeline import CollisionPipeline, build_pipeline, find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.scheduler import Workers
+from collidecli.python.contacts import Contacts, merged_contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import Model

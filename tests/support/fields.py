@@ -3,11 +3,11 @@
 import numpy as np
 import warp as wp
 
-from collidecli.commands.python_api import Contacts, collide
 from collidecli.engine.geometry.real import Vec3
 from collidecli.engine.geometry.signed_distance import SdfGrid, SdfGrids, sample_grid, upload_grids
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime.kernel import kernel
+from collidecli.python.contacts import Contacts, collide
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.model import Model

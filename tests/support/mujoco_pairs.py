@@ -8,10 +8,10 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from collidecli.commands.collision import prepare_collision
-from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import find_device
 from collidecli.importers.mujoco.scene import MjcfImport, add_mjcf
+from collidecli.motions.collision import prepare_collision
+from collidecli.motions.timing import TimingReport
 from collidecli.numerics import XYZW_TO_WXYZ
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import allowed_pairs

@@ -12,9 +12,9 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 from scipy.spatial.transform import Rotation
 
 import collidecli
-from collidecli.commands.python_api import Contacts, collide
 from collidecli.errors import InputError
 from collidecli.importers.usd.scene import UsdImport, add_usd
+from collidecli.python.contacts import Contacts, collide
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import Model

@@ -9,9 +9,9 @@ import click
 import pytest
 
 from collidecli.cli import main as cli
-from collidecli.cli.options import default_output
-from collidecli.cli.run import ENDING
+from collidecli.cli.scene_inputs import default_output
 from collidecli.errors import InputError
+from collidecli.verbs.run.command import ENDING
 from tests.support.doc_examples import FENCE
 from tests.support.doc_names import ROOT, pages
 

@@ -19,20 +19,16 @@ import pandas as pd
 import pytest
 
 import collidecli
+from collidecli.analysis.event_stream import interval_rows
+from collidecli.analysis.swept_touches import MISSED, TIMES
 from collidecli.analysis.touches import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
-from collidecli.cli.options import variables_of, verbs_of
-from collidecli.commands import report
-from collidecli.commands.audit import AuditRequest, write_mask
-from collidecli.commands.audit import audit as run_audit
-from collidecli.commands.clearance import ClearanceRequest, clearance
-from collidecli.commands.event_stream import MISSED, TIMES, interval_rows
-from collidecli.commands.label import LabelOptions, LabelRequest, label
-from collidecli.commands.timing import TimingReport
+from collidecli.cli.settings import variables_of, verbs_of
 from collidecli.engine import pipeline
 from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
 from collidecli.errors import InputError, Interrupted, OutputError
+from collidecli.motions.timing import TimingReport
 from collidecli.scene import filter_rules
 from collidecli.scene import options as choices
 from collidecli.scene.motion import Episodes
@@ -42,6 +38,13 @@ from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.storage.contact_sets.schema import EngineRecord
 from collidecli.storage.result_files import write_profile_h5
 from collidecli.storage.trajectory_files import TrajectoryWriter
+from collidecli.verbs.audit.audit import AuditRequest
+from collidecli.verbs.audit.audit import audit as run_audit
+from collidecli.verbs.audit.mask import write_mask
+from collidecli.verbs.clearance.clearance import ClearanceRequest, clearance
+from collidecli.verbs.label.contact_labels import LabelOptions
+from collidecli.verbs.label.label import LabelRequest, label
+from collidecli.verbs.report import report as report_module
 from tests.support import contact_sets as sets
 from tests.support.doc_examples import FENCE, check_output
 
@@ -505,8 +508,8 @@ def _robots() -> Path:
 
 
 def test_numbers_and_names_of_the_text():
-    assert f"the {report.MAX_PAIRS} pairs with the most contacts" in REPORT_PAGE
-    assert f"the {report.WORST_PAIRS} deepest" in REPORT_PAGE
+    assert f"the {report_module.MAX_PAIRS} pairs with the most contacts" in REPORT_PAGE
+    assert f"the {report_module.WORST_PAIRS} deepest" in REPORT_PAGE
     for kind in choices.CHART_KINDS:
         assert f"`{kind}`" in REPORT_PAGE
 

@@ -25,9 +25,9 @@ from collidecli.analysis.touches import (
     labelled_runs,
     touches,
 )
-from collidecli.commands.diff import share_of
 from collidecli.numerics import compose_poses
 from collidecli.scene.tables import ContactBlock
+from collidecli.verbs.diff.diff import share_of
 from tests.support import meshes
 from tests.support.contact_sets import made_up_block, small_model, split
 

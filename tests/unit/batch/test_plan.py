@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from collidecli.batch import plan as episode_table
-from collidecli.batch.plan import Episode, EpisodeTable, Job, make_plan, read_plan, write_plan
-from collidecli.batch.store import PLAN, Store
-from collidecli.commands.run import RunRequest
 from collidecli.errors import InputError
+from collidecli.verbs.batch import episodes as episodes_module
+from collidecli.verbs.batch.episodes import Episode, EpisodeTable
+from collidecli.verbs.batch.jobs import Job
+from collidecli.verbs.batch.plan import make_plan, read_plan, write_plan
+from collidecli.verbs.batch.store import PLAN, Store
+from collidecli.verbs.run.run import RunRequest
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -24,7 +26,7 @@ def episodes(job: str, count: int, seed: int) -> list[Episode]:
 
 @pytest.fixture
 def plan(monkeypatch):
-    monkeypatch.setattr(episode_table, "_BLOCK", 64)  # so that tables have several blocks
+    monkeypatch.setattr(episodes_module, "ROWS_AT_ONCE", 64)  # so that tables have several blocks
     jobs = [Job(name, (), RunRequest(scenes=("s.xml",), output="")) for name in RATES]
     inputs = {"a": episodes("a", 500, 1), "b": episodes("b", 77, 2)}
     return inputs, make_plan(jobs, {name: EpisodeTable.of(held) for name, held in inputs.items()}, RATES, 10.0)
@@ -60,11 +62,11 @@ def test_a_plan_is_read_as_it_was_written_and_a_changed_byte_is_found(plan, tmp_
     assert list(there.episodes) == list(plan[1].episodes)
     assert there.requests == plan[1].requests
     assert (there.episodes[-1], there.episodes[70]) == (plan[1].episodes[-1], list(there.episodes)[70])
-    changed = [one if n else Episode("0" * 64, *list(map(one.__getattribute__, episode_table.NAMES))[1:])
+    changed = [one if n else Episode("0" * 64, *list(map(one.__getattribute__, episodes_module.NAMES))[1:])
                for n, one in enumerate(there.episodes)]  # fmt: skip
     metadata = parquet.ParquetFile(tmp_path / PLAN).schema_arrow.metadata
     table = EpisodeTable.of(changed).table.replace_schema_metadata(metadata)
-    (tmp_path / PLAN).write_bytes(episode_table.parquet_bytes(table, "test", 64))
+    (tmp_path / PLAN).write_bytes(episodes_module.parquet_bytes(table, "test", 64))
     with pytest.raises(InputError, match="changed after it was written"):
         read_plan(store)
 

@@ -160,6 +160,6 @@ def test_times_of_a_motion_and_of_no_poses_are_refused(tmp_path):
     model = sliding_box()
     with pytest.raises(InputError, match="fps: there are no poses to give times to"):
         collidecli.collide(model, fps=10)
-    motion = collidecli.commands.scenes.PoseArray(poses(), model.bodies.path)
+    motion = collidecli.motions.pose_arrays.PoseArray(poses(), model.bodies.path)
     with pytest.raises(InputError, match="time: body_q is a motion, which has its own times"):
         collidecli.collide(model, motion, time=SECONDS)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.commands.audit_sources import deepest_point
 from collidecli.errors import InputError
 from collidecli.numerics import compose_poses
 from collidecli.scene.tables import RIGID_COLUMNS
+from collidecli.verbs.audit.overlap import deepest_point
 from tests.support import meshes
 from tests.support.contact_sets import Touch, intervals, made_up, ordered
 from tests.unit.analysis.test_analysis import EYE, PLANE, TURNED, box, shape, sphere, two_shapes

@@ -15,25 +15,28 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from collidecli import engines
+from collidecli.adapters import packing, processes
+from collidecli.adapters import rows as rows_module
+from collidecli.adapters.contact_sets import ImportRequest, import_contacts
+from collidecli.adapters.problem import load_problem
 from collidecli.cli.main import main
-from collidecli.commands.diff import DiffRequest, PairDiffRequest, diff, diff_pairs
-from collidecli.commands.engine_sets import ImportRequest, import_contacts, load_problem
-from collidecli.commands.export import contact_text
-from collidecli.commands.fidelity import FidelityRequest, fidelity
-from collidecli.commands.inspect import check
-from collidecli.commands.merge import MergeRequest, merge
-from collidecli.commands.scenes import EngineRequest
 from collidecli.engine.distances import PairDistances
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep.motion import Supports
 from collidecli.errors import InputError
+from collidecli.motions.requests import EngineRequest
 from collidecli.numerics import moved_points
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import LOG_FORMATS
 from collidecli.storage.contact_sets.check import BELOW_GAP, EQUATION
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.trajectory_files import TrajectoryWriter
+from collidecli.verbs.check.check import check
+from collidecli.verbs.diff.diff import DiffRequest, diff
+from collidecli.verbs.diff.pairs import PairDiffRequest, diff_pairs
+from collidecli.verbs.fidelity.fidelity import FidelityRequest, fidelity
+from collidecli.verbs.merge.merge import MergeRequest, merge
+from collidecli.verbs.textconv.textconv import contact_text
 from tests.unit.storage.contact_sets.test_check import attribute, edit, replaced
 
 MODULES = {"mujoco": "mujoco", "newton": "newton", "coal": "coal", "fcl": "fcl", "drake": "pydrake"}
@@ -97,10 +100,10 @@ def test_conventions_of_an_adapter(name: str, tmp_path: Path):
     Path(scene).write_text(CONVENTIONS)
     assert main(["engine", "pack", scene, "-o", problem, "-q"]) == 0
     # As a user runs the file: where it lies, its own name must not hide the engine.
-    subprocess.run([ENGINES_PYTHON, engines.adapter_of(name), problem, rows], check=True, capture_output=True)
+    subprocess.run([ENGINES_PYTHON, processes.adapter_of(name), problem, rows], check=True, capture_output=True)
     with np.load(problem) as arrays:
         names, pair = arrays["shape_name"], arrays["pair"]
-        found = engines.read_rows(rows, (len(arrays["pose"]), len(names), len(pair)))
+        found = rows_module.read_rows(rows, (len(arrays["pose"]), len(names), len(pair)))
     middle = dict.fromkeys(TOUCHING, -1.005) | {("ball", "lid"): -0.815, ("crate", "upper"): -0.815}
     middle |= {("ground", "marble"): -0.005}
     assert (found.engine, found.point_rule, bool(found.version)) == (name, "midpoint", True)
@@ -136,7 +139,7 @@ def planned(falling) -> dict[str, np.ndarray]:
     found = PairDistances(problem.model, find_device(""), pair).measure(pair[row], pose[cell[:, None], pair[row]])
     near = found.distance < 0.02
     assert 0 < near.sum() < len(near)
-    texts = {"format": engines.ROWS, "engine": "planned", "version": "1", "options": "{}", "interpreter": "3"}
+    texts = {"format": packing.ROWS, "engine": "planned", "version": "1", "options": "{}", "interpreter": "3"}
     return {
         **{name: np.array(value) for name, value in texts.items()},
         "point_rule": np.array("midpoint"),
@@ -404,7 +407,7 @@ def test_limits_decide_the_exit_code_and_the_junit_file(falling, rows, saved, tm
 def test_rows_that_do_not_fit_are_refused(name: str, value: object, what: str, rows, saved):
     values = {"cell": rows["cell"] + 5, "pair_asked": ~rows["pair_asked"]}.get(name, value)
     with pytest.raises(InputError, match=what):
-        engines.read_rows(saved(rows | {name: np.array(values)}), (5, 4, len(rows["pair_asked"])))
+        rows_module.read_rows(saved(rows | {name: np.array(values)}), (5, 4, len(rows["pair_asked"])))
 
 
 @pytest.mark.parametrize(

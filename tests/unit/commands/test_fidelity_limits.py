@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collidecli import engines
+from collidecli.adapters import packing, processes
 from collidecli.errors import InputError
-from collidecli.report.charts import PAGE, Canvas, drawing
-from collidecli.report.fidelity import depths_chart, engine_columns, faults_text, worst_columns
+from collidecli.pages.canvas import PAGE, Canvas, drawing
 from collidecli.storage.trajectory_files import TrajectoryWriter
+from collidecli.verbs.fidelity.page import depths_chart
+from collidecli.verbs.fidelity.words import engine_columns, faults_text, worst_columns
 from tests.cli.conftest import CommandLine
 
 RADIUS, APART = 0.1, 0.3
@@ -43,7 +44,7 @@ class Planned:
         count = len(known)
         middle = np.zeros((count, 3))
         middle[:, 2] = RADIUS + 0.5 * self.distances[known]
-        texts = {"format": engines.ROWS, "engine": engine, "version": version, "options": "{}", "interpreter": "3"}
+        texts = {"format": packing.ROWS, "engine": engine, "version": version, "options": "{}", "interpreter": "3"}
         np.savez(
             self.folder / "rows.npz",
             **{name: np.array(text) for name, text in texts.items()},
@@ -158,23 +159,23 @@ def test_repros_name_the_version_and_have_no_empty_element(planned, collide, ver
     assert "asset" not in scene.read_text() + script.read_text()
 
 
-@pytest.mark.parametrize("name", engines.ADAPTERS)
+@pytest.mark.parametrize("name", processes.ADAPTERS)
 def test_least_versions_are_stated_and_checked(name, tmp_path, monkeypatch):
-    least = re.search(r'least="([0-9.]+)"', Path(engines.adapter_of(name)).read_text())
+    least = re.search(r'least="([0-9.]+)"', Path(processes.adapter_of(name)).read_text())
     assert least is not None
     page = (Path(__file__).parents[3] / "docs" / "howto" / "check-your-engine.md").read_text()
-    assert f"| `{engines.ADAPTERS[name]}` {least[1]} |" in page
+    assert f"| `{processes.ADAPTERS[name]}` {least[1]} |" in page
     if name != "mujoco":
         return
     (tmp_path / "mujoco.py").write_text('__version__ = "3.2.0"\n')
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(InputError, match=r"mujoco 3\.2\.0 is too old: the adapter needs at least 3\.2\.5") as refused:
-        engines.run_adapter("mujoco", sys.executable, str(tmp_path / "problem.npz"), (1, 1, 1))
+        processes.run_adapter("mujoco", sys.executable, str(tmp_path / "problem.npz"), (1, 1, 1))
     assert "pip install 'mujoco>=3.2.5'" in refused.value.fix
 
 
 def test_versions_are_compared_by_their_numbers():
-    numbers = runpy.run_path(str(Path(engines.adapter_of("mujoco")).with_name("adapter.py")))["numbers"]
+    numbers = runpy.run_path(str(Path(processes.adapter_of("mujoco")).with_name("adapter.py")))["numbers"]
     versions = ["3.2", "3.2.5rc1", "3.2.5", "3.10.0", "4.0.0.dev1"]
     assert [numbers(version) for version in versions] == [(3, 2), (3, 2, 5), (3, 2, 5), (3, 10, 0), (4, 0, 0)]
     assert numbers("unknown") == ()

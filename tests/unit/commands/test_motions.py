@@ -12,13 +12,11 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.commands import scenes
-from collidecli.commands.run import RunRequest, run
-from collidecli.commands.scenes import SceneCache
-from collidecli.commands.trajectories import record
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.importers.recordings import recording
+from collidecli.motions import scenes
+from collidecli.motions.scene_cache import SceneCache
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Episodes
@@ -27,6 +25,8 @@ from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import IDENTITY_POSE
 from collidecli.scene.tables import MOTION_COLUMNS
 from collidecli.storage.trajectory_motion import open_trajectory
+from collidecli.verbs.record.record import record
+from collidecli.verbs.run.run import RunRequest, run
 from tests.cli.conftest import SCENE, write_motion, write_poses
 from tests.cli.test_recordings import falling, write_demos
 from tests.support.engine_runs import ArrayMotion, assert_identical, mixed_builder, random_poses

@@ -19,18 +19,18 @@ from collidecli import InputError, ModelBuilder, Shape, ShapeConfig
 from collidecli.analysis import summary as tally_module
 from collidecli.analysis.summary import HELD_ROWS, MAX_TABLE_SIZE, GroupTally, Tally
 from collidecli.analysis.touches import Names
-from collidecli.commands import collision
-from collidecli.commands import timing as timing_module
-from collidecli.commands.run import RunRequest, run
-from collidecli.commands.timing import TimingReport, covered_seconds
 from collidecli.engine.pipeline import ChunkReport
-from collidecli.report.runs import contact_text
+from collidecli.motions import memory_shares
+from collidecli.motions import timing as timing_module
+from collidecli.motions.timing import TimingReport, covered_seconds
+from collidecli.pages.pair_tables import contact_text
 from collidecli.scene.motion import RestingMotion
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, groups_of_cells
 from collidecli.storage.h5_chunks import CHUNK_ROWS
 from collidecli.texts import memory
+from collidecli.verbs.run.run import RunRequest, run
 from tests.cli.conftest import write_poses
 from tests.support.contact_sets import block_with_groups, small_model
 from tests.support.engine_runs import ArrayMotion, random_cloud
@@ -560,25 +560,25 @@ def model_and_motion(bodies: int, worlds: int = 1, recorded: int = 1):
 @pytest.mark.parametrize("limit", [8 * MIB, 64 * MIB, 256 * MIB])
 @pytest.mark.parametrize(("bodies", "worlds", "recorded"), [(3, 1, 1), (50, 64, 64), (50, 64, 1)])
 def test_the_shares_add_up_to_the_limit(limit, bodies, worlds, recorded):
-    shares = collision.shared_out(limit, *model_and_motion(bodies, worlds, recorded), 10_000 * worlds)
+    shares = memory_shares.shared_out(limit, *model_and_motion(bodies, worlds, recorded), 10_000 * worlds)
     row_bytes = sum(c.width * c.dtype_for(np.dtype(np.float64)).itemsize for c in RIGID_COLUMNS)
-    poses = collision.HELD_BATCHES * -(-shares.chunk_cells // worlds) * collision.POSE_BYTES * bodies * recorded
-    held = collision.HELD_CHUNKS * shares.chunk_rows * row_bytes
-    assert poses + held + collision.WRITING_BYTES + shares.engine_bytes == limit
+    poses = memory_shares.HELD_BATCHES * -(-shares.chunk_cells // worlds) * memory_shares.POSE_BYTES * bodies * recorded
+    held = memory_shares.HELD_CHUNKS * shares.chunk_rows * row_bytes
+    assert poses + held + memory_shares.WRITING_BYTES + shares.engine_bytes == limit
     assert shares.engine_bytes >= limit // 2
     assert shares.chunk_cells % worlds == 0
 
 
 def test_a_limit_too_small_for_a_frame_is_refused_with_what_is_enough_and_that_is_not_cut():
-    shares = collision.shared_out(1024 * MIB, *model_and_motion(10), 3000)
+    shares = memory_shares.shared_out(1024 * MIB, *model_and_motion(10), 3000)
     assert (shares.chunk_cells, shares.chunk_rows) == (3000, CHUNK_ROWS)
     model, motion = model_and_motion(400, 64, 64)
-    frame = collision.POSE_BYTES * 400 * 64
+    frame = memory_shares.POSE_BYTES * 400 * 64
     with pytest.raises(InputError, match=f"{memory(frame)} of poses") as refusal:
-        collision.shared_out(8 * MIB, model, motion, 640)
+        memory_shares.shared_out(8 * MIB, model, motion, 640)
     assert refusal.value.where == "--memory-limit"
     enough = int(refusal.value.fix.split()[3].removesuffix("MiB"))
-    shares = collision.shared_out(enough * MIB, model, motion, 640)
-    assert (shares.chunk_cells, shares.chunk_rows) == (64, collision.LEAST_CHUNK_ROWS)
+    shares = memory_shares.shared_out(enough * MIB, model, motion, 640)
+    assert (shares.chunk_cells, shares.chunk_rows) == (64, memory_shares.LEAST_CHUNK_ROWS)
     with pytest.raises(InputError):
-        collision.shared_out((enough - 1) * MIB, model, motion, 640)
+        memory_shares.shared_out((enough - 1) * MIB, model, motion, 640)

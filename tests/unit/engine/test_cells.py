@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.commands.clearance import shape_poses
 from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
 from collidecli.engine.candidates import blocks_of_motion, world_offset
 from collidecli.engine.cells import (
@@ -48,6 +47,7 @@ from collidecli.engine.scheduler import (
     worker_memory,
 )
 from collidecli.errors import InputError
+from collidecli.motions.clearance import shape_poses
 from collidecli.numerics import IDENTITY, compose_poses
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model

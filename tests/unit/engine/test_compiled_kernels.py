@@ -106,7 +106,7 @@ CODE = """
 import sys
 import numpy as np
 import collidecli
-import collidecli.commands.run
+import collidecli.verbs.run.run
 builder = collidecli.ModelBuilder()
 builder.add_ground_plane()
 builder.add_shape_sphere(builder.add_body(), radius=1.0)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from manifold3d import Manifold
 
-from collidecli.commands.python_api import collide
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.errors import InputError
+from collidecli.python.contacts import collide
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig

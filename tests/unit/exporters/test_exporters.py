@@ -11,18 +11,21 @@ import pyarrow.parquet as parquet
 import pytest
 import scipy.sparse
 
-from collidecli.commands.export import ExportRequest, export
-from collidecli.commands.run import RunRequest, run
 from collidecli.errors import InputError
+from collidecli.exporters import arrays as arrays_module
 from collidecli.exporters import layouts
-from collidecli.exporters import rows as selected_rows
-from collidecli.exporters.rows import Array, ContactRows, Layout, SelectedContacts
+from collidecli.exporters.arrays import Array, Layout
+from collidecli.exporters.contact_rows import ContactRows
 from collidecli.scene.options import ContactOptions
 from collidecli.storage import result_files
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets import selected
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.selected import SelectedContacts
 from collidecli.storage.result_files import TableColumn, csv_table, parquet_table
 from collidecli.storage.trajectory_files import TrajectoryWriter
+from collidecli.verbs.export.export import ExportRequest, export
+from collidecli.verbs.run.run import RunRequest, run
 from tests.support.contact_sets import made_up, made_up_block, pair_margin, small_model, write_contact_set
 
 FRAMES, WORLDS = 7, 3
@@ -44,8 +47,8 @@ def select(contacts):
     """select(frames, worlds, include, exclude): some of the set."""
 
     def made(frames: range = range(FRAMES), worlds=(), include=(), exclude=()) -> SelectedContacts:
-        kept = selected_rows.kept_items(contacts, include, exclude)
-        return SelectedContacts(contacts, frames, selected_rows.chosen_worlds(worlds, contacts), kept)
+        kept = selected.kept_items(contacts, include, exclude)
+        return SelectedContacts(contacts, frames, selected.chosen_worlds(worlds, contacts), kept)
 
     return made
 
@@ -65,7 +68,7 @@ def test_npz_reads_back(layout, select, contacts, tmp_path):
     picked = select(range(1, 6, 2), (0, 2))
     for name in ("a.npz", "b.npz"):
         with AtomicOutput(tmp_path / name) as output:
-            selected_rows.write_npz(output, layout(picked).arrays)
+            arrays_module.write_npz(output, layout(picked).arrays)
             output.commit()
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
     expected = made(layout(picked))
@@ -179,10 +182,10 @@ def test_raisim(select):
 
 def test_two_arrays_of_one_name_and_fewer_rows_than_were_said_are_faults(tmp_path):
     with pytest.raises(ValueError, match="one name"):
-        Layout((selected_rows.held("a", np.zeros(1)), selected_rows.held("a", np.zeros(2))))
+        Layout((arrays_module.held("a", np.zeros(1)), arrays_module.held("a", np.zeros(2))))
     short = Array("a", np.dtype(np.int32), (3,), lambda: iter((np.zeros(2, np.int32),)))
     with pytest.raises(ValueError, match="2 rows"), AtomicOutput(tmp_path / "a.npz") as output:
-        selected_rows.write_npz(output, [short])
+        arrays_module.write_npz(output, [short])
     assert not list(tmp_path.iterdir())
 
 

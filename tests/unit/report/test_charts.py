@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collidecli.report.charts import KINDS, LEAST_OPACITY, PAGE, THEMES, Canvas, drawing
-from collidecli.report.tables import length_unit, plain, short_length, short_number
+from collidecli.pages.canvas import LEAST_OPACITY, PAGE, THEMES, Canvas, drawing
+from collidecli.pages.quantities import length_unit, plain, short_length, short_number
 from collidecli.texts import count
+from collidecli.verbs.report.charts.kinds import KINDS
 
 TIMES = [0.5, 0.75, 1.0, 1.25]
 SERIES = {

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from collidecli.report import tables
-from collidecli.report.progress import Rate, frame_progress
-from collidecli.report.results import events_table
+from collidecli.pages import names as names_module
+from collidecli.pages import quantities
+from collidecli.pages import tables as tables_module
+from collidecli.pages.progress import Rate, frame_progress
+from collidecli.verbs.events.tables import events_table
 
 
 @pytest.fixture
@@ -61,15 +63,15 @@ def pairs(*names: tuple[str, str]) -> list[dict[str, str]]:
 
 def test_a_common_end_and_the_middle_are_left_out_of_names():
     paths = ["/r/left_arm/collision/mesh", "/r/right_arm/collision/mesh", "/r/base/collision/mesh"]
-    assert tables.short_names(paths) == ["left_arm", "right_arm", "base"]
+    assert names_module.short_names(paths) == ["left_arm", "right_arm", "base"]
     whole = [f"{name}/collision/mesh" for name in ("left_arm", "right_arm", "base")]
-    assert tables.short_names([*paths, "/floor"]) == [*whole, "floor"]
-    assert tables.short_names(["/a/x", "/a/x"]) == ["a/x #0", "a/x #1"]
-    assert tables.short_names(("", "/", "a")) == [" #0", " #1", "a"]
-    assert tables.shortened("left_shoulder_collision", 12) == "left…llision"
-    assert tables.shortened("short", 12) == "short"
+    assert names_module.short_names([*paths, "/floor"]) == [*whole, "floor"]
+    assert names_module.short_names(["/a/x", "/a/x"]) == ["a/x #0", "a/x #1"]
+    assert names_module.short_names(("", "/", "a")) == [" #0", " #1", "a"]
+    assert names_module.shortened("left_shoulder_collision", 12) == "left…llision"
+    assert names_module.shortened("short", 12) == "short"
     names = [(f"{'a' * 40}{n}{'b' * 40}", "floor") for n in range(12)]
-    labels = tables.pair_labels(pairs(*names), 26)
+    labels = names_module.pair_labels(pairs(*names), 26)
     assert len(set(labels)) == 12, labels
     assert all(len(label) <= 26 for label in labels)
 
@@ -84,7 +86,7 @@ def test_labels_are_distinct(most):
         "right_shoulder_pitch_link_with_a_longer_name/collision",
         "right_shoulder_pitch_link_with_a_long_name/visual",
     )
-    labels = tables.pair_labels(pairs(*((f"/World/robot/{end}", "/World/ground/plane") for end in ends)), most)
+    labels = names_module.pair_labels(pairs(*((f"/World/robot/{end}", "/World/ground/plane") for end in ends)), most)
     assert len(set(labels)) == 4, labels
     assert all(len(label) <= most for label in labels)
 
@@ -142,7 +144,7 @@ def test_no_character_is_lost_on_any_terminal(width):
     left_out = next(k for k, line in enumerate(lines) if line.startswith(f"not in {width} columns: "))
     digits = sorted(character for line in lines[rule:left_out] for character in line if character.isdigit())
     assert digits == sorted("".join(filter(str.isdigit, f"{PATHS} 0 1100 1215 66.7 11.65 1187 2")))
-    table = tables.listing(("name", "left"), ("first", "right"), ("second", "right"))
+    table = tables_module.listing(("name", "left"), ("first", "right"), ("second", "right"))
     table.add_row("abcdefghijklmnop", "123456789", "987654321")
     columns = re.findall(r"\d+", "\n".join(on_terminal(table, width)))
     assert sorted("".join(columns)) == sorted("123456789987654321")
@@ -171,8 +173,8 @@ def test_a_wide_terminal_has_every_column_and_a_narrow_one_the_names_above_each_
 @pytest.mark.parametrize("width", [24, 30, 44])
 def test_names_break_after_slashes_and_underscores(width):
     for table in (
-        tables.name_value_table([("in", PATHS[1])]),
-        tables.rows_table([("x", "left", str), ("n", "right", lambda name: "39")], [PATHS[1]]),
+        tables_module.name_value_table([("in", PATHS[1])]),
+        tables_module.rows_table([("x", "left", str), ("n", "right", lambda name: "39")], [PATHS[1]]),
     ):
         cells = (re.sub(r"^in|^ x +n| 39", "", line).strip(" ─") for line in on_terminal(table, width))
         pieces = [cell for cell in cells if cell]
@@ -190,14 +192,14 @@ RATES = {0.514: "0.514", 38.26: "38.3", 1483.4: "1 483"}
 PRESSURES = {2e5: "200 kPa", 999.99: "1 kPa", 7.25e9: "7.25 GPa", 0.5: "500 mPa", 0.0: "0 Pa", 1e-6: "1e-06 Pa"}
 
 
-QUANTITIES = [(tables.length, LENGTHS), (tables.seconds, TIMES), (tables.rate, RATES)]
+QUANTITIES = [(quantities.length, LENGTHS), (quantities.seconds, TIMES), (quantities.rate, RATES)]
 
 
-@pytest.mark.parametrize(("text", "words"), [*QUANTITIES, (partial(tables.with_prefix, unit="Pa"), PRESSURES)])
+@pytest.mark.parametrize(("text", "words"), [*QUANTITIES, (partial(quantities.with_prefix, unit="Pa"), PRESSURES)])
 def test_words_of_quantities_and_numbers_of_shapes(text, words):
     assert {value: text(value) for value in words} == words
     types = {"convex_mesh": 1, "box": 2, "mesh": 3, "plane": 1, "heightfield": 1200}
-    assert tables.shape_counts(types) == "1 200 heightfields, 3 meshes, 2 boxes, 1 convex mesh, 1 plane"
+    assert quantities.shape_counts(types) == "1 200 heightfields, 3 meshes, 2 boxes, 1 convex mesh, 1 plane"
 
 
 @pytest.mark.parametrize(
@@ -213,4 +215,4 @@ def test_words_of_quantities_and_numbers_of_shapes(text, words):
     ],
 )
 def test_a_column_of_lengths_or_times_has_one_unit(cells, shown):
-    assert tables.in_one_unit(cells) == shown
+    assert quantities.in_one_unit(cells) == shown

@@ -7,12 +7,12 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import collidecli
-from collidecli.commands import python_functions
 from collidecli.engine.device_model import bounding_radius
 from collidecli.engine.narrowphase.dispatch import plane_collider
 from collidecli.errors import InputError
 from collidecli.numerics import compose_poses, inverse_poses
-from collidecli.report.view.drawing import shape_groups
+from collidecli.pages.view.meshes import shape_groups
+from collidecli.python import distances
 from collidecli.scene import filters, shape_types
 from collidecli.scene.builder import Z_TO_UP, ModelBuilder
 from collidecli.scene.filters import allowed_pairs, explain
@@ -573,7 +573,7 @@ def test_a_motion_of_one_world_moves_with_each_origin(broad_phase):
 @pytest.mark.parametrize("kind", SOLIDS)
 def test_what_is_stated_by_shape_type_is_of_one_solid(kind):
     """The checklist of CONTRIBUTING.md, "Add a shape type": names, sizes, bounds, support, triangles and drawing."""
-    assert hasattr(ModelBuilder, f"add_shape_{python_functions.KINDS[kind]}")
+    assert hasattr(ModelBuilder, f"add_shape_{distances.KINDS[kind]}")
     builder = ModelBuilder()
     builder.add_shape(builder.add_body(), kind, (0.4, 0.7, 0.5)[: SOLIDS[kind].sizes])
     model = builder.finalize()

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.commands.run import search_warnings
-from collidecli.commands.timing import TimingReport
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
@@ -18,6 +16,8 @@ from collidecli.engine.narrowphase.convex.penetration import minkowski_differenc
 from collidecli.engine.pipeline import ChunkReport
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
+from collidecli.motions.search_warnings import search_warnings
+from collidecli.motions.timing import TimingReport
 from collidecli.scene.builder import ModelBuilder, ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.support.engine_runs import MEMORY, pipeline_of

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.commands.scenes import MergedMotion, SlicedMotion
 from collidecli.engine.joint_kinematics import MANY, TreeLoader, begin_loading_kinematics, pose_tree
 from collidecli.engine.runtime.kernel import load_kernels
 from collidecli.importers.mujoco.kinematics import ForwardKinematics, MujocoKinematics
+from collidecli.motions.derived import MergedMotion, SlicedMotion
 from collidecli.numerics import MODERATE
 from collidecli.scene import kinematics as joint_tree
 from tests.support.mujoco_pairs import load

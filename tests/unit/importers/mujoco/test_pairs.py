@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from collidecli.commands.python_api import Contacts, collide
+from collidecli.python.contacts import Contacts, collide
 from collidecli.scene.filters import allowed_pairs, explain
 from tests.support.mujoco_pairs import load, our_pairs, reported_pairs, ruled_pairs
 

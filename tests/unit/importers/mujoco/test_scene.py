@@ -10,13 +10,13 @@ import mujoco
 import numpy as np
 import pytest
 
-from collidecli.commands.scenes import load_scene
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf, refuse_excessive_scene
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.importers.mujoco.urdf import included_files, names_other_files
+from collidecli.motions.scenes import load_scene
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType

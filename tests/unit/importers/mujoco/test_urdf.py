@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.compile import is_urdf
 from collidecli.importers.scene_import import read_srdf
+from collidecli.motions.scenes import load_scene
 from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType

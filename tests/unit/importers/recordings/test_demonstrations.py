@@ -7,12 +7,13 @@ import mujoco
 import numpy as np
 import pytest
 
-from collidecli.commands.scenes import SceneRequest, scene_in_motion
 from collidecli.errors import InputError
 from collidecli.importers.recordings import recording
 from collidecli.importers.recordings.coordinates import DeformableStates
 from collidecli.importers.recordings.mujoco_states import NAMES, USUAL, find_layout, layout_of, parse_spec
 from collidecli.importers.recordings.recording import npy_header, read_npy, read_npz
+from collidecli.motions.requests import SceneRequest
+from collidecli.motions.scenes import scene_in_motion
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import RecordingOptions, SceneOptions
 from tests.cli.test_recordings import write_demos

@@ -10,15 +10,15 @@ import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
-from collidecli.batch.plan import read_plan
-from collidecli.batch.store import Store, open_store
-from collidecli.batch.work import work_shard
 from collidecli.errors import InputError
 from collidecli.importers.recordings.coordinates import ArticulationMotion
 from collidecli.importers.recordings.humanoid import BodyPoseMotion
 from collidecli.importers.recordings.recording import kind_of, open_motion, open_recording
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.verbs.batch.plan import read_plan
+from collidecli.verbs.batch.store import Store, open_store
+from collidecli.verbs.batch.work import work_shard
 from tests.support.twin_robots import ROBOT, Demo, check_poses, target_of, write_twins
 from tests.support.twin_robots import stepped_demo as stepped
 

@@ -6,11 +6,12 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.commands.scenes import SceneRequest, scene_in_motion
 from collidecli.errors import InputError
 from collidecli.importers.recordings.coordinates import ArticulationMotion
 from collidecli.importers.recordings.isaac_lab import GROUPS
 from collidecli.importers.recordings.recording import kind_of, open_motion, open_recording
+from collidecli.motions.requests import SceneRequest
+from collidecli.motions.scenes import scene_in_motion
 from collidecli.scene.options import RecordingOptions
 from tests.support.twin_robots import ROBOT, check_poses, target_of, write_isaac_lab, write_twins
 from tests.support.twin_robots import stepped_demo as stepped

@@ -5,10 +5,11 @@ import hashlib
 import numpy as np
 import pytest
 
-from collidecli.commands.python_api import collide
-from collidecli.commands.scenes import SceneRequest, load_scene, scene_in_motion
-from collidecli.commands.trajectories import convert
 from collidecli.errors import InputError
+from collidecli.motions.requests import SceneRequest
+from collidecli.motions.scenes import load_scene, scene_in_motion
+from collidecli.python.contacts import collide
+from collidecli.verbs.traj.convert import convert
 from tests.support.usd_scenes import BOTH, COLLIDER, check_refused, write_usda
 
 MOVES = "double3 xformOp:translate.timeSamples = { 0: (0, 0, 0), 10: (10, 0, 0) }"

@@ -12,8 +12,8 @@ from pxr import Gf, Sdf, UsdPhysics
 
 import collidecli
 from collidecli.cli import main as cli
-from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
+from collidecli.motions.scenes import load_scene
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.trajectory_files import TrajectoryWriter

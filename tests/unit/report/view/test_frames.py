@@ -8,11 +8,23 @@ import trimesh
 
 from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
 from collidecli.errors import InputError
-from collidecli.report.view import drawing, page, stage
-from collidecli.report.view.drawing import ViewFrames
+from collidecli.pages.view import (
+    meshes,
+    page,
+)
+from collidecli.pages.view import (
+    stage as stage_module,
+)
+from collidecli.pages.view import (
+    surfaces as surfaces_module,
+)
+from collidecli.pages.view import (
+    touches as touches_module,
+)
+from collidecli.pages.view.frames import ViewFrames
 from collidecli.scene.builder import ModelBuilder
 
-CIRCLE = 0.5 * drawing.AROUND * np.sin(2 * np.pi / drawing.AROUND)
+CIRCLE = 0.5 * meshes.AROUND * np.sin(2 * np.pi / meshes.AROUND)
 """Area of the polygon that stands for a circle of radius 1."""
 
 
@@ -20,7 +32,7 @@ def drawn(builder: ModelBuilder) -> list[trimesh.Trimesh]:
     """A mesh a shape, by its row."""
     model = builder.finalize()
     found: dict[int, trimesh.Trimesh] = {}
-    for group in drawing.shape_groups(model, len(model.shapes)):
+    for group in meshes.shape_groups(model, len(model.shapes)):
         for row, scale in zip(group.rows.tolist(), group.scale, strict=True):
             # Rims have two rings of vertices, for the shading; merged, the surface must be closed.
             mesh = trimesh.Trimesh(group.mesh.vertex * scale, group.mesh.face.astype(np.int64), process=False)
@@ -65,7 +77,7 @@ def test_equal_ones_are_one_mesh():
     builder.add_shape_capsule(-1, radius=0.1, half_height=0.5)
     builder.add_ground_plane()
     model = builder.finalize()
-    groups = drawing.shape_groups(model, 6)
+    groups = meshes.shape_groups(model, 6)
     assert sorted(group.rows.tolist() for group in groups) == [[0, 2], [1, 3], [4], [5]]
     assert [group.planes for group in groups if group.rows[0] == 5] == [True]
 
@@ -91,9 +103,9 @@ def test_hulls_meshes_and_heightfields_of_which_large_ones_are_thinned():
     builder.add_shape_heightfield(-1, heights=np.zeros((3, 1000)), hx=1.0, hy=1.0, base=0.1)
     (mesh,) = drawn(builder)
     assert mesh.is_watertight
-    assert len(mesh.vertices) < 4 * 3 * drawing.MAX_GRID
+    assert len(mesh.vertices) < 4 * 3 * meshes.MAX_GRID
     np.testing.assert_allclose(mesh.bounds[:, 0], [-1.0, 1.0])
-    assert drawing.coarse_heightfields(builder.finalize()) == 1
+    assert meshes.coarse_heightfields(builder.finalize()) == 1
 
 
 SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
@@ -101,17 +113,21 @@ SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
 
 def test_fans_of_polygons_surfaces_and_particles_of_a_world():
     expected = [[0, 1, 2], [3, 4, 5], [3, 5, 6], [7, 8, 9], [7, 9, 10], [7, 10, 11]]
-    assert drawing.triangle_fans(np.array([3, 4, 5])).tolist() == expected
-    assert drawing.triangle_fans(np.zeros(0, np.int64)).shape == (0, 3)
-    scale, pairs = drawing.SurfaceScale(100.0, True), np.array([[0, 1], [0, 2], [1, 2]])
-    assert drawing.SurfaceScale(0.0, True).level(np.array([0.0])).tolist() == [0]
-    levels, most = scale.level(np.array([0.0, 50.0, 100.0, 1e9])).tolist(), drawing.LEVELS
+    assert surfaces_module.triangle_fans(np.array([3, 4, 5])).tolist() == expected
+    assert surfaces_module.triangle_fans(np.zeros(0, np.int64)).shape == (0, 3)
+    scale, pairs = surfaces_module.SurfaceScale(100.0, True), np.array([[0, 1], [0, 2], [1, 2]])
+    assert surfaces_module.SurfaceScale(0.0, True).level(np.array([0.0])).tolist() == [0]
+    levels, most = scale.level(np.array([0.0, 50.0, 100.0, 1e9])).tolist(), surfaces_module.LEVELS
     assert levels == [0, most // 2, most - 1, most - 1]
-    assert drawing.Surfaces(pairs, np.zeros((3, 3)), np.zeros((3, 3))).of_pair((0, 2)).tolist() == [False, True, False]
+    assert surfaces_module.Surfaces(pairs, np.zeros((3, 3)), np.zeros((3, 3))).of_pair((0, 2)).tolist() == [
+        False,
+        True,
+        False,
+    ]
     builder = ModelBuilder()
     builder.add_cloth_mesh(vertices=SQUARE, indices=[0, 1, 2, 0, 2, 3], particle_radius=0.5)
     builder.add_particles([(0, 0, 2.0), (0, 0, 3.0)], radius=[0.1, 0.3])
-    drawn = stage.drawn_particles(builder.finalize().particles, 0, 1.0)
+    drawn = stage_module.drawn_particles(builder.finalize().particles, 0, 1.0)
     assert (drawn.points.tolist(), drawn.corners.tolist()) == ([4, 5], [0, 1, 2, 3])
     assert drawn.triangle.tolist() == [[0, 1, 2], [0, 2, 3]]
     assert drawn.diameter == pytest.approx(0.4), "of the loose particles alone"
@@ -144,11 +160,11 @@ def test_the_list():
         rows = place == n
         found = touches(keys.key(world[rows], one[rows], other[rows]), place[rows], distance[rows])
         parts.append(tracker.add(found, n + 1))
-    found = stage.TouchList(Intervals.chained(*parts, tracker.finish()), keys)
+    found = touches_module.TouchList(Intervals.chained(*parts, tracker.finish()), keys)
     labels = [[pair.label for pair in found.of(world)] for world in (0, 1)]
     assert labels == [["cup × floor · 250 mm", "a/hand × floor · 2 mm"], ["a/hand × floor · 500 mm"]]
     hand = found.of(0)[1]
-    labels = [stage.touch_label(n, touch, frames.number) for n, touch in enumerate(hand.touches)]
+    labels = [touches_module.touch_label(n, touch, frames.number) for n, touch in enumerate(hand.touches)]
     assert labels == ["0: frame 4", "1: frame 6"]
     assert (found.deepest, hand.deepest.deepest, len(list(found))) == (0.5, 2, 3)
 
@@ -185,7 +201,7 @@ class Walk(ViewFrames):
 
 @pytest.mark.parametrize("speed", [0.0, SPEED])
 def test_the_moving_bodies_fill_the_window_and_not_the_floor(speed):
-    extent = stage.extent_of(Walk(speed), 0, 2)
+    extent = stage_module.extent_of(Walk(speed), 0, 2)
     np.testing.assert_allclose(extent.center, (0.0, 0.0, 0.6), atol=1e-9)
     assert 0.5 <= extent.radius <= 0.8, "the floor of 100 m and the walk of 20 m are no part of it"
     assert (extent.floor, extent.plane, extent.travels) == (0.5, True, speed > 0.0)
@@ -193,15 +209,15 @@ def test_the_moving_bodies_fill_the_window_and_not_the_floor(speed):
 
 def test_the_view_follows_contacts_are_small_among_small_shapes_and_the_camera_of_a_pair():
     frames = Walk()
-    view = stage.Stage(frames, "Z", 0)
+    view = stage_module.Stage(frames, "Z", 0)
     moved = [view.travel(frames.shape_poses(index, 0), 0)[0] for index in (0, 7)]
     np.testing.assert_allclose(moved, (0.0, 7 * SPEED), atol=1e-9)
-    assert stage.seconds_between(frames, 1, 3) == pytest.approx(0.2)
+    assert stage_module.seconds_between(frames, 1, 3) == pytest.approx(0.2)
     frames.time = np.zeros(11)
-    assert stage.seconds_between(frames, 1, 3) == 2 / 30, "frames of one time follow each other"
-    view = stage.Stage(Walk(), "Z")
-    assert view.unit == pytest.approx(stage.CONTACT_SIZE * view.extent.radius)
-    assert stage.Stage(Walk(radius=0.01), "Z").unit == pytest.approx(stage.SHAPE_SIZES * 0.01)
+    assert stage_module.seconds_between(frames, 1, 3) == 2 / 30, "frames of one time follow each other"
+    view = stage_module.Stage(Walk(), "Z")
+    assert view.unit == pytest.approx(stage_module.CONTACT_SIZE * view.extent.radius)
+    assert stage_module.Stage(Walk(radius=0.01), "Z").unit == pytest.approx(stage_module.SHAPE_SIZES * 0.01)
     center, distance = view.focus((0, 2), 7, 0)
     np.testing.assert_allclose(center, (7 * SPEED, -0.5, 0.5), atol=1e-9)
     assert 0.1 < distance < view.distance

@@ -1,0 +1,216 @@
+"""Intervals in which pairs of a contact set touch, block by block for selected contacts and pairs; their columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collidecli.analysis.pair_selection import PARTICLES, PairSelection, group_notes, threshold_notes
+from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, Names, PairKeys, touches
+from collidecli.analysis.touching_rows import touching_blocks
+from collidecli.errors import InputError
+from collidecli.motions.frames import parse_frames
+from collidecli.results.result import Progress
+from collidecli.scene.motion import check_seconds
+from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS
+from collidecli.scene.tables import ContactBlock
+from collidecli.storage.contact_sets import check
+from collidecli.storage.contact_sets.reader import ContactSet, read_ahead
+from collidecli.storage.contact_sets.selected import chosen_worlds
+from collidecli.storage.result_files import TableColumn
+
+if TYPE_CHECKING:
+    from collidecli.analysis.pair_selection import EventOptions
+
+TIME_COLUMNS = ("begin_time", "end_time", "deepest_time")
+"""In the unit of the times of the set."""
+DURATION = "seconds"
+_UNITS = {DURATION: "s", "least_distance": "m"}
+
+
+def interval_seconds(intervals: Intervals, frames: Frames) -> np.ndarray:
+    """Duration of each interval [s]: up to the first frame without touch, or the last frame of its episode."""
+    return frames.time[_following(intervals)] - frames.time[intervals.first]
+
+
+def is_known(intervals: Intervals) -> tuple[np.ndarray, np.ndarray]:
+    """bool[n]: whether the begin, and the end, of each interval is recorded: not at a border of its episode."""
+    return intervals.first > intervals.begin, intervals.last + 1 < intervals.end
+
+
+def _following(intervals: Intervals) -> np.ndarray:
+    """int64[n]: the frame after each interval; the last one if the interval lasts to the end of its episode."""
+    return np.minimum(intervals.last + 1, intervals.end - 1)
+
+
+def interval_rows(intervals: Intervals, frames: Frames, keys: PairKeys, by: str) -> dict[str, np.ndarray]:
+    """Columns by name, with a row per interval; see docs/howto/list-touches.md. Paths are rows of `keys.paths`.
+
+    by: what the pairs are of, one of EVENT_THINGS.
+    episode: only if there are episodes: row of the episode, plus one. end_time is NaN if the end is unknown.
+    """
+    begun, ended = is_known(intervals)
+    following, world = _following(intervals), keys.world(intervals.key)
+    episode = {} if frames.episodes is None else {"episode": frames.episodes.row(world, intervals.first) + 1}
+    return {
+        "world": world,
+        **episode,
+        **dict(zip(EVENT_COLUMNS[by], keys.items(intervals.key), strict=True)),
+        "begin_frame": frames.number[intervals.first],
+        "last_frame": frames.number[intervals.last],
+        "begin_time": frames.time[intervals.first],
+        "end_time": np.where(ended, frames.time[following], np.nan),
+        "begin_known": begun,
+        "end_known": ended,
+        DURATION: interval_seconds(intervals, frames),
+        "touching_frames": intervals.touching,
+        "pauses": intervals.pauses,
+        "contacts": intervals.contacts,
+        "most_contacts": intervals.most,
+        "least_distance": intervals.distance,
+        "deepest_frame": frames.number[intervals.deepest],
+        "deepest_time": frames.time[intervals.deepest],
+    }
+
+
+class EventStream:
+    """Intervals of a contact set, ordered by last frame, then world and pair.
+
+    keys: pairs of the intervals' keys. frames: frames of the intervals' indices. worlds: selected worlds.
+    contact_count: contacts and hydroelastic surfaces of the selected pairs, worlds and frames; touching_count: those
+    that touch. notes: warnings.
+
+    Raises InputError for a threshold beyond the gap of every pair, for patterns, worlds and frames that are not in the
+    set, and for unsorted times if the merge gap depends on them.
+    """
+
+    def __init__(self, contacts: ContactSet, options: EventOptions) -> None:
+        if options.by not in EVENT_THINGS:
+            raise InputError(f"'{options.by}' is none of {', '.join(EVENT_THINGS)}", "--by")
+        if math.isnan(options.threshold):
+            raise InputError("the threshold is no number", "--threshold")
+        check.check_has_contacts(contacts)
+        if options.merge_gap.seconds is not None:
+            check_seconds(contacts.time_unit, "--merge-gap")
+        particles_only = options.by == PARTICLES
+        self.notes = threshold_notes(contacts, options.threshold, particles_only)
+        self.notes += group_notes(contacts, options.threshold, particles_only)
+        check.check_body_rows(contacts)
+        self.contacts, self.by, self._options = contacts, options.by, options
+        picked = parse_frames(options.frames, contacts.frame_count)
+        self._start, self._step = picked.start, picked.step
+        number = np.arange(picked.start, picked.stop, picked.step)
+        episodes = None if contacts.episodes is None else contacts.episodes.sliced(picked)
+        self.frames = Frames(number, contacts.time[number], episodes)
+        self.worlds = chosen_worlds(options.worlds, contacts)
+        self._is_selected_world = np.isin(np.arange(contacts.world_count), self.worlds)
+        self.keys = pair_keys(contacts, options.by, options.by_name)
+        self._selection = PairSelection(contacts, options)
+        self._tracker = IntervalTracker(self.frames, options.merge_gap)
+        self.contact_count = self.touching_count = 0
+
+    def rows(self, intervals: Intervals) -> dict[str, np.ndarray]:
+        """See `interval_rows`."""
+        return interval_rows(intervals, self.frames, self.keys, self.by)
+
+    def columns(self, intervals: Intervals) -> dict[str, np.ndarray]:
+        """The rows, with paths and names of episodes as objects of type str in place of their numbers."""
+        return {
+            column.name: values if column.words is None else np.array(column.words, object)[values]
+            for column, values in zip(self.table(), self.rows(intervals).values(), strict=True)
+        }
+
+    def table(self) -> tuple[TableColumn, ...]:
+        """Descriptions of the columns of a file of `rows`."""
+        episodes, words = self.frames.episodes, dict.fromkeys(EVENT_COLUMNS[self.by], self.keys.paths)
+        words["episode"] = ("", *(() if episodes is None else episodes.name))
+        units = {**_UNITS, **dict.fromkeys(TIME_COLUMNS, self.contacts.time_unit)}
+        return tuple(
+            TableColumn(name, values.dtype, units.get(name, ""), words=words.get(name), nan_is_none=name == "end_time")
+            for name, values in self.rows(Intervals.none()).items()
+        )
+
+    def batches(self, progress: Progress = None) -> Iterator[Intervals]:
+        """Intervals in the order in which they end; to be called once. Raises InputError for a damaged file."""
+        for following, touches_of_frame in self.frame_touches(progress):
+            yield self._tracker.add(touches_of_frame, following)
+        yield self._tracker.finish()
+
+    def frame_touches(self, progress: Progress = None) -> Iterator[tuple[int, Intervals]]:
+        """Lower bounds of the frames of later touches, and results of `touches_of`. Raises InputError as `batches`."""
+        worlds, count = self.contacts.world_count, len(self.frames)
+        if count and worlds:
+            first, last = int(self.frames.number[0]) * worlds, (int(self.frames.number[-1]) + 1) * worlds
+            particles = self._options.with_particles, self._options.by == PARTICLES
+            blocks = touching_blocks(self.contacts, self._options.block_rows, first, last, *particles)
+            for block in read_ahead(blocks):
+                following = self._index((block.first_cell + len(block.cell_counts)) // worlds)
+                yield following, self.touches_of(block)
+                if progress is not None:
+                    progress(min(following, count), count)
+
+    def _index(self, frame: int) -> int:
+        return -(-(frame - self._start) // self._step)
+
+    def selected_steps(self, cell: np.ndarray, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
+        """int64: rows of steps that begin in `cell`, int[n], of selected pairs and worlds, between selected frames."""
+        frame, world = np.divmod(cell, self.contacts.world_count)
+        last = self.frames.number[-1] if len(self.frames) else -1
+        between = (frame >= self._start) & (frame + 1 <= last) & self._is_selected_world[world]
+        selected = self._selection.of_rows(shape0, shape1, between)
+        return np.flatnonzero(between if selected is None else selected & between)
+
+    def touches_of(self, block: ContactBlock) -> Intervals:
+        """An interval of one frame for each touching pair of each cell of a block of `touching_blocks`."""
+        worlds = self.contacts.world_count
+        cells = block.first_cell + np.arange(len(block.cell_counts))
+        frame, world = cells // worlds, cells % worlds
+        index, between = np.divmod(frame - self._start, self._step)
+        cell = np.repeat(np.arange(len(cells)), block.cell_counts)
+        shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
+        distance = block.columns["distance"].astype(np.float32, copy=False)
+        is_selected_cell = (between == 0) & self._is_selected_world[world]
+        selected = None if is_selected_cell.all() else is_selected_cell[cell]
+        selected = self._selection.of_rows(shape0, shape1, selected)
+        self.contact_count += len(cell) if selected is None else int(selected.sum())
+        # In float32, like the column, so that a distance that was written as 0.001 equals the threshold 0.001.
+        near = distance <= np.float32(self._options.threshold)
+        near |= shape0 >= len(self.contacts.shapes)  # contacts of particle objects with each other
+        rows = np.flatnonzero(near if selected is None else near & selected)
+        self.touching_count += len(rows)
+        cell = cell[rows]
+        key = self.keys.key(world[cell], shape0[rows], shape1[rows])
+        intervals = touches(key, index[cell], distance[rows])
+        begin, end = self.frames.borders(self.keys.world(intervals.key), intervals.first)
+        return replace(intervals, begin=begin, end=end)
+
+
+def pair_keys(contacts: ContactSet, by: str, by_name: bool = True) -> PairKeys:
+    """Keys of pairs of the items of `touching_blocks`, by name over all templates, or each item by itself."""
+    shapes, objects, worlds = contacts.shapes, contacts.particle_objects, contacts.world_count
+    if by == "bodies":
+        keys = PairKeys.of_bodies(contacts.body_path, shapes.path, shapes.body, worlds)
+    else:
+        keys = PairKeys.of_shapes(shapes.path, worlds)
+    keys = keys.with_more(objects.path, objects.kind, worlds)
+    if by == PARTICLES:
+        counts = zip(objects.path, objects.particle_count.tolist(), strict=True)
+        paths = [f"{path}[{k}]" for path, count in counts for k in range(count)]
+        keys = keys.with_more(paths, ("particle",) * objects.total, worlds)
+    return keys.by_name(row_templates(contacts, len(keys.number))) if by_name else keys
+
+
+def shape_names(contacts: ContactSet) -> Names:
+    """The names of the shapes of a set over all templates."""
+    return Names.of(contacts.shapes.path, contacts.shapes.template)
+
+
+def row_templates(contacts: ContactSet, count: int) -> np.ndarray:
+    """int[count]: templates of the first rows of `touching_blocks`: shapes, particle objects, particles."""
+    objects = contacts.particle_objects
+    every = contacts.shapes.template, objects.template, np.repeat(objects.template, objects.particle_count)
+    return np.concatenate(every)[:count]

@@ -1,0 +1,75 @@
+"""Contacts by which pairs touch: of shapes, of particle objects, and of single particles."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+
+from collidecli.scene import tables
+from collidecli.scene.tables import ContactBlock, GroupRows
+from collidecli.storage.contact_sets import check
+from collidecli.storage.contact_sets.reader import ContactSet, spans
+
+COLUMNS = ("shape0", "shape1", "distance")
+OF_STEPS = ("status", "tunnel", "enter", "leave", "least")
+COLUMNS_OF_GROUP = {
+    tables.RIGID_CONTACTS.name: COLUMNS,
+    tables.HYDRO_PATCHES.name: ("shape0", "shape1", "depth"),
+    tables.SOFT_CONTACTS.name: ("shape", "indices", "distance"),
+    tables.SELF_CONTACTS.name: ("kind", "indices", "distance"),
+    tables.SWEEP.name: ("shape0", "shape1", *OF_STEPS),
+    tables.SOFT_SWEEP.name: ("shape", "indices", *OF_STEPS),
+    tables.SELF_SWEEP.name: ("kind", "indices", *OF_STEPS),
+}
+"""Columns of each table: two that have the items of its rows, then the distance or the columns of steps."""
+
+
+def touching_blocks(
+    contacts: ContactSet, max_rows: int, first: int, last: int, with_particles: bool, each_particle: bool
+) -> Generator[ContactBlock, None, None]:
+    """Blocks of the cells `first` to `last` - 1 with the columns shape0, shape1 and distance.
+
+    Items are the shapes, S of them, then the particle objects, then the particles. A hydroelastic surface is a contact
+    of its pair, whose distance is the least separation of its faces. with_particles: a contact of particles is one of
+    its shape and object, or of both objects. each_particle: only contacts of particles, each one of its shape, or of
+    the other object, with each of its particles. Raises InputError for unknown shapes and particles.
+    """
+    names = [] if each_particle else [tables.RIGID_CONTACTS.name, tables.HYDRO_PATCHES.name]
+    names += [tables.SOFT_CONTACTS.name, tables.SELF_CONTACTS.name] if with_particles else []
+    selected = {name: contacts.tables[name] for name in names if name in contacts.tables}
+    starts = [table.cell_start for table in selected.values()]
+    for begin, end in spans(starts, max_rows, first, last) if starts else ():
+        groups = {name: table.rows(begin, end, COLUMNS_OF_GROUP[name]) for name, table in selected.items()}
+        check.check_group_rows(contacts, groups, begin, end)
+        parts = []
+        for name, rows in groups.items():
+            row, one, other = items_of_rows(contacts, name, rows, each_particle)
+            cell = np.repeat(np.arange(end - begin), rows.cell_counts)[row]
+            parts.append(
+                (cell, one, other, rows.columns[COLUMNS_OF_GROUP[name][2]][row].astype(np.float32, copy=False))
+            )
+        cell, *columns = (np.concatenate(values) for values in zip(*parts, strict=True))
+        order = np.argsort(cell, kind="stable") if len(parts) > 1 else slice(None)
+        counts = np.bincount(cell, minlength=end - begin).astype(np.int64)
+        values = zip(COLUMNS, columns, strict=True)
+        yield ContactBlock(begin, counts, {name: column[order] for name, column in values})
+
+
+def items_of_rows(
+    contacts: ContactSet, group: str, rows: GroupRows, each_particle: bool
+) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
+    """Rows and their two items: with `each_particle` each particle of a row, and what its element touches."""
+    one, other = (rows.columns[name] for name in COLUMNS_OF_GROUP[group][:2])
+    if not contacts.tables[group].definition.objects:
+        return slice(None), one, other
+    first = len(contacts.shapes)
+    owners = [first + owner for owner in check.objects_of(contacts, group, rows)]
+    is_self = len(owners) == 2
+    if not each_particle:
+        return slice(None), owners[0] if is_self else one, owners[-1]
+    row, entry = np.nonzero(other >= 0)
+    partner = one[row]
+    if is_self:  # the first element is a vertex, or an edge of two particles
+        partner = np.where(entry <= partner, owners[1][row], owners[0][row])
+    return row, partner, first + len(contacts.particle_objects) + other[row, entry].astype(np.int64)

@@ -1,0 +1,28 @@
+"""Charts of a verb's result as files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from collidecli.scene.options import CHART_FORMATS
+
+
+def check_chart(path: str, force: bool, inputs: Iterable[str | None]) -> None:
+    """Raises InputError for another extension than those of charts and without matplotlib, OutputError."""
+    from collidecli.pages.canvas import require_matplotlib
+    from collidecli.results.outputs import check_ending, check_output
+
+    check_ending(path, tuple(f".{chart_format}" for chart_format in CHART_FORMATS), "a chart")
+    check_output(path, force, inputs)
+    require_matplotlib()
+
+
+def write_chart(path: str, result: Mapping[str, Any], kind: str, force: bool, **style: Any) -> None:
+    """Writes a chart of `report.charts.PAGE_KINDS`. style: theme and width of the file."""
+    from collidecli.pages.chart_kinds import chart_file
+    from collidecli.results.outputs import write_output
+
+    form = os.path.splitext(path)[1].lower().removeprefix(".")
+    write_output(path, chart_file(result, kind, form, **style), force)

@@ -1,0 +1,107 @@
+"""Messages and exit codes of the errors of verbs."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import sys
+import traceback
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from collidecli.errors import CollideError, OutputError
+from collidecli.texts import did_you_mean
+
+if TYPE_CHECKING:
+    from collidecli.cli.streams import Streams
+
+INTERNAL_ERROR = 70
+"""EX_SOFTWARE in sysexits.h; different from 1, a failed check, and from 2, an unusable input."""
+
+
+class ClosedPipeError(CollideError):
+    """The reader of the output has closed the pipe; no message is printed."""
+
+    exit_code = 3
+
+
+def error_json(error: CollideError, code: int) -> str:
+    """The object collide.error/1 of an error, as JSON. code: the exit code."""
+    return json.dumps({"schema": "collide.error/1", "error": error_parts(error, code)})
+
+
+def error_parts(error: CollideError, code: int) -> dict[str, Any]:
+    """The parts of an error in results as JSON. code: the exit code."""
+    return {"what": error.what, "where": error.where, "fix": error.fix, "message": str(error), "exit_code": code}
+
+
+def discard_stdout() -> None:
+    """Redirects stdout to the null device, so that Python prints no second error when it flushes at exit."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def exit_code_of(error: BaseException, streams: Streams) -> int:
+    """Prints an error to stderr in a line or two; returns the exit code."""
+    if streams.verbose and not isinstance(error, (click.ClickException, SystemExit)):
+        traceback.print_exception(error)
+    if isinstance(error, ClosedPipeError):
+        return error.exit_code
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        return streams.error(CollideError("interrupted"), 130)
+    if isinstance(error, click.ClickException):
+        what, *fixes = usage_message(error).splitlines()
+        return streams.error(CollideError(what, fix="; ".join(fix.strip() for fix in fixes)), 2)
+    if isinstance(error, SystemExit):
+        # Click exits this way after a completion, and when the pipe is closed while it prints help.
+        return 0 if error.code in (0, None) else ClosedPipeError.exit_code
+    return streams.error(*described_error(error, streams.verbose))
+
+
+def described_error(error: BaseException, verbose: bool) -> tuple[CollideError, int]:
+    """An exception of a verb as an error for the user, and its exit code. verbose: whether its traceback is printed."""
+    if isinstance(error, CollideError):
+        return error, error.exit_code
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        discard_stdout()
+        full = OutputError(f"an output cannot be written: {(error.strerror or str(error)).lower()}")
+        return full, full.exit_code
+    if isinstance(error, MemoryError):
+        fix = "lower --memory-limit or --threads, or split the input"
+        return CollideError("there is not enough memory", fix=fix), 2
+    lines = str(error).strip().splitlines()
+    what = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    advice = "" if verbose else "please report it with the output of this command with -v"
+    return CollideError(f"internal error: {what}", fix=advice), INTERNAL_ERROR
+
+
+def usage_message(error: click.ClickException) -> str:
+    """Click's message, the source of a value that is not from the command line, and a hint to --help."""
+    text = error.format_message()
+    ctx = getattr(error, "ctx", None)
+    if ctx is None:
+        return text
+    param = getattr(error, "param", None)
+    given = re.search(r"'([^']*)' is not one of", text)
+    if given is not None and isinstance(param, click.Option) and isinstance(param.type, click.Choice):
+        hint = did_you_mean(given[1], [str(choice) for choice in param.type.choices], "")
+        text += f"\n  {hint}" if hint else ""
+    if param is not None and (source := source_of(param, ctx)):
+        text += f"\n  the value is from {source}"
+    return f"{text}\n  {ctx.command_path} --help shows the options"
+
+
+def source_of(param: click.Parameter, ctx: click.Context) -> str:
+    """The configuration file or environment variable that has set a parameter; "" for a flag or a default."""
+    source = ctx.get_parameter_source(param.name or "")
+    if source == click.core.ParameterSource.DEFAULT_MAP:
+        return str(ctx.meta["collide.config"])
+    if source != click.core.ParameterSource.ENVIRONMENT:
+        return ""
+    own_variable = f"{ctx.auto_envvar_prefix}_{str(param.name).upper()}"
+    named = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
+    return next((name for name in (*named, own_variable) if name in os.environ), "an environment variable")

@@ -1,0 +1,165 @@
+"""Sources of an option's value, by precedence: flag, environment variable, collide.toml, default."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import click
+
+from collidecli.cli.value_types import NAMES
+from collidecli.errors import InputError
+from collidecli.storage.input_files import read_toml
+from collidecli.texts import did_you_mean
+
+CONFIG_FILE = "collide.toml"
+PREFIX = "COLLIDE_"
+
+
+class VerbOption(click.Option):
+    """An option of one verb: set by COLLIDE_<VERB>_<NAME>, and in the file under [<verb>].
+
+    section: its heading in `--help`, which shows a default that is not empty.
+    """
+
+    def __init__(self, *args: Any, section: str = "Options", **attributes: Any) -> None:
+        attributes.setdefault("show_default", attributes.get("default") not in (None, ""))
+        super().__init__(*args, **attributes)
+        self.section = section
+
+
+class Setting(VerbOption):
+    """An option of several verbs or of `run`: set by COLLIDE_<NAME>, and by a top-level key in the file."""
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        if self.envvar is None and self.name:
+            self.envvar = PREFIX + self.name.upper()
+
+
+option = partial(click.option, cls=VerbOption)
+"""A decorator that adds a `VerbOption`."""
+setting = partial(click.option, cls=Setting)
+"""A decorator that adds a `Setting`."""
+
+
+def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
+    """Callback of --config: the values in the file become the defaults of the called verb.
+
+    Raises InputError for a file that cannot be read, and for an unknown key, verb or value.
+    """
+    if ctx.resilient_parsing:
+        return
+    if path is None and not os.path.exists(CONFIG_FILE):
+        return
+    path = path or CONFIG_FILE
+    verbs = verbs_of(ctx)
+    table = _by_verb(read_toml(path, "see --config"), verbs)
+    shared = {
+        name for verb in verbs.values() for name, option in _settable(verb).items() if isinstance(option, Setting)
+    }
+    settable = _settable(ctx.command)
+    values: dict[str, str] = {}
+    given: dict[str, str] = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            if key not in verbs:
+                _refuse(path, f"[{key.replace(' ', '.')}] is no verb", key, [name.replace(" ", ".") for name in verbs])
+            options = _settable(verbs[key])
+            for name, entry in value.items():
+                text = _entry(path, f"[{key}] {name}", name, entry, options)
+                if verbs[key] is ctx.command:
+                    given[_plain(name)] = text
+        else:
+            text = _entry(path, key, key, value, shared)
+            if isinstance(settable.get(_plain(key)), Setting):
+                values[_plain(key)] = text
+    ctx.default_map = {**values, **given}
+    ctx.meta["collide.config"] = path
+
+
+def _by_verb(table: dict[str, Any], verbs: Mapping[str, click.Command]) -> dict[str, Any]:
+    """The table with the key "group verb" in place of [group.verb]."""
+    groups = {name.split()[0] for name in verbs if " " in name}
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if key in groups and isinstance(value, dict):
+            flat |= {f"{key} {name}" if isinstance(entry, dict) else key: entry for name, entry in value.items()}
+        else:
+            flat[key] = value
+    return flat
+
+
+def _entry(path: str, shown: str, name: str, value: Any, options: Any) -> str:
+    """A value as text, so that it is checked as a value on the command line is."""
+    if _plain(name) not in options:
+        _refuse(path, f"'{shown}' is no option", _plain(name), [str(option) for option in options])
+    if not isinstance(value, (str, int, float)):
+        raise InputError(f"'{shown}' is neither a string, a number nor true or false", path)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _refuse(path: str, what: str, name: str, known: list[str]) -> None:
+    raise InputError(what, path, did_you_mean(name.replace("_", "-"), [word.replace("_", "-") for word in known]))
+
+
+def _plain(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def verbs_of(ctx: click.Context) -> dict[str, click.Command]:
+    """Every verb by its words on the command line: `run`, or in a group `traj convert`."""
+    root = ctx.find_root()
+    if not isinstance(root.command, click.Group):
+        return {ctx.command.name or "": ctx.command}
+    return dict(_verbs_in(root.command, root, ""))
+
+
+def _verbs_in(group: click.Group, ctx: click.Context, before: str) -> Iterator[tuple[str, click.Command]]:
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        if isinstance(command, click.Group):
+            yield from _verbs_in(command, ctx, f"{before}{name} ")
+        elif command is not None:
+            yield before + name, command
+
+
+def _settable(verb: click.Command) -> dict[str, click.Option]:
+    return {p.name: p for p in verb.params if isinstance(p, click.Option) and p.name and p.name != "config"}
+
+
+def variables_of(verb: click.Command, words: str) -> list[str]:
+    """Names of the variables that set a verb's options. words: a key of `verbs_of`."""
+    options = [option for option in verb.params if isinstance(option, click.Option) and option.name]
+    names = [f"{PREFIX}{words.replace(' ', '_').upper()}_{str(option.name).upper()}" for option in options]
+    return names + [option.envvar for option in options if isinstance(option.envvar, str)]
+
+
+class _Repeatable(VerbOption):
+    """The text of a variable or of the file is one of its values, with its spaces."""
+
+    def value_from_envvar(self, ctx: click.Context) -> str | None:
+        return self.resolve_envvar_value(ctx)
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        return super().type_cast_value(ctx, (value,) if isinstance(value, str) else value)
+
+
+class _RepeatableSetting(_Repeatable, Setting):
+    pass
+
+
+class _Repeated(_Repeatable):
+    def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[str, ...]:
+        values = super().type_cast_value(ctx, value)
+        if values and not all(values):
+            raise click.BadParameter("a value names nothing: it is empty", ctx, self)
+        return tuple(name for names in values or () for name in names)
+
+
+repeated_setting = partial(click.option, cls=_RepeatableSetting, multiple=True)
+"""A decorator that adds a repeatable `Setting`; its value is a tuple of texts, one from a variable or file."""
+repeated = partial(click.option, cls=_Repeated, type=NAMES, multiple=True)
+"""A decorator that adds a repeatable option of one verb; its value is a tuple of texts."""

@@ -1,0 +1,44 @@
+"""Parameters of contacts from their two surfaces: margins, and material parameters if the file has materials."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from collidecli.scene import tables
+from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing
+from collidecli.scene.shape_config import Material, Materials
+from collidecli.storage.contact_sets.reader import ContactSet
+
+MARGINS = ("margin0", "margin1")
+
+
+class Surfaces:
+    """Parameters of pairs of shapes from the file's tables, computed in float64 as its optional columns are.
+
+    names: of the parameters that the file's tables define.
+    """
+
+    def __init__(self, contacts: ContactSet) -> None:
+        shapes, forced = contacts.shapes, contacts.forced
+        rule = self._rule = contacts.material_rule
+        materials = contacts.materials or Materials.of([Material()] * len(shapes))
+        self.names: tuple[str, ...] = RULE_COLUMNS[rule] if rule else MARGINS
+        pairs, of_pairs = np.stack([forced.shape0, forced.shape1], axis=1), contacts.forced_materials
+        self._mixing = ContactMixing(rule or "combine", materials, shapes.margin, pairs, forced.margin, of_pairs)
+        self._columns = {column.name: column for column in tables.OPTIONAL_COLUMNS}
+
+    def of(self, name: str, shape0: np.ndarray, shape1: np.ndarray, dtype: str = "") -> np.ndarray:
+        """One of `names` for contacts of shape0 [n] and shape1 [n]; `dtype` "" is the column's type."""
+        if name not in self.names:
+            raise ValueError(f"the file's materials do not define {name}")
+        column = self._columns[name]
+        column = replace(column, dtype=np.dtype(dtype)) if dtype else column
+        return self._mixing.columns([column], shape0, shape1)[name]
+
+    def absent(self, field: str) -> str:
+        """Message for a missing `field` of a layout, with the reason."""
+        if not self._rule:
+            return f"{field}: a contact set of version 1.0 has no materials"
+        return f"{field}: the material rule '{self._rule}' does not define it"

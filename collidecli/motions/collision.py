@@ -1,0 +1,235 @@
+"""Collision of a model in motion within a memory limit: the part that `run`, `profile` and the Python API share."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from collidecli.analysis.contact_motion import ContactTracker
+from collidecli.analysis.summary import touches_of
+from collidecli.engine import scheduler
+from collidecli.engine.cells import MAX_SHIFT, PoseBatch
+from collidecli.engine.joint_kinematics import begin_loading_kinematics
+from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, CollisionPipeline, build_pipeline
+from collidecli.engine.runtime.device_stream import has_own_memory
+from collidecli.engine.runtime.kernel import result_notes
+from collidecli.errors import InputError
+from collidecli.motions.memory_shares import POSE_BYTES, POSITION_BYTES, READ_BYTES, keep_to_limits, shared_out
+from collidecli.motions.scene_cache import SceneCache
+from collidecli.motions.timing import TimingReport
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Motion, episodes_in, recorded_particles, time_unit
+from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.scene.tables import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.storage import array_loops
+from collidecli.storage.contact_sets.writer import ContactWriter
+from collidecli.storage.field_cache import FieldCache
+from collidecli.storage.process_activity import reading
+
+SHORT_CELLS = 256
+"""Largest number of cells of a motion for which the kernels of colliders without candidates are not compiled."""
+SAMPLE_FRAMES = 8
+"""Number of frames, evenly spaced, from which the parameters of a broad phase are chosen."""
+
+
+@dataclass(frozen=True)
+class Collision:
+    """A compiled pipeline and the motion, which it collides in chunks of `chunk_cells` cells.
+
+    workers: threads that collide chunks. writing_threads: threads that hash and compress the contacts.
+
+    memory_limit: for the scratch memory of all workers and the blocks that wait [bytes]. chunk_rows: rows of a chunk
+    of a column in the file; 0 without a memory limit. notes: warnings about the cache of signed distance fields.
+    """
+
+    motion: Motion
+    pipeline: CollisionPipeline
+    choice: BroadPhaseChoice
+    workers: int
+    writing_threads: int
+    chunk_cells: int
+    memory_limit: int
+    contact: ContactOptions
+    chunk_rows: int = 0
+    notes: tuple[str, ...] = ()
+
+    def blocks(self, timing: TimingReport) -> Generator[ContactBlock, None, None]:
+        """Contacts of all cells in order. A consumer that may stop before the end must close this generator."""
+        model = self.pipeline.device_model.model
+        world_count = model.world_count
+        tracker = None
+        if self.contact.tracks_contacts:
+            episodes = episodes_in(self.motion, world_count)
+            tracker = ContactTracker(model, self.contact.sticky_contacts, episodes)
+        pending: deque[PoseBatch] = deque()
+        with scheduler.Workers(self.pipeline, self.workers, self.memory_limit) as pool:
+            batches = pose_batches(self.motion, model, self.chunk_cells, timing, self.contact.sweep)
+            if tracker is not None:
+                batches = _append_batches(batches, pending)
+            results = pool.collide(batches, len(self.motion.time) * world_count)
+            for block, report in within_episodes(results, self.motion, world_count):
+                timing.add_chunk(report)
+                if tracker is not None:
+                    with timing.stage("reduction"):
+                        while block.first_cell >= pending[0].first_cell + pending[0].cell_count:
+                            pending.popleft()
+                        block = tracker.follow(block, pending[0].first_frame, pending[0].body_pose)
+                yield block
+
+
+def within_episodes(
+    results: Iterable[tuple[ContactBlock, ChunkReport]], motion: Motion, world_count: int
+) -> Iterator[tuple[ContactBlock, ChunkReport]]:
+    """Blocks and reports without the contacts of cells outside every episode of the motion.
+
+    Candidates of these cells remain in the report: the broad phase has tested them.
+    """
+    episodes = episodes_in(motion, world_count)
+    for block, report in results:
+        kept = block if episodes is None else episodes.without_others(block, world_count)
+        if kept is not block:
+            counts = touches_of(kept)
+            report = replace(report, contact_count=kept.contact_count, touching_count=len(counts.cell))
+        yield kept, report
+
+
+def _append_batches(batches: Iterator[PoseBatch], pending: deque[PoseBatch]) -> Iterator[PoseBatch]:
+    """Yields the batches and appends them to `pending`, for the blocks that are computed from them later."""
+    for batch in batches:
+        pending.append(batch)
+        yield batch
+
+
+def prepare_collision(
+    model: Model,
+    motion: Motion,
+    contact: ContactOptions,
+    engine: EngineOptions,
+    device: wp.Device,
+    timing: TimingReport,
+    columns: Sequence[Column] = RIGID_COLUMNS,
+    cache: SceneCache | None = None,
+) -> Collision:
+    """Chooses the broad phase, compiles the kernels, and sets workers, chunks and memory.
+
+    columns: columns to write. cache: of pipelines, for motions of one model in a row.
+    Raises InputError if the memory limit is too small.
+    """
+    fields = FieldCache(engine.cache_dir, engine.cache_limit)
+    if contact.sweep:
+        check_frames(motion)
+    begin_loading_kinematics(motion)
+
+    def build() -> tuple[CollisionPipeline, BroadPhaseChoice]:
+        samples = partial(sample_poses, motion)
+        # With a cache other motions follow, and a long motion has candidates of most colliders in its first chunks.
+        is_short = cache is None and len(motion.time) * model.world_count <= SHORT_CELLS
+        built, choice = build_pipeline(model, contact, engine, device, samples, motion.float_type, fields, is_short)
+        timing.move("compile", "load", built.narrow_phase.field_seconds)
+        return built, choice
+
+    with timing.stage("compile"):
+        key = (contact, engine, device.alias, np.dtype(motion.float_type).str)
+        pipeline, choice = build() if cache is None else cache.pipeline(model, key, build)
+        array_loops.use_compiled()
+    workers = scheduler.worker_count(engine.threads, has_own_memory(device))
+    cells = scheduler.batch_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
+    memory_limit, chunk_rows = scheduler.default_memory_limit(), 0
+    if engine.memory_limit:
+        shares = shared_out(engine.memory_limit, model, motion, cells, columns)
+        cells, chunk_rows, memory_limit = shares.chunk_cells, shares.chunk_rows, shares.engine_bytes
+        keep_to_limits()
+    return Collision(
+        motion=motion,
+        pipeline=pipeline,
+        choice=choice,
+        workers=workers,
+        writing_threads=scheduler.processing_threads(engine.threads),
+        chunk_cells=cells,
+        memory_limit=scheduler.engine_memory(memory_limit, device),
+        contact=contact,
+        chunk_rows=chunk_rows,
+        notes=(*pipeline.notes, *fields.notes, *result_notes()),
+    )
+
+
+def contact_writer(
+    path: str, model: Model, motion: Motion, scene: tuple[str, str], config: str, **options: Any
+) -> ContactWriter:
+    """A writer of the contacts of a model in motion. scene: name and SHA-256. config: JSON. options: of the writer."""
+    attributes = {"scene": scene[0], "scene_sha256": scene[1], "trajectory_sha256": motion.sha256, "config": config}
+    frames = len(motion.time), motion.time, motion.step
+    options |= {"episodes": episodes_in(motion, model.world_count), "time_unit": time_unit(motion)}
+    return ContactWriter(path, model, *frames, motion.float_type, attributes, **options)
+
+
+def check_frames(motion: Motion) -> None:
+    """Raises InputError for a motion of one frame, which has no steps."""
+    if len(motion.time) < 2:
+        what = "the motion has one frame, and contacts between frames need two"
+        raise InputError(what, "--sweep", "give a recording with -t, or select more frames")
+
+
+def sample_poses(motion: Motion) -> np.ndarray:
+    """Poses float64[samples, recorded worlds, B, 7] of a few evenly spaced frames, each with the next one.
+
+    A motion of one frame has one sample.
+    """
+    last = max(len(motion.time) - 2, 0)
+    picked = np.unique(np.linspace(0, last, SAMPLE_FRAMES).astype(int))
+    with reading("motion"):
+        return np.concatenate([motion.read(range(frame, min(frame + 2, len(motion.time)))) for frame in picked])
+
+
+def pose_batches(
+    motion: Motion, model: Model, cells: int, timing: TimingReport, with_next: bool = False
+) -> Iterator[PoseBatch]:
+    """The motion in chunks of `cells` consecutive cells. A frame of many worlds is read once for all its chunks.
+
+    with_next: a chunk has the frame after its last too, and says which frames have a next one in their episode.
+
+    The first chunk has a quarter of the cells, in whole frames, as the workers are idle until it is read. Frames of a
+    small scene are read together for several chunks.
+    """
+    world_count = model.world_count
+    cell_count = len(motion.time) * world_count
+    frame_bytes = motion.world_count * (POSE_BYTES * len(model.bodies.path) + POSITION_BYTES * len(model.particles))
+    least = READ_BYTES // max(1, frame_bytes)
+    loaded, poses, positions = range(0), np.zeros(0), None
+    resting = model.particles.position[None, None] if len(model.particles) else None
+    in_first = scheduler.first_batch_cells(cells, cell_count, world_count << MAX_SHIFT)
+    for first in (0, *range(in_first, cell_count, cells)):
+        count = in_first if first == 0 else min(cells, cell_count - first)
+        frames = range(first // world_count, (first + count - 1) // world_count + 1)
+        has_step = _has_step(motion, frames, world_count) if with_next else None
+        if with_next:
+            frames = range(frames.start, min(frames.stop + 1, len(motion.time)))
+        if not (loaded.start <= frames.start and frames.stop <= loaded.stop):
+            before = motion.kinematics_seconds
+            loaded = range(frames.start, max(frames.stop, min(frames.start + least, len(motion.time))))
+            with timing.stage("read"), reading("motion"):
+                poses = motion.read(loaded)
+                if resting is not None:
+                    recorded = recorded_particles(motion, loaded)
+                    positions = model.with_attached_particles(poses, resting if recorded is None else recorded)
+            timing.move("read", "kinematics", motion.kinematics_seconds - before)
+        of_loaded = slice(frames.start - loaded.start, frames.stop - loaded.start)
+        yield PoseBatch(
+            first, count, frames.start, poses[of_loaded], None if positions is None else positions[of_loaded], has_step
+        )
+
+
+def _has_step(motion: Motion, frames: range, world_count: int) -> np.ndarray | None:
+    """bool[frames, worlds]: whether a frame and the next are in one episode; None without episodes."""
+    episodes = episodes_in(motion, world_count)
+    if episodes is None:
+        return None
+    frame, world = np.divmod(np.arange(frames.start * world_count, frames.stop * world_count), world_count)
+    row = episodes.row(world, frame)
+    return ((row >= 0) & (row == episodes.row(world, frame + 1))).reshape(-1, world_count)

@@ -1,0 +1,99 @@
+"""Values of the optional columns of a run: those of two surfaces, and those of the motion of two bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import warp as wp
+
+from collidecli.analysis.contact_motion import FramePoses, motion_columns
+from collidecli.errors import InputError
+from collidecli.motions.exact_gradients import ExactGradients
+from collidecli.scene.mixing import OptionalColumns
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Motion, check_seconds, episodes_in, time_unit
+from collidecli.scene.options import ContactOptions
+from collidecli.scene.tables import MOTION_COLUMNS, Column, ContactBlock
+from collidecli.storage.process_activity import reading
+
+EXACT, GRADIENT = "grad_exact", "distance_grad1"
+
+
+def check_no_columns(names: Sequence[str], contact: ContactOptions) -> None:
+    """Raises InputError for columns of a run that finds no contacts."""
+    if names and contact.touch_only:
+        raise InputError("touch_only finds pairs alone, which have no columns", "--columns", "leave one of the two out")
+
+
+class RunColumns:
+    """The optional columns `columns`, in the order of the file, of the contacts of a model in motion.
+
+    Raises InputError for an unknown or undefined column, and for a velocity in a motion of one frame or without times.
+    """
+
+    def __init__(self, model: Model, motion: Motion, names: Sequence[str], device: wp.Device) -> None:
+        self._model, self._motion, self._surfaces = model, motion, OptionalColumns.of(model, names)
+        self.columns: tuple[Column, ...] = self._surfaces.columns
+        self._exact = ExactGradients(model, device) if EXACT in names else None
+        # Of the motion in the model's worlds; a velocity never spans two of them.
+        self._episodes = episodes_in(motion, model.world_count)
+        self._of_motion = frozenset(column.name for column in self.columns if column in MOTION_COLUMNS)
+        self._velocities = self._of_motion & {"normal_velocity", "slip"}
+        if self._velocities:
+            check_seconds(time_unit(motion), f"--columns {','.join(sorted(self._velocities))}")
+        if self._velocities and len(motion.time) < 2:
+            what = f"{' and '.join(sorted(self._velocities))} of a motion of one frame: there is no velocity"
+            raise InputError(what, "--columns", "give a recording of two frames or more, or leave the column out")
+
+    def added(self, block: ContactBlock) -> ContactBlock:
+        """The block with these columns added; the block itself if there are none.
+
+        Reads the motion's frames of the block again. Raises InputError where two frames have no time between them.
+        """
+        block = self._surfaces.added(block)
+        if not self._of_motion:
+            return block
+        poses = self._poses(block)
+        needed = self._of_motion | ({GRADIENT} if self._exact else set())
+        values = motion_columns(self._model, block, poses, needed)
+        if self._exact is not None:
+            values[EXACT] = self._exact.column(block, poses, values[GRADIENT])
+        ordered = {column.name: values[column.name] for column in self.columns if column.name in values}
+        return replace(block, columns={**block.columns, **ordered})
+
+    def _poses(self, block: ContactBlock) -> FramePoses:
+        cell = block.first_cell + np.arange(len(block.cell_counts))
+        frame, world = np.divmod(cell, self._model.world_count)
+        before = after = frame
+        seconds = np.full(len(cell), np.nan)
+        if self._velocities:
+            first, last = self._ends(frame, world)
+            before, after = np.maximum(frame - 1, first), np.minimum(frame + 1, last)
+            seconds = self._motion.time[after] - self._motion.time[before]
+            still = (block.cell_counts > 0) & ~(seconds > 0.0)
+            if still.any():
+                cell = int(np.argmax(still))
+                what = (
+                    f"frames {before[cell]} to {after[cell]} take no time: there is no velocity in frame {frame[cell]}"
+                )
+                if before[cell] == after[cell]:
+                    what = f"frame {frame[cell]} is an episode of one frame: there is no velocity"
+                fix = f"leave {' and '.join(sorted(self._velocities))} out of --columns"
+                raise InputError(what, "time", f"{fix}, or select other frames with --frames")
+        frames = range(int(before.min(initial=frame[0])), int(after.max(initial=frame[-1])) + 1)
+        with reading("motion"):
+            poses = self._motion.read(frames)
+        return FramePoses(frames.start, poses, before, after, seconds)
+
+    def _ends(self, frame: np.ndarray, world: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First and last frame of each cell's episode; of a cell outside every episode, the cell's own."""
+        if self._episodes is None:
+            return np.zeros_like(frame), np.full_like(frame, len(self._motion.time) - 1)
+        if not len(self._episodes):
+            return frame, frame
+        row = self._episodes.row(world, frame)
+        inside = row >= 0
+        first = np.where(inside, self._episodes.first_frame[row], frame)
+        return first, np.where(inside, self._episodes.end_frame[row] - 1, frame)

@@ -1,0 +1,94 @@
+"""Derived motions: a slice of frames, and the motions of several scenes as worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collidecli.scene.motion import Episodes, Motion, has_joint_tree, recorded_particles
+
+if TYPE_CHECKING:
+    from collidecli.scene.model import Model
+
+
+class SlicedMotion:
+    """Evenly spaced frames of another motion."""
+
+    def __init__(self, motion: Motion, frames: range) -> None:
+        self._motion, self._frames = motion, frames
+        picked = slice(frames.start, frames.stop, frames.step)
+        self.time, self.step = motion.time[picked], motion.step[picked]
+        self.world_count, self.float_type, self.sha256 = motion.world_count, motion.float_type, motion.sha256
+        self.episodes = None if motion.episodes is None else motion.episodes.sliced(frames)
+
+    def read(self, frames: range) -> np.ndarray:
+        picked = self._frames[frames.start : frames.stop]
+        if self._frames.step == 1:
+            return self._motion.read(picked)
+        # Frame by frame, so that the frames between two selected ones are never in memory.
+        return np.concatenate([self._motion.read(range(frame, frame + 1)) for frame in picked])
+
+    def read_particles(self, frames: range) -> np.ndarray | None:
+        picked = self._frames[frames.start : frames.stop]
+        if self._frames.step == 1:
+            return recorded_particles(self._motion, picked)
+        positions = [recorded_particles(self._motion, range(frame, frame + 1)) for frame in picked]
+        recorded = [known for known in positions if known is not None]
+        return np.concatenate(recorded) if recorded else None
+
+    @property
+    def kinematics_seconds(self) -> float:
+        return self._motion.kinematics_seconds
+
+    @property
+    def has_joint_tree(self) -> bool:
+        return has_joint_tree(self._motion)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self._motion.warnings
+
+    def close(self) -> None:
+        self._motion.close()
+
+
+class MergedMotion:
+    """World k moves by motion k; a world without a motion rests."""
+
+    def __init__(self, motions: Sequence[Motion | None], model: Model) -> None:
+        self._motions, self._model = motions, model
+        first = next(motion for motion in motions if motion is not None)
+        self.time, self.step = first.time, first.step
+        self.warnings = tuple(dict.fromkeys(w for motion in motions if motion is not None for w in motion.warnings))
+        self.world_count, self.float_type, self.sha256 = len(motions), first.float_type, ""
+        self.episodes: Episodes | None = None
+
+    def read(self, frames: range) -> np.ndarray:
+        rest = np.broadcast_to(self._model.bodies.pose, (len(frames), 1, *self._model.bodies.pose.shape))
+        parts = [rest if motion is None else motion.read(frames) for motion in self._motions]
+        return np.concatenate(parts, axis=1)
+
+    def read_particles(self, frames: range) -> np.ndarray | None:
+        if not len(self._model.particles):
+            return None
+        positions = [None if motion is None else recorded_particles(motion, frames) for motion in self._motions]
+        if all(known is None for known in positions):
+            return None
+        rest = self._model.particles.position
+        rest = np.broadcast_to(rest, (len(frames), 1, *rest.shape))
+        return np.concatenate([rest if known is None else known for known in positions], axis=1)
+
+    @property
+    def has_joint_tree(self) -> bool:
+        return any(motion is not None and has_joint_tree(motion) for motion in self._motions)
+
+    @property
+    def kinematics_seconds(self) -> float:
+        return sum(motion.kinematics_seconds for motion in self._motions if motion is not None)
+
+    def close(self) -> None:
+        for motion in self._motions:
+            if motion is not None:
+                motion.close()

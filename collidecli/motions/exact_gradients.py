@@ -1,0 +1,77 @@
+"""Column `grad_exact`: whether a contact's gradients are those of its pair's least distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import warp as wp
+
+from collidecli.analysis.contact_motion import FramePoses, body_poses, is_differentiable, least_rows
+from collidecli.engine.device_model import bounding_radius, kinds_of
+from collidecli.numerics import compose_poses
+from collidecli.scene.model import Model
+from collidecli.scene.tables import ContactBlock
+
+if TYPE_CHECKING:
+    from collidecli.engine.distances import PairDistances
+
+
+@dataclass
+class ExactGradients:
+    """Finds the column for the blocks of a model's contacts."""
+
+    model: Model
+    device: wp.Device
+    _measures: dict[frozenset[tuple[int, int]], PairDistances] = field(default_factory=dict)
+
+    def column(self, block: ContactBlock, poses: FramePoses, gradient: np.ndarray) -> np.ndarray:
+        """uint8[n]: 1 for the contact with the least distance of its pair, if that is differentiable there.
+
+        gradient: float32[n, 6], `distance_grad1`.
+        """
+        exact = np.zeros(block.contact_count, np.uint8)
+        rows = least_rows(block)
+        if len(rows):
+            exact[rows] = self._is_exact(block, poses, rows, gradient[rows].astype(np.float64))
+        return exact
+
+    def _is_exact(self, block: ContactBlock, poses: FramePoses, rows: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        model, pair = self.model, np.stack([block.shape0[rows], block.shape1[rows]], axis=1)
+        frame, world = np.divmod(block.cell[rows], model.world_count)
+        body = model.shapes.body[pair].astype(np.int64)
+        body_pose = [body_poses(model, poses.body_pose, frame - poses.first_frame, world, body[:, k]) for k in (0, 1)]
+        local = model.shapes.pose[pair]
+        placed = [self._placed(body_pose[k], local[:, k], body[:, k], world, pair[:, k]) for k in (0, 1)]
+        radius = bounding_radius(model.shapes.type, model.shapes.size)[pair]  # of a plane inf
+        measure = self._measure(pair).measure
+
+        def distance(moved: np.ndarray) -> np.ndarray:
+            return measure(pair, np.stack([placed[0], moved], axis=1)).distance
+
+        point, size = block.point1[rows].astype(np.float64), radius.min(axis=1).astype(np.float64)
+        return is_differentiable(distance, gradient, body_pose[1][:, :3], placed[1], point, size)
+
+    def _placed(
+        self, body_pose: np.ndarray, local: np.ndarray, body: np.ndarray, world: np.ndarray, shape: np.ndarray
+    ) -> np.ndarray:
+        """float64[n, 7]: world poses of shapes of bodies at `body_pose`; a static shape moves with its world."""
+        placed = compose_poses(body_pose, local)
+        shift = self.model.world_shift
+        if shift is not None:
+            moves = (body < 0) & (self.model.shapes.template[shape] >= 0)
+            placed[moves] = compose_poses(shift[world[moves]], placed[moves])
+        return placed
+
+    def _measure(self, pair: np.ndarray) -> PairDistances:
+        """Distances of pairs; compiled for the kinds of shapes of one block, which nearly always are those of all."""
+        kinds = np.sort(kinds_of(self.model)[pair], axis=1)
+        _, first = np.unique(kinds, axis=0, return_index=True)
+        key = frozenset((int(a), int(b)) for a, b in kinds[first])
+        for known, measure in self._measures.items():
+            if key <= known:
+                return measure
+        from collidecli.engine.distances import PairDistances  # most runs need none of its kernels
+
+        return self._measures.setdefault(key, PairDistances(self.model, self.device, pair[first]))

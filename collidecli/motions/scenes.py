@@ -1,0 +1,393 @@
+"""Scenes in motion: loading of scene files and recordings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.motions.derived import MergedMotion, SlicedMotion
+from collidecli.motions.frames import parse_frames
+from collidecli.motions.requests import SceneRequest
+from collidecli.motions.scene_cache import file_state
+from collidecli.results.result import PathLike, Result
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.motion import Motion, RestingMotion
+from collidecli.scene.options import GROUND, ContactOptions, RecordingOptions, SceneOptions
+from collidecli.scene.particles import Particles
+from collidecli.storage.input_files import ENDINGS, USD, files_sha256
+from collidecli.storage.process_activity import check_size, limited_reading, reading
+
+if TYPE_CHECKING:
+    from collidecli.importers.recordings.recording import EmbeddedScenes, Recording
+    from collidecli.importers.scene_import import SceneImport
+    from collidecli.motions.requests import Options
+    from collidecli.motions.scene_cache import SceneCache
+    from collidecli.scene.model import Model
+    from collidecli.storage.contact_sets.reader import ContactSet
+
+
+def check_worlds(motion: Motion, model: Model, where: str, fix: str) -> None:
+    """Raises InputError for a motion whose number of worlds is neither one nor that of the model."""
+    if motion.world_count not in (1, model.world_count):
+        raise InputError(f"the motion has {motion.world_count} worlds, the scene {model.world_count}", where, fix)
+
+
+USD_ENDINGS = ENDINGS[USD]
+MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
+_SELECT = " or one world, for example with --demos"
+WORLD_BYTES, POSE_BYTES = 256, 56
+"""Memory of a world without bodies, and of the pose of a body."""
+
+
+@dataclass(frozen=True)
+class LoadedScene:
+    """One or several scene files as a model.
+
+    name: file names, joined with a space. sha256: of every file of the scene, in order.
+    imports: importer's result of each scene. world_import: index of each world's scene in `imports`.
+    recording: open recording, which the motion closes; None for the scene's own animation or resting pose.
+    ignores_particles: the scene has particles, which were taken from the model on request.
+    """
+
+    model: Model
+    name: str
+    sha256: str
+    imports: tuple[SceneImport, ...]
+    warnings: tuple[str, ...]
+    world_import: tuple[int, ...] = ()
+    recording: Recording | None = None
+    ignores_particles: bool = False
+
+    @cached_property
+    def shape_bodies(self) -> tuple[str, ...]:
+        """Path of the body of each shape, also of one that is fixed to the world; "" without a body."""
+        shapes, bodies = self.model.shapes, self.model.bodies.path
+        fixed = [self.imports[source].fixed_links for source in self.template_import(shapes.template)]
+        rows = zip(shapes.path, shapes.body.tolist(), fixed, strict=True)
+        return tuple(links.get(path, "") if body < 0 else bodies[body] for path, body, links in rows)
+
+    def template_import(self, template: np.ndarray) -> list[int]:
+        """Index in `imports` of the scene of each template."""
+        of_world = self.world_import or (0,) * self.model.world_count
+        known = dict(zip(reversed(self.model.world_template.tolist()), reversed(of_world), strict=True))
+        return [known.get(number, 0) for number in template.tolist()]
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Adds the scene's name to errors about a shape or body of the model: the engine has no file names."""
+        try:
+            yield
+        except InputError as error:
+            if not error.where.startswith(("shape ", "body ")):
+                raise
+            raise InputError(error.what, f"{self.name}: {error.where}", error.fix) from error
+
+    def motion(self, options: RecordingOptions | None = None) -> Motion:
+        """The recording, or else the scene's own animation or keyframes, or else its resting pose.
+
+        options: of the recording. A recording is opened as a motion once.
+        """
+        options = options or RecordingOptions()
+        if self.recording is not None:
+            from collidecli.importers.recordings.recording import Target, open_motion
+
+            target = Target(self.model, self.imports, self.world_import or (0,) * self.model.world_count)
+            with reading("recording", self.recording.content.path):
+                return open_motion(self.recording, target, options)
+        if options != RecordingOptions():
+            from collidecli.importers.recordings.recording import refuse_options
+
+            refuse_options(options, "without a recording", self.name)
+        with reading("motion", self.name):
+            motions = [scene.motion(self.model) for scene in self.imports]
+        moving = [motion for motion in motions if motion is not None]
+        if not moving:
+            return RestingMotion(self.model.bodies.pose[None])
+        if len(motions) == 1:
+            return moving[0]
+        times = [motion.time for motion in motions if motion is not None]
+        if any(not np.array_equal(times[0], time) for time in times[1:]):
+            raise InputError(
+                "the scenes move at different times", self.name, "record one trajectory and give it with -t"
+            )
+        return MergedMotion(motions, self.model)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionResult(Result):
+    """What results say of a scene in motion. trajectory: None without a recording."""
+
+    scene: str
+    scene_sha256: str
+    trajectory: str | None
+    trajectory_sha256: str
+
+    @staticmethod
+    def source(request: SceneRequest, scene: LoadedScene, motion: Motion) -> dict[str, Any]:
+        """The fields of a `MotionResult`."""
+        hashes = {"scene_sha256": scene.sha256, "trajectory_sha256": motion.sha256}
+        return {"scene": scene.name, "trajectory": request.trajectory, **hashes}
+
+
+def scene_in_motion(request: SceneRequest, cache: SceneCache | None = None) -> tuple[LoadedScene, Motion]:
+    """The scene and the selected frames of its motion, with a checked world count.
+
+    cache: of scenes, for recordings of one scene in a row.
+    """
+    with request.limits():
+        scene = load_with(request, cache)
+        motion = scene.motion(request.recording)
+    if request.recording.ignore_particles and len(scene.model.particles):
+        scene = replace(scene, model=replace(scene.model, particles=Particles()), ignores_particles=True)
+    where = request.trajectory or scene.name
+    check_worlds(motion, scene.model, where, f"run with --worlds {motion.world_count}")
+    if not request.frames:
+        return scene, motion
+    return scene, SlicedMotion(motion, parse_frames(request.frames, len(motion.time)))
+
+
+def load_scene(
+    paths: Sequence[PathLike],
+    worlds: int | None,
+    static_pairs: bool = False,
+    trajectory: PathLike | None = None,
+    options: SceneOptions | None = None,
+    recording_options: RecordingOptions | None = None,
+) -> LoadedScene:
+    """The model of scene files: one world per file; of one file `worlds` copies, or one world per environment.
+
+    paths: none for the scene that is embedded in `trajectory`. worlds: None for the number in `trajectory`, or 1.
+
+    Raises InputError for a file that is missing, has an unknown ending, or has content that its ending does not match.
+    """
+    request = SceneRequest(
+        scenes=[os.fspath(path) for path in paths],
+        trajectory=None if trajectory is None else os.fspath(trajectory),
+        worlds=worlds,
+        contact=ContactOptions(static_pairs=static_pairs),
+        scene_options=options or SceneOptions(),
+        recording=recording_options or RecordingOptions(),
+    )
+    with limited_reading():
+        return load_with(request)
+
+
+def load_with(request: SceneRequest, cache: SceneCache | None = None) -> LoadedScene:
+    recording = None
+    if request.trajectory is not None:
+        from collidecli.importers.recordings.recording import open_recording
+
+        with reading("recording", request.trajectory):
+            path = request.trajectory
+            recording = cache.recording(path, lambda: open_recording(path)) if cache else open_recording(path)
+    try:
+        if request.scenes:
+            return _scene_of_files(request, recording, cache)
+        if recording is None:
+            what = "give a scene file, or with -t a recording that contains its scene"
+            raise InputError("there is no scene", fix=what)
+        with reading("recording", recording.content.path):
+            return _embedded_scene(request, recording, cache)
+    except BaseException:
+        if recording is not None:
+            recording.close()
+        raise
+
+
+def _scene_of_files(request: SceneRequest, recording: Recording | None, cache: SceneCache | None) -> LoadedScene:
+    options, recorded = request.scene_options, None
+    if recording is not None and recording.NAME == "usd-layer":
+        # The layer is composed with the stage when the stage is opened.
+        options = replace(options, motion_layer=recording.content.path)
+    elif recording is not None and len(request.scenes) == 1 and request.worlds is None:
+        with reading("recording", recording.content.path):
+            recorded = recording.world_count(request.recording)
+    if recording is None or cache is None or options.motion_layer:
+        scene = _imported_scene(request, options, recorded, recording)
+    else:
+        excluded = file_state(options.disabled_pairs)
+        key = (*request.scenes, options, excluded, request.worlds, recorded, request.contact.static_pairs)
+        scene = cache.scene(key, lambda: _imported_scene(request, options, recorded, recording))
+    return replace(scene, recording=recording)
+
+
+def _imported_scene(
+    request: SceneRequest, options: SceneOptions, recorded: int | None, recording: Recording | None
+) -> LoadedScene:
+    """The scene of the request's files. recorded: number of recorded worlds, where it decides the model's."""
+    builders, imports = [], []
+    for path in request.scenes:
+        builder = ModelBuilder()
+        with reading("scene", path):
+            imports.append(add_scene(builder, path, options))
+        builders.append(builder)
+    worlds, static_pairs = request.worlds, request.contact.static_pairs
+    if len(builders) > 1:
+        if worlds not in (None, len(builders)):
+            what = f"--worlds {worlds} with {len(builders)} scenes"
+            raise InputError(what, fix="each scene is one world: remove --worlds")
+        for builder, path in zip(builders, request.scenes, strict=True):
+            _check_environments(builder, len(builders), "scenes", path)
+            _check_same_rules(builder, builders[0], path, request.scenes[0])
+        model, world_import = _worlds_of(builders, static_pairs), tuple(range(len(imports)))
+    else:
+        if worlds is None and recording is not None:
+            worlds = None if recorded == 1 else recorded  # one recorded world moves every world of the scene
+            _check_environments(builders[0], worlds, "worlds of the recording", recording.content.path, _SELECT)
+        else:
+            _check_environments(builders[0], worlds, "worlds", "--worlds")
+        _check_world_memory(builders[0], worlds)
+        model = builders[0].finalize(world_count=worlds, static_pairs=static_pairs)
+        world_import = (0,) * model.world_count
+    warnings = tuple(w for scene in imports for w in scene.warnings)
+    name, sha256 = " ".join(model.source), scene_hash(imports, options)
+    return LoadedScene(model, name, sha256, tuple(imports), warnings, world_import)
+
+
+def _check_world_memory(builder: ModelBuilder, worlds: int | None) -> None:
+    size = (worlds or 1) * (WORLD_BYTES + POSE_BYTES * builder.body_count)
+    check_size(size, f"a frame of {worlds} worlds", "--worlds", "run fewer worlds, or raise --memory-limit")
+
+
+def _worlds_of(builders: Sequence[ModelBuilder], static_pairs: bool) -> Model:
+    """The model whose world k has the scene of builder k; all have the rules of the first."""
+    first, joined = builders[0], ModelBuilder()
+    joined.gap_rule, joined.material_rule, joined.up_axis = first.gap_rule, first.material_rule, first.up_axis
+    for builder in builders:
+        joined.add_world(builder)
+    return joined.finalize(static_pairs=static_pairs)
+
+
+def _check_same_rules(builder: ModelBuilder, first: ModelBuilder, path: str, first_path: str) -> None:
+    """Raises InputError with both scenes where a rule that applies to all worlds of a run differs."""
+    for name in ("gap_rule", "material_rule", "up_axis"):
+        ours, theirs = getattr(builder, name), getattr(first, name)
+        if ours != theirs:
+            what = f"{name} is '{ours}' here and '{theirs}' in {first_path}"
+            raise InputError(what, path, "run scenes of different formats or axes one by one")
+
+
+def _check_environments(builder: ModelBuilder, worlds: int | None, what: str, where: str, remedy: str = "") -> None:
+    """Raises InputError where the number of a scene's environments differs from the number of worlds."""
+    if builder.world_count and worlds not in (None, builder.world_count):
+        what = f"there are {worlds} {what}, and the scene has {builder.world_count} worlds of its own"
+        fix = f"give equal numbers{remedy}; environments become one world with --environments none"
+        raise InputError(what, where, fix)
+
+
+def _embedded_scene(request: SceneRequest, recording: Recording, cache: SceneCache | None) -> LoadedScene:
+    """The scenes in a recording as one model: a world for each demonstration, a template for each different scene.
+
+    request.worlds: None is the number of recorded worlds; another number is possible for one distinct scene.
+    Raises InputError: a recording without a scene, or with one that MuJoCo cannot compile.
+    """
+    path = recording.content.path
+    embedded = recording.embedded_scenes(request.recording)
+    if embedded is None:
+        what = f"this is {recording.LABEL}: it contains no scene"
+        raise InputError(what, path, "give the scene in which it was recorded (for collide traj convert with --scene)")
+    if cache is None:
+        return replace(_compiled_scene(request, embedded, path), recording=recording)
+    texts = tuple(scene.text for scene in embedded.scenes)
+    key = (path, texts, embedded.world_scene, request.scene_options, request.worlds, request.contact.static_pairs)
+    return replace(cache.scene(key, lambda: _compiled_scene(request, embedded, path)), recording=recording)
+
+
+def _compiled_scene(request: SceneRequest, embedded: EmbeddedScenes, path: str) -> LoadedScene:
+    worlds, options, static_pairs = request.worlds, request.scene_options, request.contact.static_pairs
+    name = os.path.basename(path)
+    builders, imports = [], []
+    for scene in embedded.scenes:
+        builder = ModelBuilder()
+        builder.source.append(name)
+        if options.variants:
+            raise InputError("--variants is for USD scenes", scene.location, "remove it")
+        from collidecli.importers.mujoco.compile import compile_mjcf
+        from collidecli.importers.mujoco.scene import add_compiled
+
+        imports.append(add_compiled(builder, compile_mjcf(scene.location, scene.text, options), options))
+        builders.append(builder)
+    world_import = embedded.world_scene
+    if len(builders) == 1:
+        _check_world_memory(builders[0], worlds)
+        model = builders[0].finalize(world_count=worlds or len(world_import), static_pairs=static_pairs)
+        world_import = (0,) * model.world_count
+    elif worlds not in (None, len(world_import)):
+        what = f"--worlds {worlds} with {len(world_import)} demonstrations of different scenes"
+        raise InputError(what, path, "each demonstration is one world: remove --worlds, or select some with --demos")
+    else:
+        model = _worlds_of([builders[index] for index in world_import], static_pairs)
+    warnings = tuple(dict.fromkeys(w for scene in imports for w in scene.warnings))
+    return LoadedScene(model, name, scene_hash(imports, options), tuple(imports), warnings, world_import)
+
+
+def recorded_options(contacts: ContactSet, kind: type[Options]) -> Options:
+    """The scene's or recording's options of a set's run, without a motion layer.
+
+    Raises InputError for a value of another type.
+    """
+    values: dict[str, Any] = {}
+    for option in fields(kind):
+        value = contacts.config.get(option.name, option.default)
+        value = tuple(value) if isinstance(value, list) else value
+        texts = value if isinstance(option.default, tuple) else (value,)
+        fits = isinstance(texts, tuple) and all(isinstance(text, str) for text in texts)
+        if isinstance(option.default, bool):
+            fits = isinstance(value, bool)
+        if not (fits or (option.default is None and (value is None or isinstance(value, float)))):
+            what = f"the option {option.name} is {value!r}"
+            raise InputError(what, f"{contacts.path}: config", "make the contact set again")
+        values[option.name] = "" if option.name == "motion_layer" else value
+    return kind(**values)
+
+
+def add_scene(builder: ModelBuilder, path: PathLike, options: SceneOptions) -> SceneImport:
+    """Adds one scene file to a builder with the importer of its ending; returns the importer's result."""
+    path = os.fspath(path)
+    ending = Path(path).suffix.lower()
+    if not os.path.isfile(path) or os.path.getsize(path) == 0:
+        is_file = "the file is empty" if os.path.isfile(path) else "is not a regular file"
+        what = "is a folder, not a scene" if os.path.isdir(path) else is_file
+        what = what if os.path.exists(path) else "there is no such file"
+        raise InputError(what, path, "give a USD, MJCF or URDF file")
+    is_usd = ending in USD_ENDINGS
+    if not is_usd and ending not in MUJOCO_ENDINGS:
+        what = f"no scene format has the extension '{ending}'"
+        raise InputError(what, path, f"known extensions: {', '.join(USD_ENDINGS + MUJOCO_ENDINGS)}")
+    for name in ("floating_base",) if is_usd else ("ignore_missing", "variants", "environments"):
+        if getattr(options, name):
+            what = f"--{name.replace('_', '-')} is for {'URDF' if is_usd else 'USD'} scenes"
+            raise InputError(what, path, "remove it")
+    if not is_usd:
+        from collidecli.importers.mujoco.scene import add_mjcf
+
+        return add_mjcf(builder, path, options)
+    from collidecli.importers.usd.scene import add_usd
+
+    imported = add_usd(builder, path, options)
+    if options.ground:
+        builder.add_ground_plane(key=GROUND)
+    if not options.disabled_pairs:
+        return imported
+    from collidecli.importers.scene_import import disabled_pairs, read_srdf, shapes_of_prims
+
+    shapes = shapes_of_prims(imported.body_of, imported.shape_of)
+    disabled, unknown = disabled_pairs(read_srdf(options.disabled_pairs), shapes)
+    for pair, rule in disabled.items():
+        builder.add_shape_collision_filter_pair(*pair, rule=rule)
+    return replace(imported, warnings=(*imported.warnings, *unknown))
+
+
+def scene_hash(imports: Sequence[SceneImport], options: SceneOptions) -> str:
+    """SHA-256 of all content that may affect a contact, in order: scenes as text, scene files, disabled pairs."""
+    more = (options.disabled_pairs,) if options.disabled_pairs else ()
+    files = (*(path for scene in imports for path in scene.files), *more)
+    return files_sha256(files, [scene.text for scene in imports])

@@ -1,0 +1,99 @@
+"""The further groups of a contact set for a view: hydroelastic surfaces, and contacts of particles as contacts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collidecli.pages.view.surfaces import SurfaceScale
+from collidecli.scene.tables import (
+    HYDRO_FACES,
+    HYDRO_PATCHES,
+    SELF_CONTACTS,
+    SELF_SWEEP,
+    SOFT_CONTACTS,
+    SOFT_SWEEP,
+    SWEEP,
+    GroupRows,
+)
+from collidecli.storage.contact_sets.check import check_group_rows
+from collidecli.storage.contact_sets.reader import ContactSet, rows_of_cells
+
+PATCHES, FACES, SOFT, SELF, SWEPT, SOFT_SWEPT, SELF_SWEPT = (
+    each.name for each in (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, SOFT_SWEEP, SELF_SWEEP)
+)
+READ = {
+    PATCHES: ("shape0", "shape1", "center", "force"),
+    FACES: ("patch", "pressure", "vertices"),
+    SOFT: ("shape", "distance", "normal", "point_world"),
+    SELF: ("point0", "point1"),
+    SWEPT: ("tunnel", "shape0", "shape1", "least", "normal", "point0", "point1"),
+    SOFT_SWEPT: ("tunnel", "shape", "least", "normal", "point_world"),
+    SELF_SWEPT: ("tunnel", "point0", "point1"),
+}
+NO_SHAPE = -1
+"""shape1 of the contact of a particle."""
+
+
+def rows_of_cell(contacts: ContactSet, names: tuple[str, ...], cell: int) -> dict[str, GroupRows]:
+    tables = {name: contacts.groups[name] for name in names if name in contacts.groups}
+    rows = rows_of_cells(tables, cell, cell + 1, READ)
+    check_group_rows(contacts, rows, cell, cell + 1)
+    return rows
+
+
+def surface_scale(contacts: ContactSet, first: int, last: int) -> SurfaceScale | None:
+    """What the surfaces of cells first to last - 1 are coloured by; None without surfaces."""
+    if PATCHES not in contacts.groups:
+        return None
+    has_faces = FACES in contacts.groups
+    column = "pressure" if has_faces else "force"
+    greatest = 0.0
+    for block in contacts.groups[FACES if has_faces else PATCHES].blocks(names=(column,), first=first, last=last):
+        values = block.columns[column]
+        values = values if has_faces else np.linalg.norm(values, axis=1)
+        greatest = max(greatest, float(values.max(initial=0.0)))
+    return SurfaceScale(greatest, has_faces)
+
+
+def depth_of_groups(contacts: ContactSet, first: int, last: int) -> float:
+    """Greatest depth of the contacts of particles and of swept touches in cells first to last - 1 [m]."""
+    deepest = 0.0
+    for name, column in ((SOFT, "distance"), (SWEPT, "least"), (SOFT_SWEPT, "least")):
+        if name in contacts.groups:
+            for block in contacts.groups[name].blocks(names=(column,), first=first, last=last):
+                deepest = max(deepest, -float(block.columns[column].min(initial=0.0)))
+    return deepest
+
+
+def with_soft_contacts(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The contacts of a cell with those of its particles, whose shape1 is NO_SHAPE."""
+    if SOFT not in contacts.groups:
+        return rigid
+    return _with_rows(rigid, _of_particles(rows_of_cell(contacts, (SOFT,), cell)[SOFT].columns, "distance"))
+
+
+def with_missed_touches(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The contacts of a cell with the touches from it to the next frame that neither has, where they begin."""
+    for name, swept_rows in rows_of_cell(contacts, (SWEPT, SOFT_SWEPT), cell).items():
+        missed = np.flatnonzero(swept_rows.columns["tunnel"] == 1)
+        columns = {key: values[missed] for key, values in swept_rows.columns.items()}
+        rows = columns | {"distance": columns["least"]} if name == SWEPT else _of_particles(columns, "least")
+        rigid = _with_rows(rigid, rows)
+    return rigid
+
+
+def _of_particles(soft: dict[str, np.ndarray], distance: str) -> dict[str, np.ndarray]:
+    """Columns of contacts from those of particles with shapes; `distance` is the name of theirs."""
+    point, normal = soft["point_world"], soft["normal"]
+    return {
+        "shape0": soft["shape"],
+        "shape1": np.full(len(point), NO_SHAPE, np.int32),
+        "distance": soft[distance],
+        "normal": normal,
+        "point0": point,
+        "point1": point + soft[distance][:, None] * normal,
+    }
+
+
+def _with_rows(rigid: dict[str, np.ndarray], more: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: np.concatenate([values, more[name].astype(values.dtype)]) for name, values in rigid.items()}

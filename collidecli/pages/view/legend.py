@@ -1,0 +1,67 @@
+"""The legend of a page, and what else its panel says."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from collidecli.pages.quantities import length, with_prefix
+from collidecli.pages.view.colours import AGAINST, DEPTHS, GAP, SELF_COLOUR, css
+from collidecli.pages.view.frames import ViewFrames
+from collidecli.pages.view.page import BOXES, HERE, SCRIPTS
+from collidecli.texts import script_json
+
+SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
+
+
+def ended_words(name: str) -> str:
+    """Status of a frame outside the demonstrations of a world."""
+    return f"ended: {name} has no recorded frame here"
+
+
+def legend(deepest: float, frames: ViewFrames) -> str:
+    """Legend of the colours, as HTML."""
+    surfaces = frames.surface_scale
+    swatches = _gradient("depth", length(deepest))
+    if surfaces is not None:
+        swatches += _gradient(f"{surfaces.quantity} of surfaces", with_prefix(surfaces.greatest, surfaces.unit))
+    swatches += _swatch(GAP, "in the gap: not touching")
+    if frames.has_self_contacts:
+        swatches += _swatch(SELF_COLOUR, "self-contact of cloths or soft bodies")
+    if frames.against:
+        swatches += _swatch(AGAINST, escape(f"of {frames.against}"))
+    return swatches
+
+
+def _gradient(name: str, end: str) -> str:
+    depths = ", ".join(map(css, DEPTHS))
+    bar = f"height: 0.7em; border-radius: 0.2em; background: linear-gradient(90deg, {depths})"
+    ends = f"<span>0</span><span>{name}</span><span>{end}</span>"
+    return f'<div style="{bar}"></div><div style="display: flex; justify-content: space-between">{ends}</div>'
+
+
+def _swatch(colour: tuple[int, int, int], text: str) -> str:
+    return f'<div><span class="dot" style="background: {css(colour)}"></span>{text}</div>'
+
+
+def with_panel(page: str, data: dict[str, Any], title: str, legend_html: str, boxes: Sequence[str]) -> str:
+    panel = (HERE / "page_panel.html").read_text(encoding="utf-8")
+    script = "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    parts = {
+        "TITLE": escape(title),
+        "LEGEND": legend_html,
+        "BOXES": "".join(
+            f'\n      <label><input type="checkbox" id="collide-{name}" checked> {BOXES[name]}</label>'
+            for name in boxes
+        ),
+        "SCRIPT": script,
+        "DATA": script_json(json.dumps(data, separators=(",", ":"))),
+    }
+    # In one pass, as a title may contain $DATA.
+    panel = re.sub(r"\$(TITLE|LEGEND|BOXES|SCRIPT|DATA)\b", lambda match: parts[match[1]], panel)
+    page = page.replace("<title>Viser</title>", f"<title>{escape(title)}</title>", 1)
+    end = page.rindex("</body>")
+    return page[:end] + panel + page[end:]

@@ -1,0 +1,94 @@
+"""The touching pairs of each world and the frames of their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from collidecli.analysis.touches import Intervals, PairKeys
+from collidecli.pages.names import short_names
+from collidecli.pages.quantities import length
+
+MAX_LISTED = 500
+"""Largest number of pairs in a list."""
+
+
+@dataclass(frozen=True)
+class Touch:
+    """An interval of a pair: frame indices, and the least distance [m], at index `deepest`."""
+
+    first: int
+    last: int
+    deepest: int
+    distance: float
+
+
+@dataclass(frozen=True)
+class TouchingPair:
+    """A pair and its intervals in order. shapes: rows, sorted. label: unique in its world."""
+
+    world: int
+    shapes: tuple[int, int]
+    paths: tuple[str, str]
+    label: str
+    touches: tuple[Touch, ...]
+
+    @property
+    def deepest(self) -> Touch:
+        """The interval with the least distance."""
+        return min(self.touches, key=lambda touch: touch.distance)
+
+
+class TouchList:
+    """The touching pairs of every world, deepest first. deepest: greatest depth of all pairs [m]."""
+
+    def __init__(self, intervals: Intervals, keys: PairKeys) -> None:
+        self._of_world: dict[int, list[TouchingPair]] = {}
+        self.deepest = float(max(0.0, -intervals.distance.min(initial=0.0)))
+        order = np.lexsort((intervals.first, intervals.key))
+        start = np.flatnonzero(np.diff(intervals.key[order], prepend=-1))
+        short = short_names(keys.paths)
+        for rows in np.split(order, start[1:]) if len(order) else []:
+            self._add(intervals, keys, rows, short)
+        for pairs in self._of_world.values():
+            pairs.sort(key=lambda pair: (pair.deepest.distance, pair.shapes))
+
+    def _add(self, intervals: Intervals, keys: PairKeys, rows: np.ndarray, short: Sequence[str]) -> None:
+        key = intervals.key[rows[:1]]
+        world, (first, second) = int(keys.world(key)[0]), (int(side[0]) for side in keys.items(key))
+        columns = (intervals.first, intervals.last, intervals.deepest, intervals.distance)
+        touches = tuple(Touch(*numbers) for numbers in zip(*(column[rows].tolist() for column in columns), strict=True))
+        least = min(touch.distance for touch in touches)
+        label = f"{short[first]} × {short[second]} · {length(max(0.0, -least))}"
+        pair = TouchingPair(world, (first, second), (keys.paths[first], keys.paths[second]), label, touches)
+        self._of_world.setdefault(world, []).append(pair)
+
+    def add_missing(self, other: TouchList) -> None:
+        """Adds the pairs of another list that this one lacks."""
+        for world, pairs in other._of_world.items():
+            known = {pair.shapes for pair in self.of(world)}
+            listed = self._of_world.setdefault(world, [])
+            listed += [pair for pair in pairs if pair.shapes not in known]
+            listed.sort(key=lambda pair: (pair.deepest.distance, pair.shapes))
+        self.deepest = max(self.deepest, other.deepest)
+
+    def of(self, world: int) -> list[TouchingPair]:
+        """Pairs of a world, deepest first."""
+        return self._of_world.get(world, [])
+
+    def __iter__(self) -> Iterator[TouchingPair]:
+        return (pair for world in sorted(self._of_world) for pair in self._of_world[world])
+
+
+def touch_label(number: int, touch: Touch, frames: np.ndarray) -> str:
+    """Label of an interval: its number and frames. frames: int64[K], frame number of each index."""
+    first, last = int(frames[touch.first]), int(frames[touch.last])
+    when = f"frame {first}" if first == last else f"frames {first} to {last}"
+    return f"{number}: {when}"
+
+
+def pair_words(pair: TouchingPair) -> str:
+    """Number of intervals of a pair and its depth, as text."""
+    return f"{len(pair.touches)} touch{'' if len(pair.touches) == 1 else 'es'}, {length(-pair.deepest.distance)} deep"

@@ -1,0 +1,19 @@
+"""Lines about a written contact set that several verbs print."""
+
+from __future__ import annotations
+
+from collidecli.pages.quantities import ResultDict
+from collidecli.scene.tables import group_words
+from collidecli.texts import count, memory, plural
+
+
+def group_lines(result: ResultDict) -> list[tuple[str, str]]:
+    return [(group_words(name), count(rows)) for name, rows in result["group_rows"].items()]
+
+
+def contacts_of_cells(result: ResultDict) -> str:
+    return f"{count(result['contacts'])} in {plural(result['frames'], 'frame')} of {plural(result['worlds'], 'world')}"
+
+
+def written_line(result: ResultDict) -> tuple[str, str]:
+    return "written", f"{result['output']}, {memory(result['bytes'])}"

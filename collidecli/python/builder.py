@@ -1,0 +1,85 @@
+"""Scenes from code: a builder of models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from collidecli.motions.scenes import MUJOCO_ENDINGS, USD_ENDINGS
+from collidecli.python.contacts import asset_texts, check_extension
+from collidecli.scene import builder as model_builder
+from collidecli.scene.options import SceneOptions
+
+if TYPE_CHECKING:
+    from collidecli.importers.mujoco.scene import MjcfImport
+    from collidecli.importers.usd.scene import UsdImport
+
+
+class ModelBuilder(model_builder.ModelBuilder):
+    """A builder that also adds scene files."""
+
+    def add_usd(
+        self,
+        path: str | os.PathLike[str],
+        variants: Sequence[str] = (),
+        environments: str = "",
+        strict_meshes: bool = False,
+        asset_map: Mapping[str, str] | Sequence[str] = (),
+        self_collisions: str = "",
+        mjcf_margin: str = "",
+    ) -> UsdImport:
+        """Adds an OpenUSD stage; returns the import of its prims, and its animation as `motion(model)`.
+
+        variants: selected variants, each "prim:set=value". environments: pattern of the prims that are one world each;
+        "" is the usual names, "none" loads the stage as one world. strict_meshes: refuse triangle meshes that need
+        repairs. asset_map: the prefix of an asset's path and its replacement, as {"OLD": "NEW"} or ["OLD=NEW"].
+        self_collisions: whether bodies of one articulation may touch, "on" or "off"; "" is as authored.
+        mjcf_margin: meaning of mjc:margin and mjc:gap, "included" or "legacy", as of `add_mjcf`.
+        Raises InputError for a file that is not a readable stage, and for content that a model cannot represent.
+        """
+        from collidecli.importers.usd.scene import add_usd
+
+        check_extension(path, MUJOCO_ENDINGS, "MJCF or URDF", "add_mjcf")
+        options = SceneOptions(
+            tuple(variants),
+            environments,
+            strict_meshes=strict_meshes,
+            asset_map=asset_texts(asset_map),
+            self_collisions=self_collisions,
+            mjcf_margin=mjcf_margin,
+        )
+        return add_usd(self, os.fspath(path), options)
+
+    def add_mjcf(
+        self,
+        path: str | os.PathLike[str],
+        asset_map: Mapping[str, str] | Sequence[str] = (),
+        disabled_pairs: str | os.PathLike[str] = "",
+        floating_base: bool = False,
+        ground: bool = False,
+        self_collisions: str = "",
+        mjcf_margin: str = "",
+    ) -> MjcfImport:
+        """Adds an MJCF or URDF scene; returns the import of its bodies and geoms, and its keyframes as `motion(model)`.
+
+        asset_map: the prefix of an asset's path and its replacement, as {"OLD": "NEW"} or ["OLD=NEW"]. disabled_pairs:
+        an SRDF file.
+        floating_base: add a free joint to the root link of a URDF. ground: add a static plane at z = 0.
+        self_collisions: whether bodies of one articulation may touch, "on" or "off"; "" is as authored.
+        mjcf_margin: meaning of margin and gap, "included", as since MuJoCo 3.9, or "legacy", as before; "" is the first
+        with a note where the file may mean the second.
+        Raises InputError for a file that MuJoCo cannot compile, and for content that a model cannot represent.
+        """
+        from collidecli.importers.mujoco.scene import add_mjcf
+
+        check_extension(path, USD_ENDINGS, "OpenUSD", "add_usd")
+        options = SceneOptions(
+            asset_map=asset_texts(asset_map),
+            disabled_pairs=os.fspath(disabled_pairs),
+            floating_base=floating_base,
+            ground=ground,
+            self_collisions=self_collisions,
+            mjcf_margin=mjcf_margin,
+        )
+        return add_mjcf(self, path, options)

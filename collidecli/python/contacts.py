@@ -1,0 +1,334 @@
+"""Contacts in memory, computed by the engine of `collide run`."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
+from hashlib import sha256
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from collidecli.engine.pipeline import find_device
+from collidecli.errors import InputError
+from collidecli.motions.collision import contact_writer, prepare_collision
+from collidecli.motions.columns import RunColumns, check_no_columns
+from collidecli.motions.pose_arrays import PoseArray, checked_particles, frame_times
+from collidecli.motions.scenes import check_worlds
+from collidecli.motions.timing import TimingReport
+from collidecli.results.result import html_table
+from collidecli.scene import tables
+from collidecli.scene.arguments import python_call, unknown_argument
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Motion, RestingMotion
+from collidecli.scene.options import ContactOptions, EngineOptions, declared_options
+from collidecli.scene.particles import ParticleObjects
+from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, GroupRows
+from collidecli.storage.contact_sets.writer import ContactWriter
+from collidecli.system import TemporaryFolder
+from collidecli.texts import numbered
+
+if TYPE_CHECKING:
+    from collidecli.python.contact_set import ContactSet
+
+
+@dataclass(frozen=True, repr=False)
+class Contacts:
+    """Every contact of a model in motion as NumPy arrays, ordered by frame, world, shape0, shape1 and features.
+
+    cell_start: int64[frame_count * world_count + 1]; the contacts of frame f and world w are the rows from
+        cell_start[c] to cell_start[c + 1], where c = f * world_count + w.
+    shape0, shape1: int32[n], rows of the model's shapes, shape0 < shape1.
+    distance: float32[n], surface distance less both margins; negative is penetration [m].
+    normal: float32[n, 3], unit, from shape0 to shape1, in world.
+    point0, point1: [n, 3], witness points on the two surfaces without margins, in world and in the motion's float
+        type [m].
+    offset0, offset1: float32[n, 3], the witness points in the frames of the shapes' bodies [m].
+    feature0, feature1: int32[n], vertex, edge or face of each shape; -1 without one.
+    kind: uint8[n], 0 point, 1 edge, 2 face.
+    columns: the requested optional columns, by name, [n] or [n, width].
+    shape_path: paths of the model's shapes; shape_path[shape0[n]] is the first shape of contact n.
+    particle_objects: the objects of the model's particles, `ParticleObjects`.
+    groups: tables beside these contacts, such as "hydro_patches", as `GroupRows` (docs/reference/file-formats.md).
+    time: float64[frame_count] [s]; numbers of the frames for an array of poses without `time` and `fps`.
+
+    `len` is the number of contacts; `events`, `pairs`, `to_pandas`, `to_xarray`, `export` are those of `contact_set`.
+    """
+
+    frame_count: int
+    world_count: int
+    cell_start: np.ndarray
+    shape0: np.ndarray
+    shape1: np.ndarray
+    distance: np.ndarray
+    normal: np.ndarray
+    point0: np.ndarray
+    point1: np.ndarray
+    offset0: np.ndarray
+    offset1: np.ndarray
+    feature0: np.ndarray
+    feature1: np.ndarray
+    kind: np.ndarray
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    shape_path: tuple[str, ...] = ()
+    particle_objects: ParticleObjects = field(default_factory=ParticleObjects)
+    groups: Mapping[str, GroupRows] = field(default_factory=dict)
+    time: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    _writer: Callable[[str], ContactWriter] | None = None
+
+    @property
+    def rigid_contact_count(self) -> int:
+        """Number of contacts in all frames and worlds."""
+        return len(self.shape0)
+
+    def __len__(self) -> int:
+        return len(self.shape0)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("events", "pairs", "to_pandas", "to_xarray", "export"):
+            raise AttributeError(f"'Contacts' object has no attribute '{name}'", name=name, obj=self)
+        return getattr(self.contact_set, name)
+
+    @cached_property
+    def contact_set(self) -> ContactSet:
+        """These contacts as `ContactSet`, a file in a folder of temporary files that is removed with them.
+
+        Raises InputError for the contacts of one cell.
+        """
+        if self._writer is None:
+            raise InputError("these are contacts of one cell", "contacts", "use those of all cells, and select in them")
+        folder = TemporaryFolder("contacts")
+        path = os.path.join(folder.name, "contacts.h5")
+        columns = {column.name: getattr(self, column.name) for column in RIGID_COLUMNS}
+        with self._writer(path) as writer:
+            writer.append(ContactBlock(0, np.diff(self.cell_start), {**columns, **self.columns}, dict(self.groups)))
+            writer.end_contacts()
+            writer.finish()
+        contacts = open_contacts(path)
+        vars(contacts)["folder"] = folder  # removed with the set
+        return contacts
+
+    def _repr_html_(self) -> str:
+        counts = {tables.group_words(name): rows.row_count for name, rows in self.groups.items()}
+        sizes = {"contacts": len(self), "frames": self.frame_count, "worlds": self.world_count}
+        return html_table(sizes | {"shapes": len(self.shape_path)} | counts)
+
+    def __repr__(self) -> str:
+        size = f"contacts={self.rigid_contact_count} frames={self.frame_count} worlds={self.world_count}"
+        return f"<Contacts {size}{' columns=' + ','.join(self.columns) if self.columns else ''}>"
+
+    def cell(self, frame: int, world: int = 0) -> Contacts:
+        """Contacts of one frame of one world, as views. Raises InputError for an unknown frame or world."""
+        if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
+            fix = f"there are {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}"
+            raise InputError(f"frame {frame}, world {world} does not exist", "contacts", fix)
+        cell = frame * self.world_count + world
+        first, last = (int(row) for row in self.cell_start[cell : cell + 2])
+        columns = {column.name: getattr(self, column.name)[first:last] for column in RIGID_COLUMNS}
+        optional = {name: values[first:last] for name, values in self.columns.items()}
+        return Contacts(
+            1, 1, np.array([0, last - first], np.int64), **columns, columns=optional, shape_path=self.shape_path,
+            particle_objects=self.particle_objects, groups=tables.groups_of_cells(self.groups, np.array([cell])),
+            time=self.time[frame : frame + 1],
+        )  # fmt: skip
+
+
+@python_call
+def collide(
+    model: Model,
+    body_q: np.ndarray | Motion | None = None,
+    *,
+    particle_q: np.ndarray | None = None,
+    time: Sequence[float] | np.ndarray | None = None,
+    fps: float | None = None,
+    columns: Sequence[str] | str = (),
+    **options: Any,
+) -> Contacts:
+    """Every contact of a model in motion, in memory; bit-identical to the contacts that `collide run` writes.
+
+    Args:
+        model: a result of `ModelBuilder.finalize`.
+        body_q: poses float32 or float64[frames, worlds, bodies, 7], x y z then qx qy qz qw, in the order of the
+            model's bodies; one world moves all worlds. Or a `Motion`. None is the model's resting pose.
+        time: of each frame of an array of poses, not decreasing [s]; or fps: frames a second, the first at 0 s. Without
+            them times are unknown: every `time` of the results is the number of its frame, and columns and results in
+            seconds, such as `slip`, are refused.
+        narrow_phase: "gjk" or "mpr".
+        gap, margin: in place of every shape's own. All lengths are in metres, or texts such as "2cm".
+        gap_rule: "max" or "sum", in place of the model's.
+        max_contacts_per_pair: number of deepest contacts to keep; 0 keeps all.
+        reduce_contacts: reduce the contacts of each pair (docs/howto/reduce-contacts.md). reduce_pairs: "meshes", which
+            includes hulls, or "all". betas, normal_matching, moment_matching, anchor_contact: options of the reduction.
+        sticky_contacts: contacts that moved less than this keep their previous position [m]. contact_ids: add a
+            column of persistent ids (docs/howto/follow-contacts.md).
+        hydro: "off", "authored" or "all"; hydro_stiffness [N/m^3], hydro_resolution [voxels], hydro_surface,
+            hydro_reduce, hydro_fallback: of hydroelastic contacts (docs/explanation/hydroelastic.md).
+        particle_q: positions of the model's particles [frames, worlds or 1, particles, 3], of as many frames as body_q
+            [m]; None lets them rest. soft_gap, soft_elements, self_contacts, self_contact_rings, self_contact_rest: of
+            contacts of particles, in `groups` (docs/explanation/particles.md).
+        sweep: find the pairs that touch between frames too, in `groups` (docs/howto/find-missed-contacts.md).
+            sweep_tolerance: they touch at this distance or less [m].
+        touch_only: the pairs of shapes that have a contact, as the group `touches`, in place of their contacts.
+        columns: names of optional columns, such as ["friction"], or one name; see docs/reference/file-formats.md.
+        pipeline, broad_phase, threads, memory_limit [bytes], chunk_cells: affect the speed, not the contacts; 0 is the
+            engine's choice.
+        device: "cpu", "cuda" or "cuda:1"; "" is the CPU. Between devices contacts differ by rounding.
+        cache_dir, cache_limit [bytes]: cache of signed distance fields; 0 bytes disables it.
+    Returns:
+        The contacts in host memory: positions and normals in world, in the scene's own axes, lengths in metres.
+    Raises:
+        InputError: body_q does not fit the model or has an invalid pose, or an option is unknown or has an invalid
+            value.
+    """
+    for name in options.keys() - COLLIDE_OPTIONS.keys():
+        raise unknown_argument(name, "collide", COLLIDE_OPTIONS)
+    if "betas" in options:
+        options["betas"] = tuple(options["betas"])
+    contact = contact_options(**{name: value for name, value in options.items() if name in CONTACT_FIELDS})
+    engine = EngineOptions(**{name: value for name, value in options.items() if name not in CONTACT_FIELDS}).checked()
+    _check_model(model)
+    motion = motion_of(model, body_q, particle_q, time, fps)
+    return contacts_in_memory(model, motion, contact, engine, columns)
+
+
+# With the keyword arguments by name, for `help` and editors.
+vars(collide)["__signature__"] = signature(collide).replace(parameters=[*_NAMED, *COLLIDE_OPTIONS.values()])
+
+
+def contact_options(**options: Any) -> ContactOptions:
+    """The checked options of contacts; lengths are in metres, or texts with a unit."""
+    return ContactOptions(**options).checked()
+
+
+CONTACT_FIELDS = declared_options(ContactOptions).keys()
+COLLIDE_OPTIONS = {
+    entry.name: Parameter(entry.name, Parameter.KEYWORD_ONLY, default=entry.default, annotation=entry.type)
+    for kind in (ContactOptions, EngineOptions)
+    for entry in fields(kind)
+    if entry.name not in ("static_pairs", "output_contact_surface", "buffer_fraction", "margin_contact_area")
+}
+"""The options of `collide`: those of a run, without that of a model, and those of Newton without effect."""
+_NAMED = [each for each in signature(collide).parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+
+
+def contacts_in_memory(
+    model: Model,
+    motion: Motion,
+    contact: ContactOptions,
+    engine: EngineOptions,
+    columns: Sequence[str] | str,
+) -> Contacts:
+    """See `collide`."""
+    names = (columns,) if isinstance(columns, str) else columns
+    check_no_columns(names, contact)
+    timing = TimingReport()
+    optional = RunColumns(contact.apply(model), motion, names, find_device(engine.device))
+    collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
+    for note in collision.pipeline.notes:
+        warnings.warn(note, RuntimeWarning, stacklevel=4)
+    with closing(collision.blocks(timing)) as blocks:
+        merged = merged_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
+    for note in timing.missed_surfaces(model.shapes.path):
+        warnings.warn(note, RuntimeWarning, stacklevel=4)
+    shapes = model.shapes
+    content = (
+        json.dumps(shapes.path).encode(),
+        *(array.tobytes() for array in (shapes.type, shapes.size, shapes.pose)),
+    )
+    writer = partial(
+        contact_writer,
+        model=collision.pipeline.device_model.model,
+        motion=motion,
+        scene=("", sha256(b"".join(content)).hexdigest()),
+        config=json.dumps(contact.stored),
+        columns=(*RIGID_COLUMNS, *optional.columns, *contact.columns),
+        groups=collision.pipeline.groups,
+        compression="none",
+    )
+    objects = ParticleObjects.of_scene(model.particles)
+    paths = tuple(model.shapes.path)
+    return replace(merged, shape_path=paths, particle_objects=objects, time=motion.time, _writer=writer)
+
+
+def _check_model(model: object) -> None:
+    if not isinstance(model, Model):
+        raise InputError(f"model is a {type(model).__name__}", "collide", "give a result of ModelBuilder.finalize()")
+
+
+@python_call
+def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
+    """A contact set file, open for reading, as `ContactSet.open` returns it; a context manager.
+
+    Raises InputError for a file that is not a finished contact set of a supported version.
+    """
+    from collidecli.python.contact_set import ContactSet
+
+    return ContactSet.open(path)
+
+
+def asset_texts(asset_map: Mapping[str, str] | Sequence[str]) -> tuple[str, ...]:
+    """An asset map as texts "OLD=NEW"."""
+    if isinstance(asset_map, Mapping):
+        return tuple(f"{old}={new}" for old, new in asset_map.items())
+    return tuple(asset_map)
+
+
+def check_extension(path: str | os.PathLike[str], endings: tuple[str, ...], what: str, method: str) -> None:
+    """Raises InputError for a path with one of the extensions `endings`, which `method` reads."""
+    if os.path.splitext(path)[1].lower() in endings:
+        raise InputError(f"is {what} by its extension", os.fspath(path), f"{method} reads it")
+
+
+def motion_of(
+    model: Model,
+    body_q: np.ndarray | Motion | None,
+    particle_q: np.ndarray | None = None,
+    time: Any = None,
+    fps: Any = None,
+) -> Motion:
+    """The motion of the arguments of `collide`. Raises InputError if they do not fit the model or each other."""
+    has_own_times = hasattr(body_q, "read") or (body_q is None and particle_q is None)
+    if has_own_times and (time is not None or fps is not None):
+        what = (
+            "there are no poses to give times to" if body_q is None else "body_q is a motion, which has its own times"
+        )
+        raise InputError(what, "fps" if time is None else "time", "give the poses as an array")
+    if particle_q is not None:
+        if hasattr(body_q, "read"):
+            raise InputError("body_q is a motion", "particle_q", "give the poses as an array")
+        particles = checked_particles(particle_q, model)
+        rest = np.tile(model.bodies.pose, (len(particles), 1, 1, 1))
+        poses = rest if body_q is None else np.asarray(body_q)
+        body_q = PoseArray(poses, model.bodies.path, particles, frame_times(len(particles), time, fps))
+    if body_q is None:
+        return RestingMotion(model.bodies.pose[None])
+    if hasattr(body_q, "read"):
+        motion = cast("Motion", body_q)
+    else:
+        poses = np.asarray(body_q)
+        times = frame_times(len(poses) if poses.ndim else 0, time, fps)
+        motion = PoseArray(poses, model.bodies.path, time=times)
+    check_worlds(motion, model, "body_q", "give the poses of one world, or of each")
+    if not len(motion.time):
+        raise InputError("the motion has no frames", "body_q", "give one frame at least")
+    return motion
+
+
+def merged_contacts(blocks: Iterable[ContactBlock], frame_count: int, world_count: int) -> Contacts:
+    """Contacts of all cells from blocks in the order of cells; the blocks are consumed."""
+    kept = list(blocks)
+    groups = tables.consecutive_groups([block.groups for block in kept])
+    counts = np.concatenate([block.cell_counts for block in kept])
+    columns = {}
+    for name in list(kept[0].columns):
+        # Columns are removed from the blocks one by one, so that at most one column is in memory twice.
+        columns[name] = np.concatenate([block.columns.pop(name) for block in kept])
+    required = {column.name: columns.pop(column.name) for column in RIGID_COLUMNS}
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return Contacts(frame_count, world_count, starts, **required, columns=columns, groups=groups)

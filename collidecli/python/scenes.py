@@ -1,0 +1,37 @@
+"""Scenes and motions that Python functions take."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from collidecli.errors import InputError
+from collidecli.motions.scenes import scene_in_motion
+from collidecli.python.contacts import asset_texts
+from collidecli.results.result import PathLike
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Motion
+from collidecli.verbs.run.run import RunRequest, run_request
+
+
+def scene_request(
+    scene: PathLike | Sequence[PathLike] | None, recording: PathLike | None, options: Mapping[str, Any]
+) -> RunRequest:
+    """The request of `run` for its arguments. Raises InputError for an unknown option."""
+    given = dict(options)
+    if "asset_map" in given:
+        given["asset_map"] = asset_texts(given["asset_map"])
+    if isinstance(given.get("columns"), str):
+        given["columns"] = (given["columns"],)
+    if scene is None and recording is None:
+        raise InputError("neither a scene nor a recording is given", "run", "give a scene, or a recording that has one")
+    return run_request([] if scene is None else scene, recording, Path(), Path(), given)
+
+
+def loaded_with_warnings(request: RunRequest) -> tuple[Model, Motion]:
+    scene, motion = scene_in_motion(request)
+    for text in (*scene.warnings, *motion.warnings):
+        warnings.warn(text, stacklevel=4)
+    return scene.model, motion

@@ -1,0 +1,105 @@
+"""The Python function `audit`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import fields
+from inspect import signature
+from typing import Any
+
+from collidecli.errors import InputError
+from collidecli.motions.frames import frames_text
+from collidecli.motions.requests import EngineRequest
+from collidecli.python.contact_set import ContactSet
+from collidecli.python.contacts import Contacts
+from collidecli.python.scenes import scene_request
+from collidecli.results.result import PathLike
+from collidecli.scene.arguments import checked_metres, python_call, unknown_argument
+from collidecli.scene.options import OPTION_GROUPS, ContactOptions, declared_options
+from collidecli.scene.patterns import listed
+from collidecli.storage.contact_sets.schema import FORMAT
+from collidecli.storage.h5_files import format_of_path
+from collidecli.verbs.audit.audit import Audit, AuditRequest
+from collidecli.verbs.audit.audit import audit as run_audit
+from collidecli.verbs.audit.limits import AuditLimits, read_limits
+
+OF_SCENES = {
+    name for kind in OPTION_GROUPS.values() if kind is not ContactOptions for name in declared_options(kind)
+} | {*("worlds", "frames", "margin", "static_pairs", "sweep", "sweep_tolerance")}
+"""Options of `run` that have an effect on an audit."""
+
+
+@python_call
+def audit(
+    scene: PathLike | Sequence[PathLike] | ContactSet | Contacts | None,
+    recording: PathLike | None = None,
+    *,
+    max_depth: float | str | None = None,
+    self: float | str | None = None,
+    max_ground: float | str | None = None,
+    max_start: float | str | None = None,
+    allow: Sequence[tuple[str, str]] = (),
+    ground_shapes: str | Sequence[str] = (),
+    self_bodies: str | Sequence[str] = (),
+    limits: PathLike = "",
+    against: PathLike = "",
+    tolerance: float | str = 1e-6,
+    overlap_volume: bool = False,
+    deepest_point: bool = False,
+    first: int = 20,
+    **options: Any,
+) -> Audit:
+    """The penetrations of a motion against limits, and the frames that can be used.
+
+    Args:
+        scene, recording: as of `run`; or a contact set, its path, or contacts in memory, alone.
+        max_depth, self, max_ground, max_start: limits of depth, in metres or as a text such as "2mm"; None for none.
+        allow: pairs of patterns without a limit. ground_shapes, self_bodies: patterns, a sequence or a text with
+            commas.
+        limits: a file of limits. against: the JSON of an earlier audit; tolerance: greater depths than its are worse.
+        overlap_volume, deepest_point: measure these of the deepest overlaps of the `first` deepest pairs [m^3, m].
+        options: of `collide audit` for scenes, with underscores: frames="0:100", margin=0.0, threads=2.
+    Returns:
+        `Audit`: `passed`, `usable` bool[frames, worlds], `depth`, `self_depth`, `ground_depth` [m], `pairs`, `result`.
+    Raises:
+        InputError: as `collide audit` does.
+    """
+    lengths = {"max_depth": max_depth, "self": self, "max_ground": max_ground, "max_start": max_start}
+    depths: dict[str, Any] = {k: None if value is None else checked_metres(value, k) for k, value in lengths.items()}
+    for pair in allow:
+        if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(pattern, str) for pattern in pair):
+            raise InputError(f"{pair!r} is no pair of patterns", "allow", 'give pairs, such as [("hand*", "cup*")]')
+    given = AuditLimits(
+        **depths,
+        allow=tuple((first, second) for first, second in allow),
+        ground_shapes=listed(ground_shapes),
+        self_bodies=listed(self_bodies),
+    ).checked()
+    if limits:
+        given = given.over(read_limits(os.fspath(limits)))
+    scene = scene.contact_set if isinstance(scene, Contacts) else scene
+    if isinstance(scene, ContactSet):
+        scene = scene.path
+    measured = overlap_volume, deepest_point, first
+    baseline, apart = os.fspath(against), checked_metres(tolerance, "tolerance")
+    is_path = isinstance(scene, (str, os.PathLike))
+    if recording is None and is_path and format_of_path(scene) == FORMAT:
+        if options.keys() - {"frames", "sweep"}:
+            what = "are options for scenes, and a contact set has its motion and its contacts"
+            raise InputError(what, ", ".join(options), "leave them out")
+        frames = frames_text(options.get("frames", ""))
+        request = AuditRequest(
+            os.fspath(scene), None, frames, given, baseline, apart, *measured, bool(options.get("sweep"))
+        )
+    else:
+        for name in options.keys() - OF_SCENES:
+            raise unknown_argument(name, "audit", OF_SCENES | signature(audit).parameters.keys())
+        run = scene_request(scene, recording, options)
+        audited = EngineRequest(**{pair.name: getattr(run, pair.name) for pair in fields(EngineRequest)})
+        request = AuditRequest("", audited, "", given, baseline, apart, *measured)
+    outcome = run_audit(request)
+    for note in outcome.result.warnings:
+        warnings.warn(note, stacklevel=3)
+    return outcome

@@ -1,0 +1,217 @@
+"""What an audit measures: depths of a scene in motion or of a contact set."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from collidecli.analysis.summary import TOUCHES
+from collidecli.analysis.touches import Frames, Names
+from collidecli.analysis.touching_rows import touching_blocks
+from collidecli.engine.pipeline import find_device, load_ahead
+from collidecli.errors import InputError
+from collidecli.motions.collision import prepare_collision
+from collidecli.motions.frames import parse_frames
+from collidecli.motions.requests import EngineRequest
+from collidecli.motions.scenes import LoadedScene, scene_in_motion
+from collidecli.motions.search_warnings import search_warnings
+from collidecli.motions.timing import TimingReport
+from collidecli.scene.motion import Motion, episodes_in
+from collidecli.scene.particles import Particles
+from collidecli.scene.tables import HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, SWEEP, ContactBlock, GroupRows
+from collidecli.storage.contact_sets.check import check_body_rows, check_group_rows, check_has_contacts
+from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+from collidecli.verbs.audit.limits import AuditedShapes
+from collidecli.verbs.audit.tunnels import COLUMNS, Tunnels
+
+STEPS_LEFT_OUT = "tunnelling is not checked: the frames are not consecutive"
+PARTICLES_LEFT_OUT = "particles, cloths and soft bodies are not audited: collide events lists their contacts"
+
+
+@dataclass
+class AuditSource:
+    """Contacts to audit. name: for messages. scene, trajectory: names of files, or "". scene_sha256,
+    trajectory_sha256: their hashes. frames: with numbers in the input; step: int64[F].
+
+    contents: columns shape0, shape1 and distance of every cell from the first selected frame on; to be read once.
+    loaded, motion: of a scene. notes: warnings, complete after the last block. swept: rows of contacts between frames,
+    each with its first cell, complete after the last block; None without a sweep.
+    """
+
+    name: str
+    scene: str
+    scene_sha256: str
+    trajectory: str
+    trajectory_sha256: str
+    shapes: AuditedShapes
+    frames: Frames
+    step: np.ndarray
+    world_count: int
+    contents: Generator[ContactBlock, None, None]
+    notes: list[str]
+    loaded: LoadedScene | None = None
+    motion: Motion | None = None
+    swept: list[tuple[int, GroupRows]] | None = None
+
+    def tunnels(self) -> Tunnels | None:
+        """Steps of selected frames in which pairs tunnel; None without a sweep. To be called after `rows`."""
+        if self.swept is None:
+            return None
+        none = [np.zeros(0, np.int64)] * 3 + [np.zeros(0)] * 2
+        parts, undecided = [none], 0
+        for first, rows in self.swept:
+            columns = rows.columns
+            undecided += int((columns["status"] != TOUCHES).sum())
+            at = np.flatnonzero(columns["tunnel"] == 1)
+            cell, kept = self._selected(first + np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)[at])
+            inside = np.flatnonzero(cell < (len(self.frames) - 1) * self.world_count)
+            at = at[kept[inside]]
+            shapes = (columns[name][at].astype(np.int64) for name in ("shape0", "shape1"))
+            parts.append([cell[inside], *shapes, columns["enter"][at], np.maximum(0.0, -columns["least"][at])])
+        return Tunnels(*map(np.concatenate, zip(*parts, strict=True)), undecided=undecided)
+
+    def _selected(self, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Cells of the selected frames, and their rows among cells of the input."""
+        start = int(self.frames.number[0]) if len(self.frames) else 0
+        step = int(self.frames.number[1]) - start if len(self.frames) > 1 else 1
+        frame, world = np.divmod(cell, self.world_count)
+        index, between = np.divmod(frame - start, step)
+        kept = np.flatnonzero((between == 0) & (index >= 0) & (index < len(self.frames)))
+        return (index * self.world_count + world)[kept], kept
+
+    def rows(self) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+        """Frames done, and cell (of the selected frames), shape0, shape1, distance of contacts, block by block."""
+        with closing(self.contents) as blocks:
+            for block in blocks:
+                cell = np.repeat(block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts)
+                cells, kept = self._selected(cell)
+                done = self._selected(np.arange(block.first_cell + len(block.cell_counts)))[0]
+                shape0, shape1, distance = (block.columns[name][kept] for name in ("shape0", "shape1", "distance"))
+                yield len(done) // self.world_count, cells, shape0, shape1, distance
+
+
+def audited_contact_set(contacts: ContactSet, frames: str, self_bodies: Sequence[str]) -> AuditSource:
+    """The contacts of an open contact set, with a robot of the named bodies.
+
+    Raises InputError for a set without contacts, and for unknown frames and bodies.
+    """
+    check_has_contacts(contacts)
+    check_body_rows(contacts)
+    picked = parse_frames(frames, contacts.frame_count)
+    number = np.arange(picked.start, picked.stop, picked.step)
+    episodes = None if contacts.episodes is None else contacts.episodes.sliced(picked)
+    shapes = contacts.shapes
+    bodies = ["" if row < 0 else contacts.body_path[row] for row in shapes.body.tolist()]
+    names = Names.of(shapes.path, shapes.template)
+    audited = AuditedShapes(shapes.path, names, bodies, shapes.body < 0, shapes.type)
+    worlds = contacts.world_count
+    notes = []
+    if HYDRO_PATCHES.name in contacts.groups:
+        what = "depths of hydroelastic pairs are those of their contact surfaces"
+        notes.append(f"{what}: audit the scene for translations")
+    if SOFT_CONTACTS.name in contacts.groups or SELF_CONTACTS.name in contacts.groups:
+        notes.append(PARTICLES_LEFT_OUT)
+    first, last = (int(number[0]) * worlds, (int(number[-1]) + 1) * worlds) if len(number) else (0, 0)
+    swept = None
+    if SWEEP.name in contacts.groups and picked.step > 1 and len(number) > 1:
+        notes.append(STEPS_LEFT_OUT)
+    elif SWEEP.name in contacts.groups:
+        rows = contacts.groups[SWEEP.name].rows(first, last, COLUMNS)
+        check_group_rows(contacts, {SWEEP.name: rows}, first, last)
+        swept = [(first, rows)]
+    return AuditSource(
+        name=contacts.path,
+        scene=contacts.scene,
+        scene_sha256=contacts.scene_sha256,
+        trajectory="",
+        trajectory_sha256=contacts.trajectory_sha256,
+        shapes=_with_named_robot(audited, self_bodies, contacts.path),
+        frames=Frames(number, contacts.time[number], episodes),
+        step=contacts.step[number],
+        world_count=worlds,
+        contents=touching_blocks(contacts, BLOCK_ROWS, first, last, with_particles=False, each_particle=False),
+        notes=notes,
+        swept=swept,
+    )
+
+
+@contextmanager
+def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterator[AuditSource]:
+    """The contacts of a scene in motion, with point contacts and without a gap. Raises InputError as `run` does."""
+    request.engine.checked()
+    contact = replace(request.contact, gap=0.0, hydro="off").checked()
+    timing = TimingReport()
+    device = find_device(request.engine.device)
+    load_ahead(device)
+    scene, motion = scene_in_motion(request)
+    with closing(motion):
+        notes = [*scene.warnings, *motion.warnings]
+        if len(scene.model.particles):
+            scene = replace(scene, model=replace(scene.model, particles=Particles()))
+            notes.append(PARTICLES_LEFT_OUT)
+        model = scene.model
+        with scene.named():
+            collision = prepare_collision(model, motion, contact, request.engine, device, timing)
+        notes += collision.notes
+        swept: list[tuple[int, GroupRows]] | None = [] if contact.sweep else None
+
+        def contents() -> Generator[ContactBlock, None, None]:
+            with closing(collision.blocks(timing)) as blocks:
+                for block in blocks:
+                    if swept is not None:
+                        swept.append((block.first_cell, block.groups[SWEEP.name]))
+                    yield block
+            notes.extend(search_warnings(timing, model.shapes.path))
+
+        frames = Frames(np.arange(len(motion.time)), motion.time, episodes_in(motion, model.world_count))
+        yield AuditSource(
+            name=scene.name,
+            scene=scene.name,
+            scene_sha256=scene.sha256,
+            trajectory=request.trajectory or "",
+            trajectory_sha256=motion.sha256,
+            shapes=_with_named_robot(_shapes_of(scene), self_bodies, scene.name),
+            frames=frames,
+            step=motion.step,
+            world_count=model.world_count,
+            contents=contents(),
+            notes=notes,
+            loaded=scene,
+            motion=motion,
+            swept=swept,
+        )
+
+
+def _shapes_of(scene: LoadedScene) -> AuditedShapes:
+    shapes = scene.model.shapes
+    names, types = Names.of(shapes.path, shapes.template), [kind.label for kind in shapes.types()]
+    return AuditedShapes(shapes.path, names, scene.shape_bodies, shapes.body < 0, types, _robots(scene))
+
+
+def _robots(scene: LoadedScene) -> np.ndarray:
+    """int64[S]: number of the joint tree of each shape's body, which may be fixed to the world; -1 for a body that no
+    joint connects with another one, and for the world."""
+    of_path: dict[tuple[int, str], int] = {}
+    number = 0
+    for source, imported in enumerate(scene.imports):
+        for tree in imported.articulated.articulations if imported.articulated is not None else ():
+            if len(tree.body_path) > 1:
+                of_path |= {(source, path): number for path in tree.body_path}
+                number += 1
+    rows = zip(scene.template_import(scene.model.shapes.template), scene.shape_bodies, strict=True)
+    return np.array([of_path.get(row, -1) for row in rows], np.int64)
+
+
+def _with_named_robot(shapes: AuditedShapes, patterns: Sequence[str], where: str) -> AuditedShapes:
+    """The shapes with one robot, of the bodies that match; with those of the joints without patterns."""
+    if not patterns:
+        return shapes if len(shapes.robot) else replace(shapes, robot=np.full(len(shapes.path), -1, np.int64))
+    named = shapes.items(where).matching(patterns, "--self-bodies") & ~shapes.is_ground
+    owners = {shapes.body_path[row] or shapes.path[row] for row in np.flatnonzero(named).tolist()}
+    if len(owners) < 2 or shapes.is_static[named].all():
+        what = f"{', '.join(patterns)} names no two bodies of {where} of which one moves"
+        raise InputError(what, "--self-bodies", "name all bodies of the robot; the ground is none of them")
+    return replace(shapes, robot=np.where(named, 0, -1))

@@ -1,0 +1,106 @@
+"""Words of an audit: checks, limits, findings, usable frames."""
+
+from __future__ import annotations
+
+from collidecli.pages.quantities import ResultDict, length, percent
+from collidecli.pages.tables import more_text
+from collidecli.pages.verdicts import Finding
+from collidecli.texts import count, plural
+
+CHECKS = {
+    "depth": "penetration",
+    "self": "self-collision",
+    "ground": "ground penetration",
+    "own": "own limits of pairs",
+    "start": "first frames",
+    "tunnel": "tunnelling",
+}
+MAX_LINES = 20
+
+
+def audit_words(result: ResultDict) -> str:
+    """Whether a motion passes, as one line."""
+    if result["passed"]:
+        has_limits = any(check["limit"] is not None for check in result["checks"]) or result["limits"]["pairs"]
+        words = "within the limits" if has_limits else "no limit is given"
+        if result["baseline"] is not None:
+            words = "nothing is worse than in the baseline"
+        return f"passed: {words}, {pairs_text(result)}"
+    failing = sum(check["failing"] for check in result["checks"])
+    return f"failed: {plural(failing, 'finding')}, {pairs_text(result)}"
+
+
+def pairs_text(result: ResultDict) -> str:
+    """Number of penetrating pairs, and the deepest."""
+    pairs = result["pairs"]
+    if not pairs:
+        return "no pair penetrates"
+    deepest = length(pairs[0]["depth"])
+    return f"{plural(len(pairs), 'pair')} penetrate{'s' if len(pairs) == 1 else ''}, up to {deepest}"
+
+
+def usable_text(result: ResultDict) -> str:
+    """Number and share of usable frames."""
+    usable = result["usable"]
+    text = f"{count(usable['cells'])} of {count(result['cells'])} ({percent(usable['share'])})"
+    if usable["unusable_from_start"]:
+        first = f"the first {plural(usable['unusable_from_start'], 'frame')}"
+        one = result["worlds"] == 1
+        text += f"; {first} cannot be used" if one else f"; up to {first} of a world cannot be used"
+    return text
+
+
+def check_limit(check: ResultDict) -> str:
+    """The limit of depth of a check as text; no pair may tunnel."""
+    if check["name"] == "tunnel":
+        return "not allowed"
+    if check["name"] == "own" and check["limit"] is None:
+        return "of each pair"
+    return "none" if check["limit"] is None else length(check["limit"])
+
+
+def failing_lines(result: ResultDict, check: str) -> list[str]:
+    """A line for each pair that fails a check."""
+    is_start, compared = check == "start", result["baseline"] is not None
+    lines = []
+    for row in result["pairs"]:
+        if (compared and not row["worse"]) or not (check in row["exceeds"] or (compared and check == row["check"])):
+            continue
+        depth = row["start_depth"] if is_start else row["depth"]
+        where = "in a first frame" if is_start else f"in frame {row['frame']}, world {row['world']}"
+        over = (
+            ""
+            if is_start or not row["cells_over"]
+            else f", above its limit{_limit_text(row)} in {plural(row['cells_over'], 'frame')}"
+        )
+        before = f", in the baseline {length(row['baseline_depth'])}" if compared else ""
+        lines.append(f"{row['shape0']} and {row['shape1']}: {length(depth)} {where}{over}{before}")
+    return _first_lines(lines)
+
+
+def _limit_text(row: ResultDict) -> str:
+    """The limit of a pair, which the row of its check has not if pairs have their own."""
+    return f" of {length(row['limit'])}" if row["check"] == "own" and row.get("limit") is not None else ""
+
+
+def tunnel_lines(result: ResultDict) -> list[str]:
+    """A line for each pair that fails the check of tunnelling."""
+    lines = []
+    for tunnel in result.get("tunnels") or ():
+        if tunnel["exceeds"]:
+            first = f"the first after frame {tunnel['frame']}, world {tunnel['world']}, at {tunnel['time']:.6g} s"
+            lines.append(f"{tunnel['shape0']} and {tunnel['shape1']}: {plural(tunnel['steps'], 'step')}, {first}")
+    return _first_lines(lines)
+
+
+def _first_lines(lines: list[str]) -> list[str]:
+    return [*lines[:MAX_LINES], *filter(None, [more_text(len(lines) - MAX_LINES)])]
+
+
+def findings(result: ResultDict) -> list[Finding]:
+    """Each check with a limit, or all against a baseline, with its failures."""
+    listed = []
+    for check in result["checks"]:
+        lines = tunnel_lines(result) if check["name"] == "tunnel" else failing_lines(result, check["name"])
+        listed.append(Finding(CHECKS[check["name"]], [check["reason"], *lines] if check["failing"] else []))
+    return listed

@@ -1,0 +1,106 @@
+"""What a batch has computed: its state, and a sample computed again."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from collidecli.errors import InputError
+from collidecli.results.result import Progress, Result
+from collidecli.storage.files import local_copy
+from collidecli.system import TemporaryFolder
+from collidecli.verbs.batch.log import History, whole_results
+from collidecli.verbs.batch.plan import Plan
+from collidecli.verbs.batch.store import Failure, Store
+from collidecli.verbs.batch.work import request_of
+from collidecli.verbs.run.run import run
+
+if TYPE_CHECKING:
+    from collidecli.verbs.batch.log import HostThroughput, RunWarning
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchState(Result):
+    """Counts of episodes, the seconds that the plan estimates for those that are left, failures, hosts and warnings.
+
+    computed: number of contact sets that the command computed; None for a command that computes none.
+    """
+
+    SCHEMA: ClassVar[str] = "collide.batch/1"
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("computed",)
+
+    folder: str
+    episodes: int
+    shards: int
+    done: int
+    failed: int
+    left: int
+    estimated_seconds_left: float
+    failures: list[Failure]
+    hosts: list[HostThroughput]
+    run_warnings: list[RunWarning]
+    computed: int | None = None
+
+
+def state_of(store: Store, plan: Plan, computed: int | None = None, shards: Sequence[int] | None = None) -> BatchState:
+    """The state of a batch, from its folder alone. Episodes of one key count each.
+
+    Args:
+        computed: see `BatchState`. shards: whose logs are read, and contact sets checked; all without it.
+    """
+    planned = Counter(episode.key for episode in plan.episodes)
+    checked = planned if shards is None else {episode.key for episode in plan.episodes if episode.shard in shards}
+    history = History(store.logs(shards), planned)
+    (results, _), failures = whole_results(store, history.sizes, checked), store.failures()
+    left, seconds = 0, 0.0
+    for episode in plan.episodes:
+        if episode.key not in results and episode.key not in failures:
+            left += 1
+            seconds += episode.seconds
+    failed = [key for key in planned if key in failures and key not in results]
+    failed_count = sum(planned[key] for key in failed)
+    return BatchState(
+        folder=store.location,
+        episodes=len(plan.episodes),
+        shards=plan.shard_count,
+        done=len(plan.episodes) - left - failed_count,
+        failed=failed_count,
+        left=left,
+        estimated_seconds_left=seconds,
+        computed=computed,
+        failures=[failures[key] for key in failed],
+        hosts=history.hosts(),
+        run_warnings=history.warnings(),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyResult(Result):
+    """Contact sets that were computed again, and the files whose contacts differ."""
+
+    SCHEMA: ClassVar[str] = "collide.batch_verify/1"
+
+    checked: int
+    different: list[str]
+
+
+def verify(store: Store, plan: Plan, share: float, seed: int = 0, progress: Progress = None) -> VerifyResult:
+    """Computes a share of the contact sets again, at least one. Raises InputError where there is none."""
+    keys = set(store.results())
+    done = [number for number, episode in enumerate(plan.episodes) if episode.key in keys]
+    if not done:
+        raise InputError("has no contact set to verify", store.location, "work on it with collide batch run")
+    chosen = random.Random(seed).sample(done, max(1, round(share * len(done))))
+    different = []
+    for number, episode in enumerate((plan.episodes[row] for row in chosen), 1):
+        with TemporaryFolder("verification") as folder, local_copy(episode.motion) as motion:
+            again = run(request_of(plan, episode, motion, os.path.join(folder, "again.h5")))
+        if store.content(episode.key) != again.content_sha256:
+            different.append(store.result_location(episode.key))
+        if progress:
+            progress(number, len(chosen))
+    return VerifyResult(checked=len(chosen), different=different)

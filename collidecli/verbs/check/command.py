@@ -1,0 +1,37 @@
+"""Command line of `collide check`."""
+
+from __future__ import annotations
+
+import click
+
+from collidecli.cli.several import Job, computed, listed, listed_files
+from collidecli.cli.verb import Verb, streams_of
+
+CHECK_EPILOG = """\b
+collide check pile.contacts.h5
+collide check recordings/ 'runs/*.contacts.h5'
+\b
+Exit codes: 0 the files are good; 1 one has faults, or one of several cannot be read; 2 none can be read.
+"""
+
+
+@click.command("check", cls=Verb, epilog=CHECK_EPILOG)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.pass_context
+def verb(ctx: click.Context, files: tuple[str, ...]) -> int:
+    """Check that contact sets and trajectories are well formed, complete and unchanged since they were written.
+
+    FILE is a path, a folder or a pattern such as 'runs/*.h5'.
+    """
+    from collidecli.verbs.check.check import CHECKED, check
+    from collidecli.verbs.check.tables import check_table
+
+    streams = streams_of(ctx)
+    several = listed_files(streams, files, CHECKED, "contact sets or trajectories")
+    if several is None:
+        result = check(files[0])
+        streams.result(result, check_table)
+        return 0 if result.good else 1
+    jobs = [Job(file.path, shown=file.name) for file in several]
+    items = computed(streams, jobs, lambda job, _: check(job.name), "checking")
+    return listed(streams, "check", items, lambda item: item["good"])

@@ -1,0 +1,305 @@
+"""The verb `clearance`: least distances of a scene in motion, without a cutoff."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from collidecli.analysis.summary import TimeBins
+from collidecli.engine.pipeline import find_device
+from collidecli.errors import InputError
+from collidecli.exporters.arrays import episode_arrays
+from collidecli.motions.clearance import ClearanceBlock, MeasuredMotion
+from collidecli.motions.requests import EngineRequest
+from collidecli.motions.scenes import LoadedScene, MotionResult, scene_in_motion
+from collidecli.results.outputs import HDF5_ENDINGS, check_ending, check_output
+from collidecli.results.result import Progress
+from collidecli.scene.options import CLEARANCE_THINGS
+from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.result_files import (
+    Append,
+    TableColumn,
+    arrays_h5,
+    cell_columns,
+    csv_table,
+    parquet_table,
+    require_pyarrow,
+)
+
+Write = Callable[[ClearanceBlock], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClearanceRequest(EngineRequest):
+    """A scene, its motion, and what is measured.
+
+    by: one of CLEARANCE_THINGS; "" is "all" with `between`, else "pair". between: two patterns, or none. top: number of
+    pairs that are nearest in the whole motion; 0 is all pairs. output: "" writes no file. first: items that are listed.
+    bins: intervals of time of the series in the result; 0 for no series.
+    """
+
+    by: str = ""
+    between: Sequence[str] = ()
+    top: int = 0
+    output: str = ""
+    compression: str = "none"
+    first: int = 20
+    bins: int = 0
+    force: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What has a least distance: one of CLEARANCE_THINGS."""
+        return self.by or ("all" if self.between else CLEARANCE_THINGS[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClearanceResult(MotionResult, schema="collide.clearance/1", optional=("series",)):
+    """Least distances of a motion. Lengths [m], times [s].
+
+    pairs: pairs of names of shapes that may touch, in any template. measured: exact distances that were computed,
+    a part of pairs times cells where bounds suffice. items: pairs, bodies, or 1. listed: the nearest of them, each with
+    its least distance and where it is. series: least distances of the listed items over time, "inf" where
+    there are none.
+    """
+
+    by: str
+    between: list[str]
+    frames: int
+    worlds: int
+    pairs: int
+    items: int
+    measured: int
+    listed: list[dict[str, Any]]
+    wall_seconds: float
+    warnings: tuple[str, ...]
+    output: str | None
+    bytes: int | None
+    series: dict[str, Any] | None = None
+
+
+def clearance(request: ClearanceRequest, progress: Progress = None) -> ClearanceResult:
+    """Measures the least distances of a motion and writes the output.
+
+    Raises InputError for an unusable scene, recording or selection, OutputError; then there is no output.
+    """
+    check_clearance(request)
+    device = find_device(request.engine.device)
+    scene, motion = scene_in_motion(request)
+    try:
+        model = request.contact.apply(scene.model)
+        measured = MeasuredMotion(request, model, motion, device)
+        start = time.perf_counter() - measured.search_seconds
+        tally = _Tally(measured, request)
+        done = 0
+        with _written(request, scene, measured) as write:
+            for block in measured.blocks():
+                write(block)
+                tally.add(block)
+                done += len(block.distance)
+                if progress:
+                    progress(done, len(motion.time))
+        return tally.result(request, scene, time.perf_counter() - start)
+    finally:
+        motion.close()
+
+
+def check_clearance(request: ClearanceRequest) -> None:
+    """Raises InputError for options that do not go together, OutputError for an output that cannot be written."""
+    request.engine.checked()
+    request.contact.checked()
+    if request.by and request.by not in CLEARANCE_THINGS:
+        raise InputError(f"by is '{request.by}'", "--by", f"give one of: {', '.join(CLEARANCE_THINGS)}")
+    if len(request.between) not in (0, 2):
+        raise InputError(f"{len(request.between)} selections are given", "--between", "give two patterns, or none")
+    if request.top < 0:
+        raise InputError(f"top is {request.top}", "--top", "give at least 1, or 0 for all pairs")
+    if request.top and request.kind != "pair":
+        fix = "remove --top, or add --by pair"
+        raise InputError(f"the nearest pairs are selected, and the distances are by {request.kind}", "--top", fix)
+    if request.bins and not request.first:
+        raise InputError("the chart shows the listed distances, and none is listed", "--plot", "give --first 1 or more")
+    if request.compression != "none" and not request.output.lower().endswith(HDF5_ENDINGS):
+        what = "compresses an HDF5 file, and none is written"
+        raise InputError(what, "--compression", "leave it out, or give -o FILE.h5")
+    if request.output:
+        check_ending(request.output, (*HDF5_ENDINGS, ".parquet", ".csv"), "a file of distances")
+        check_output(request.output, request.force, (*request.scenes, request.trajectory))
+        if request.output.lower().endswith(".parquet"):
+            require_pyarrow("Parquet")
+
+
+class _Tally:
+    def __init__(self, measured: MeasuredMotion, request: ClearanceRequest) -> None:
+        self._measured, self._count = measured, measured.search_count
+        frames, _, items = measured.shape
+        self.least = np.full(items, np.inf)
+        self._at = [{} for _ in range(items)]
+        self._bins = TimeBins(frames, request.bins) if request.bins else None
+        self._series = np.full((items, 0 if self._bins is None else len(self._bins.start)), np.inf)
+
+    def add(self, block: ClearanceBlock) -> None:
+        self._count += block.measured
+        values = np.where(np.isnan(block.distance), np.inf, block.distance)
+        flat = values.reshape(-1, values.shape[2])
+        cell = flat.argmin(axis=0)
+        least = flat[cell, np.arange(flat.shape[1])]
+        for item in np.flatnonzero(least < self.least).tolist():
+            frame, world = divmod(int(cell[item]), values.shape[1])
+            self._at[item] = self._place(block, frame, world, item)
+        self.least = np.minimum(self.least, least)
+        if self._bins is not None:
+            for frame, row in enumerate(values.min(axis=1)):
+                bin_number = self._bins.of[block.first + frame]
+                self._series[:, bin_number] = np.minimum(self._series[:, bin_number], row)
+
+    def _place(self, block: ClearanceBlock, frame: int, world: int, item: int) -> dict[str, Any]:
+        at = (frame, world, item)
+        pair = self._measured.items.pair[block.pair[at]]
+        paths = [self._measured.shape_names[row] for row in pair.tolist()]
+        episodes = self._measured.episodes
+        return {
+            **({} if episodes is None else {"episode": episodes.name_at(world, block.first + frame)}),
+            "frame": block.first + frame,
+            "time": float(self._measured.motion.time[block.first + frame]),
+            "world": world,
+            "shape0": paths[0],
+            "shape1": paths[1],
+            "error": float(block.error[at]),
+            **{name: getattr(block, name)[at].tolist() for name in ("normal", "point0", "point1")},
+        }
+
+    def result(self, request: ClearanceRequest, scene: LoadedScene, seconds: float) -> ClearanceResult:
+        items, motion = self._measured.items, self._measured.motion
+        order = [k for k in np.argsort(self.least, kind="stable").tolist() if np.isfinite(self.least[k])]
+        listed = []
+        for k in order[: request.first]:
+            names = {"body": items.first[k]} if request.kind == "body" else {}
+            listed.append({**names, "least_distance": float(self.least[k]), **self._at[k]})
+        series = None
+        if self._bins is not None:
+            least = [self._series[k].tolist() for k in order[: request.first]]
+            series = {**self._bins.axis(motion.time), "least": least}
+        return ClearanceResult(
+            **MotionResult.source(request, scene, motion),
+            by=request.kind,
+            between=list(request.between),
+            frames=len(motion.time),
+            worlds=self._measured.model.world_count,
+            pairs=self._measured.pair_count,
+            items=len(items),
+            measured=self._count,
+            listed=listed,
+            wall_seconds=seconds,
+            warnings=(*scene.warnings, *motion.warnings, *self._measured.notes),
+            output=request.output or None,
+            bytes=os.path.getsize(request.output) if request.output else None,
+            series=series,
+        )
+
+
+@contextmanager
+def _written(request: ClearanceRequest, scene: LoadedScene, measured: MeasuredMotion) -> Iterator[Write]:
+    """A function that writes a block to the output, which appears when the `with` block ends without an error."""
+    if not request.output:
+        yield lambda block: None
+        return
+    about: dict[str, Any] = {"scene": scene.name, "scene_sha256": scene.sha256}
+    with AtomicOutput(request.output, request.force) as output:
+        if request.output.lower().endswith(HDF5_ENDINGS):
+            about |= {"trajectory_sha256": measured.motion.sha256, "config": _config(request)}
+            units = {"time": "s", **{name: unit for name, (*_, unit) in ARRAYS.items()}}
+            dense = {name: (np.dtype(kind), (*measured.shape, *element)) for name, (kind, element, _) in ARRAYS.items()}
+            file = "collide-clearance", about, _tables(measured), units, dense
+            with arrays_h5(output, *file, request.compression, checksums=False) as append:
+                yield lambda block: append(block.first, {name: getattr(block, name) for name in ARRAYS})
+        else:
+            columns = table_columns(measured, request.kind)
+            is_csv = request.output.lower().endswith(".csv")
+            with csv_table(output, columns) if is_csv else parquet_table(output, columns, about) as append:
+                yield lambda block: _append_rows(append, measured, columns, block)
+        output.commit()
+
+
+def _tables(measured: MeasuredMotion) -> dict[str, np.ndarray]:
+    items, motion = measured.items, measured.motion
+    return {
+        "time": motion.time,
+        "step": motion.step,
+        "shape_path": np.array(measured.model.shapes.path, object),
+        "pair_shape": items.pair,
+        "pair_margin": items.margin,
+        "item_first": np.array(items.first, object),
+        "item_second": np.array(items.second, object),
+        **{array.name: next(iter(array.pieces())) for array in episode_arrays(measured.episodes)},
+    }
+
+
+ARRAYS = {
+    "distance": (np.float64, (), "m"),
+    "error": (np.float64, (), "m"),
+    "normal": (np.float64, (3,), ""),
+    "point0": (np.float64, (3,), "m"),
+    "point1": (np.float64, (3,), "m"),
+    "pair": (np.int32, (), ""),
+}
+"""Type, shape of an element and unit of each array [F, W, I, ...]."""
+
+
+def _config(request: ClearanceRequest) -> dict[str, object]:
+    importing = {**asdict(replace(request.scene_options, strict_meshes=False)), **asdict(request.recording)}
+    given = {name: value for name, value in importing.items() if value}
+    contact = {"margin": request.contact.margin, "static_pairs": request.contact.static_pairs}
+    selection = {"by": request.kind, "between": list(request.between), "top": request.top}
+    return {**given, **contact, **selection, "frames": request.frames, "worlds": request.worlds}
+
+
+def table_columns(measured: MeasuredMotion, kind: str) -> tuple[TableColumn, ...]:
+    """Columns of the tables."""
+    real, paths = np.dtype(np.float64), measured.shape_names
+    vectors = [(f"{name}_{axis}", unit) for name, unit in _VECTORS.items() for axis in "xyz"]
+    return (
+        *cell_columns(measured.episodes),
+        *([TableColumn("body", np.dtype(np.int64), words=measured.items.first)] if kind == "body" else []),
+        TableColumn("shape0", np.dtype(np.int32), words=paths),
+        TableColumn("shape1", np.dtype(np.int32), words=paths),
+        TableColumn("distance", real, "m"),
+        TableColumn("error", real, "m"),
+        *(TableColumn(name, real, unit) for name, unit in vectors),
+    )
+
+
+_VECTORS = {"normal": "", "point0": "m", "point1": "m"}
+
+
+def _append_rows(
+    append: Append, measured: MeasuredMotion, columns: Sequence[TableColumn], block: ClearanceBlock
+) -> None:
+    frame, world, item = np.nonzero(block.pair >= 0)
+    if not len(frame):
+        return
+    at = frame, world, item
+    pair = measured.items.pair[block.pair[at]]
+    number = block.first + frame
+    rows = {
+        "frame": number,
+        "step": measured.motion.step[number],
+        "time": measured.motion.time[number],
+        "world": world,
+        "body": item,
+        "shape0": pair[:, 0],
+        "shape1": pair[:, 1],
+        "distance": block.distance[at],
+        "error": block.error[at],
+    }
+    if measured.episodes is not None:
+        rows["episode"] = measured.episodes.row(world, number) + 1
+    for name in _VECTORS:
+        rows |= {f"{name}_{axis}": getattr(block, name)[at][:, k] for k, axis in enumerate("xyz")}
+    append({column.name: rows[column.name] for column in columns})

@@ -1,0 +1,177 @@
+"""The Python function `clearance`, and its result."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collidecli.analysis.contact_motion import body_poses, distance_gradient, is_differentiable
+from collidecli.analysis.dense_columns import NamedColumns, dense_intervals, dense_rows
+from collidecli.engine.device_model import bounding_radius
+from collidecli.engine.pipeline import find_device
+from collidecli.errors import InputError
+from collidecli.motions.clearance import ClearanceBlock, MeasuredMotion, shape_poses
+from collidecli.python.contacts import contact_options, motion_of
+from collidecli.results.result import html_table
+from collidecli.scene import options
+from collidecli.scene.arguments import checked_metres, python_call
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Motion
+from collidecli.verbs.clearance.clearance import ClearanceRequest, check_clearance
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, repr=False)
+class Clearances:
+    """Least distances of a model in motion as NumPy arrays: F frames, W worlds, I items.
+
+    distance: float64[F, W, I], signed as that of a contact, less margins [m]; NaN where a world does not have the item.
+    normal, point0, point1: float64[F, W, I, 3], unit from shape0 to shape1 and the witness points on both surfaces
+    without margins, in world [m]. error: float64[F, W, I], bound of the distance's error [m], infinite for depths that
+    are not certified. shape0, shape1: int32[F, W, I], rows of the nearest pair's shapes; -1 for none. items: pairs of
+    names of shapes, or names of bodies, or the two patterns. time: float64[F] [s], or numbers of frames for an array of
+    poses without times. shape_path: of the model's shapes. `len` is the number of distances.
+
+    With gradient=True, else None: gradient0, gradient1: float64[F, W, I, 6], derivatives of the distance of the nearest
+    pair over the positions of both bodies [1], then over their rotation vectors in world about their origins [m]; of a
+    static shape as of a body at the origin. gradient_exact: bool[F, W, I], whether that distance is differentiable.
+    """
+
+    distance: np.ndarray
+    normal: np.ndarray
+    point0: np.ndarray
+    point1: np.ndarray
+    error: np.ndarray
+    shape0: np.ndarray
+    shape1: np.ndarray
+    items: tuple[tuple[str, str], ...] | tuple[str, ...]
+    time: np.ndarray
+    shape_path: tuple[str, ...]
+    gradient0: np.ndarray | None = None
+    gradient1: np.ndarray | None = None
+    gradient_exact: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        frames, worlds, items = self.distance.shape
+        return f"<Clearances frames={frames} worlds={worlds} items={items}>"
+
+    def __len__(self) -> int:
+        return int((self.shape0 >= 0).sum())
+
+    def _repr_html_(self) -> str:
+        sizes: dict[str, object] = dict(zip(("frames", "worlds", "items"), self.distance.shape, strict=True))
+        least = f"{np.nanmin(self.distance):.6g} m" if len(self) else "none"
+        return html_table(sizes | {"distances": len(self), "least distance": least})
+
+    def _axes(self, names: Sequence[str]) -> list[dict[str, np.ndarray]]:
+        """names: of the columns of an item's paths."""
+        frames, worlds, count = self.distance.shape
+        paths = np.array(self.items, object).reshape(count, -1).T
+        cells = [{"frame": np.arange(frames), "time": self.time}, {"world": np.arange(worlds)}]
+        return [*cells, dict(zip(names, paths, strict=False))]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row for each distance, `len` in all, with the columns of `clearance -o x.parquet` without the step.
+
+        Raises InputError without pandas.
+        """
+        paths, by_body = np.array(self.shape_path, object), self.items and isinstance(self.items[0], str)
+        arrays = {"shape0": paths[self.shape0], "shape1": paths[self.shape1]}
+        arrays |= {name: getattr(self, name) for name in ("distance", "error", "normal", "point0", "point1")}
+        return dense_rows(self._axes(["body"] if by_body else []), arrays, self.shape0 >= 0).to_pandas()
+
+    def events(self, threshold: float | str = 0.0) -> NamedColumns:
+        """A row for each run of frames in which an item is at most this far, in metres or as a text such as "2mm".
+
+        Columns: world, shape0 and shape1 or body, begin_frame, last_frame, begin_time, last_time.
+        """
+        near = self.distance <= checked_metres(threshold, "threshold")
+        by_body = self.items and isinstance(self.items[0], str)
+        return dense_intervals(self._axes(["body"] if by_body else ["shape0", "shape1"]), near)
+
+
+@python_call
+def clearance(
+    model: Model,
+    body_q: np.ndarray | Motion | None = None,
+    *,
+    time: Sequence[float] | np.ndarray | None = None,
+    fps: float | None = None,
+    by: str = "",
+    between: Sequence[str] = (),
+    top: int = 0,
+    margin: float | str | None = None,
+    gradient: bool = False,
+    device: str = "",
+    threads: int = 0,
+    cache_dir: str = "",
+    cache_limit: int = options.DEFAULT_CACHE_LIMIT,
+) -> Clearances:
+    """The least distances of a model's shapes in every frame of a motion, without a cutoff.
+
+    Args:
+        model, body_q, time, fps: as in `collide`.
+        by: "pair", each pair of shapes that may touch; "body", each body and static shape; "all", all pairs together;
+            "" is "all" with `between`, else "pair".
+        between: two patterns of paths of shapes or bodies; only pairs with one of each are measured.
+        top: only the pairs that come nearest in the whole motion; 0 is all.
+        margin: in place of every shape's own, in metres or as a text such as "2mm".
+        gradient: add the derivatives of the distances over poses; takes twelve more distances for each.
+        device, threads, cache_dir, cache_limit: as in `collide`.
+    Returns:
+        `Clearances`.
+    Raises:
+        InputError: as `collide clearance` does.
+    """
+    if not isinstance(model, Model):
+        raise InputError(f"model is a {type(model).__name__}", "clearance", "give a result of ModelBuilder.finalize()")
+    engine = options.EngineOptions(device=device, threads=threads, cache_dir=cache_dir, cache_limit=cache_limit)
+    request = ClearanceRequest(
+        scenes=(), contact=contact_options(margin=margin), engine=engine, by=by, between=tuple(between), top=top
+    )
+    check_clearance(request)
+    motion = motion_of(model, body_q, None, time, fps)
+    measured = MeasuredMotion(request, request.contact.apply(model), motion, find_device(device))
+    for note in measured.notes:
+        warnings.warn(note, RuntimeWarning, stacklevel=3)
+    names = ("distance", "normal", "point0", "point1", "error", "pair")
+    blocks = [
+        {name: getattr(block, name) for name in names} | (_gradients(measured, block) if gradient else {})
+        for block in measured.blocks()
+    ]
+    arrays = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    pair, rows = arrays.pop("pair"), measured.items.pair
+    shape0, shape1 = (np.where(pair < 0, -1, rows[np.maximum(pair, 0), k]).astype(np.int32) for k in (0, 1))
+    first, second = measured.items.first, measured.items.second
+    items = first if request.kind == "body" else tuple(zip(first, second, strict=True))
+    paths = tuple(model.shapes.path)
+    return Clearances(**arrays, shape0=shape0, shape1=shape1, items=items, time=motion.time, shape_path=paths)
+
+
+def _gradients(measured: MeasuredMotion, block: ClearanceBlock) -> dict[str, np.ndarray]:
+    """The gradients of `Clearances` in a block of frames."""
+    model, at = measured.model, np.nonzero(block.pair >= 0)
+    frame, world, _ = at
+    poses = measured.motion.read(range(block.first, block.first + len(block.pair)))
+    pair, placed = measured.items.pair[block.pair[at]], shape_poses(model, poses)
+    moved = [placed[frame, world, rows] for rows in pair.T]
+    gradients: dict[str, np.ndarray] = {"gradient_exact": np.zeros(block.pair.shape, bool)}
+    gradient = origin = np.zeros((0, 6))
+    for side, point in enumerate((block.point0, block.point1)):
+        origin = body_poses(model, poses, frame, world, model.shapes.body[pair[:, side]].astype(np.int64))[:, :3]
+        gradient = distance_gradient(side, block.normal[at], point[at], origin)
+        gradients[f"gradient{side}"] = np.full((*block.pair.shape, 6), np.nan)
+        gradients[f"gradient{side}"][at] = gradient
+    size = bounding_radius(model.shapes.type, model.shapes.size)[pair].min(axis=1).astype(np.float64)
+
+    def of_moved(shape1: np.ndarray) -> np.ndarray:
+        return measured.distances.measure(pair, np.stack([moved[0], shape1], axis=1)).distance
+
+    gradients["gradient_exact"][at] = is_differentiable(of_moved, gradient, origin, moved[1], block.point1[at], size)
+    return gradients

@@ -1,0 +1,21 @@
+"""The Python function `problem`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from collidecli.adapters.problem import Problem, load_problem
+from collidecli.python.scenes import scene_request
+from collidecli.results.result import PathLike
+
+
+def problem(scene: PathLike | Sequence[PathLike] | None, recording: PathLike | None = None, **options: Any) -> Problem:
+    """Scene files in a recorded motion for another engine: shapes, poses, the pairs that may touch, exact distances.
+
+    Args:
+        scene, recording, options: as of `run`; an option of this engine alone has no effect.
+    Raises:
+        InputError: as `run` does, and for worlds with different shapes.
+    """
+    return load_problem(scene_request(scene, recording, options))

@@ -1,0 +1,132 @@
+"""What an export takes of the scene in motion: layers, moved bodies, moving joints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.motions.scene_of_set import compiled_geoms, loaded_scene
+from collidecli.motions.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene
+from collidecli.scene.motion import Motion, RecordsCoordinates, RestingMotion
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.selected import SelectedContacts
+from collidecli.storage.process_activity import reading
+
+if TYPE_CHECKING:
+    from collidecli.exporters.layouts import MovingJoints
+    from collidecli.exporters.usd_layer import MovedBodies, SceneLayers
+    from collidecli.motions.sources import Sources
+    from collidecli.verbs.export.export import ExportRequest
+
+
+def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:
+    """Layers below a USD layer of the contacts: those of the scene at `path`, or none if the scene is not USD.
+
+    Raises InputError for a missing USD scene, and for a scene that is not USD.
+    """
+    from collidecli.exporters.usd_layer import SceneLayers, layers_of
+    from collidecli.importers.usd.scene import UsdImport
+
+    ending = Path(contacts.scene).suffix.lower()
+    if not path:
+        if ending in USD_ENDINGS:
+            what = f"a layer over {contacts.scene} needs the scene's units and path"
+            raise InputError(what, contacts.path, "give the scene of the run with --scene")
+        return SceneLayers(up_axis=contacts.up_axis)
+    if Path(path).suffix.lower() in MUJOCO_ENDINGS:
+        raise InputError("a USD layer needs a USD scene", path, "leave --scene out to write a layer without a scene")
+    (imported,) = loaded_scene(contacts, path).imports
+    assert isinstance(imported, UsdImport)  # scenes have no other extensions
+    return layers_of(imported.stage, (path,), output, imported.metres_per_unit)
+
+
+def moved_bodies(request: ExportRequest, selected: SelectedContacts) -> tuple[MovedBodies | None, tuple[str, ...]]:
+    """The bodies that the run's recording moves, in the first selected world, and what is left out.
+
+    None for a run without a recording: the scene moves by itself. Raises InputError for another recording.
+    """
+    from collidecli.exporters.usd_layer import MovedBodies
+    from collidecli.importers.usd.scene import UsdImport
+
+    contacts = selected.contacts
+    if not contacts.trajectory_sha256:
+        if request.trajectory:
+            raise InputError("the run had no recording: the scene moves by itself", contacts.path, "remove -t")
+        return None, ()
+    sources = export_sources(request, contacts)
+    scene, motion = sources.scene, sources.motion
+    if scene is None or motion is None:
+        return None, ("motion of the bodies: give the recording of the run with -t",)
+    (imported,) = scene.imports
+    assert isinstance(imported, UsdImport)
+    path = scene.model.bodies.path
+    if len(set(scene.model.world_template.tolist())) > 1 or any(scene.model.world_path):
+        return None, ("motion of the bodies: the scene has environments",)
+    rows = [row for row, name in enumerate(path) if imported.is_in_file(name)]
+    world = int(selected.worlds[0]) if motion.world_count > 1 else 0
+
+    def read(frame: int) -> np.ndarray:
+        at = int(sources.frame_of[selected.frames[frame]])
+        with reading("motion"):
+            return motion.read(range(at, at + 1))[0, world, rows]
+
+    scale = np.array([imported.rest[path[row]].scale for row in rows]).reshape(-1, 3)
+    left_out = [f"motion of {len(path) - len(rows)} bodies in instances"] if len(rows) < len(path) else []
+    left_out += [f"motion of the bodies in other worlds than {world}"] if selected.world_count > 1 else []
+    return MovedBodies([path[row] for row in rows], scale, read, sources.close), tuple(left_out)
+
+
+SOURCES = "give scene and recording of the run with --scene and -t"
+
+
+def export_sources(request: ExportRequest, contacts: ContactSet) -> Sources:
+    from collidecli.motions.sources import find_sources
+
+    try:
+        return find_sources(contacts, request.scene, request.trajectory, False, False)
+    except InputError as error:
+        raise InputError(error.what, error.where, SOURCES) from error
+
+
+def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -> MovingJoints:
+    """The joint velocities of a scene in motion. frame_of: frame of the motion for each of the contact set.
+
+    Raises InputError for a scene that is not MJCF or URDF, and for a recording of body poses.
+    """
+    from collidecli.exporters.layouts import MovingJoints
+    from collidecli.importers.mujoco.kinematics import JointAxes
+    from collidecli.importers.mujoco.scene import MjcfImport
+
+    geoms = compiled_geoms(scene)
+    (imported,) = scene.imports
+    assert isinstance(imported, MjcfImport)  # else `compiled_geoms` has refused it
+    axes = JointAxes(imported.mj_model, imported.kinematics)
+    body = imported.mj_model.geom_bodyid[[geoms.of_path[path] for path in scene.model.shapes.path]]
+
+    def coordinates(frame: int) -> tuple[np.ndarray, np.ndarray | None]:
+        at = int(frame_of[frame])
+        with reading("motion"):
+            values = motion.read_coordinates(range(at, at + 1)) if isinstance(motion, RecordsCoordinates) else None
+        if isinstance(motion, RestingMotion):
+            values = np.tile(imported.mj_model.qpos0, (1, motion.world_count, 1)), None
+        if values is None:
+            what = "the recording has body poses; velocities of joints need their positions"
+            fix = "give a recording of joints (collide record --joint)"
+            columns = "the columns distance_grad0 and distance_grad1 of collide run"
+            raise InputError(what, scene.name, f"{fix}, or use {columns}")
+        return values
+
+    def at(frames: np.ndarray, worlds: np.ndarray) -> np.ndarray:
+        of_frame = {frame: coordinates(frame) for frame in dict.fromkeys(frames.tolist())}
+        recorded = worlds if motion.world_count > 1 else np.zeros_like(worlds)
+        cells = list(zip(frames.tolist(), recorded.tolist(), strict=True))
+        qpos = np.stack([of_frame[frame][0][0, world] for frame, world in cells])
+        mocap = [poses[0, world] for frame, world in cells if (poses := of_frame[frame][1]) is not None]
+        return axes.at(qpos, np.stack(mocap) if mocap else None)
+
+    coordinates(0)  # refuses a recording of body poses before the output is created
+    return MovingJoints(axes.names, axes.affects[body], at)

@@ -1,0 +1,277 @@
+"""The verb `export`: a contact set for other programs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from collidecli.errors import InputError
+from collidecli.motions.frames import frames_text, parse_frames
+from collidecli.motions.scene_of_set import compiled_geoms, loaded_scene
+from collidecli.motions.scenes import USD_ENDINGS
+from collidecli.results.outputs import check_ending, check_output
+from collidecli.results.result import Result
+from collidecli.scene.arguments import unknown_argument
+from collidecli.scene.motion import check_seconds
+from collidecli.scene.options import EXPORT_FORMATS, formats_with
+from collidecli.scene.patterns import listed
+from collidecli.scene.tables import RIGID_CONTACTS
+from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.selected import (
+    SINGLE_PARTICLE,
+    SelectedContacts,
+    chosen_worlds,
+    kept_items,
+    rows_of,
+)
+from collidecli.storage.process_activity import reading
+from collidecli.verbs.export.articulation import SOURCES, export_sources, layers_under, moved_bodies, moving_joints
+
+if TYPE_CHECKING:
+    from collidecli.exporters.arrays import Layout
+
+WORLD_FRAME = "world"
+"""Frame of the messages of an MCAP file, if neither --frame-id nor --base-from names one."""
+REFUSED = {
+    "scene": "needs no scene",
+    "trajectory": "needs no recording",
+    "frame_id": "has no frame of messages",
+    "group": "has no layout for the rows of one group",
+}
+"""Messages for options that a format does not use."""
+GROUPS_OF_FORMATS: dict[str, dict[str, int | None]] = {
+    "newton": {"soft_contacts": SINGLE_PARTICLE},
+    "usd": {"hydro_patches": None, "hydro_faces": None},
+}
+"""Groups beside the contacts that a format has, and the kind of their rows; None is every kind."""
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """Contact set, format, output and selection. output: "" is the set's name with the format's extension.
+
+    scene: the scene of the run, if the format needs it. trajectory: the recording of the run, for a USD layer; "" is a
+    file of its hash in the folder of the contact set, of the scene or in the current one. frames: a slice A:B:S.
+    worlds: numbers; () is all. include, exclude: patterns of paths of shapes and particle objects. group: a table
+    beside /rigid_contacts, whose rows are exported; "" is the contacts. normal_length: length of the normals in a USD
+    layer or an MCAP file [m]. frame_id: frame of the messages of an MCAP file.
+    """
+
+    contacts: str
+    to: str
+    output: str = ""
+    scene: str = ""
+    trajectory: str = ""
+    frames: str = ""
+    worlds: Sequence[int] = ()
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    group: str = ""
+    normal_length: float = 0.05
+    frame_id: str = ""
+    force: bool = False
+
+
+def python_request(path: str, to: str, output: str | os.PathLike[str], options: Mapping[str, Any]) -> ExportRequest:
+    """The request of `ContactSet.export`. options: fields of ExportRequest; patterns also as one text, with commas.
+
+    Raises InputError for an unknown format or option.
+    """
+    if to not in EXPORT_FORMATS:
+        raise InputError(f"'{to}' is no format", "export", f"give one of: {', '.join(EXPORT_FORMATS)}")
+    known = [field.name for field in fields(ExportRequest) if field.name not in ("contacts", "to", "output")]
+    given = dict(options)
+    for name in given:
+        if name not in known:
+            raise unknown_argument(name, "export", known)
+    for name in {"include", "exclude"} & given.keys():
+        given[name] = listed(given[name])
+    for name in {"scene", "trajectory"} & given.keys():
+        given[name] = os.fspath(given[name])
+    given["frames"] = frames_text(given.get("frames", ""))
+    return ExportRequest(path, to, os.fspath(output), **given)
+
+
+@dataclass(frozen=True)
+class ExportResult(Result, schema="collide.export/1"):
+    """Size of an export. left_out: fields that the layout has and the contact set lacks, and groups without a layout.
+
+    contacts: exported rows; of the group, if it is not "". group_rows: exported rows of tables beside the contacts, by
+    name.
+    """
+
+    file: str
+    format: str
+    output: str
+    frames: int
+    worlds: int
+    contacts: int
+    group_rows: dict[str, int]
+    bytes: int
+    left_out: tuple[str, ...]
+    group: str
+
+
+def export(request: ExportRequest) -> ExportResult:
+    """Exports a contact set.
+
+    Raises InputError for an input that cannot be read or does not fit the format, OutputError for an output that
+    cannot be written; then no output is left.
+    """
+    output = _output(request)
+    check_output(output, request.force, (request.contacts, request.scene or None))
+    with reading("contact set", request.contacts), ContactSet.open(request.contacts) as contacts:
+        selected = _selected(contacts, request)
+        # All errors of the scene and the layout are raised before the output is created.
+        write, left_out = _prepare(request, selected, output)
+        with AtomicOutput(output, request.force) as stream:
+            write(stream)
+            stream.commit()
+        kinds = GROUPS_OF_FORMATS.get(request.to, {})
+        groups, formats = () if request.group else contacts.groups, formats_with("group", "or")
+        alone = [name for name in groups if name not in kinds]
+        others = (f"{name}: a table of its own; --group {name} exports it as {formats}" for name in alone)
+        return ExportResult(
+            file=request.contacts,
+            format=request.to,
+            output=os.fspath(output),
+            frames=selected.frame_count,
+            worlds=selected.world_count,
+            contacts=selected.contact_count,
+            group_rows={n: rows_of(selected, n, kinds[n]).contact_count for n in groups if n in kinds},
+            bytes=os.path.getsize(output),
+            left_out=(*left_out, *others),
+            group=request.group,
+        )
+
+
+def _output(request: ExportRequest) -> str:
+    endings = EXPORT_FORMATS[request.to].endings
+    if not request.output:
+        middle = "" if f".{request.to}" == endings[0] else f".{request.to}"
+        return f"{Path(request.contacts).stem}{middle}{endings[0]}"
+    check_ending(request.output, endings, f"a file of {request.to}")
+    return request.output
+
+
+def _selected(contacts: ContactSet, request: ExportRequest) -> SelectedContacts:
+    frames = parse_frames(request.frames, contacts.frame_count)
+    kept = kept_items(contacts, request.include, request.exclude)
+    worlds = chosen_worlds(request.worlds, contacts)
+    return SelectedContacts(contacts, frames, worlds, kept, request.group or RIGID_CONTACTS.name)
+
+
+def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
+    """A function that writes the export to a stream, and the names of the fields that are left out."""
+    for option, what in REFUSED.items():
+        if getattr(request, option) and option not in EXPORT_FORMATS[request.to].options:
+            fix = f"leave it out; it is for {formats_with(option)}"
+            raise InputError(f"{request.to} {what}", f"--{option.replace('_', '-')}", fix)
+    if request.to in IN_SECONDS:
+        check_seconds(selected.contacts.time_unit, f"--to {request.to}")
+    if request.to in WRITERS:
+        return WRITERS[request.to](request, selected, output)
+    from collidecli.exporters import layouts
+
+    return _arrays(getattr(layouts, f"{request.to}_layout")(selected))
+
+
+def _arrays(layout: Layout, done: Callable[[], None] = lambda: None):
+    from collidecli.exporters.arrays import write_npz
+
+    def write(stream: AtomicOutput) -> None:
+        write_npz(stream, layout.arrays)
+        done()
+
+    return write, layout.left_out
+
+
+def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
+    if not request.scene and Path(selected.contacts.scene).suffix.lower() in USD_ENDINGS:
+        sources = export_sources(request, selected.contacts)  # the scene of the run, near the contact set
+        sources.close()
+        request = replace(request, scene="".join(sources.scene_files[:1]))
+    layers = layers_under(selected.contacts, request.scene, output)
+    from collidecli.exporters.usd_layer import time_codes, write_usd
+
+    time_codes(selected, layers.rate)
+    bodies, left_out = moved_bodies(request, selected) if request.scene else (None, ())
+
+    def write(stream: AtomicOutput) -> None:
+        write_usd(stream, selected, layers, request.normal_length, bodies)
+        if bodies is not None:
+            bodies.close()
+
+    return write, left_out
+
+
+def _mcap(request: ExportRequest, selected: SelectedContacts, _output: str):
+    from collidecli.exporters.mcap import Messages, write_mcap
+
+    Messages()  # refuses a missing package before the output is created
+    contacts, start = selected.contacts, 0
+    if selected.time.min(initial=0.0) < 0.0:
+        what = f"a frame is at {selected.time.min():g} s, and an MCAP file has no time before 0"
+        raise InputError(what, contacts.path, "choose frames from 0 s on with --frames")
+    if contacts.trajectory_sha256:
+        sources = export_sources(request, contacts)
+        recording = None if sources.scene is None else sources.scene.recording
+        start = 0 if recording is None else recording.clock_start
+        sources.close()
+    elif request.scene or request.trajectory:
+        raise InputError("the run had no recording", contacts.path, "remove --scene and -t")
+    base_frame = str(contacts.config.get("base_from", "")).partition("tf:")[2].partition(":")[0]
+    frame_id = request.frame_id or base_frame or WORLD_FRAME
+    left_out = () if start else ("clock of the recording: times are seconds from 0",)
+    return (lambda stream: write_mcap(stream, selected, start, frame_id, request.normal_length)), left_out
+
+
+def _jacobian(request: ExportRequest, selected: SelectedContacts, _output: str):
+    from collidecli.exporters import layouts
+
+    sources = export_sources(request, selected.contacts)
+    if sources.scene is None or sources.motion is None:
+        what = "a Jacobian needs the scene and the recording of the run, which were not found"
+        raise InputError(what, selected.contacts.path, SOURCES)
+    joints = moving_joints(sources.scene, sources.motion, sources.frame_of)
+    return _arrays(layouts.jacobian_layout(selected, joints), sources.close)
+
+
+def _table(request: ExportRequest, selected: SelectedContacts, _output: str):
+    from collidecli.exporters.contact_rows import ContactRows
+    from collidecli.exporters.layouts import unknown_columns
+    from collidecli.storage.result_files import csv_table, parquet_table, require_pyarrow
+
+    rows, contacts = ContactRows(selected), selected.contacts
+    about = {"scene": contacts.scene, "content_sha256": contacts.content_sha256, "up_axis": contacts.up_axis}
+    if request.to == "parquet":
+        require_pyarrow("--to parquet")
+
+    def write(stream: AtomicOutput) -> None:
+        as_csv = request.to == "csv"
+        table = csv_table(stream, rows.columns) if as_csv else parquet_table(stream, rows.columns, about)
+        with table as append:
+            for block in rows.blocks():
+                append(block)
+
+    lists = (f"{entries.column.name}: a list for each row; --to npz has it" for entries in selected.group.lists)
+    return write, (*lists, *unknown_columns(selected))
+
+
+def _mujoco(request: ExportRequest, selected: SelectedContacts, _output: str):
+    from collidecli.exporters import layouts
+
+    if not request.scene:
+        what = "mjContact has ids of the compiled scene, which a contact set does not contain"
+        raise InputError(what, selected.contacts.path, "give the scene of the run with --scene")
+    return _arrays(layouts.mujoco_layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene))))
+
+
+IN_SECONDS = ("usd", "mcap")
+"""Formats whose frames are at times in seconds."""
+WRITERS = {"usd": _usd, "mcap": _mcap, "csv": _table, "parquet": _table, "mujoco": _mujoco, "jacobian": _jacobian}
+"""Functions that prepare the formats that are made of more than the contact set, or are no arrays."""

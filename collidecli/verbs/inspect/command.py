@@ -1,0 +1,64 @@
+"""Command line of `collide inspect`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import click
+
+from collidecli.cli.settings import option, setting
+from collidecli.cli.several import Job, computed, listed, listed_files
+from collidecli.cli.shared_options import cache_options, option_group, scene_options
+from collidecli.cli.verb import Verb, streams_of
+from collidecli.results.inputs import RECORDING_ENDINGS
+from collidecli.results.result import Result
+from collidecli.scene.options import DEFAULT_CACHE_LIMIT, SceneOptions
+
+EPILOG = """\b
+collide inspect robot.xml --why left_hand torso
+collide inspect pile.usda --pairs --json
+collide inspect demos/
+"""
+
+
+@click.command("inspect", cls=Verb, epilog=EPILOG)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@option("--pairs", is_flag=True, help="List every pair of shapes that may touch.")
+@option("--why", nargs=2, metavar="A B", help="Show the rule that decides whether A and B may touch: shapes or bodies.")
+@option("--all", is_flag=True, help="Show every row of long tables. [default: the first ones]")
+@setting("--static-pairs", is_flag=True, help="Count pairs of two static shapes too.")
+@scene_options
+@cache_options
+@click.pass_context
+def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
+    """Show the contents of a scene, a recording or a contact set. The kind of FILE is recognised by its content.
+
+    For a recording: its kind, bodies, frames and worlds, and the options that `run` needs for it. Several files, a
+    folder of recordings and contact sets, or a pattern such as 'demos/*.h5': a row for each.
+    """
+    from collidecli.importers.mesh_files import parts_kept_in
+    from collidecli.storage.process_activity import limited_reading, reading
+    from collidecli.verbs.check.check import CHECKED
+    from collidecli.verbs.inspect.inspect import inspect_file
+    from collidecli.verbs.inspect.tables import inspect_table
+
+    streams = streams_of(ctx)
+    requested = {name: values[name] for name in ("pairs", "why", "static_pairs")}
+    kept = values["cache_dir"] or "", DEFAULT_CACHE_LIMIT if values["cache_limit"] is None else values["cache_limit"]
+
+    def inspected(file: str) -> Result:
+        with limited_reading(), reading("file", file), parts_kept_in(*kept):
+            return inspect_file(file, options=option_group(SceneOptions, values), **requested)
+
+    several = listed_files(streams, files, CHECKED, "recordings or contact sets", RECORDING_ENDINGS)
+    if several is None:
+        with streams.progress("reading", "loading"):
+            result = inspected(files[0])
+        streams.result(result, partial(inspect_table, every=values["all"]))
+        return 0
+    if values["pairs"] or values["why"]:
+        raise click.UsageError("--pairs and --why are for one file, and several are given.")
+    jobs = [Job(file.path, shown=file.name) for file in several]
+    items = computed(streams, jobs, lambda job, _: inspected(job.name), "reading", "loading")
+    return listed(streams, "inspect", items)

@@ -1,0 +1,212 @@
+"""The verb `inspect`: contents of a scene, a recording or a contact set."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import h5py
+import numpy as np
+
+from collidecli.analysis.set_source import ContactSetSource, contact_set_source, read_timing
+from collidecli.analysis.summary import ColumnRanges, ContactCounts, Tally
+from collidecli.analysis.touches import Names
+from collidecli.errors import InputError
+from collidecli.importers.recordings.recording import open_recording
+from collidecli.motions.scenes import MUJOCO_ENDINGS
+from collidecli.results.result import Result
+from collidecli.scene.options import SceneOptions
+from collidecli.storage.contact_sets.check import check_shape_rows
+from collidecli.storage.contact_sets.reader import ContactSet, ContactTable
+from collidecli.storage.contact_sets.schema import FORMAT
+from collidecli.storage.formats import file_format, refuse_profile
+from collidecli.storage.input_files import HDF5, UNKNOWN, USD, bag_format, storage_of
+from collidecli.storage.trajectory_files import TRAJECTORY_FORMAT, read_header
+from collidecli.verbs.inspect.scene import inspect_scene
+
+if TYPE_CHECKING:
+    from collidecli.verbs.inspect.scene import Why
+
+
+@dataclass(frozen=True)
+class RecordingResult(Result, schema="collide.inspect.recording/1"):
+    """Contents of a recording without its poses. Times [s]; None if unknown.
+
+    kind, label: identifier and description of its kind. needs: information that `run` needs besides. details: more
+    properties of its kind, by name.
+    """
+
+    file: str
+    kind: str
+    label: str
+    frames: int
+    worlds: int
+    start: float | None
+    end: float | None
+    bodies: tuple[str, ...]
+    coordinates: int
+    quaternion_order: str | None
+    needs: tuple[str, ...]
+    details: dict[str, Any]
+
+
+def is_recording(path: str) -> bool:
+    """Whether a file contains arrays or columns and so cannot be a scene. A USD file may be both."""
+    return Path(path).suffix.lower() not in MUJOCO_ENDINGS and storage_of(path) not in (HDF5, USD, UNKNOWN)
+
+
+def is_layer_alone(path: str) -> bool:
+    """Whether a file that is refused as a scene is a USD layer that contains only time samples.
+
+    False for a file that cannot be read: the error of reading it as a scene is reported.
+    """
+    if storage_of(path) != USD:
+        return False
+    from collidecli.importers.usd.stage import diagnostics, is_motion_only
+
+    try:
+        with diagnostics(path):
+            return is_motion_only(path)
+    except (InputError, UnicodeDecodeError):
+        return False
+
+
+def inspect_recording(path: str) -> RecordingResult:
+    """Contents of a recording without its poses. Raises InputError for an unknown kind or malformed content."""
+    with closing(open_recording(path)) as recording:
+        about = recording.describe()
+    return RecordingResult(
+        path,
+        recording.NAME,
+        recording.LABEL,
+        **{**vars(about), "quaternion_order": about.quaternion_order or None, "details": dict(about.details)},
+    )
+
+
+@dataclass(frozen=True)
+class TrajectoryResult(Result, schema="collide.inspect.trajectory/1"):
+    """Contents of a trajectory without its poses. coordinates: generalized coordinates per world. Times [s]."""
+
+    file: str
+    creator: str
+    kind: str
+    float_type: str
+    frames: int
+    worlds: int
+    bodies: tuple[str, ...]
+    coordinates: int
+    mocap_bodies: int
+    particles: int
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContactSetResult(ContactCounts, ContactSetSource, schema="collide.inspect.contacts/1"):
+    """Contents of a contact set. optional_columns: range of each. timing: attributes and stages of /timing.
+
+    groups: of the tables beside /rigid_contacts, rows, cells with rows, and the range of each column of numbers.
+    shape_table: path, type, body (None is static), margin and gap [m] of each shape.
+    particle_objects: path, kind, template, first_particle, particle_count of each cloth, soft body, set of points.
+    """
+
+    float_type: str
+    columns: list[str]
+    material_rule: str
+    optional_columns: dict[str, dict[str, list[float]]]
+    groups: dict[str, dict[str, Any]]
+    shape_table: list[dict[str, Any]]
+    particle_objects: list[dict[str, Any]]
+    timing: dict[str, Any]
+
+
+def inspect_file(
+    path: str, *, pairs: bool = False, why: Why = None, static_pairs: bool = False, options: SceneOptions | None = None
+) -> Result:
+    """Contents of a file. pairs, why, static_pairs, options: of a scene only, see `inspect_scene`.
+
+    Raises InputError for a file that is neither a scene, a recording nor a contact set, or is damaged.
+    """
+    if not os.path.exists(path):
+        raise InputError("there is no such file", path, "give a scene, a recording or a contact set")
+    has_content = (os.path.isfile(path) and os.path.getsize(path) > 0) or bool(bag_format(path))
+    is_h5 = has_content and h5py.is_hdf5(path)
+    if not is_h5 and not (has_content and is_recording(path)):
+        try:
+            return inspect_scene(path, pairs, why, static_pairs, options or SceneOptions())
+        except InputError:
+            if not (has_content and is_layer_alone(path)):
+                raise
+    if (pairs or why) and not (is_h5 and file_format(path) == FORMAT):
+        return inspect_scene(path, pairs, why, static_pairs, options or SceneOptions(), is_recording=True)
+    if pairs or why:
+        raise InputError("--pairs and --why are for scenes", path, "give the scene file")
+    by_format = {FORMAT: inspect_contact_set, TRAJECTORY_FORMAT: inspect_trajectory}
+    kind = file_format(path) if is_h5 else ""
+    refuse_profile(kind, path)
+    return by_format.get(kind, inspect_recording)(path)
+
+
+def inspect_trajectory(path: str) -> TrajectoryResult:
+    """Contents of a trajectory without its poses."""
+    header = read_header(path)
+    return TrajectoryResult(
+        file=path,
+        creator=header.creator,
+        kind=header.kind,
+        float_type=str(header.float_type),
+        frames=header.frame_count,
+        worlds=header.world_count,
+        bodies=tuple(header.body_names),
+        coordinates=header.coordinate_count,
+        mocap_bodies=max(0, header.mocap_count),
+        particles=max(0, header.particle_count),
+        start=float(header.time[0]),
+        end=float(header.time[-1]),
+    )
+
+
+def inspect_contact_set(path: str) -> ContactSetResult:
+    """Contents of a contact set: origin, size, pairs with most contacts, deepest contact, timing."""
+    with ContactSet.open(path) as contacts:
+        tally = Tally(Names.of(contacts.shapes.path, contacts.shapes.template))
+        ranges = ColumnRanges(contacts.optional_columns)
+        for block in contacts.blocks(names=("shape0", "shape1", "distance", *contacts.optional_columns)):
+            check_shape_rows(contacts, block)
+            tally.add(block)
+            ranges.add(block)
+        shapes, paths = contacts.shapes, contacts.body_path
+        body = [paths[row] if 0 <= row < len(paths) else None for row in shapes.body.tolist()]
+        return ContactSetResult(
+            **contact_set_source(contacts),
+            **vars(tally.counts(contacts.world_count, contacts.episodes)),
+            float_type=str(contacts.float_type),
+            columns=list(contacts.column_names),
+            material_rule=contacts.material_rule,
+            optional_columns=ranges.as_dict(),
+            groups={name: _group_summary(table) for name, table in contacts.groups.items()},
+            shape_table=_rows_of({name: body if name == "body" else getattr(shapes, name) for name in SHAPE_COLUMNS}),
+            particle_objects=_rows_of(vars(contacts.particle_objects)),
+            timing=read_timing(path),
+        )
+
+
+def _group_summary(table: ContactTable) -> dict[str, Any]:
+    names = [column.name for column in table.columns if column.dtype.kind == "f"]
+    ranges, cells = ColumnRanges(names), 0
+    for block in table.blocks(names=names):
+        ranges.add(block)
+        cells += int(np.count_nonzero(block.cell_counts))
+    return {"rows": table.row_count, "cells": cells, "columns": ranges.as_dict()}
+
+
+SHAPE_COLUMNS = ("path", "type", "body", "template", "margin", "gap")
+
+
+def _rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    values = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]

@@ -1,0 +1,277 @@
+"""Labels of a contact set: which sensors touch which partners in each frame, and how fast they slip."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from collidecli.analysis.event_stream import EventStream, row_templates
+from collidecli.analysis.pair_selection import EventOptions, group_notes
+from collidecli.analysis.touches import RIGID, Intervals, LabelRule, labelled_runs
+from collidecli.errors import InputError
+from collidecli.results.result import Progress
+from collidecli.scene.model import may_share_world
+from collidecli.scene.motion import recorded_cells
+from collidecli.scene.options import LABEL_THINGS, recorded_number
+from collidecli.scene.tables import SOFT_CONTACTS
+from collidecli.storage.contact_sets.check import check_shape_rows, gap_range, pair_values
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.selected import named_items, rows_of_block
+
+BLOCK_VALUES = 1 << 22
+"""Labels of one block: frames, worlds, sensors and partners multiplied."""
+Missing = set[tuple[str, str]]
+"""Options and their patterns that match nothing."""
+SLIP = "slip"
+"""Optional column of contacts: tangential speed of the two bodies' points [m/s]."""
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """What is labelled, and when.
+
+    sensors, partners: patterns of the paths of bodies, static shapes and particle objects (by "bodies"), or of shapes
+    and particle objects (by "shapes"); () is every body or moving shape, and every item. enter, leave [m], min_frames:
+    see `LabelRule`; leave None is `enter`. slip: read the column of that name. worlds: numbers; () is all. frames:
+    A:B:S.
+    """
+
+    sensors: Sequence[str] = ()
+    partners: Sequence[str] = ()
+    by: str = LABEL_THINGS[0]
+    enter: float = 0.0
+    leave: float | None = None
+    min_frames: int = 1
+    slip: bool = False
+    worlds: Sequence[int] = ()
+    frames: str = ""
+
+    @property
+    def rule(self) -> LabelRule:
+        """The rule of these options. Raises InputError for values that are not one."""
+        leave = self.enter if self.leave is None else self.leave
+        for name, value in (("--enter", self.enter), ("--leave", leave)):
+            if not math.isfinite(value):
+                raise InputError(f"'{value}' is not a finite distance", name, "give metres")
+        if leave < self.enter:
+            what = f"{leave:g} m is below --enter {self.enter:g} m: a touch would end where it begins"
+            raise InputError(what, "--leave", "give at least --enter")
+        if self.min_frames != int(self.min_frames) or self.min_frames < 1:
+            raise InputError(f"{self.min_frames} is no number of frames", "--min-frames", "give at least 1")
+        return LabelRule(self.enter, leave, self.min_frames)
+
+
+@dataclass(frozen=True)
+class LabelBlock:
+    """Labels of consecutive frames from index `first`. touch: bool[f, W, S, P]. distance: float32, the least of the
+    contacts [m], infinite without one, NaN where the world does not have the pair. slip: float32, the greatest of the
+    contacts within `leave` [m/s], NaN where there is no label or no such contact; None if it is not read.
+    """
+
+    first: int
+    touch: np.ndarray
+    distance: np.ndarray
+    slip: np.ndarray | None
+
+
+class ContactLabels:
+    """Labels of a contact set over selected frames, worlds, sensors and partners.
+
+    frames: selected. worlds: int64[W]. sensors, partners: names, each once over all templates. present: bool[W, S, P],
+    whether the world's template has shapes or particles of both. runs: of every pair of items, by `keys`.
+    contact_count: contacts of the selected worlds and frames. notes: warnings.
+
+    Raises InputError for options that do not fit the set, and for a `leave` beyond the gap of a selected pair.
+    """
+
+    def __init__(
+        self, contacts: ContactSet, options: LabelOptions, progress: Progress = None, missing: Missing | None = None
+    ) -> None:
+        """missing: option and pattern of each pattern without a match are added to it; None: they are refused."""
+        rule = options.rule
+        if options.by not in LABEL_THINGS:
+            raise InputError(f"'{options.by}' is none of {', '.join(LABEL_THINGS)}", "--by")
+        if options.slip and SLIP not in contacts.column_names:
+            fix = f"collide run --columns {SLIP} writes it"
+            raise InputError(f"the contact set has no column '{SLIP}'", f"{contacts.path}: --slip", fix)
+        chosen = EventOptions(math.inf, by=options.by, worlds=options.worlds, frames=options.frames)
+        stream = self._stream = EventStream(contacts, chosen)
+        self.contacts, self.options = contacts, options
+        self.frames, self.keys = stream.frames, stream.keys
+        self.worlds = stream.worlds.astype(np.int64)
+        self._sensor = self._selected(options.sensors, "--sensors", missing)
+        self._partner = self._selected(options.partners, "--partners", missing)
+        self.sensors, self.partners = ([self.keys.paths[row] for row in rows] for rows in (self._sensor, self._partner))
+        # A body without a shape in any template is present everywhere, and touches nothing.
+        templates = self.contacts.world_template
+        row_template = row_templates(self.contacts, len(self.keys.number))
+        in_template = np.zeros((int(templates.max(initial=0)) + 1, len(self.keys.paths)), bool)
+        in_template[row_template, self.keys.number] = True
+        in_template |= ~in_template.any(axis=0)
+        in_template[:, self.keys.number[row_template < 0]] = True
+        in_world = in_template[templates[self.worlds]]
+        self.present = in_world[:, self._sensor, None] & in_world[:, None, self._partner]
+        self.notes = group_notes(contacts, rule.leave, False)
+        if absent := int((~self.present).sum()):
+            what = f"{absent} of {self.present.size} triples of world, sensor and partner are not in the world's scene"
+            self.notes.append(f"{what}: they have no label ('present' is false in arrays, a table has no row)")
+        self._check_covered(rule.leave)
+        selected = [touches.take(self._is_selected(touches)) for _, touches in stream.frame_touches(progress)]
+        self.contact_count = stream.contact_count
+        self._found = _by_key(selected)
+        # Contacts of particle objects with each other touch at any distance, as in `events`.
+        is_rigid = np.array([kind in RIGID for kind in self.keys.kinds], bool)
+        one, other = self.keys.items(self._found.key)
+        always = np.zeros(0, bool) if not len(self._found) else ~(is_rigid[one] | is_rigid[other])
+        distance = np.where(always, np.float32(-np.inf), self._found.distance)
+        self.runs = labelled_runs(self._found.key, self._found.first, distance, rule, self._found.end)
+        self._slip = _by_key(self._slips(rule.leave)) if options.slip else None
+
+    def _selected(self, patterns: Sequence[str], option: str, missing: Missing | None) -> np.ndarray:
+        """int64[n]: items that match a pattern; without patterns every item, or the moving ones for --sensors."""
+        keys, contacts = self.keys, self.contacts
+        if patterns:
+            items = named_items(contacts)
+            if missing is not None:
+                missing |= {(option, pattern) for pattern in patterns if not items.met(pattern).any()}
+                patterns = [pattern for pattern in patterns if (option, pattern) not in missing]
+            return np.unique(keys.number[: len(items.path)][items.matching(patterns, option)])
+        if option == "--partners":
+            return np.arange(len(keys.paths))
+        moving = np.array([kind != "shape" for kind in keys.kinds], bool)
+        if self.options.by == "shapes":
+            moving[keys.number[: len(contacts.shapes)][contacts.shapes.body >= 0]] = True
+        if not moving.any():
+            raise InputError("nothing in the contact set moves", contacts.path, "name the sensors with --sensors")
+        return np.flatnonzero(moving)
+
+    def _check_covered(self, leave: float) -> None:
+        """Raises InputError if contacts of a selected pair of shapes are not reported up to `leave`: a pair without
+        contacts may then be nearer.
+        """
+        limit, contacts = np.float32(leave), self.contacts
+        if limit <= 0.0:
+            return
+        soft_gap = recorded_number(contacts.config, SOFT_CONTACTS.limit)
+        if SOFT_CONTACTS.name in contacts.groups and soft_gap is not None and np.float32(soft_gap) < limit:
+            what = f"contacts of particles are reported only up to {soft_gap:g} m"
+            raise InputError(what, f"--leave {leave:g}", f"run with --soft-gap {leave:g}, or give at most {soft_gap:g}")
+        if np.float32(gap_range(contacts)[0]) >= limit:
+            return
+        shapes, (_, pair_gap) = contacts.shapes, pair_values(contacts)
+        item, rows = self.keys.number[: len(shapes)], np.arange(len(shapes))
+        others = rows[np.isin(item, self._partner)]
+        for row in rows[np.isin(item, self._sensor)]:
+            near = others[
+                (item[others] != item[row])
+                & ((shapes.body[others] >= 0) | (shapes.body[row] >= 0))
+                & may_share_world(shapes.template[others], shapes.template[row])
+            ]
+            gap = pair_gap(np.minimum(near, row), np.maximum(near, row)).astype(np.float32)
+            if (gap < limit).any():
+                pair = f"{shapes.path[row]} and {shapes.path[int(near[np.argmin(gap)])]}"
+                what = f"contacts of {pair} are reported only up to {gap.min():.6g} m, their gap"
+                fix = f"run with --gap {leave:g} (--gap {leave / 2:g} with --gap-rule sum), or give at most that"
+                raise InputError(what, f"--leave {leave:g}", fix)
+
+    def _is_selected(self, intervals: Intervals) -> np.ndarray:
+        """int64[n]: rows of pairs of a sensor and a partner, which are two items."""
+        one, other = self.keys.items(intervals.key)
+        sensor, partner = (np.zeros(len(self.keys.paths), bool) for _ in range(2))
+        sensor[self._sensor] = partner[self._partner] = True
+        either = (sensor[one] & partner[other]) | (sensor[other] & partner[one])
+        return np.flatnonzero(either & (one != other))
+
+    def _slips(self, leave: float) -> Iterator[Intervals]:
+        """As of `touches`, with the negative of the greatest slip in place of the least distance."""
+        if not len(self.frames):
+            return
+        worlds, number = self.contacts.world_count, self.frames.number
+        cells = int(number[0]) * worlds, (int(number[-1]) + 1) * worlds
+        for block in self.contacts.blocks(names=("shape0", "shape1", "distance", SLIP), first=cells[0], last=cells[1]):
+            check_shape_rows(self.contacts, block)
+            near = np.flatnonzero((block.distance <= np.float32(leave)) & np.isfinite(block.columns[SLIP]))
+            near = rows_of_block(block, near)
+            near.columns["distance"] = -near.columns[SLIP]
+            touches = self._stream.touches_of(near)
+            yield touches.take(self._is_selected(touches))
+
+    @cached_property
+    def recorded(self) -> np.ndarray:
+        """bool[F, W]: whether each cell is recorded: in an episode, if the set has some."""
+        every = recorded_cells(self.frames.episodes, len(self.frames), self.contacts.world_count)
+        return every[:, self.worlds]
+
+    def cells(self, sensor: int, partner: int) -> np.ndarray:
+        """int64[F]: recorded cells of each frame whose world has the pair."""
+        return self.recorded @ self.present[:, sensor, partner].astype(np.int64)
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Frames, worlds, sensors, partners."""
+        return len(self.frames), len(self.worlds), len(self.sensors), len(self.partners)
+
+    def blocks(self) -> Iterator[LabelBlock]:
+        """The labels in order, in blocks of whole frames."""
+        frames, *row = self.shape
+        at_once = max(1, BLOCK_VALUES // max(1, math.prod(row)))
+        key, frame = self.runs.cells()
+        touches = _Dense(self, key, frame, np.ones(len(key), bool), np.zeros(1, bool))
+        apart = np.where(self.present, np.float32(np.inf), np.float32(np.nan))
+        distances = _Dense(self, self._found.key, self._found.first, self._found.distance, apart)
+        slips = None
+        if self._slip is not None:
+            unknown = np.full(1, np.nan, np.float32)
+            slips = _Dense(self, self._slip.key, self._slip.first, -self._slip.distance, unknown)
+        for first in range(0, frames, at_once):
+            count = min(at_once, frames - first)
+            touch, slip = touches.frames(first, count), None
+            if slips is not None:
+                slip = slips.frames(first, count)
+                slip[~touch] = np.nan
+            yield LabelBlock(first, touch, distances.frames(first, count), slip)
+
+
+class _Dense:
+    """Values of pairs in frames as dense arrays [f, W, S, P]; a pair of two sensors that are partners has two entries.
+
+    empty: [1] or [W, S, P], the other values.
+    """
+
+    def __init__(
+        self, labels: ContactLabels, key: np.ndarray, frame: np.ndarray, values: np.ndarray, empty: np.ndarray
+    ) -> None:
+        keys, self._row_shape, self._empty = labels.keys, labels.shape[1:], empty
+        world_of = _inverse(labels.worlds, labels.contacts.world_count)
+        sensor_of, partner_of = (_inverse(rows, len(keys.paths)) for rows in (labels._sensor, labels._partner))
+        one, other = keys.items(key)
+        row = np.tile(np.arange(len(key)), 2)
+        sensor, partner = np.concatenate([one, other]), np.concatenate([other, one])
+        place = np.stack([frame[row], world_of[keys.world(key)][row], sensor_of[sensor], partner_of[partner]])
+        labelled = np.flatnonzero((place >= 0).all(axis=0))
+        labelled = labelled[np.argsort(place[0, labelled], kind="stable")]
+        self._values, self._place = values[row[labelled]], place[:, labelled]
+
+    def frames(self, first: int, count: int) -> np.ndarray:
+        """[count, W, S, P]: the values of frames from `first`."""
+        dense = np.broadcast_to(self._empty, (count, *self._row_shape)).copy()
+        low, high = np.searchsorted(self._place[0], [first, first + count])
+        frame, world, sensor, partner = self._place[:, low:high]
+        dense[frame - first, world, sensor, partner] = self._values[low:high]
+        return dense
+
+
+def _inverse(rows: np.ndarray, count: int) -> np.ndarray:
+    """int64[count]: position of each number in `rows`, or -1."""
+    inverse = np.full(count, -1, np.int64)
+    inverse[rows] = np.arange(len(rows))
+    return inverse
+
+
+def _by_key(parts: Iterator[Intervals] | list[Intervals]) -> Intervals:
+    both = Intervals.chained(Intervals.none(), *parts)
+    return both.take(np.argsort(both.key, kind="stable"))

@@ -1,0 +1,179 @@
+"""The verb `label`: which bodies touch in each frame of each world, as dense arrays or a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collidecli.analysis.summary import TimeBins
+from collidecli.results.outputs import HDF5_ENDINGS, check_ending, check_output
+from collidecli.results.result import Progress, Result
+from collidecli.scene.motion import check_seconds
+from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.schema import TIME
+from collidecli.storage.process_activity import reading
+from collidecli.storage.result_files import require_pyarrow
+from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions
+from collidecli.verbs.label.files import WRITERS
+from collidecli.verbs.label.python import axis_sizes
+
+if TYPE_CHECKING:
+    from collidecli.verbs.label.contact_labels import LabelBlock
+
+MAX_BINS = 160
+DENSE = {"touch": ("bool", ""), "distance": ("float32", "m"), "slip": ("float32", "m/s")}
+"""Types and units of the dense arrays; the slip only on request."""
+
+
+@dataclass(frozen=True)
+class LabelRequest:
+    """A contact set, options and the output. first: number of listed pairs; 0 lists none."""
+
+    path: str
+    output: str
+    options: LabelOptions = field(default_factory=LabelOptions)
+    first: int = 20
+    force: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelResult(Result, schema="collide.label/1", optional=("chart", "bytes")):
+    """Labels of a contact set. shape: frames, worlds, sensors, partners. recorded: cells with a frame of the recording.
+
+    bytes: of the output, None for a part of one. labelled: labels that are true; runs: of consecutive ones. pairs:
+    number of labelled pairs of sensor and partner.
+    listed: the first of them, with most labels first. series: of bins of frames, and `labelled` of each listed pair:
+    the fraction of the recorded cells of the bin that have the label. chart: path of the picture.
+    """
+
+    file: str
+    scene: str
+    scene_sha256: str
+    trajectory_sha256: str
+    options: dict[str, Any]
+    shape: dict[str, int]
+    sensors: list[str]
+    partners: list[str]
+    recorded: int
+    contacts: int
+    labelled: int
+    runs: int
+    pairs: int
+    listed: list[dict[str, Any]]
+    series: dict[str, Any]
+    warnings: list[str]
+    output: str
+    bytes: int | None
+    chart: str | None = None
+
+
+def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
+    """Labels a contact set and writes the output.
+
+    Raises InputError for a file that is not a contact set and options that do not fit it, OutputError; then there is
+    no output.
+    """
+    check_ending(request.output, (".parquet", ".npz", *HDF5_ENDINGS), "a file of labels")
+    check_output(request.output, request.force, (request.path,))
+    if request.output.lower().endswith(".parquet"):
+        require_pyarrow("Parquet")
+    with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
+        check_seconds(contacts.time_unit, f"{request.path}: {TIME}")
+        tally = LabelTally(ContactLabels(contacts, request.options, progress))
+        with AtomicOutput(request.output, request.force) as output:
+            WRITERS[os.path.splitext(request.output)[1].lower()](output, tally)
+            output.commit()
+        return label_result(request, tally)
+
+
+class LabelTally:
+    """Sums over the blocks that are written: labels, and of each pair the cells, the least distance and the slip."""
+
+    def __init__(self, labels: ContactLabels) -> None:
+        self.labels = labels
+        shape = labels.shape[2:]
+        self.cells, self.slipping = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        self.distance, self.slip = np.full(shape, np.inf, np.float32), np.zeros(shape)
+
+    def blocks(self) -> Iterator[LabelBlock]:
+        """The blocks of the labels, each counted once it is taken."""
+        for block in self.labels.blocks():
+            self.cells += block.touch.sum(axis=(0, 1))
+            least = np.where(block.touch, block.distance, np.inf).min(axis=(0, 1), initial=np.inf)
+            self.distance = np.minimum(self.distance, least.astype(np.float32))
+            if block.slip is not None:
+                known = ~np.isnan(block.slip)
+                self.slipping += known.sum(axis=(0, 1))
+                self.slip += np.where(known, block.slip, 0.0).sum(axis=(0, 1), dtype=np.float64)
+            yield block
+
+
+def options_dict(options: LabelOptions) -> dict[str, Any]:
+    rule = options.rule
+    return {
+        "sensors": list(options.sensors), "partners": list(options.partners), "by": options.by, "enter": rule.enter,
+        "leave": rule.leave, "min_frames": rule.min_frames, "slip": options.slip, "frames": options.frames,
+    }  # fmt: skip
+
+
+def label_result(request: LabelRequest, tally: LabelTally, whole: bool = True) -> LabelResult:
+    labels, contacts = tally.labels, tally.labels.contacts
+    listed = _listed(tally, request.first)
+    bins = TimeBins(len(labels.frames), MAX_BINS)
+    key, frame = labels.runs.cells()
+    low, high = labels.keys.items(key)
+    labelled = []
+    for row in listed:
+        at = labels.sensors.index(row["sensor"]), labels.partners.index(row["partner"])
+        cells = np.add.reduceat(labels.cells(*at), bins.start)
+        rows = sorted((labels._sensor[at[0]], labels._partner[at[1]]))
+        labelled_bins = bins.of[frame[(low == rows[0]) & (high == rows[1])]]
+        labelled.append((np.bincount(labelled_bins, minlength=len(cells)) / np.maximum(cells, 1)).tolist())
+    return LabelResult(
+        file=contacts.path,
+        scene=contacts.scene,
+        scene_sha256=contacts.scene_sha256,
+        trajectory_sha256=contacts.trajectory_sha256,
+        options=options_dict(request.options),
+        shape=axis_sizes(labels.shape),
+        sensors=labels.sensors,
+        partners=labels.partners,
+        recorded=int(labels.recorded.sum()),
+        contacts=labels.contact_count,
+        labelled=int(tally.cells.sum()),
+        runs=len(labels.runs),
+        pairs=int((tally.cells > 0).sum()),
+        listed=listed,
+        series={**bins.axis(labels.frames.time, labels.frames.number), "labelled": labelled},
+        warnings=labels.notes,
+        output=os.fspath(request.output),
+        bytes=os.path.getsize(request.output) if whole else None,
+    )
+
+
+def _listed(tally: LabelTally, first: int) -> list[dict[str, Any]]:
+    """The pairs with most labels. share: part of recorded cells that have the pair. slip: mean of those with one."""
+    labels, (sensor, partner) = tally.labels, np.nonzero(tally.cells)
+    order: Sequence[int] = np.lexsort((partner, sensor, -tally.cells[sensor, partner])).tolist()
+    rows = []
+    for row in order[:first]:
+        at = sensor[row], partner[row]
+        slipping = int(tally.slipping[at])
+        rows.append(
+            {
+                "sensor": labels.sensors[at[0]],
+                "partner": labels.partners[at[1]],
+                "cells": int(tally.cells[at]),
+                "share": float(tally.cells[at] / labels.cells(*at).sum()),
+                "least_distance": float(tally.distance[at]),
+                **(
+                    {"mean_slip": float(tally.slip[at] / slipping) if slipping else None} if labels.options.slip else {}
+                ),
+            }
+        )
+    return rows

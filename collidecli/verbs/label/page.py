@@ -1,0 +1,23 @@
+"""The section of a report about labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collidecli.pages.parts import columns_table, part, section
+from collidecli.pages.quantities import ResultDict
+from collidecli.pages.tables import Column
+from collidecli.texts import plural
+from collidecli.verbs.label.tables import label_columns, label_rule
+
+
+def labels_section(result: ResultDict) -> dict[str, Any]:
+    options, per_bin = result["options"], result["series"]["frames_per_bin"]
+    lead = f"{plural(result['labelled'], 'label')}, {label_rule(options)}"
+    lead += f"; a column is {plural(per_bin, 'frame')}." if per_bin > 1 else "."
+    if len(result["listed"]) < result["pairs"]:
+        lead += f" {len(result['listed'])} of {plural(result['pairs'], 'pair')} are shown."
+    pair: Column = ("pair", "left", lambda label: f"{label['sensor']} and {label['partner']}")
+    labelled = columns_table("Labels", [pair, *label_columns(options)], result["listed"])
+    parts = [part(table=labelled)] if result["listed"] else []
+    return section("labels", "Labels", part(chart="labels"), *parts, lead=lead)

@@ -1,0 +1,163 @@
+"""The Python function `label`, and its result."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.motions.frames import frames_text
+from collidecli.python.contact_set import ContactSet
+from collidecli.python.contacts import Contacts
+from collidecli.results.result import PathLike, html_table
+from collidecli.scene.arguments import checked_metres, python_call
+from collidecli.scene.patterns import listed
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.process_activity import reading
+from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions
+from collidecli.verbs.label.label import DENSE
+
+if TYPE_CHECKING:
+    import pandas
+
+    from collidecli.analysis.dense_columns import NamedColumns
+
+
+@python_call
+def label(
+    contacts: ContactSet | Contacts | PathLike,
+    *,
+    sensors: str | Sequence[str] = (),
+    partners: str | Sequence[str] = (),
+    between: str | Sequence[str] = (),
+    by: str = "bodies",
+    enter: float | str = 0.0,
+    leave: float | str | None = None,
+    min_frames: int = 1,
+    slip: bool = False,
+    worlds: Sequence[int] = (),
+    frames: str | int | slice = "",
+) -> Labels:
+    """Which bodies touch which in each frame of each world of a contact set, as arrays.
+
+    Args:
+        contacts: a contact set, its path, or contacts in memory.
+        sensors, partners: patterns, a sequence or a text with commas; () is every moving item, and every item.
+        between: both in one, "hand*,cup*" or two patterns.
+        by: "bodies", with static shapes and particle objects, or "shapes".
+        enter: a label begins at a distance of at most this, in metres or as a text such as "2mm". leave: it lasts while
+            the distance is at most this; None is `enter`. min_frames: shorter pauses are filled, then shorter labels
+            left out.
+        slip: read the contacts' column of that name, see `collide run --columns slip`.
+        worlds: numbers; () is all. frames: "A:B:S", a slice or a number.
+    Returns:
+        `Labels`.
+    Raises:
+        InputError: as `collide label` does.
+    """
+    limits = checked_metres(enter, "enter"), None if leave is None else checked_metres(leave, "leave")
+    sensors, partners = listed(sensors), listed(partners)
+    if between := listed(between):
+        if sensors or partners or len(between) != 2:
+            raise InputError(f"{between!r} is not two patterns instead of sensors and partners", "between")
+        sensors, partners = between[:1], between[1:]
+    if isinstance(worlds, (str, int)) or not all(isinstance(world, (int, np.integer)) for world in worlds):
+        raise InputError(f"{worlds!r} is no sequence of numbers of worlds", "worlds", "give one, such as [0]")
+    options = LabelOptions(sensors, partners, by, *limits, min_frames, slip, worlds, frames_text(frames))
+    contacts = contacts.contact_set if isinstance(contacts, Contacts) else contacts
+    if isinstance(contacts, ContactSet):
+        return labels_in_memory(contacts, options)
+    if not isinstance(contacts, (str, os.PathLike)):
+        raise InputError(f"contacts is a {type(contacts).__name__}", "label", "give a contact set, or its path")
+    with reading("contact set", os.fspath(contacts)), ContactSet.open(contacts) as opened:
+        return labels_in_memory(opened, options)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels of contacts as arrays; F frames, W worlds, S sensors, P partners.
+
+    touch: bool[F, W, S, P]. distance: float32[F, W, S, P], least distance of the contacts [m], negative is penetration,
+    infinite without a contact in the set. slip: float32[F, W, S, P] [m/s], greatest of the contacts, NaN without one;
+    None without slip=True. sensors, partners: names. frame, step: int64[F], numbers in the set and of the recorder.
+    time: float64[F] [s], or numbers of frames for an array of poses without times.
+    world: int64[W]. recorded: bool[F, W], false after the end of a demonstration. present:
+    bool[W, S, P], false where the world's scene does not have both; there touch is false and distance NaN. `len` is the
+    number of labels of recorded cells.
+    """
+
+    touch: np.ndarray
+    distance: np.ndarray
+    slip: np.ndarray | None
+    sensors: tuple[str, ...]
+    partners: tuple[str, ...]
+    frame: np.ndarray
+    step: np.ndarray
+    time: np.ndarray
+    world: np.ndarray
+    recorded: np.ndarray
+    present: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"<Labels {' '.join(f'{name}={size}' for name, size in axis_sizes(self.touch.shape).items())}>"
+
+    def __len__(self) -> int:
+        return int(self._rows.sum())
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            axis_sizes(self.touch.shape) | {"labels": len(self), "touching": int(self.touch[self._rows].sum())}
+        )
+
+    @property
+    def _rows(self) -> np.ndarray:
+        """bool[F, W, S, P]: recorded cells of two different items that are present."""
+        sensors, partners = (np.array(names, object) for names in (self.sensors, self.partners))
+        return self.recorded[:, :, None, None] & self.present & (sensors[:, None] != partners)
+
+    def _axes(self, **of_frames: np.ndarray) -> list[dict[str, np.ndarray]]:
+        named = {"sensor": self.sensors, "partner": self.partners}
+        items = [{name: np.array(paths, object)} for name, paths in named.items()]
+        return [{"frame": self.frame, **of_frames, "time": self.time}, {"world": self.world}, *items]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows and columns of `label -o x.parquet`, `len` of them. Raises InputError without pandas."""
+        from collidecli.analysis.dense_columns import dense_rows
+
+        arrays = {name: getattr(self, name) for name in DENSE if getattr(self, name) is not None}
+        return dense_rows(self._axes(step=self.step), arrays, self._rows).to_pandas()
+
+    def events(self) -> NamedColumns:
+        """A row for each run of frames with a label: world, sensor, partner, begin_frame, last_frame, and the times."""
+        from collidecli.analysis.dense_columns import dense_intervals
+
+        return dense_intervals(self._axes(), self.touch & self._rows)
+
+
+def axis_sizes(shape: tuple[int, ...]) -> dict[str, int]:
+    return dict(zip(("frames", "worlds", "sensors", "partners"), shape, strict=True))
+
+
+def labels_in_memory(contacts: ContactSet, options: LabelOptions) -> Labels:
+    """The labels of a contact set as arrays. Raises InputError for options that do not fit it."""
+    labels = ContactLabels(contacts, options)
+    for note in labels.notes:
+        warnings.warn(note, stacklevel=4)
+    blocks = list(labels.blocks())
+    empty = np.zeros((0, *labels.shape[1:]))
+
+    def whole(name: str) -> np.ndarray:
+        kind = np.dtype(DENSE[name][0])
+        return np.concatenate([empty.astype(kind), *(getattr(block, name) for block in blocks)])
+
+    number = labels.frames.number
+    return Labels(
+        whole("touch"), whole("distance"), whole("slip") if options.slip else None, tuple(labels.sensors),
+        tuple(labels.partners), number, contacts.step[number], labels.frames.time, labels.worlds, labels.recorded,
+        labels.present,
+    )  # fmt: skip

@@ -1,0 +1,47 @@
+"""Terminal table of labels."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+
+from rich.console import Group, RenderableType
+
+from collidecli.pages.quantities import ResultDict, length, percent, quantity, speed
+from collidecli.pages.tables import Column, more_text, name_value_table, rows_table
+from collidecli.pages.written import written_line
+from collidecli.texts import count, plural
+
+
+def label_table(result: ResultDict) -> RenderableType:
+    """Tables of collide.label/1: a summary, and the listed pairs."""
+    options, shape = result["options"], result["shape"]
+    sizes = (plural(shape[name], name.removesuffix("s")) for name in ("frames", "worlds", "sensors", "partners"))
+    rows = [
+        ("contact set", result["file"]),
+        ("array", ", ".join(sizes)),
+        ("labels", f"{count(result['labelled'])}, {label_rule(options)}"),
+        ("pairs", f"{count(result['pairs'])} of sensor and partner with a label"),
+        written_line(result),
+        *([("written", result["chart"])] if result.get("chart") else []),
+    ]
+    names: list[Column] = [(name, "left", itemgetter(name)) for name in ("sensor", "partner")]
+    columns = [*names, *label_columns(options)]
+    summary, more = name_value_table(rows), more_text(result["pairs"] - len(result["listed"]))
+    return Group(summary, rows_table(columns, result["listed"], more)) if result["listed"] else summary
+
+
+def label_columns(options: ResultDict) -> list[Column]:
+    """The columns of a pair of collide.label/1, without its names."""
+    return [
+        ("frames", "right", lambda label: count(label["cells"])),
+        ("share", "right", lambda label: percent(label["share"])),
+        ("distance", "right", lambda label: quantity(label["least_distance"], length)),
+        *([("mean slip", "right", lambda label: speed(label.get("mean_slip")))] if options["slip"] else []),
+    ]
+
+
+def label_rule(options: ResultDict) -> str:
+    """The distances at which labels begin and end, and their least length, as text."""
+    rule = f"from {length(options['enter'])} to beyond {length(options['leave'])}"
+    least = f", labels and pauses of at least {plural(options['min_frames'], 'frame')}"
+    return rule + (least if options["min_frames"] > 1 else "")

@@ -1,0 +1,91 @@
+"""Command line of `collide profile`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from collidecli.cli.scene_inputs import default_output, scenes_and_recording
+from collidecli.cli.settings import option, repeated
+from collidecli.cli.shared_options import (
+    cache_options,
+    contact_options,
+    device_options,
+    force_option,
+    hydro_options,
+    request_of,
+    source_options,
+    trace_option,
+)
+from collidecli.cli.value_types import WholeNumber
+from collidecli.cli.verb import Verb, streams_of
+from collidecli.errors import InputError
+from collidecli.results.outputs import HDF5_ENDINGS, TRACE, check_output
+from collidecli.scene.options import SPEED
+
+JSON = "The results as JSON. [default: path of the HDF5 file with .json]"
+DEVICES = "Devices to compare, such as cpu,cuda, in place of --device."
+engine = partial(repeated, section="Other engines")
+ENGINES = "Engines to time beside this one, each in a process of its own: mujoco, newton, coal, ..., or adapter.py."
+TIMED_ENGINE_PYTHON = "Interpreter of an engine, or of all others. [default: that of collide]"
+PROFILE_EPILOG = """\b
+collide profile pile.usda --repeats 9
+collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
+collide profile robot.xml -t motion.h5 --devices cpu,cuda
+collide profile robot.xml -t motion.h5 --engines mujoco,coal
+"""
+
+
+@click.command("profile", cls=Verb, epilog=PROFILE_EPILOG)
+@click.argument("scenes", nargs=-1, metavar="[SCENE...]")
+@source_options
+@contact_options
+@hydro_options
+@option("-o", "--output", metavar="FILE", section="Output", help="The results as HDF5. [default: <scene>.profile.h5]")
+@option("--json-out", metavar="FILE", section="Output", help=JSON)
+@trace_option
+@force_option
+@option("--repeats", type=WholeNumber(), default=5, section=SPEED, help="Least number of measurements of each.")
+@device_options
+@option("--devices", default="", metavar="NAMES", section=SPEED, help=DEVICES)
+@engine("--engines", metavar="[NAME=]ADAPTER,...", help=ENGINES)
+@engine("--engine-python", metavar="[NAME=]PYTHON,...", help=TIMED_ENGINE_PYTHON)
+@engine("--engine-option", metavar="NAME.KEY=VALUE,...", help="Of an adapter, as of collide fidelity.")
+@cache_options
+@click.pass_context
+def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
+    """Time nxn, sap, explicit and the standard pipeline on one motion, and recommend one.
+
+    The times exclude loading and compiling. With --devices each device is timed in turn. The exit code is 1 if the
+    contacts of the broad phases are not bit-identical.
+    """
+    streams = streams_of(ctx)
+    scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
+    if values["devices"] and values["device"]:
+        raise InputError("is given with --device", "--devices", "give one of them; --devices names all devices")
+    inputs = (*scenes, trajectory)
+    output = values["output"] or default_output(scenes, trajectory, ".profile.h5")
+    json_output = values["json_out"] or str(Path(output).with_suffix(".json"))
+    if Path(output) == Path(json_output):
+        raise InputError("the HDF5 and the JSON file have one path", output, "choose two with -o and --json-out")
+    check_output(output, values["force"], inputs, HDF5_ENDINGS, "a profile")
+    check_output(json_output, values["force"], inputs, (".json",), "a profile as JSON")
+    if values["trace"]:
+        check_output(values["trace"], values["force"], inputs, *TRACE)
+    # All outputs are checked before the imports, which take longer.
+    from collidecli.storage.result_files import write_json, write_profile_h5
+    from collidecli.verbs.profile.profile import ProfileRequest, profile
+    from collidecli.verbs.profile.tables import profile_table
+
+    request = request_of(ProfileRequest, values, scenes=scenes, trajectory=trajectory)
+    with streams.progress("profiling", "loading", kernels=True) as progress:
+        result = profile(request, progress)
+    record = result.as_dict()
+    write_profile_h5(output, record, values["force"])
+    write_json(json_output, record, values["force"])
+    streams.result(replace(result, output=output, json_output=json_output), profile_table)
+    return 0 if result.identical else 1

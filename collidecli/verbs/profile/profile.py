@@ -1,0 +1,413 @@
+"""The verb `profile`: times and contacts of every broad phase on one motion, and a recommendation."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import Any, ClassVar
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine import pipeline
+from collidecli.engine.pipeline import BroadPhaseChoice, CollisionPipeline
+from collidecli.engine.runtime.device_stream import has_own_memory
+from collidecli.engine.runtime.kernel import result_notes
+from collidecli.engine.scheduler import Workers, batch_size, default_memory_limit, engine_memory, worker_count
+from collidecli.motions.collision import pose_batches, sample_poses, within_episodes
+from collidecli.motions.machine import processor_name, versions
+from collidecli.motions.requests import EnginesRequest
+from collidecli.motions.scenes import LoadedScene, MotionResult, scene_in_motion
+from collidecli.motions.timing import TimingReport
+from collidecli.motions.trace import write_trace
+from collidecli.results.result import Progress
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Motion
+from collidecli.scene.options import BROAD_PHASES
+from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
+from collidecli.storage.contact_sets.schema import StreamDigest, content_hash, row_shape
+from collidecli.storage.field_cache import FieldCache
+from collidecli.verbs.profile.devices import compare_devices, find_devices
+from collidecli.verbs.profile.engines import own_engine, profile_engines
+
+PHASES = {name: {"pipeline": "unified", "broad_phase": name} for name in BROAD_PHASES if name != "auto"}
+PHASES["standard"] = {"pipeline": "standard", "broad_phase": "auto"}
+"""Engine options of each measured entry; `standard` is a separate pipeline, whose broad phase is explicit."""
+MOST_PAIR_TESTS = 2_000_000_000
+"""nxn is skipped if one pass would test more pairs, about ten seconds per pass on one core."""
+MOST_LISTED_PAIRS = 50_000_000
+"""explicit is skipped if a template has more pairs of shapes: their list takes 2 GB."""
+LIST_PAIRS = ("explicit", "standard")
+"""Entries that cannot do without a list of the pairs that may touch."""
+MOST_TIMES_REPEATS = 4
+"""If none is clearly the fastest, the passes are repeated up to this many times the requested number."""
+MOST_EXTRA_SECONDS = 60.0
+"""No repeat beyond the requested number begins later than this after the first such repeat."""
+LEAST_PASSES = 3
+"""Fewer passes of a broad phase do not show how much its time varies."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileRequest(EnginesRequest):
+    """Scene, motion and options of a profile. engine: its pipeline and broad_phase are ignored.
+
+    repeats: least number of measured passes of each broad phase. trace: file for a trace of all passes; "" is none.
+    devices: comma-separated names of devices to compare; "" is the device of `engine` alone. engines: other engines to
+    measure, none of them a file.
+    """
+
+    repeats: int = 5
+    devices: str = ""
+    trace: str = ""
+    force: bool = False
+
+
+@dataclass
+class Measured:
+    """Measurement of one broad phase. skipped: reason why it was not run; empty if it was run.
+
+    passes: one report per repeat. contacts_sha256: hash of all contact columns and cell starts. setup_seconds: of
+    building its pipeline [s]. listing_seconds: of listing its pairs before the first frame [s], 0 if it lists none.
+    """
+
+    name: str
+    skipped: str = ""
+    passes: list[TimingReport] = field(default_factory=list)
+    contacts_sha256: str = ""
+    setup_seconds: float = 0.0
+    listing_seconds: float = 0.0
+
+    def compute_seconds(self) -> np.ndarray:
+        """float64[repeats]: time of the engine's stages, summed over its workers [s]."""
+        return np.array([report.compute_seconds for report in self.passes])
+
+    def wall_seconds(self) -> np.ndarray:
+        return np.array([report.wall_seconds for report in self.passes])
+
+    def times(self, figures: Callable[[np.ndarray], Any]) -> dict[str, Any]:
+        """The times of an entry of `phases` in the result, and its name. figures: of the times of all repeats."""
+        if self.skipped:
+            return {"name": self.name, "skipped": self.skipped}
+        stages = {stage: figures(np.array([run.seconds[stage] for run in self.passes])) for stage in pipeline.STAGES}
+        seconds = {"compute_seconds": figures(self.compute_seconds()), "wall_seconds": figures(self.wall_seconds())}
+        return {"name": self.name, "skipped": None, **seconds, "stages": stages}
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of `phases` in the result."""
+        if self.skipped:
+            return self.times(spread_of)
+        first = self.passes[0]
+        return {
+            **self.times(spread_of),
+            "candidates": first.candidate_count,
+            "touching_pairs": first.touching_count,
+            "false_positive_ratio": first.false_positive_ratio,
+            "contacts": first.contact_count,
+            "contacts_sha256": self.contacts_sha256,
+            "listing_seconds": self.listing_seconds,
+        }
+
+
+def spread_of(values: np.ndarray) -> dict[str, Any]:
+    return {
+        "median": float(np.median(values)),
+        "least": float(values.min()),
+        "most": float(values.max()),
+        "repeats": values.tolist(),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileResult(MotionResult, schema="collide.profile/1"):
+    """Result of a profile. Times [s], summed over workers except wall_seconds, each as median, extremes and repeats.
+
+    phases: of each of PHASES its name, `skipped` (reason or None), times, counts and hash of contacts. identical:
+    every broad phase found the same contacts, bit for bit. repeats: passes of each broad phase. fastest: the one with
+    the least median compute time; is_clear: whether its times lie apart from those of all others, by quartiles. auto:
+    what `--broad-phase auto` chooses, its reason, and whether no other is clearly faster. With several devices all this
+    is of the first; identical is of each device by itself; devices has the times of the fastest broad phase and the
+    phases of each device, device_advice the fastest. engines: of this engine and of others version, interpreter,
+    options, contacts, set-up, time of a cell, and what a call from Python is for: chunks, cells, pairs, None if
+    unknown. output, json_output, trace: files, if any are written.
+    """
+
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("devices", "device_advice", "engines", "output", "json_output", "trace")
+
+    shapes: int
+    worlds: int
+    frames: int
+    device: str
+    processor: str
+    threads: int
+    chunk_cells: int
+    versions: dict[str, str]
+    repeats: int
+    phases: list[dict[str, Any]]
+    identical: bool
+    fastest: str
+    is_clear: bool
+    auto: dict[str, Any]
+    advice: str
+    warnings: tuple[str, ...]
+    devices: list[dict[str, Any]] | None = None
+    device_advice: str | None = None
+    engines: list[dict[str, Any]] | None = None
+    output: str | None = None
+    json_output: str | None = None
+    trace: str | None = None
+
+
+def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult:
+    """Runs every broad phase `repeats` times, interleaved, after one warm-up pass of each that hashes the contacts.
+
+    Repeats further until one is clearly the fastest, within the limits MOST_TIMES_REPEATS and MOST_EXTRA_SECONDS.
+    Several devices are measured one after the other.
+
+    Loading, compiling and reading the motion are not measured. Raises InputError as `run` does.
+    """
+    request.contact.checked()
+    devices = find_devices(request.devices) if request.devices else [pipeline.find_device(request.engine.device)]
+    pipeline.load_ahead(devices[0])
+    asked = request.engines or request.engine_python or request.engine_option
+    others = profile_engines(request) if asked else []
+    scene, motion = scene_in_motion(request)
+    try:
+        fields = FieldCache(request.engine.cache_dir, request.engine.cache_limit)
+        runs = [_profile_device(device, request, scene, motion, fields, progress) for device in devices]
+        first = runs[0]
+        if request.trace:
+            passes = {}
+            for run in runs:
+                of_device = "" if run is first else f", {run.device.alias}"
+                passes |= {m.name + of_device: m.passes for m in run.measured if m.passes}
+            write_trace(request.trace, passes, request.force)
+        several = runs if len(runs) > 1 else []
+        walls = [(str(run.device.alias), run.fastest.wall_seconds()) for run in several]
+        return ProfileResult(
+            **MotionResult.source(request, scene, motion),
+            shapes=len(scene.model.shapes),
+            worlds=scene.model.world_count,
+            frames=len(motion.time),
+            device=first.device.name or first.device.alias,
+            processor=processor_name(),
+            threads=first.threads,
+            chunk_cells=first.chunk_cells,
+            versions=versions(),
+            repeats=max(len(m.passes) for m in first.measured),
+            phases=[m.as_dict() for m in first.measured],
+            identical=all(len({m.contacts_sha256 for m in run.measured if not m.skipped}) == 1 for run in runs),
+            fastest=first.advice.fastest,
+            is_clear=first.advice.is_clear,
+            auto={"choice": first.choice.name, "reason": first.choice.reason, "agrees": first.advice.auto_agrees},
+            advice=first.advice.text,
+            devices=[run.as_dict(len(motion.time)) for run in several] or None,
+            device_advice=compare_devices(walls) if walls else None,
+            engines=[own_engine(first, len(motion.time) * scene.model.world_count), *others] if others else None,
+            trace=request.trace or None,
+            warnings=(*scene.warnings, *motion.warnings, *fields.notes, *result_notes()),
+        )
+    finally:
+        motion.close()
+
+
+@dataclass(frozen=True)
+class DeviceProfile:
+    """Measurements of every broad phase on one device."""
+
+    device: wp.Device
+    measured: list[Measured]
+    choice: BroadPhaseChoice
+    advice: Advice
+    threads: int
+    chunk_cells: int
+
+    @property
+    def fastest(self) -> Measured:
+        return next(m for m in self.measured if m.name == self.advice.fastest)
+
+    def as_dict(self, frames: int) -> dict[str, Any]:
+        """The entry of `devices` in the result: times of the fastest broad phase, median times of all."""
+        median = float(np.median(self.fastest.wall_seconds()))
+        return {
+            "device": self.device.alias,
+            "name": self.device.name or self.device.alias,
+            "threads": self.threads,
+            "chunk_cells": self.chunk_cells,
+            "fastest": self.fastest.name,
+            "contacts": self.fastest.passes[0].contact_count,
+            "wall_seconds": median,
+            "frames_per_second": frames / median,
+            "phases": [m.times(lambda seconds: float(np.median(seconds))) for m in self.measured],
+        }
+
+
+def _profile_device(
+    device: wp.Device,
+    request: ProfileRequest,
+    scene: LoadedScene,
+    motion: Motion,
+    fields: FieldCache,
+    progress: Progress,
+) -> DeviceProfile:
+    samples = cache(partial(sample_poses, motion))
+
+    def build(**engine: str) -> tuple[CollisionPipeline, BroadPhaseChoice]:
+        options = replace(request.engine, **engine)
+        with scene.named():
+            return pipeline.build_pipeline(
+                scene.model, request.contact, options, device, samples, motion.float_type, fields
+            )
+
+    _, choice = build(pipeline="unified", broad_phase="auto")
+    measured = [Measured(name, skip_reason(name, scene, len(motion.time))) for name in PHASES]
+    pipelines = {}
+    for phase in measured:
+        if not phase.skipped:
+            begin = time.perf_counter()
+            built = pipelines[phase.name] = build(**PHASES[phase.name])[0]
+            phase.listing_seconds = built.listing_seconds if phase.name in LIST_PAIRS else 0.0
+            phase.setup_seconds = time.perf_counter() - begin
+    threads = worker_count(request.engine.threads, has_own_memory(device))
+    first = next(iter(pipelines.values()))
+    cells = batch_size(first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells)
+    _measure(request, measured, pipelines, threads, cells, motion, progress)
+    return DeviceProfile(device, measured, choice, advise(measured, choice), threads, cells)
+
+
+def skip_reason(name: str, scene: LoadedScene, frame_count: int) -> str:
+    """Why a broad phase would take too long or too much memory on this scene; empty if it would not."""
+    model = scene.model
+    widths = np.array([len(model.template_shapes(t)) for t in range(int(model.world_template.max()) + 1)])
+    pairs = widths * (widths - 1) // 2
+    tests = frame_count * int(pairs[model.world_template].sum())
+    if name == "nxn" and tests > MOST_PAIR_TESTS:
+        return f"a pass would test {tests:.2g} pairs, over {MOST_PAIR_TESTS:.0e}"
+    if name in ("explicit", "standard") and int(pairs.max()) > MOST_LISTED_PAIRS:
+        return f"the list would have up to {int(pairs.max()):.2g} pairs, over {MOST_LISTED_PAIRS:.0e}"
+    return ""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The fastest broad phase by its median, whether it is clearly so, whether auto's choice is as fast, and a text."""
+
+    fastest: str
+    is_clear: bool
+    auto_agrees: bool
+    text: str
+
+
+def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> Advice:
+    """Compares the compute times, those of the table. The choice among nxn, sap and explicit; standard is explicit.
+
+    A broad phase is clearly slower if its lower quartile is above the upper quartile of the fastest.
+    """
+    run = [m for m in measured if not m.skipped and m.name != "standard"]
+    times = {m.name: m.compute_seconds() for m in run}
+    medians = {name: float(np.median(values)) for name, values in times.items()}
+    fastest = min(medians, key=lambda name: medians[name])
+    upper = np.quantile(times[fastest], 0.75)
+    are_few = min(map(len, times.values())) < LEAST_PASSES
+    others = [name for name in times if name != fastest]
+    rivals = [name for name in others if are_few or np.quantile(times[name], 0.25) <= upper]
+    agrees = choice.name in (fastest, *rivals)
+    auto = f"auto picks {choice.name} ({choice.reason})"
+    if rivals:
+        rivals.sort(key=lambda name: medians[name])
+        names = ", ".join([fastest, *rivals])
+        text = f"none is clearly the fastest: the times of {names} vary by more than they differ; {auto}"
+        if not agrees:
+            text += ", which is clearly slower"
+        return Advice(fastest, False, agrees, text)
+    if choice.name == fastest:
+        return Advice(fastest, True, True, f"choose {fastest}; auto picks it too ({choice.reason})")
+    if choice.name not in medians:
+        return Advice(fastest, True, False, f"choose {fastest}; {auto}, which was not measured")
+    slower = medians[choice.name] / medians[fastest] - 1.0 if medians[fastest] else 0.0
+    return Advice(fastest, True, False, f"choose {fastest}; {auto}, which takes {slower:.0%} longer")
+
+
+def _measure(
+    request: ProfileRequest,
+    measured: list[Measured],
+    pipelines: dict[str, CollisionPipeline],
+    threads: int,
+    cells: int,
+    motion: Motion,
+    progress: Progress,
+) -> None:
+    """Fills in passes and hashes.
+
+    Repeats are interleaved, in alternating order, so that a slow period of the machine and the pass before affect all
+    equally.
+    """
+    running = [m for m in measured if not m.skipped]
+    frames = len(motion.time)
+    done, repeat, extra_since = 0, 0, math.inf
+    limit = request.engine.memory_limit or default_memory_limit()
+    share = engine_memory(limit, next(iter(pipelines.values())).device_model.device) // len(running)
+    with ExitStack() as stack:
+        pools = {name: stack.enter_context(Workers(built, threads, share)) for name, built in pipelines.items()}
+        while repeat <= request.repeats or not _is_decided(running, request.repeats, extra_since):
+            if repeat == request.repeats + 1:
+                extra_since = time.perf_counter()
+            for phase in running if repeat % 2 else running[::-1]:
+                digest = ContactDigest(motion.float_type) if repeat == 0 else None
+                model = pipelines[phase.name].device_model.model
+                report = _one_pass(pools[phase.name], motion, model, cells, digest)
+                if digest is not None:
+                    phase.contacts_sha256 = digest.value()
+                else:
+                    phase.passes.append(report)
+                done += frames
+                if progress:
+                    progress(done, frames * len(running) * (max(repeat, request.repeats) + 1))
+            repeat += 1
+
+
+def _is_decided(running: Sequence[Measured], repeats: int, extra_since: float) -> bool:
+    """Whether one broad phase is clearly the fastest, or the limit of repeats is reached. extra_since: [s]."""
+    passes = len(running[0].passes)
+    if passes >= MOST_TIMES_REPEATS * repeats or time.perf_counter() - extra_since > MOST_EXTRA_SECONDS:
+        return True
+    competing = [m for m in running if m.name != "standard"]
+    return len(competing) < 2 or advise(competing, BroadPhaseChoice(competing[0].name, "")).is_clear
+
+
+def _one_pass(pool: Workers, motion: Motion, model: Model, cells: int, digest: ContactDigest | None) -> TimingReport:
+    report = TimingReport()
+    with report.span("pass") as span:
+        results = pool.collide(pose_batches(motion, model, cells, report), len(motion.time) * model.world_count)
+        for block, chunk in within_episodes(results, motion, model.world_count):
+            report.add_chunk(chunk)
+            if digest is not None:
+                digest.add(block)
+    report.wall_seconds = span.seconds
+    return report
+
+
+class ContactDigest:
+    """One hash of all contacts, computed from the columns as the content hash of a contact set is."""
+
+    def __init__(self, float_type: np.dtype) -> None:
+        self._start = StreamDigest("/rigid_contacts/cell_start", np.dtype(np.int64))
+        self._start.update(np.zeros(1, np.int64))
+        self._rows = 0
+        self._columns = {
+            column.name: StreamDigest(f"/rigid_contacts/{column.name}", column.dtype_for(float_type), row_shape(column))
+            for column in RIGID_COLUMNS
+        }
+
+    def add(self, block: ContactBlock) -> None:
+        """Adds the next block, in the order of cells."""
+        self._start.update(self._rows + np.cumsum(block.cell_counts, dtype=np.int64))
+        self._rows += block.contact_count
+        for name, digest in self._columns.items():
+            digest.update(block.columns[name])
+
+    def value(self) -> str:
+        return content_hash((self._start, *self._columns.values()))

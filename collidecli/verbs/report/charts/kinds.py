@@ -1,0 +1,152 @@
+"""The kinds of charts of `collide plot`, and of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from collidecli.pages.chart_kinds import ChartKind, missing_unless
+from collidecli.pages.quantities import ResultDict, length, seconds
+from collidecli.scene.tables import group_words
+from collidecli.texts import count, plural
+from collidecli.verbs.audit.chart import audit_chart
+from collidecli.verbs.audit.words import audit_words
+from collidecli.verbs.clearance.chart import clearance_chart
+from collidecli.verbs.label.chart import label_chart
+from collidecli.verbs.report.charts.contacts import (
+    contacts_chart,
+    depth_chart,
+    depths_chart,
+    pair_depths_chart,
+    pairs_chart,
+)
+from collidecli.verbs.report.charts.costs import phases_chart, stages_chart, timed_stages
+from collidecli.verbs.report.charts.differences import deviations_chart, differences_chart
+from collidecli.verbs.report.charts.groups import particles_chart, surfaces_chart
+
+if TYPE_CHECKING:
+    from collidecli.pages.chart_kinds import Kinds
+
+
+def missing_unless_compared(words: str, rows: Callable[[ResultDict], Iterable[object]]) -> Callable[[ResultDict], str]:
+    def missing(result: ResultDict) -> str:
+        if result["difference"] is None:
+            return "it needs a baseline; give --against"
+        return "" if any(rows(result["difference"])) else words
+
+    return missing
+
+
+_NO_CONTACTS = missing_unless("it has no contacts", itemgetter("contacts"))
+_NO_PENETRATION = missing_unless("no contact penetrates", itemgetter("penetrating"))
+
+
+def _of_pairs(result: ResultDict) -> str:
+    listed, pairs = len(result["pairs"]["listed"]), plural(result["pairs"]["count"], "pair")
+    return f"When {listed} of {pairs} touch, over {plural(result['frames'], 'frame')}."
+
+
+def _deepest(result: ResultDict) -> str:
+    deepest = result["deepest"]
+    if deepest is None or deepest["distance"] >= 0.0:
+        return "Deepest penetration over time: none."
+    return f"Deepest penetration over time: at most {length(-deepest['distance'])}, in frame {deepest['frame']}."
+
+
+def _of_particles(result: ResultDict) -> str:
+    words = (f"{count(of_group['rows'])} {group_words(name)}" for name, of_group in result["groups"]["counts"].items())
+    return f"Contacts of particles in each of {plural(result['frames'], 'frame')}: {', '.join(words)} in all."
+
+
+def _of_surface(field: str, unit: str, words: str) -> ChartKind:
+    """A kind of chart of contact surfaces, see `surfaces_chart`."""
+
+    def about(result: ResultDict) -> str:
+        surfaces = result["groups"]["surfaces"]
+        pairs, frames = plural(surfaces["pairs"], "pair"), plural(result["frames"], "frame")
+        return f"Hydroelastic surfaces of {len(surfaces['listed'])} of {pairs} over {frames}."
+
+    missing = missing_unless(
+        "it has no hydroelastic surfaces", lambda result: _groups(result, "surfaces").get("listed")
+    )
+    return ChartKind(partial(surfaces_chart, field=field, unit=unit, words=words), about, missing)
+
+
+def _groups(result: ResultDict, name: str) -> ResultDict:
+    return (result["groups"] or {}).get(name) or {}
+
+
+KINDS: Kinds = {
+    "contacts": ChartKind(
+        contacts_chart,
+        lambda result: (
+            f"Contacts in each of {plural(result['frames'], 'frame')}: {count(result['contacts'])} in all, "
+            f"{count(max(result['series']['most'], default=0))} at most."
+        ),
+        _NO_CONTACTS,
+    ),
+    "depth": ChartKind(depth_chart, _deepest, _NO_PENETRATION),
+    "pairs": ChartKind(pairs_chart, _of_pairs, _NO_CONTACTS),
+    "pair-depths": ChartKind(pair_depths_chart, _of_pairs, _NO_PENETRATION),
+    "depths": ChartKind(
+        depths_chart,
+        lambda result: f"Histogram of the depths of {plural(result['penetrating'], 'contact')}.",
+        _NO_PENETRATION,
+    ),
+    "areas": _of_surface("area", "m²", "area"),
+    "forces": _of_surface("force", "N", "nominal force"),
+    "pressures": _of_surface("pressure", "Pa", "mean pressure"),
+    "particles": ChartKind(
+        particles_chart,
+        _of_particles,
+        missing_unless(
+            "it has no contacts of particles", lambda r: any(one["rows"] for one in _groups(r, "counts").values())
+        ),
+    ),
+    "stages": ChartKind(
+        stages_chart,
+        lambda result: (
+            "Seconds of each stage: "
+            + ", ".join(f"{one['stage']} {seconds(one['seconds'])}" for one in timed_stages(result))
+        ),
+        missing_unless("it has no timing of stages", timed_stages),
+    ),
+    "phases": ChartKind(
+        phases_chart,
+        lambda _: "Candidates, touching pairs and contacts of each broad phase.",
+        missing_unless("it has no count of candidates", lambda r: r["profile"] or "candidate_count" in r["timing"]),
+    ),
+    "differences": ChartKind(
+        differences_chart,
+        lambda _: "Contacts missing, extra and changed, by pair of shapes.",
+        missing_unless_compared("no pair differs", lambda found: found["pairs"]["listed"]),
+    ),
+    "deviations": ChartKind(
+        deviations_chart,
+        lambda _: "Number of contacts by field and deviation.",
+        missing_unless_compared("no field differs", lambda found: (one["histogram"] for one in found["fields"])),
+    ),
+}
+PAGE_KINDS: Kinds = {
+    **KINDS,
+    "audit": ChartKind(
+        lambda result, canvas: audit_chart(result["audit"], canvas),
+        lambda result: f"Greatest depth over time and limits: {audit_words(result['audit'])}.",
+        missing_unless("it needs an audit; give --audit", lambda result: result.get("audit")),
+    ),
+    "labels": ChartKind(
+        lambda result, canvas: label_chart(result["labels"], canvas),
+        lambda result: f"When {plural(len(result['labels']['listed']), 'pair')} of labels touch.",
+        missing_unless("it has no labels; give --labels", lambda result: (result.get("labels") or {}).get("listed")),
+    ),
+    "clearance": ChartKind(
+        lambda result, canvas: clearance_chart(result["clearance"], canvas),
+        lambda result: (
+            f"Least distances over time; the least is {length(result['clearance']['listed'][0]['least_distance'])}."
+        ),
+        missing_unless("it has no distances; give --clearance", lambda r: (r.get("clearance") or {}).get("listed")),
+    ),
+}
+"""Kinds of charts of a page: those of `collide plot`, and those of the results of other verbs."""

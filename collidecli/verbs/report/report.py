@@ -1,0 +1,343 @@
+"""The verb `report`: totals of a contact set by frame, pair and depth, its timing, and differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from collidecli.analysis import summary
+from collidecli.analysis.event_stream import EventStream, shape_names
+from collidecli.analysis.pair_selection import EventOptions, items_on_bodies
+from collidecli.analysis.set_source import ContactSetSource, contact_set_source, demos_of, read_timing
+from collidecli.analysis.swept_touches import swept_events, swept_touches
+from collidecli.errors import InputError
+from collidecli.results.result import Progress, Result
+from collidecli.scene.motion import check_seconds
+from collidecli.scene.tables import SWEEP
+from collidecli.storage.contact_sets.check import check_body_rows, check_has_contacts
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.schema import TIME
+from collidecli.storage.contact_sets.selected import SelectedContacts, chosen_worlds, kept_items
+from collidecli.storage.process_activity import reading
+from collidecli.storage.result_files import read_profile
+from collidecli.verbs.diff.diff import DiffRequest, diff
+from collidecli.verbs.report.groups import group_series
+from collidecli.verbs.report.other_results import VERB_RESULTS, other_motion, read_verb_result
+from collidecli.verbs.report.subsets import Passes, closest_cell, subsets
+
+MAX_POINTS = 600
+"""Number of points of a line over time, about the number of pixels that show it."""
+MAX_BINS = 160
+MAX_PAIRS = 24
+MAX_LISTED = 50
+"""Touches between frames in the page."""
+WORST_PAIRS = 12
+TEXTS = ("device", "processor", "broad_phase")
+NUMBERS = (
+    "wall_seconds",
+    "candidate_count",
+    "touching_pair_count",
+    "contact_count",
+    "inexact_pair_count",
+    "missed_surface_count",
+    "peak_memory_bytes",
+)
+
+
+@dataclass(frozen=True)
+class ReportRequest:
+    """Contact set, and optionally a baseline (against) with tolerances as in DiffRequest, and a profile.
+
+    profile: a file that `collide profile` wrote. audit, labels, clearance: outputs of the verbs of these names, with
+    --json; "" is none. worlds: numbers; () is all. include, exclude: a pair must
+    have, and must not have, a shape whose path matches. bodies: a pair must have a shape of a body that matches; with
+    `include`, one shape matches both. subsets: compute single worlds, bodies and static shapes too.
+    """
+
+    file: str
+    against: str = ""
+    profile: str = ""
+    audit: str = ""
+    labels: str = ""
+    clearance: str = ""
+    atol: Sequence[str] = ()
+    rtol: Sequence[str] = ()
+    ignore_shallow: float = -1.0
+    worlds: Sequence[int] = ()
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    bodies: Sequence[str] = ()
+    subsets: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportResult(ContactSetSource, schema="collide.report/1"):
+    """Data of a report. Lengths [m], times [s]; lists over time have one entry per bin of frames.
+
+    selection: options that select contacts, without those at their defaults; worlds is the number of those selected.
+    demonstrations: of each world of the set; empty if it has no names of them. contact_pair_cells: pairs with contacts,
+    each counted in every cell. penetrating: number of contacts with a negative distance. depths: histogram. worst: the
+    pairs with the deepest contacts. groups: of `group_series`. subsets: see `subsets`; None if not
+    requested. profile: of `read_profile`. difference: a `DiffResult` as dictionary. audit, labels, clearance: of these
+    files, or None. output: path of the page. between_frames: of `swept_events`; None for a set without contacts between
+    frames.
+    """
+
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("output", "between_frames", "audit", "labels", "clearance", "engine")
+
+    selection: dict[str, Any]
+    demonstrations: list[str]
+    contacts: int
+    contact_pair_cells: int
+    penetrating: int
+    deepest: dict[str, Any] | None
+    series: dict[str, Any]
+    pairs: dict[str, Any]
+    depths: list[dict[str, Any]]
+    worst: list[dict[str, Any]]
+    groups: dict[str, Any] | None
+    subsets: dict[str, Any] | None
+    timing: dict[str, Any]
+    profile: dict[str, Any] | None
+    profile_file: str
+    difference: dict[str, Any] | None
+    notes: list[str]
+    warnings: list[str]
+    output: str | None = None
+    between_frames: dict[str, Any] | None = None
+    audit: dict[str, Any] | None = None
+    labels: dict[str, Any] | None = None
+    clearance: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class PlotResult(Result, schema="collide.plot/1"):
+    """A chart. words: its description. output: path of the picture."""
+
+    file: str
+    kind: str
+    words: str
+    output: str
+
+
+@dataclass
+class _Sums:
+    frames: summary.FrameSums
+    depths: summary.DepthHistogram
+    pairs: summary.PairTotals
+    world_least: np.ndarray
+
+
+def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
+    """Computes the data of a report.
+
+    Reads the contacts twice, with subsets four times, a block at a time. Raises InputError for unusable files.
+    """
+    if request.against and (request.worlds or request.bodies):
+        what = "a baseline is compared in all worlds, by paths of shapes"
+        raise InputError(what, "--against", "leave out --world and --body; --include and --exclude select shapes")
+    profile = read_profile(request.profile) if request.profile else None
+    shown: dict[str, Any] = {name: read_verb_result(name, getattr(request, name)) for name in VERB_RESULTS}
+    difference = _difference(request) if request.against else None
+    with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
+        check_seconds(contacts.time_unit, f"{request.file}: {TIME}")
+        check_has_contacts(contacts)
+        passes = Passes(_selected(contacts, request), progress, 4 if request.subsets else 2)
+        selected, sums, demonstrations = passes.selected, _first_pass(passes), _demonstrations(contacts)
+        pairs = sums.pairs
+        bins = summary.TimeBins(contacts.frame_count, MAX_POINTS)
+        page: dict[str, Any] = {
+            **contact_set_source(contacts),
+            "worlds": selected.world_count,
+            "demonstrations": demonstrations,
+            "series": {
+                **bins.axis(contacts.time),
+                "contacts": bins.means(sums.frames.contacts),
+                "most": bins.greatest(sums.frames.contacts),
+                "penetrating": bins.means(sums.frames.penetrating),
+                "depth": bins.greatest(np.maximum(0.0, -sums.frames.least)),
+            },
+            "pairs": _pairs(passes, pairs),
+            "deepest": closest_cell(selected, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None,
+            "worst": _worst(selected, pairs),
+            "groups": group_series(selected),
+            "between_frames": _between_frames(contacts, request),
+            "subsets": subsets(passes, pairs, sums.world_least, demonstrations) if request.subsets else None,
+        }
+        page["notes"] = [*_notes(page["series"], page["pairs"]), *_early_ends(selected)]
+    timing, warnings = _timing(request.file)
+    if inexact := timing.get("inexact_pair_count", 0):
+        warnings.insert(0, f"{inexact} depths are upper bounds: the search for them hit its limit")
+    if missed := timing.get("missed_surface_count", 0):
+        warnings.insert(0, f"{missed} hydroelastic overlaps have no surface: it was thinner than the finest voxels")
+    if profile is not None and profile["scene_sha256"] != page["scene_sha256"]:
+        warnings.insert(0, f"{request.profile} profiles another scene than this one")
+    for name, result in shown.items():
+        warnings += [] if result is None else other_motion(getattr(request, name), result, page)
+    given = {"worlds": request.worlds, "include": request.include, "exclude": request.exclude, "bodies": request.bodies}
+    return ReportResult(
+        **page,
+        selection={name: list(value) for name, value in given.items() if len(value)},
+        contacts=int(pairs.contacts.sum()),
+        contact_pair_cells=int(pairs.touches.sum()),
+        penetrating=int(sums.frames.penetrating.sum()),
+        depths=_depths(sums.depths),
+        timing=timing,
+        profile=profile,
+        profile_file=request.profile,
+        difference=difference,
+        warnings=warnings,
+        **shown,
+    )
+
+
+def check_selection(request: ReportRequest) -> None:
+    """Raises InputError for a selection of a contact set that matches nothing."""
+    with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
+        check_seconds(contacts.time_unit, f"{request.file}: {TIME}")
+        _selected(contacts, request)
+
+
+def _between_frames(contacts: ContactSet, request: ReportRequest) -> dict[str, Any] | None:
+    if SWEEP.name not in contacts.groups:
+        return None
+    given = {name: getattr(request, name) for name in ("include", "exclude", "bodies", "worlds")}
+    stream = EventStream(contacts, EventOptions(**given))
+    return swept_events(swept_touches(stream), stream, MAX_LISTED)
+
+
+def _timing(path: str) -> tuple[dict[str, Any], list[str]]:
+    """Valid entries of /timing, and a warning about the invalid ones."""
+    recorded = read_timing(path)
+    timing: dict[str, Any] = {name: recorded[name] for name in TEXTS if isinstance(recorded.get(name), str)}
+    timing |= {name: recorded[name] for name in NUMBERS if _is_amount(recorded.get(name))}
+    stages = recorded.get("stages", [])
+    timing["stages"] = [stage for stage in stages if _is_amount(stage["seconds"])]
+    unclear = [name for name in (*TEXTS, *NUMBERS) if name in recorded and name not in timing]
+    unclear += [f"stage {stage['stage']}" for stage in stages if not _is_amount(stage["seconds"])]
+    return timing, [f"ignored entries of the timing that are no amounts: {', '.join(unclear)}"] if unclear else []
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value < np.inf
+
+
+def _selected(contacts: ContactSet, request: ReportRequest) -> SelectedContacts:
+    kept = kept_items(contacts, request.include, request.exclude)
+    if request.bodies:
+        check_body_rows(contacts)
+        on_bodies = items_on_bodies(contacts, request.bodies, "--body")
+        kept = np.ones((len(on_bodies), 2), bool) if kept is None else kept
+        kept[:, 0] &= on_bodies
+    return SelectedContacts(contacts, range(contacts.frame_count), chosen_worlds(request.worlds, contacts), kept)
+
+
+def _demonstrations(contacts: ContactSet) -> list[str]:
+    if contacts.episodes is not None:
+        of_world: dict[int, list[str]] = {}
+        for name, world in zip(contacts.episodes.name, contacts.episodes.world.tolist(), strict=True):
+            of_world.setdefault(world, []).append(name)
+        return [", ".join(of_world.get(world, ())) for world in range(contacts.world_count)]
+    names = demos_of(contacts)  # a set of version 1.1 has no table of episodes
+    return list(names) if len(names) == contacts.world_count else []
+
+
+def _difference(request: ReportRequest) -> dict[str, Any]:
+    given = {name: getattr(request, name) for name in ("atol", "rtol", "ignore_shallow", "include", "exclude")}
+    return diff(DiffRequest(request.against, request.file, **given)).as_dict()
+
+
+def _first_pass(passes: Passes) -> _Sums:
+    selected, contacts = passes.selected, passes.selected.contacts
+    if not np.isfinite(contacts.time).all():
+        frame = int(np.argmin(np.isfinite(contacts.time)))
+        what = "is not a finite number"
+        raise InputError(what, f"{contacts.path}: /time/time, frame {frame}", "repair the recording")
+    frames = summary.FrameSums(selected.frame_count, selected.world_count)
+    sums = _Sums(frames, summary.DepthHistogram(), summary.PairTotals.none(), np.full(selected.world_count, np.inf))
+    names = shape_names(contacts)
+    for block in passes.blocks():
+        finite = np.isfinite(block.columns["distance"])
+        if not finite.all():
+            frame, world = divmod(int(block.cell[np.argmin(finite)]), selected.world_count)
+            where = f"{contacts.path}: /rigid_contacts/distance, frame {frame}, world {selected.worlds[world]}"
+            raise InputError("is not a finite number", where, "make the contact set again")
+        sums.frames.add(block)
+        sums.depths.add(block.columns["distance"])
+        touches = summary.touches_of(block).named(names)
+        sums.pairs = sums.pairs.joined(summary.PairTotals.of(touches, len(contacts.shapes)))
+        np.minimum.at(sums.world_least, touches.cell % selected.world_count, touches.distance)
+    return sums
+
+
+def _pairs(passes: Passes, pairs: summary.PairTotals) -> dict[str, Any]:
+    """The pairs with the most contacts over time, in the order of their first contacts."""
+    selected = passes.selected
+    contacts, names = selected.contacts, shape_names(selected.contacts)
+    chosen = np.sort(np.lexsort((pairs.key, -pairs.contacts))[:MAX_PAIRS])
+    bins = summary.TimeBins(contacts.frame_count, MAX_BINS)
+    map_of_pairs = summary.PairMap(pairs.key[chosen], bins.of, selected.world_count, len(contacts.shapes))
+    if len(chosen):
+        for block in passes.blocks():
+            map_of_pairs.add(summary.touches_of(block).named(names))
+    listed = []
+    for row in np.lexsort((pairs.key[chosen], pairs.first[chosen])).tolist():
+        pair = int(chosen[row])
+        first, last = (int(cells[pair]) // selected.world_count for cells in (pairs.first, pairs.last))
+        least = map_of_pairs.least[row]
+        listed.append(
+            {
+                **closest_cell(selected, pairs, pair),
+                "contacts": int(pairs.contacts[pair]),
+                "touches": int(pairs.touches[pair]),
+                "first_frame": first,
+                "last_frame": last,
+                "contacts_per_frame": (map_of_pairs.contacts[row] / bins.lengths).tolist(),
+                "depth": np.where(np.isfinite(least), np.maximum(0.0, -least), -1.0).tolist(),
+            }
+        )
+    return {"count": len(pairs.key), "listed": listed, **bins.axis(contacts.time)}
+
+
+def _depths(depths: summary.DepthHistogram) -> list[dict[str, Any]]:
+    """Bins from the first to the last that is not empty; `from` is 0 in the lowest bin, `to` is None in the highest."""
+    filled = np.flatnonzero(depths.counts)
+    if not len(filled):
+        return []
+    edges = [0.0, *depths.edges.tolist(), None]
+    return [
+        {"from": edges[n], "to": edges[n + 1], "contacts": int(depths.counts[n])}
+        for n in range(int(filled[0]), int(filled[-1]) + 1)
+    ]
+
+
+def _worst(selected: SelectedContacts, pairs: summary.PairTotals) -> list[dict[str, Any]]:
+    order = np.lexsort((pairs.key, pairs.least))[:WORST_PAIRS]
+    return [
+        {**closest_cell(selected, pairs, row), "contacts": int(pairs.contacts[row]), "touches": int(pairs.touches[row])}
+        for row in order.tolist()
+        if pairs.least[row] < 0.0
+    ]
+
+
+def _early_ends(selected: SelectedContacts) -> list[str]:
+    """A note if demonstrations end before the last frame: sums over the worlds of a frame are of fewer of them."""
+    episodes, frames = selected.contacts.episodes, selected.contacts.frame_count
+    if episodes is None:
+        return []
+    of_worlds = episodes.of_worlds(selected.worlds)
+    early = int((of_worlds.end_frame < frames).sum())
+    what = f"{early} of {len(of_worlds)} demonstrations end before frame {frames - 1}"
+    return [f"{what}; they have no contacts after their end"] if early else []
+
+
+def _notes(series: dict[str, Any], pairs: dict[str, Any]) -> list[str]:
+    notes = []
+    if pairs["frames_per_bin"] > 1:
+        notes.append(f"a column of the map of pairs is {pairs['frames_per_bin']} frames")
+    if series["frames_per_bin"] > 1:
+        notes.append(f"a point of a line over time is {series['frames_per_bin']} frames")
+    return notes

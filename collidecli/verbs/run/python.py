@@ -1,0 +1,54 @@
+"""The Python function `run`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+from collidecli.python.contacts import Contacts, contacts_in_memory
+from collidecli.python.scenes import loaded_with_warnings, scene_request
+from collidecli.results.result import PathLike
+from collidecli.scene.arguments import python_call
+from collidecli.scene.options import CONTACT_FORMATS
+from collidecli.verbs.run.run import run as run_to_file
+
+
+@python_call
+def run(
+    scene: PathLike | Sequence[PathLike] | None,
+    recording: PathLike | None = None,
+    output: PathLike | None = None,
+    *,
+    compression: str = "gzip",
+    format: int = CONTACT_FORMATS[0],
+    force: bool = False,
+    **options: Any,
+) -> Contacts | str:
+    """Every contact of scene files in a recorded motion, as `collide run` finds them.
+
+    Args:
+        scene: a scene file, several (one world each), or None if the recording contains its scene.
+        recording: a file of any known kind; None is the scene's own motion, else its resting pose.
+        output: contact set file to write; None returns the contacts in memory.
+        compression, force, format: of the output; format is the major version of the contact set format.
+        options: further options of `collide run`, with underscores: worlds=4, frames="0:100", gap=0.01, columns=[...],
+            broad_phase="sap", device="cpu", asset_map={"OLD": "NEW"}.
+    Returns:
+        `Contacts` without an output, else the path of the contact set.
+    Raises:
+        InputError, OutputError: as the command does. Its warnings are `UserWarning`.
+    """
+    request = scene_request(scene, recording, options)
+    if output is not None:
+        file = {"output": os.fspath(output), "compression": compression, "format": format, "force": force}
+        result = run_to_file(replace(request, **file))
+        for text in result.warnings:
+            warnings.warn(text, stacklevel=3)
+        return result.output
+    model, motion = loaded_with_warnings(request)
+    with closing(motion):
+        return contacts_in_memory(model, motion, request.contact, request.engine, request.columns)

@@ -1,0 +1,79 @@
+"""Terminal tables of a run."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+
+from collidecli.pages.pair_tables import contact_text, deepest_text, margin_rows, pair_tables
+from collidecli.pages.quantities import ResultDict, gap_range_text, percent, rate, seconds
+from collidecli.pages.tables import STAGE_COLUMNS, Column, name_value_table, rows_table
+from collidecli.scene.tables import group_words
+from collidecli.texts import count, memory, plural
+
+OUTSIDE_RUN = ("load", "compile")
+
+
+def run_table(result: ResultDict) -> RenderableType:
+    """Tables of collide.run/1."""
+    overview, ending = name_value_table(_overview(result)), name_value_table(_ending(result))
+    of_run, others = _stages(result)
+    total = sum(stage["seconds"] for stage in of_run) or 1.0
+    share: Column = ("share", "right", lambda stage: percent(stage["seconds"] / total))
+    table = rows_table([*STAGE_COLUMNS[:2], share], [stage for stage in of_run if stage["calls"]])
+    table.add_section()
+    for stage in others:
+        table.add_row(stage["stage"], seconds(stage["seconds"]), "")
+    return Group(overview, *pair_tables(result), table, ending)
+
+
+def sweep_text(sweep: ResultDict) -> str:
+    """Touches between frames, those that the frames miss, and undecided pairs, as text."""
+    missed = sweep["tunnels"]
+    text = f"{plural(missed, 'touch', 'touches')} missed by the frame rate, of {count(sweep['touches'])} in steps"
+    return text + (f"; {count(sweep['undecided'])} undecided" if sweep["undecided"] else "")
+
+
+def _overview(result: ResultDict) -> list[tuple[str, str]]:
+    templates = f" in {count(result['templates'])} templates" if result["templates"] > 1 else ""
+    shapes = plural(result["shapes"], "shape") + templates
+    candidates = f"{plural(result['candidates'], 'pair')} tested"
+    if result["candidates"]:
+        candidates += f", {percent(result['false_positive_ratio'])} without contact"
+    rows = [
+        ("scene", result["scene"]),
+        ("", f"{shapes}, {plural(result['worlds'], 'world')}, {plural(result['frames'], 'frame')}"),
+        ("device", f"{result['device']}, {plural(result['threads'], 'thread')}"),
+        ("broad phase", f"{result['broad_phase']}: {result['broad_phase_reason']}"),
+        ("gap", f"{gap_range_text(result['pair_gap'])}; farther shapes have no contact"),
+        *margin_rows(result["pair_margin"]),
+        ("candidates", candidates),
+        ("contacts", contact_text(result)),
+        ("deepest", deepest_text(result["deepest"])),
+    ]
+    for name, of_group in (result.get("groups") or {}).items():
+        text = f"{count(of_group['rows'])} in {plural(of_group['cells'], 'cell')}" if of_group["rows"] else "none"
+        deepest = of_group["deepest"] if of_group["rows"] else None
+        rows.append((group_words(name), text if deepest is None else f"{text}; {deepest_text(deepest)}"))
+    sweeps = (("sweep", "between frames", ""), ("soft_sweep", "", "particles: "), ("self_sweep", "", "self-contacts: "))
+    rows += [(title, words + sweep_text(result[name])) for name, title, words in sweeps if result.get(name)]
+    return rows
+
+
+def _stages(result: ResultDict) -> list[list[ResultDict]]:
+    """The stages of a run, and those before it."""
+    return [[stage for stage in result["stages"] if (stage["stage"] in OUTSIDE_RUN) == out] for out in (False, True)]
+
+
+def _ending(result: ResultDict) -> list[tuple[str, str]]:
+    speed = f"{rate(result['frames_per_second'])} frames/s"
+    if result["worlds"] > 1:
+        speed += f", {rate(result['frames_per_second'] * result['worlds'])} cells/s"
+    stages = sum(stage["seconds"] for stage in _stages(result)[0])
+    overlap = "; stages overlap, on several threads" if stages > result["wall_seconds"] else ""
+    return [
+        ("run", f"{seconds(result['wall_seconds'])}, {speed}{overlap}"),
+        ("peak memory", memory(result["peak_memory_bytes"])),
+        ("written", result["output"]),
+        *([("trace", result["trace"])] if result.get("trace") else []),
+        ("content", result["content_sha256"]),
+    ]
