@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.adapters import rows as rows_module
 from collidecli.adapters.logged_rows import ENGINE_FIELDS, logged_rows
 from collidecli.adapters.problem import ProblemResult, about, load_problem, write_problem
 from collidecli.adapters.processes import adapter_of, run_adapter
-from collidecli.adapters.rows import EngineRows, read_rows
+from collidecli.adapters.rows import EngineRows, read_rows, unusable_rows
 from collidecli.analysis.summary import ContactCounts, Tally
 from collidecli.analysis.touches import Names
 from collidecli.errors import InputError
@@ -94,7 +93,7 @@ def import_contacts(request: ImportRequest, progress: Progress = None) -> Import
     counts, content = write_rows(
         problem, rows, request.output, request.force, compression=request.compression, major=request.format
     )
-    unusable, zero = rows_module.unusable_rows(rows)[1:]
+    unusable, zero = unusable_rows(rows)[1:]
     return ImportResult(
         **about(problem, rows.warnings),
         **vars(counts),

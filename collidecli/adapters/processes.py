@@ -24,7 +24,7 @@ ADAPTERS = {"mujoco": "mujoco", "newton": "newton", "coal": "coal", "fcl": "pyth
 ADAPTERS |= {"bullet": "pybullet", "dart": "dartpy", "rapier": "rapier3d"}
 """Engines with an adapter, and the package of each on PyPI."""
 OLD_VERSION = "OldVersion: "
-"""Begin of the last line of an adapter that refuses a version of its engine, see `adapters/adapter.py`."""
+"""Begin of the last line of an adapter that refuses a version of its engine, see `engines/adapter.py`."""
 LAST_LINES = 4
 """Lines of an adapter's standard error in the message of its failure."""
 
@@ -38,7 +38,7 @@ def adapter_of(engine: str, option: str = "--engines") -> str:
     if engine not in ADAPTERS:
         fix = did_you_mean(engine, ADAPTERS, f"the engines are: {', '.join(ADAPTERS)}; NAME=adapter.py is your own")
         raise InputError(f"there is no adapter of '{engine}'", option, fix)
-    return str(Path(__file__).parent / "adapters" / f"{engine}.py")
+    return str(Path(__file__).parent / "engines" / f"{engine}.py")
 
 
 def run_adapter(

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collidecli.analysis.frame_texts import parse_frames
 from collidecli.analysis.pair_selection import PARTICLES, PairSelection, group_notes, threshold_notes
 from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, Names, PairKeys, touches
 from collidecli.analysis.touching_rows import touching_blocks
 from collidecli.errors import InputError
-from collidecli.motions.frames import parse_frames
 from collidecli.results.result import Progress
 from collidecli.scene.motion import check_seconds
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS

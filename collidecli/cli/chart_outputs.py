@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from collidecli.scene.options import CHART_FORMATS
+
+if TYPE_CHECKING:
+    from collidecli.pages.chart_kinds import ChartKind
 
 
 def check_chart(path: str, force: bool, inputs: Iterable[str | None]) -> None:
@@ -19,8 +22,8 @@ def check_chart(path: str, force: bool, inputs: Iterable[str | None]) -> None:
     require_matplotlib()
 
 
-def write_chart(path: str, result: Mapping[str, Any], kind: str, force: bool, **style: Any) -> None:
-    """Writes a chart of `report.charts.PAGE_KINDS`. style: theme and width of the file."""
+def write_chart(path: str, result: Mapping[str, Any], kind: ChartKind, force: bool, **style: Any) -> None:
+    """Writes a chart of a result. style: theme and width of the file."""
     from collidecli.pages.chart_kinds import chart_file
     from collidecli.results.outputs import write_output
 

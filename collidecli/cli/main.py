@@ -17,38 +17,8 @@ import click
 from collidecli.cli.error_messages import exit_code_of
 from collidecli.cli.stop import StopHandler, Stopped, stopping_in_time
 from collidecli.cli.streams import Streams
+from collidecli.cli.verbs import VERBS
 from collidecli.engine.runtime.deferred_builtins import owned_process
-
-VERBS = {
-    "run": "Find every contact of a scene in motion, in every frame of every world.",
-    "profile": "Time every broad phase on one motion, and recommend one.",
-    "inspect": "Show the contents of a scene, a recording or a contact set.",
-    "record": "Simulate an MJCF or URDF scene in MuJoCo and record its motion.",
-    "traj": "Convert a recording of any known kind to a trajectory: collide traj convert.",
-    "diff": "Compare two contact sets: what is missing, extra or changed.",
-    "events": "List when pairs begin and stop touching, and how deep they get.",
-    "clearance": "Measure how near shapes come in every frame, without a cutoff.",
-    "label": "Write which bodies touch in every frame, as dense labels: Parquet, NPZ, HDF5.",
-    "audit": "Check the penetrations of a motion against limits; which frames can be used.",
-    "report": "Write an HTML page about a contact set: pairs, depths, timing, differences.",
-    "plot": "Draw one chart of a contact set, as PNG or SVG.",
-    "view": "Show scene, motion and contacts in a browser or in Rerun.",
-    "textconv": "Print a contact set as text, so that git diff shows its changes.",
-    "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, simulator layouts.",
-    "merge": "Merge contact sets of disjoint frames or worlds.",
-    "engine": "Write a motion as a problem for other collision engines: collide engine pack.",
-    "import": "Write contacts of another engine, or logged by a simulation, as a contact set.",
-    "fidelity": "Hold other engines' contacts of a motion against exact distances.",
-    "batch": "Run many recordings: plan, compute on many processes or machines, gather.",
-    "cache": "Show or clear the cache of signed distance fields, hulls and convex parts.",
-    "completion": "Print the script that completes verbs and options in bash, zsh or fish.",
-    "check": "Check that a contact set or a trajectory is well formed and complete.",
-}
-"""Verbs and their summaries."""
-MODULES = {"check": "inspect", "clearance": "audit", "import": "engine", "label": "events", "profile": "run"}
-MODULES |= {"record": "traj", "merge": "export", "textconv": "export", "plot": "report", "view": "report"}
-MODULES |= {"fidelity": "engine", "cache": "installation", "completion": "installation"}
-"""Modules of collidecli.cli with the command `<name>_verb`; the module of another verb has its name, and `verb`."""
 
 EPILOG = """\b
 Exit codes
@@ -72,12 +42,11 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        module = import_module(f"collidecli.cli.{MODULES.get(cmd_name, cmd_name)}")
-        return getattr(module, f"{cmd_name}_verb" if cmd_name in MODULES else "verb")
+        return import_module(f"collidecli.verbs.{VERBS[cmd_name].module}").verb
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
-            formatter.write_dl(list(VERBS.items()))
+            formatter.write_dl([(row.name, row.summary) for row in VERBS.values()])
 
     def resolve_command(self, ctx: click.Context, args: list[str]):
         # Click would import every verb to find similar names.

@@ -15,7 +15,7 @@ from collidecli.scene import options as declarations
 from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 
 if TYPE_CHECKING:
-    from collidecli.cli.verb import Group
+    from collidecli.cli.commands import Group
 
 FORMAT = "Version of the contact set format; 2 has a content hash by blocks."
 RECORDED = "A recording of any known kind"

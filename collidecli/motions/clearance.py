@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,13 +22,11 @@ from collidecli.numerics import compose_as_kernels
 from collidecli.scene.filters import allowed_pairs, pair_lengths
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import Episodes, Motion, episodes_in, recorded_cells
+from collidecli.scene.options import EngineOptions
 from collidecli.scene.patterns import NamedItems
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.process_activity import reading
-
-if TYPE_CHECKING:
-    from collidecli.verbs.clearance.clearance import ClearanceRequest
 
 QUERIES_AT_ONCE = 1 << 15
 """Pairs times cells of a block: their poses and results take 10 MB."""
@@ -350,18 +348,27 @@ class MeasuredMotion:
     pairs.
     """
 
-    def __init__(self, request: ClearanceRequest, model: Model, motion: Motion, device: Any) -> None:
-        self.model, self.motion, self.items = model, motion, selected_items(model, request.kind, request.between)
+    def __init__(
+        self,
+        kind: str,
+        between: Sequence[str],
+        top: int,
+        engine: EngineOptions,
+        model: Model,
+        motion: Motion,
+        device: Any,
+    ) -> None:
+        self.model, self.motion, self.items = model, motion, selected_items(model, kind, between)
         self.pair_count = self.items.pair_count
         self.shape_names = Names.of(model.shapes.path, model.shapes.template).text
-        fields = FieldCache(request.engine.cache_dir, request.engine.cache_limit)
+        fields = FieldCache(engine.cache_dir, engine.cache_limit)
         begin_loading_kinematics(motion)
         distances = self.distances = PairDistances(model, device, self.items.pair, fields)
-        threads = processing_threads(request.engine.threads)
+        threads = processing_threads(engine.threads)
         self.search_count, start = 0, time.perf_counter()
-        if 0 < request.top < len(self.items):
+        if 0 < top < len(self.items):
             search = Clearance(model, motion, self.items, distances, threads)
-            self.items = self.items.only(np.sort(search.nearest_items(request.top)))
+            self.items = self.items.only(np.sort(search.nearest_items(top)))
             self.search_count = search.measured
         self.search_seconds = time.perf_counter() - start
         self.blocks = Clearance(model, motion, self.items, distances, threads).blocks

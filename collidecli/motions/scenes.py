@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collidecli.analysis.frame_texts import parse_frames
 from collidecli.errors import InputError
 from collidecli.motions.derived import MergedMotion, SlicedMotion
-from collidecli.motions.frames import parse_frames
 from collidecli.motions.requests import SceneRequest
 from collidecli.motions.scene_cache import file_state
 from collidecli.results.result import PathLike, Result

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from collidecli.pages.canvas import DPI, THEMES, WIDE, Canvas, drawing, with_hovers
 from collidecli.pages.quantities import ResultDict
 from collidecli.texts import printable_values
-from collidecli.verbs.report.charts.kinds import PAGE_KINDS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,16 +32,14 @@ def missing_unless(words: str, data: Callable[[ResultDict], object]) -> Callable
 Kinds = Mapping[str, ChartKind]
 
 
-def chart_file(
-    result: ResultDict, name: str, form: str, theme: str = "light", width: int = WIDE, kinds: Kinds = PAGE_KINDS
-) -> bytes:
+def chart_file(result: ResultDict, kind: ChartKind, form: str, theme: str = "light", width: int = WIDE) -> bytes:
     """A chart as a "png" or "svg" file. result: of collide.report/1, or its part for a chart of another verb's result.
 
     width: [px] of a page; a PNG has twice as many. Raises InputError without matplotlib.
     """
     canvas, buffer, is_svg = Canvas(width, THEMES[theme]), io.BytesIO(), form == "svg"
     with drawing():
-        figure = kinds[name].draw(printable_values(result), canvas)
+        figure = kind.draw(printable_values(result), canvas)
         metadata = {"Date": None} if is_svg else {"Software": None}
         dpi = DPI if is_svg else 2.0 * DPI
         figure.savefig(buffer, format=form, dpi=dpi, facecolor=canvas.colours["paper"], metadata=metadata)

@@ -14,7 +14,6 @@ from collidecli.pages.canvas import NARROW, PAGE, WIDE, Canvas, Hover, drawing, 
 from collidecli.pages.chart_kinds import Kinds
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Column
-from collidecli.verbs.report.charts.kinds import PAGE_KINDS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,7 +43,7 @@ def section(name: str, title: str, *parts: dict[str, Any], lead: str = "") -> di
     return {"id": name, "title": title, "lead": lead, "parts": list(parts)}
 
 
-def page_charts(result: ResultDict, kinds: Kinds = PAGE_KINDS) -> dict[str, dict[str, str]]:
+def page_charts(result: ResultDict, kinds: Kinds) -> dict[str, dict[str, str]]:
     """SVG elements, "wide" and "narrow", by kind of chart, for all kinds with data."""
     charts = {}
     with drawing():

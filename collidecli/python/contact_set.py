@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.analysis.dense_columns import AXES, NamedColumns, frames_and_worlds, table_variables
 from collidecli.analysis.event_stream import DURATION, EventStream
+from collidecli.analysis.frame_texts import frames_text, parse_frames
 from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.summary import PairTotals, touches_of
 from collidecli.analysis.touches import Intervals, MergeGap
 from collidecli.errors import InputError, extra_module
 from collidecli.exporters.contact_rows import ContactRows
-from collidecli.motions.frames import frames_text, parse_frames
+from collidecli.exporters.dense_columns import AXES, NamedColumns, frames_and_worlds, table_variables
 from collidecli.results.result import html_table
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.motion import SECOND, check_seconds

@@ -197,10 +197,6 @@ def collide(
     return contacts_in_memory(model, motion, contact, engine, columns)
 
 
-# With the keyword arguments by name, for `help` and editors.
-vars(collide)["__signature__"] = signature(collide).replace(parameters=[*_NAMED, *COLLIDE_OPTIONS.values()])
-
-
 def contact_options(**options: Any) -> ContactOptions:
     """The checked options of contacts; lengths are in metres, or texts with a unit."""
     return ContactOptions(**options).checked()
@@ -215,6 +211,8 @@ COLLIDE_OPTIONS = {
 }
 """The options of `collide`: those of a run, without that of a model, and those of Newton without effect."""
 _NAMED = [each for each in signature(collide).parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+# With the keyword arguments by name, for `help` and editors.
+vars(collide)["__signature__"] = signature(collide).replace(parameters=[*_NAMED, *COLLIDE_OPTIONS.values()])
 
 
 def contacts_in_memory(

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 
 from collidecli.errors import InputError
-from collidecli.results.result import PathLike
 from collidecli.storage.h5_files import format_of, open_h5
 from collidecli.storage.result_files import PROFILE_FORMAT
 
 
-def refuse_profile(kind: str, path: PathLike) -> None:
+def refuse_profile(kind: str, path: str | os.PathLike[str]) -> None:
     """Raises InputError if `kind`, the format of a file, is that of the figures of `collide profile`."""
     if kind == PROFILE_FORMAT:
         fix = "collide report OUT.h5 --profile FILE draws them; the .json beside the file has the same figures as text"
         raise InputError("this file has the times of collide profile, not contacts or a motion", os.fspath(path), fix)
 
 
-def file_format(path: PathLike) -> str:
+def file_format(path: str | os.PathLike[str]) -> str:
     """Attribute `format` of an HDF5 file; empty without one. Raises InputError for a file that cannot be read."""
     with open_h5(path) as file:
         return format_of(file)

@@ -12,8 +12,8 @@ import click
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from collidecli.cli.commands import Verb, streams_of
 from collidecli.cli.shared_options import cache_options
-from collidecli.cli.verb import Verb, streams_of
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Column, rows_table
 from collidecli.results.result import Result
@@ -72,7 +72,6 @@ def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: in
     """
     from collidecli.scene.options import DEFAULT_CACHE_LIMIT
     from collidecli.storage.field_cache import FieldCache
-    from collidecli.verbs.cache import cache_table
 
     cache = FieldCache(cache_dir or "", DEFAULT_CACHE_LIMIT if cache_limit is None else cache_limit)
     entries, name = (cache.clear(), "removed") if action == "clear" else (cache.entries(), "entries")

@@ -9,10 +9,10 @@ import click
 from rich.table import Table
 
 from collidecli.cli.chart_outputs import check_chart, write_chart
+from collidecli.cli.commands import Verb, streams_of
 from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option
 from collidecli.cli.value_types import WholeNumber
-from collidecli.cli.verb import Verb, streams_of
 from collidecli.errors import InputError
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import name_value_table
@@ -44,7 +44,6 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
 
     Needs the extra packages of `pip install 'collidecli[plots]'`.
     """
-    from collidecli.verbs.plot import plot_table
     from collidecli.verbs.report.charts.kinds import KINDS
     from collidecli.verbs.report.report import PlotResult, report
 
@@ -61,7 +60,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     record, chart = result.as_dict(), KINDS[kind]
     if missing := chart.missing(record):
         raise InputError(f"--kind {kind} has nothing to show: {missing}", file)
-    write_chart(output, record, kind, force, theme=theme, width=width)
+    write_chart(output, record, chart, force, theme=theme, width=width)
     streams.result(PlotResult(file, kind, chart.words(record), output), plot_table)
     return 0
 

@@ -19,7 +19,7 @@ from collidecli.exporters import parquet_parts
 from collidecli.exporters.layouts import QUANTILES, joined_statistics, statistics_of
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.input_files import file_sha256
-from collidecli.verbs.batch import gathered, merged_shards
+from collidecli.verbs.batch import gathered, lerobot, merged_shards
 from collidecli.verbs.batch.plan import read_plan
 from collidecli.verbs.batch.store import Failure, Store, open_store
 from collidecli.verbs.label.named_pairs import NamedPairs
@@ -390,7 +390,7 @@ def test_failed_episodes_are_left_out_and_counted(batch, collide, monkeypatch, t
     if to == "parquet":
         assert parquet.read_table("out/episodes.parquet")["episode_index"].to_pylist() == [0, 2, 3]
     if to == "lerobot":
-        monkeypatch.setattr(batch_gather, "GROUP_BYTES", 1)  # a frame at a time
+        monkeypatch.setattr(lerobot, "GROUP_BYTES", 1)  # a frame at a time
         gather(collide, to, "out", "--force", *PAIRS[:2])
         items = load_lerobot(Path("out"))[1]
         found = {(int(item["episode_index"]), int(item["original_episode_index"])) for item in items}

@@ -217,20 +217,20 @@ def test_a_store_that_stays_away_is_no_failure_of_an_episode(proxy, jobs, collid
     plan(collide, URL)
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
     fsspec.get_filesystem_class("s3").clear_instance_cache()
-    run = work.run
+    run = work_module.run
 
     def last_run(*words, **names):
         result = run(*words, **names)
         proxy.cut()
         return result
 
-    monkeypatch.setattr(work, "run", last_run)
+    monkeypatch.setattr(work_module, "run", last_run)
     with pytest.raises(UnavailableError):
         work_shard(URL, 0)
     collide.refused("batch work", URL, "--slot", "0/1", told=(URL, "not available", "repeat the command"), code=75)
     collide.refused("batch status", URL, told="not available", code=75)
     proxy.restore()
-    monkeypatch.setattr(work, "run", run)
+    monkeypatch.setattr(work_module, "run", run)
     assert Store(URL).failures() == {}
     assert work_shard(URL, 0).done == 3
 

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collidecli.pages.canvas import Canvas
+from collidecli.pages.chart_kinds import ChartKind, missing_unless
 from collidecli.pages.quantities import ResultDict, length, length_unit
 from collidecli.pages.time_axis import intervals_around, set_time_axes, time_axis
+from collidecli.verbs.audit.words import audit_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from collidecli.pages.canvas import Canvas
 
 LINES = (
     ("depth", "all pairs", "warm", "depth"),
@@ -47,3 +49,10 @@ def audit_chart(result: ResultDict, canvas: Canvas) -> Figure:
         texts = [f"{words} {length(series[name][n])}" for name, words, _, _ in LINES if series[name][n]]
         canvas.hover(axes, x, axes.get_ylim(), f"frame {series['frame'][n]}: {', '.join(texts) or 'no penetration'}")
     return figure
+
+
+AUDIT_CHART = ChartKind(
+    lambda result, canvas: audit_chart(result["audit"], canvas),
+    lambda result: f"Greatest depth over time and limits: {audit_words(result['audit'])}.",
+    missing_unless("it needs an audit; give --audit", lambda result: result.get("audit")),
+)

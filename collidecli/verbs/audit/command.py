@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidecli.cli.chart_outputs import check_chart, write_chart
+from collidecli.cli.commands import Verb, streams_of
 from collidecli.cli.scene_inputs import is_hdf5, run_inputs, scenes_and_recording
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several import CONTACT_SET, Job, computed, listed, listed_contact_sets
@@ -27,7 +28,6 @@ from collidecli.cli.shared_options import (
 )
 from collidecli.cli.streams import Streams
 from collidecli.cli.value_types import Length, PatternPair, WholeNumber
-from collidecli.cli.verb import Verb, streams_of
 from collidecli.cli.verdict_outputs import Pages, check_outputs
 from collidecli.errors import InputError
 from collidecli.results.inputs import InputFile
@@ -125,7 +125,9 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     result = replace(audited.result, written=outputs or None)
     record = result.as_dict()
     if "chart" in outputs:
-        write_chart(outputs["chart"], {"audit": record}, "audit", force)
+        from collidecli.verbs.audit.chart import AUDIT_CHART
+
+        write_chart(outputs["chart"], {"audit": record}, AUDIT_CHART, force)
     pages.write(audit_verdict(record, seconds))
     streams.result(result, partial(audit_table, values["first"]))
     return 0 if result.passed else 1

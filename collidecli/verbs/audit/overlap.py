@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 from collidecli.analysis.overlap_volume import surface_of
+from collidecli.engine.pipeline import find_device
+from collidecli.motions.collision import prepare_collision
+from collidecli.motions.timing import TimingReport
 from collidecli.numerics import compose_poses, inverse_poses
-from collidecli.python.builder import ModelBuilder
-from collidecli.python.contacts import collide
+from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
+from collidecli.scene.motion import RestingMotion
+from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
+from collidecli.scene.tables import SOFT_CONTACTS
 from collidecli.storage.process_activity import reading
 from collidecli.verbs.audit.sources import AuditSource
 
@@ -68,7 +74,8 @@ def deepest_point(model: Model, poses: np.ndarray, shape0: int, shape1: int) -> 
 
 def _depth(model: Model, row: int, vertex: np.ndarray, face: np.ndarray) -> float:
     """Greatest depth of triangles in the frame of a shape below its surface [m]."""
-    builder, shapes = ModelBuilder(), model.shapes
+    builder = ModelBuilder()
+    shapes = model.shapes
     kind = ShapeType(shapes.type[row])
     if kind == ShapeType.CONVEX_MESH:
         hull = model.hulls[shapes.hull[row]]
@@ -82,8 +89,15 @@ def _depth(model: Model, row: int, vertex: np.ndarray, face: np.ndarray) -> floa
     else:
         builder.add_shape(-1, kind, shapes.size[row][: SIZE_COUNT[kind]].tolist())
     builder.add_cloth_mesh(vertices=vertex, indices=face, particle_radius=0.0)
-    contacts = collide(builder.finalize(), soft_gap=0.0, device="cpu")
-    return max(0.0, -float(contacts.groups["soft_contacts"].columns["distance"].min(initial=0.0)))
+    placed = builder.finalize()
+    motion = RestingMotion(placed.bodies.pose[None])
+    options = ContactOptions(soft_gap=0.0).checked()
+    engine = EngineOptions(device="cpu").checked()
+    timing = TimingReport()
+    collision = prepare_collision(placed, motion, options, engine, find_device("cpu"), timing)
+    with closing(collision.blocks(timing)) as blocks:
+        distances = [block.groups[SOFT_CONTACTS.name].columns["distance"] for block in blocks]
+    return max(0.0, -float(np.concatenate(distances).min(initial=0.0)))
 
 
 def _back(center: np.ndarray | tuple[float, float, float]) -> tuple[float, ...]:

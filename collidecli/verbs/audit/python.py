@@ -9,8 +9,8 @@ from dataclasses import fields
 from inspect import signature
 from typing import Any
 
+from collidecli.analysis.frame_texts import frames_text
 from collidecli.errors import InputError
-from collidecli.motions.frames import frames_text
 from collidecli.motions.requests import EngineRequest
 from collidecli.python.contact_set import ContactSet
 from collidecli.python.contacts import Contacts

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from collidecli.analysis.frame_texts import parse_frames
 from collidecli.analysis.summary import TOUCHES
 from collidecli.analysis.touches import Frames, Names
 from collidecli.analysis.touching_rows import touching_blocks
 from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.errors import InputError
 from collidecli.motions.collision import prepare_collision
-from collidecli.motions.frames import parse_frames
 from collidecli.motions.requests import EngineRequest
 from collidecli.motions.scenes import LoadedScene, scene_in_motion
 from collidecli.motions.search_warnings import search_warnings

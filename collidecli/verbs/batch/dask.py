@@ -10,10 +10,10 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.metadata import version as installed_version
 from itertools import islice
 from typing import Any
 
-from collidecli import __version__
 from collidecli.errors import InputError, extra_module
 from collidecli.storage.input_files import read_json
 from collidecli.verbs.batch.executors import Slot, WorkersLostError
@@ -93,9 +93,10 @@ _own = threading.local()
 
 def _work(folder: str, shard: int, timeout: float | None, version: str) -> ShardReport:
     host = socket.gethostname()
-    if version != __version__:
+    installed = installed_version("collidecli")
+    if version != installed:
         raise InputError(
-            f"has collidecli {__version__}, not {version}", f"worker on {host}", "install one version on all"
+            f"has collidecli {installed}, not {version}", f"worker on {host}", "install one version on all"
         )
     try:
         open_store(folder)
@@ -131,7 +132,11 @@ def by_dask(
         def submit(shard: int) -> None:
             key = f"{batch}-{shard}-{killed[shard]}"  # unique in the cluster, where other batches have shards too
             tasks[key] = shard
-            waiting.add(client.submit(task, store.absolute_location, shard, timeout, __version__, key=key, pure=False))
+            waiting.add(
+                client.submit(
+                    task, store.absolute_location, shard, timeout, installed_version("collidecli"), key=key, pure=False
+                )
+            )
 
         while True:
             if time.monotonic() - looked > SLOTS_SECONDS:

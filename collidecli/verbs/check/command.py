@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from collidecli.cli.commands import Verb, streams_of
 from collidecli.cli.several import Job, computed, listed, listed_files
-from collidecli.cli.verb import Verb, streams_of
 
 CHECK_EPILOG = """\b
 collide check pile.contacts.h5

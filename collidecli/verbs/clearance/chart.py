@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collidecli.pages.canvas import Canvas
+from collidecli.pages.chart_kinds import ChartKind, missing_unless
 from collidecli.pages.names import pair_labels, shortened
 from collidecli.pages.quantities import ResultDict, length, length_unit
 from collidecli.pages.time_axis import hover_bins, set_time_axes, time_axis
@@ -14,7 +16,6 @@ from collidecli.pages.time_axis import hover_bins, set_time_axes, time_axis
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from collidecli.pages.canvas import Canvas
 
 STYLES = [(colour, line) for line in ("-", "--") for colour in ("accent", "warm", "third")]
 """Colours by role and styles of the lines; as many lines are drawn."""
@@ -42,3 +43,12 @@ def clearance_chart(result: ResultDict, canvas: Canvas) -> Figure:
     least = values.min(axis=0, initial=np.inf).tolist()
     hover_bins(axes, canvas, series, result["frames"], (length(item) if math.isfinite(item) else "" for item in least))
     return figure
+
+
+CLEARANCE_CHART = ChartKind(
+    lambda result, canvas: clearance_chart(result["clearance"], canvas),
+    lambda result: (
+        f"Least distances over time; the least is {length(result['clearance']['listed'][0]['least_distance'])}."
+    ),
+    missing_unless("it has no distances; give --clearance", lambda r: (r.get("clearance") or {}).get("listed")),
+)

@@ -94,7 +94,7 @@ def clearance(request: ClearanceRequest, progress: Progress = None) -> Clearance
     scene, motion = scene_in_motion(request)
     try:
         model = request.contact.apply(scene.model)
-        measured = MeasuredMotion(request, model, motion, device)
+        measured = MeasuredMotion(request.kind, request.between, request.top, request.engine, model, motion, device)
         start = time.perf_counter() - measured.search_seconds
         tally = _Tally(measured, request)
         done = 0

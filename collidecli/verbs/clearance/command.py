@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidecli.cli.chart_outputs import check_chart, write_chart
+from collidecli.cli.commands import Verb, streams_of
 from collidecli.cli.scene_inputs import run_inputs
 from collidecli.cli.settings import option, setting
 from collidecli.cli.several import Job, computed, listed
 from collidecli.cli.shared_options import cache_options, force_option, request_of, source_options
 from collidecli.cli.streams import Streams
 from collidecli.cli.value_types import METRES, PatternPair, WholeNumber
-from collidecli.cli.verb import Verb, streams_of
 from collidecli.results.inputs import InputFile
 from collidecli.results.outputs import output_folders, planned_outputs
 from collidecli.results.result import Result
@@ -90,7 +90,9 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     with streams.progress("measuring", "loading", kernels=True) as progress:
         result = clearance(request, progress)
     if plot:
-        write_chart(plot, {"clearance": result.as_dict()}, "clearance", values["force"])
+        from collidecli.verbs.clearance.chart import CLEARANCE_CHART
+
+        write_chart(plot, {"clearance": result.as_dict()}, CLEARANCE_CHART, values["force"])
     streams.result(result, clearance_table)
     return 0
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.analysis.contact_motion import body_poses, distance_gradient, is_differentiable
-from collidecli.analysis.dense_columns import NamedColumns, dense_intervals, dense_rows
 from collidecli.engine.device_model import bounding_radius
 from collidecli.engine.pipeline import find_device
 from collidecli.errors import InputError
+from collidecli.exporters.dense_columns import NamedColumns, dense_intervals, dense_rows
 from collidecli.motions.clearance import ClearanceBlock, MeasuredMotion, shape_poses
 from collidecli.python.contacts import contact_options, motion_of
 from collidecli.results.result import html_table
@@ -137,7 +137,15 @@ def clearance(
     )
     check_clearance(request)
     motion = motion_of(model, body_q, None, time, fps)
-    measured = MeasuredMotion(request, request.contact.apply(model), motion, find_device(device))
+    measured = MeasuredMotion(
+        request.kind,
+        request.between,
+        request.top,
+        request.engine,
+        request.contact.apply(model),
+        motion,
+        find_device(device),
+    )
     for note in measured.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=3)
     names = ("distance", "normal", "point0", "point1", "error", "pair")

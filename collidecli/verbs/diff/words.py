@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any
 
+from collidecli.analysis.differences import KINDS
 from collidecli.pages.names import world_text
 from collidecli.pages.quantities import ResultDict, length, plain
 from collidecli.pages.tables import Column, more_text
@@ -12,7 +13,6 @@ from collidecli.pages.verdicts import Finding, Verdict, markdown_rows, markdown_
 from collidecli.scene.tables import group_words
 from collidecli.texts import count, markdown_code, markdown_text, plural, printable_values
 
-KINDS = ("missing", "extra", "changed")
 MAX_CELL_LENGTH = 100
 MEASURES = ("distance", "angle", "centre")
 """Differences of collide.diff_pairs/1 that have a spread."""

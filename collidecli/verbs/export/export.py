@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from collidecli.analysis.frame_texts import frames_text, parse_frames
 from collidecli.errors import InputError
-from collidecli.motions.frames import frames_text, parse_frames
 from collidecli.motions.scene_of_set import compiled_geoms, loaded_scene
 from collidecli.motions.scenes import USD_ENDINGS
 from collidecli.results.outputs import check_ending, check_output

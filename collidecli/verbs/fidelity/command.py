@@ -12,10 +12,10 @@ from urllib.parse import quote
 import click
 
 from collidecli.cli import scene_inputs
+from collidecli.cli.commands import Verb, streams_of
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.shared_options import declared, force_option, problem_options, request_of, verdict_options
 from collidecli.cli.value_types import Length, WholeNumber
-from collidecli.cli.verb import Verb, streams_of
 from collidecli.cli.verdict_outputs import Pages, check_outputs
 from collidecli.errors import InputError, extra_module
 from collidecli.results.outputs import PAGE_ENDINGS, check_ending, write_output

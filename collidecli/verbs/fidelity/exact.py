@@ -22,8 +22,8 @@ class Exact:
     """Distances of N pairs in cells of a problem, by `PairDistances`, ordered by key.
 
     band: distances that differ by less are not told apart [m]. key: int64[N], `cell` times the number of pairs, plus
-    `pair`. rows: their distances. outside: float64[N], of `distance_outside`, the greater of both points of an overlap: at an
-    acute edge the normal leaves a shape. before, after: int64[N], index of the pair in the cell before and after in its
+    `pair`. rows: their distances. outside: float64[N], of `distance_outside`, the greater of both points of an
+    overlap: at an acute edge the normal leaves a shape. before, after: int64[N], index of the pair in the cell before and after in its
     world; -1 where there is none.
     """
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from collidecli.cli.commands import Verb, streams_of
 from collidecli.cli.settings import option, setting
 from collidecli.cli.several import Job, computed, listed, listed_files
 from collidecli.cli.shared_options import cache_options, option_group, scene_options
-from collidecli.cli.verb import Verb, streams_of
 from collidecli.results.inputs import RECORDING_ENDINGS
 from collidecli.results.result import Result
 from collidecli.scene.options import DEFAULT_CACHE_LIMIT, SceneOptions

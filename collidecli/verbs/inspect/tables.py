@@ -11,7 +11,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from collidecli.pages import tables as tables_module
 from collidecli.pages.pair_tables import contact_text, deepest_text, margin_rows, pair_tables
 from collidecli.pages.quantities import ResultDict, gap_range_text, length, seconds, shape_counts
 from collidecli.pages.tables import (
@@ -19,6 +18,7 @@ from collidecli.pages.tables import (
     Column,
     Fitting,
     Listing,
+    listing,
     name_value_table,
     pair_columns,
     rows_table,
@@ -276,7 +276,7 @@ def _length_columns(shapes: Sequence[ResultDict]) -> list[Column]:
 def _ranges_table(ranges: ResultDict, group: str = "") -> Table:
     """Least and greatest value of each component of columns. group: of the columns, "" for /rigid_contacts."""
     title = f"column of {group_words(group)}" if group else "column"
-    table = tables_module.listing((title, "left"), ("least", "left"), ("most", "left"))
+    table = listing((title, "left"), ("least", "left"), ("most", "left"))
     units = {column.name: column.unit for column in GROUPS_BY_NAME[group].columns} if group else {}
     for name, ends in ranges.items():
         unit = f" [{units[name]}]" if units.get(name) else ""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from collidecli.pages.canvas import Canvas
+from collidecli.pages.chart_kinds import ChartKind, missing_unless
 from collidecli.pages.pair_map import pair_map
 from collidecli.pages.quantities import ResultDict, percent
+from collidecli.texts import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from collidecli.pages.canvas import Canvas
 
 
 def label_chart(result: ResultDict, canvas: Canvas) -> Figure:
@@ -27,3 +28,10 @@ def label_chart(result: ResultDict, canvas: Canvas) -> Figure:
     ]
     shown = {"pairs": pairs, "frames": frames}
     return pair_map(shown, canvas, "contacts_per_frame", "of the frames labelled", 1.0, texts)
+
+
+LABEL_CHART = ChartKind(
+    lambda result, canvas: label_chart(result["labels"], canvas),
+    lambda result: f"When {plural(len(result['labels']['listed']), 'pair')} of labels touch.",
+    missing_unless("it has no labels; give --labels", lambda result: (result.get("labels") or {}).get("listed")),
+)

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from collidecli.cli.chart_outputs import check_chart, write_chart
+from collidecli.cli.commands import Verb, streams_of
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several import Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import force_option, frames_option, together, world_option
 from collidecli.cli.value_types import Length, PatternPair, WholeNumber
-from collidecli.cli.verb import Verb, streams_of
 from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress, Result
 from collidecli.scene.options import LABEL_THINGS
@@ -96,7 +96,9 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
     with streams.progress("reading") as progress:
         result = label(request, progress)
     if chart is not None:
-        write_chart(chart, {"labels": result.as_dict()}, "labels", force)
+        from collidecli.verbs.label.chart import LABEL_CHART
+
+        write_chart(chart, {"labels": result.as_dict()}, LABEL_CHART, force)
         result = replace(result, chart=chart)
     streams.result(result, label_table)
     return 0

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collidecli.analysis.frame_texts import frames_text
 from collidecli.errors import InputError
-from collidecli.motions.frames import frames_text
 from collidecli.python.contact_set import ContactSet
 from collidecli.python.contacts import Contacts
 from collidecli.results.result import PathLike, html_table
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.patterns import listed
-from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets import reader
 from collidecli.storage.process_activity import reading
 from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions
 from collidecli.verbs.label.label import DENSE
@@ -25,7 +25,7 @@ from collidecli.verbs.label.label import DENSE
 if TYPE_CHECKING:
     import pandas
 
-    from collidecli.analysis.dense_columns import NamedColumns
+    from collidecli.exporters.dense_columns import NamedColumns
 
 
 @python_call
@@ -127,14 +127,14 @@ class Labels:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows and columns of `label -o x.parquet`, `len` of them. Raises InputError without pandas."""
-        from collidecli.analysis.dense_columns import dense_rows
+        from collidecli.exporters.dense_columns import dense_rows
 
         arrays = {name: getattr(self, name) for name in DENSE if getattr(self, name) is not None}
         return dense_rows(self._axes(step=self.step), arrays, self._rows).to_pandas()
 
     def events(self) -> NamedColumns:
         """A row for each run of frames with a label: world, sensor, partner, begin_frame, last_frame, and the times."""
-        from collidecli.analysis.dense_columns import dense_intervals
+        from collidecli.exporters.dense_columns import dense_intervals
 
         return dense_intervals(self._axes(), self.touch & self._rows)
 
@@ -143,7 +143,7 @@ def axis_sizes(shape: tuple[int, ...]) -> dict[str, int]:
     return dict(zip(("frames", "worlds", "sensors", "partners"), shape, strict=True))
 
 
-def labels_in_memory(contacts: ContactSet, options: LabelOptions) -> Labels:
+def labels_in_memory(contacts: reader.ContactSet, options: LabelOptions) -> Labels:
     """The labels of a contact set as arrays. Raises InputError for options that do not fit it."""
     labels = ContactLabels(contacts, options)
     for note in labels.notes:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from collidecli.cli.commands import Verb, streams_of
 from collidecli.cli.scene_inputs import default_output, scenes_and_recording
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.shared_options import (
@@ -22,7 +23,6 @@ from collidecli.cli.shared_options import (
     trace_option,
 )
 from collidecli.cli.value_types import WholeNumber
-from collidecli.cli.verb import Verb, streams_of
 from collidecli.errors import InputError
 from collidecli.results.outputs import HDF5_ENDINGS, TRACE, check_output
 from collidecli.scene.options import SPEED

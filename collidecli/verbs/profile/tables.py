@@ -7,9 +7,8 @@ from functools import partial
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from collidecli.pages import tables as tables_module
 from collidecli.pages.quantities import ResultDict, percent, rate, seconds
-from collidecli.pages.tables import Column, Fitting, Listing, name_value_table, rows_table
+from collidecli.pages.tables import Column, Fitting, Listing, listing, name_value_table, rows_table
 from collidecli.texts import count, plural
 
 
@@ -59,7 +58,7 @@ ENGINE_COLUMNS: list[Column] = [
 
 def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: int) -> Listing:
     spread = result["repeats"] > 1 and not narrow
-    table = tables_module.listing(("", "left"), *((phase["name"], "right") for phase in run))
+    table = listing(("", "left"), *((phase["name"], "right") for phase in run))
     table.add_row("compute", *(seconds(phase["compute_seconds"]["median"]) for phase in run), style="bold")
     if spread:
         table.add_row("", *(_extremes(phase["compute_seconds"]) for phase in run), style="dim")

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from collidecli.cli.commands import Verb, streams_of
 from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option, robot_options
 from collidecli.cli.value_types import WholeNumber
-from collidecli.cli.verb import Verb, streams_of
 from collidecli.scene.options import COMPRESSIONS
 
 RECORD_EPILOG = """\b

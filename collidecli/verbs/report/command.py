@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
+from collidecli.cli.commands import Verb, streams_of
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several import Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import body_option, force_option, pattern_options, together, world_option
 from collidecli.cli.streams import Streams
 from collidecli.cli.value_types import METRES
-from collidecli.cli.verb import Verb, streams_of
 from collidecli.results import outputs
 from collidecli.results.inputs import InputFile
 from collidecli.results.outputs import PAGE_ENDINGS, output_folders, planned_outputs, write_output

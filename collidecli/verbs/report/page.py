@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from collidecli.analysis.differences import KINDS
 from collidecli.pages.pair_words import pair_words, world_name
 from collidecli.pages.parts import columns_table, html_page, page_charts, part, section, table
 from collidecli.pages.quantities import ResultDict, length, percent, plain, rate, seconds, seconds_text
@@ -17,9 +18,10 @@ from collidecli.texts import count, memory, plural, printable_values
 from collidecli.verbs.audit.page import audit_section
 from collidecli.verbs.audit.words import audit_words
 from collidecli.verbs.clearance.page import clearance_section
-from collidecli.verbs.diff.words import FIELDS, KINDS, cell_text, frame_lines, group_lines, model_line, verdict
+from collidecli.verbs.diff.words import FIELDS, cell_text, frame_lines, group_lines, model_line, verdict
 from collidecli.verbs.label.page import labels_section
 from collidecli.verbs.report.charts.costs import BEFORE, phases_of
+from collidecli.verbs.report.charts.kinds import PAGE_KINDS
 from collidecli.verbs.report.selectable import selectable
 from collidecli.verbs.report.tables import group_figures
 
@@ -92,8 +94,11 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
     """All sections with content. charts: the charts that were drawn."""
     listed = []
     for name, section_of in (
-        ("difference", _difference), ("audit", audit_section), ("labels", labels_section), ("clearance", clearance_section)
-    ):  # fmt: skip
+        ("difference", _difference),
+        ("audit", audit_section),
+        ("labels", labels_section),
+        ("clearance", clearance_section),
+    ):
         if result.get(name):
             listed.append(section_of(result[name]))
     if "contacts" in charts:
@@ -287,7 +292,7 @@ def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
 def report_page(result: ResultDict) -> str:
     """HTML page of collide.report/1, with escaped names. Raises InputError if the packages for plots are missing."""
     result = printable_values(result)
-    charts = page_charts(result)
+    charts = page_charts(result, PAGE_KINDS)
     return html_page(
         title=result["scene"] or Path(result["file"]).name,
         subtitle=f"Contacts of {Path(result['file']).name}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli import verb
+from collidecli.cli.commands import Verb, streams_of
 from collidecli.cli.scene_inputs import default_output, run_inputs
 from collidecli.cli.settings import VerbOption, option, repeated, setting
 from collidecli.cli.several import Job, computed, listed
@@ -30,7 +30,6 @@ from collidecli.cli.shared_options import (
 )
 from collidecli.cli.streams import Streams
 from collidecli.cli.value_types import NAMES
-from collidecli.cli.verb import Verb
 from collidecli.results.outputs import HDF5_ENDINGS, TRACE, check_output, output_folders, planned_outputs
 from collidecli.results.result import Result
 from collidecli.scene.options import CACHE, CONTACT_FORMATS, CONTACTS, HYDRO, SPEED, STEPS
@@ -99,7 +98,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     With several recordings, each is a run with an output of its own, named after it; with --each, so is each scene. One
     that fails does not stop the others.
     """
-    streams = verb.streams_of(ctx)
+    streams = streams_of(ctx)
     _check_options(ctx, values)
     inputs = run_inputs(streams, scenes, values["trajectory"], values["each"])
     if inputs.several is not None:

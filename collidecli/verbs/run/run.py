@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from collidecli.analysis.frame_texts import frames_text
 from collidecli.analysis.summary import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
 from collidecli.analysis.touches import Names
 from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.errors import InputError
 from collidecli.motions.collision import Collision, contact_writer, prepare_collision
 from collidecli.motions.columns import RunColumns, check_no_columns
-from collidecli.motions.frames import frames_text
 from collidecli.motions.machine import peak_memory, processor_description, processor_name, versions
 from collidecli.motions.requests import EngineRequest
 from collidecli.motions.scene_cache import SceneCache

@@ -6,9 +6,9 @@ import sys
 
 import click
 
+from collidecli.cli.commands import Verb, streams_of
 from collidecli.cli.settings import option
 from collidecli.cli.value_types import WholeNumber
-from collidecli.cli.verb import Verb, streams_of
 
 TEXTCONV_EPILOG = """\b
 collide textconv out.h5 --summary

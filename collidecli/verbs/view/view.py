@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from collidecli.analysis.event_stream import EventStream
+from collidecli.analysis.frame_texts import parse_frames
 from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.touches import Intervals
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.visuals import with_visuals
-from collidecli.motions.frames import parse_frames
 from collidecli.motions.scenes import recorded_options
 from collidecli.motions.sources import find_sources
 from collidecli.pages.view.colours import NO_COLOURS

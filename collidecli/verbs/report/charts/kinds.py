@@ -11,10 +11,9 @@ from collidecli.pages.chart_kinds import ChartKind, missing_unless
 from collidecli.pages.quantities import ResultDict, length, seconds
 from collidecli.scene.tables import group_words
 from collidecli.texts import count, plural
-from collidecli.verbs.audit.chart import audit_chart
-from collidecli.verbs.audit.words import audit_words
-from collidecli.verbs.clearance.chart import clearance_chart
-from collidecli.verbs.label.chart import label_chart
+from collidecli.verbs.audit.chart import AUDIT_CHART
+from collidecli.verbs.clearance.chart import CLEARANCE_CHART
+from collidecli.verbs.label.chart import LABEL_CHART
 from collidecli.verbs.report.charts.contacts import (
     contacts_chart,
     depth_chart,
@@ -129,24 +128,5 @@ KINDS: Kinds = {
         missing_unless_compared("no field differs", lambda found: (one["histogram"] for one in found["fields"])),
     ),
 }
-PAGE_KINDS: Kinds = {
-    **KINDS,
-    "audit": ChartKind(
-        lambda result, canvas: audit_chart(result["audit"], canvas),
-        lambda result: f"Greatest depth over time and limits: {audit_words(result['audit'])}.",
-        missing_unless("it needs an audit; give --audit", lambda result: result.get("audit")),
-    ),
-    "labels": ChartKind(
-        lambda result, canvas: label_chart(result["labels"], canvas),
-        lambda result: f"When {plural(len(result['labels']['listed']), 'pair')} of labels touch.",
-        missing_unless("it has no labels; give --labels", lambda result: (result.get("labels") or {}).get("listed")),
-    ),
-    "clearance": ChartKind(
-        lambda result, canvas: clearance_chart(result["clearance"], canvas),
-        lambda result: (
-            f"Least distances over time; the least is {length(result['clearance']['listed'][0]['least_distance'])}."
-        ),
-        missing_unless("it has no distances; give --clearance", lambda r: (r.get("clearance") or {}).get("listed")),
-    ),
-}
+PAGE_KINDS: Kinds = {**KINDS, "audit": AUDIT_CHART, "labels": LABEL_CHART, "clearance": CLEARANCE_CHART}
 """Kinds of charts of a page: those of `collide plot`, and those of the results of other verbs."""
