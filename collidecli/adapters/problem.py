@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.adapters.contact_sets import write_rows
 from collidecli.adapters.packing import ROWS, packed_problem
 from collidecli.adapters.processes import check_problem_size
 from collidecli.adapters.rows import read_rows
+from collidecli.adapters.written_rows import write_rows
 from collidecli.engine.distances import PairDistanceRows, PairDistances
 from collidecli.engine.pipeline import find_device
 from collidecli.errors import InputError

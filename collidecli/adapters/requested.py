@@ -7,7 +7,7 @@ import os
 from collidecli.adapters.processes import adapter_of
 from collidecli.errors import InputError
 from collidecli.motions.requests import EnginesRequest
-from collidecli.results.outputs import HDF5_ENDINGS
+from collidecli.results.endings import HDF5_ENDINGS
 
 
 def check_engines(request: EnginesRequest, with_files: bool = True) -> dict[str, tuple[str, str, list[str]]]:

@@ -12,7 +12,7 @@ import click
 
 from collidecli.cli.error_messages import source_of
 from collidecli.cli.settings import CONFIG_FILE, PREFIX, Setting, VerbOption, read_config, variables_of, verbs_of
-from collidecli.cli.streams import Streams
+from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import PatternPair
 from collidecli.errors import InputError
 from collidecli.texts import did_you_mean
@@ -109,11 +109,6 @@ def _source(error: InputError, ctx: click.Context) -> str:
         if parameter.name in words and (source := source_of(parameter, ctx)):
             return source
     return ""
-
-
-def streams_of(ctx: click.Context) -> Streams:
-    """The streams of this call of `collide`."""
-    return ctx.ensure_object(Streams)
 
 
 @click.pass_context

@@ -12,7 +12,8 @@ import click
 from collidecli.cli.several import listed_files
 from collidecli.cli.streams import Streams
 from collidecli.errors import InputError
-from collidecli.results.inputs import RECORDING_ENDINGS, InputFile, input_files, is_pattern, names_several
+from collidecli.results.endings import RECORDING_ENDINGS
+from collidecli.results.inputs import InputFile, input_files, is_pattern, names_several
 from collidecli.storage.input_files import bag_format
 
 

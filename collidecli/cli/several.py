@@ -12,9 +12,9 @@ from collidecli.cli.error_messages import INTERNAL_ERROR, described_error, error
 from collidecli.cli.stop import Stopped
 from collidecli.cli.streams import Streams
 from collidecli.errors import CollideError, InputError, Interrupted, OutputError
+from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.inputs import InputFile, input_files, names_several, sorted_by_kind
 from collidecli.results.lists import DONE, FAILED, SKIPPED, ListedInput, ResultList
-from collidecli.results.outputs import HDF5_ENDINGS
 from collidecli.results.result import Result
 from collidecli.texts import plural
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
+import click
+
 from collidecli.cli.error_messages import ClosedPipeError, discard_stdout, error_json
 from collidecli.errors import CollideError, OutputError
 from collidecli.texts import one_line, printable, printable_values
@@ -168,3 +170,8 @@ def unbroken_pipe() -> Iterator[None]:
         if isinstance(error, BrokenPipeError):
             raise ClosedPipeError("the output was closed") from None
         raise OutputError(f"cannot be written: {(error.strerror or str(error)).lower()}", "standard output") from error
+
+
+def streams_of(ctx: click.Context) -> Streams:
+    """The streams of this call of `collide`."""
+    return ctx.ensure_object(Streams)

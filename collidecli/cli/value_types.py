@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.commands import streams_of
+from collidecli.cli.streams import streams_of
 from collidecli.scene import options as declarations
 from collidecli.texts import metres
 

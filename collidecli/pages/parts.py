@@ -98,3 +98,7 @@ def html_page(**values: Any) -> str:
     environment.filters["breaking"] = lambda text: Markup("<wbr>").join(re.split(r"(?<=[/_])(?=[^/_])", text))
     style = (HERE / "page.css").read_text(encoding="utf-8")
     return environment.get_template("page.html.j2").render(style=style, **values)
+
+
+def figure_list(listed: Iterable[tuple[str, str, str]]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value, "more": more} for name, value, more in listed]

@@ -8,16 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from collidecli.errors import InputError
-from collidecli.results.outputs import HDF5_ENDINGS, PAGE_ENDINGS
-from collidecli.storage.input_files import ENDINGS, USD, bag_format
-
-RECORDING_ENDINGS = tuple(ending for storage, every in ENDINGS.items() if storage != USD for ending in every)
-"""Extensions of the recordings of a folder. USD layers are named by a path or a pattern: a folder of them may contain
-scenes too."""
-DATA_SET = os.path.join("meta", "info.json")
-"""The file in a folder by which it is one recording, a LeRobot data set."""
-FILE_ENDINGS = (*HDF5_ENDINGS, *PAGE_ENDINGS)
-"""Extensions of outputs, which the name of a folder of outputs does not have."""
+from collidecli.results.endings import DATA_SET, HDF5_ENDINGS
+from collidecli.storage.input_files import bag_format
 
 
 @dataclass(frozen=True)

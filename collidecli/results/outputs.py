@@ -9,16 +9,12 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from collidecli.errors import InputError, OutputError
-from collidecli.results.inputs import FILE_ENDINGS
+from collidecli.results.endings import FILE_ENDINGS
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.input_files import ENDINGS, HDF5
 
 if TYPE_CHECKING:
     from collidecli.results.inputs import InputFile
     from collidecli.results.result import PathLike
-
-PAGE_ENDINGS = (".html", ".htm")
-HDF5_ENDINGS = ENDINGS[HDF5]
 
 
 def check_ending(path: PathLike, endings: tuple[str, ...], what: str) -> None:

@@ -12,8 +12,9 @@ import click
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.shared_options import cache_options
+from collidecli.cli.streams import streams_of
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Column, rows_table
 from collidecli.results.result import Result

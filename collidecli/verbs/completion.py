@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import click
 
-from collidecli.cli.commands import Verb, streams_of
-from collidecli.cli.streams import unbroken_pipe
+from collidecli.cli.commands import Verb
+from collidecli.cli.streams import streams_of, unbroken_pipe
 from collidecli.results.result import Result
 
 

@@ -9,9 +9,10 @@ import click
 from rich.table import Table
 
 from collidecli.cli.chart_outputs import check_chart, write_chart
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option
+from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import WholeNumber
 from collidecli.errors import InputError
 from collidecli.pages.quantities import ResultDict

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from collidecli.pages.chart_kinds import chart_file
-from collidecli.verbs.fidelity.page import KINDS, types_text, wrong_share
+from collidecli.verbs.fidelity.page import KINDS, wrong_share
+from collidecli.verbs.fidelity.words import types_text
 
 SAMPLES = Path(__file__).parents[1]
 ENGINES = "mujoco,newton,coal,fcl,drake,bullet,bullet-kept=bullet,dart,dart-dart=dart,dart-bullet=dart,dart-ode=dart"

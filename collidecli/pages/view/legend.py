@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from collidecli.pages.quantities import length, with_prefix
 from collidecli.pages.view.colours import AGAINST, DEPTHS, GAP, SELF_COLOUR, css
 from collidecli.pages.view.frames import ViewFrames
-from collidecli.pages.view.page import BOXES, HERE, SCRIPTS
 from collidecli.texts import script_json
 
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
@@ -65,3 +65,9 @@ def with_panel(page: str, data: dict[str, Any], title: str, legend_html: str, bo
     page = page.replace("<title>Viser</title>", f"<title>{escape(title)}</title>", 1)
     end = page.rindex("</body>")
     return page[:end] + panel + page[end:]
+
+
+HERE = Path(__file__).parent
+SCRIPTS = ("page_scene.js", "page_groups.js", "page_controls.js")
+BOXES = {"visuals": "Visual meshes", "surfaces": "Surfaces", "particles": "Particles", "self_contacts": "Self-contacts"}
+"""Labels of the checkboxes of what a set or scene may have."""

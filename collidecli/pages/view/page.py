@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from collidecli.pages.view.colours import (
     depth_colours,
 )
 from collidecli.pages.view.frames import ViewFrames
-from collidecli.pages.view.legend import SPEEDS, ended_words, legend, with_panel
+from collidecli.pages.view.legend import BOXES, SPEEDS, ended_words, legend, with_panel
 from collidecli.pages.view.meshes import shape_groups
 from collidecli.pages.view.nodes import BEHIND_VISUALS, FAINT, SHEET_OPACITY, GroupNode, add_scene, recorder
 from collidecli.pages.view.stage import (
@@ -44,10 +43,6 @@ from collidecli.texts import plural
 if TYPE_CHECKING:
     import viser
 
-HERE = Path(__file__).parent
-SCRIPTS = ("page_scene.js", "page_groups.js", "page_controls.js")
-BOXES = {"visuals": "Visual meshes", "surfaces": "Surfaces", "particles": "Particles", "self_contacts": "Self-contacts"}
-"""Labels of the checkboxes of what a set or scene may have."""
 MAX_WORLDS, MAX_BYTES = 8, 256 << 20
 """Most worlds that are drawn if none are chosen; largest size of the arrays of a page, before compression."""
 ITEM_BYTES = {"pose": 20, "contact": 20, "face": 60, "particle": 12, "self-contact": 12}

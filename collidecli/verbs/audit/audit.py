@@ -22,6 +22,7 @@ from collidecli.verbs.audit.checks import (
     DEPTH,
     GROUND,
     OWN,
+    SCHEMA,
     SELF,
     START,
     checked_depths,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from collidecli.verbs.audit.checks import Baseline
 
 MAX_BINS = 400
-SCHEMA = "collide.audit/1"
 
 
 @dataclass(frozen=True)

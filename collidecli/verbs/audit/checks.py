@@ -11,7 +11,6 @@ from collidecli.analysis.summary import leading_run
 from collidecli.errors import InputError
 from collidecli.storage.result_files import read_result
 from collidecli.texts import plural
-from collidecli.verbs.audit.audit import SCHEMA
 from collidecli.verbs.audit.limits import AuditLimits
 from collidecli.verbs.audit.sources import AuditSource
 
@@ -143,3 +142,6 @@ def compared_with_baseline(
         "gone": len(depths_by_name(baseline).keys() - named_pairs),
         "note": "" if is_same else "the baseline is of another recording",
     }
+
+
+SCHEMA = "collide.audit/1"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidecli.cli.chart_outputs import check_chart, write_chart
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.scene_inputs import is_hdf5, run_inputs, scenes_and_recording
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several import CONTACT_SET, Job, computed, listed, listed_contact_sets
@@ -26,12 +26,13 @@ from collidecli.cli.shared_options import (
     sweep_options,
     verdict_options,
 )
-from collidecli.cli.streams import Streams
+from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import Length, PatternPair, WholeNumber
 from collidecli.cli.verdict_outputs import Pages, check_outputs
 from collidecli.errors import InputError
+from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.inputs import InputFile
-from collidecli.results.outputs import HDF5_ENDINGS, check_ending
+from collidecli.results.outputs import check_ending
 from collidecli.results.result import Result
 from collidecli.scene.options import ContactOptions
 

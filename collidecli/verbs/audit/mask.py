@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.exporters.arrays import held, texts, write_npz
-from collidecli.results.outputs import HDF5_ENDINGS
+from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.result_files import AUDIT_FORMAT, TableColumn, arrays_h5, cell_columns, csv_table
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.commands import Verb, VerbGroup, streams_of
+from collidecli.cli.commands import Verb, VerbGroup
 from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option, request_of, together
-from collidecli.cli.streams import Streams
+from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import DURATION, PatternPair, WholeNumber
 from collidecli.errors import CollideError, InputError, OutputError
 from collidecli.texts import printable

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from collidecli.errors import InputError
-from collidecli.results.inputs import RECORDING_ENDINGS, input_files
+from collidecli.results.endings import RECORDING_ENDINGS
+from collidecli.results.inputs import input_files
 from collidecli.storage.files import is_url, objects_of
 from collidecli.storage.input_files import read_toml
 from collidecli.texts import did_you_mean

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.results.outputs import HDF5_ENDINGS
+from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.scene.tables import RIGID_CONTACTS
 from collidecli.storage.contact_sets.check import check_body_rows, check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.several import Job, computed, listed, listed_files
+from collidecli.cli.streams import streams_of
 
 CHECK_EPILOG = """\b
 collide check pile.contacts.h5

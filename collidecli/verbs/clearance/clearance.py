@@ -18,7 +18,8 @@ from collidecli.exporters.arrays import episode_arrays
 from collidecli.motions.clearance import ClearanceBlock, MeasuredMotion
 from collidecli.motions.requests import EngineRequest
 from collidecli.motions.scenes import LoadedScene, MotionResult, scene_in_motion
-from collidecli.results.outputs import HDF5_ENDINGS, check_ending, check_output
+from collidecli.results.endings import HDF5_ENDINGS
+from collidecli.results.outputs import check_ending, check_output
 from collidecli.results.result import Progress
 from collidecli.scene.options import CLEARANCE_THINGS
 from collidecli.storage.atomic_output import AtomicOutput

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidecli.cli.chart_outputs import check_chart, write_chart
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.scene_inputs import run_inputs
 from collidecli.cli.settings import option, setting
 from collidecli.cli.several import Job, computed, listed
 from collidecli.cli.shared_options import cache_options, force_option, request_of, source_options
-from collidecli.cli.streams import Streams
+from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import METRES, PatternPair, WholeNumber
 from collidecli.results.inputs import InputFile
 from collidecli.results.outputs import output_folders, planned_outputs

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from collidecli.cli.commands import Verb, VerbGroup, streams_of
+from collidecli.cli.commands import Verb, VerbGroup
 from collidecli.cli.scene_inputs import scenes_and_recording
 from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option, problem_options, request_of
+from collidecli.cli.streams import streams_of
 
 EPILOG = """\b
 collide engine pack samples/02_humanoid/humanoid.xml -t samples/02_humanoid/motion.h5 -o problem.npz

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several import Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import body_option, force_option, frames_option, pattern_options, world_option
-from collidecli.cli.streams import Streams
+from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import PatternPair, Pause, Threshold, WholeNumber
 from collidecli.cli.verdict_outputs import check_outputs
 from collidecli.results.inputs import InputFile

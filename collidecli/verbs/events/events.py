@@ -21,7 +21,6 @@ from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import Append, TableColumn, csv_table, parquet_table, require_pyarrow
-from collidecli.verbs.events.interval_table import WORLD
 
 MAX_WORLDS_LISTED = 20
 FILE = "file"
@@ -244,3 +243,6 @@ def _graph(graph: TouchGraph, stream: EventStream, request: EventsRequest) -> di
         "nodes": [{"path": paths[row], "kind": kinds[row]} for row in used],
         "edges": [dict(zip((*names, "least_distance"), row, strict=True)) for row in rows],
     }
+
+
+WORLD, EPISODE = "world", "episode"

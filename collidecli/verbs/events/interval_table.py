@@ -15,12 +15,10 @@ from collidecli.results.result import Progress
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import Append, TableColumn
-from collidecli.verbs.events.events import FILE, events
+from collidecli.verbs.events.events import EPISODE, FILE, WORLD, events
 
 if TYPE_CHECKING:
     from collidecli.verbs.events.events import EventsRequest, EventsResult
-
-WORLD, EPISODE = "world", "episode"
 
 
 class IntervalTable:

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option, frames_option, pattern_options, world_option
+from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import METRES
 from collidecli.scene.options import EXPORT_FORMATS, GROUP_NAMES, formats_with
 

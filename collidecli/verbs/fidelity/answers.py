@@ -9,12 +9,8 @@ import numpy as np
 
 from collidecli.adapters.repros import is_convex
 from collidecli.adapters.rows import EngineRows, unusable_rows
-from collidecli.engine.distances import point_distances
-from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep.motion import Supports
-from collidecli.numerics import compose_poses, inverse_poses
-from collidecli.scene.shape_types import ShapeType
-from collidecli.verbs.fidelity.fidelity import pair_types
+from collidecli.verbs.fidelity.exact import distance_outside, pair_types
 
 if TYPE_CHECKING:
     from collidecli.verbs.fidelity.exact import Exact
@@ -188,26 +184,6 @@ def _normals(exact: Exact, normal: np.ndarray, chosen: np.ndarray) -> tuple[np.n
     excess, other = (separations(exact, direction) + true.distance for direction in (unit, -unit))
     flipped = (angle > 0.5 * np.pi) & ~(other >= excess - exact.band)
     return np.where(chosen, excess, np.nan), angle, flipped
-
-
-def distance_outside(exact: Exact, point: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """float64[N]: how far a point is outside of one of both shapes, which overlap; NaN where no shape has an inside."""
-    problem, cell = exact.problem, exact.cell
-    model, poses, device = problem.model, problem.arrays["pose"], find_device(problem.request.engine.device)
-    outside = np.where(chosen & np.isfinite(point).all(axis=1), 0.0, np.nan)
-    for shape in exact.shapes.T:
-        for shape_row in np.unique(shape[np.isfinite(outside)]).tolist():
-            mine = np.flatnonzero((shape == shape_row) & np.isfinite(outside))
-            kind = model.shapes.type[shape_row]
-            is_open = kind == ShapeType.MESH and not model.meshes[model.shapes.mesh[shape_row]].is_closed
-            if kind == ShapeType.HEIGHTFIELD or is_open:
-                outside[mine] = np.nan
-                continue
-            world = np.zeros((len(mine), 7))
-            world[:, :3], world[:, 6] = point[mine], 1.0
-            local = compose_poses(inverse_poses(poses[cell[mine], shape_row]), world)[:, :3]
-            outside[mine] = np.maximum(outside[mine], point_distances(model, shape_row, local, device))
-    return outside
 
 
 FAULTS = ("wrong_sign", "stale", "shifted", "flipped")

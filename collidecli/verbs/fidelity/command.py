@@ -12,13 +12,15 @@ from urllib.parse import quote
 import click
 
 from collidecli.cli import scene_inputs
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.shared_options import declared, force_option, problem_options, request_of, verdict_options
+from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import Length, WholeNumber
 from collidecli.cli.verdict_outputs import Pages, check_outputs
 from collidecli.errors import InputError, extra_module
-from collidecli.results.outputs import PAGE_ENDINGS, check_ending, write_output
+from collidecli.results.endings import PAGE_ENDINGS
+from collidecli.results.outputs import check_ending, write_output
 from collidecli.scene.options import EngineOptions
 
 ENGINES = "mujoco, newton, coal, fcl, drake, bullet, dart, rapier; adapter.py; or what one wrote, rows.npz or set.h5."

@@ -9,9 +9,11 @@ import numpy as np
 
 from collidecli.adapters.problem import Problem
 from collidecli.adapters.rows import EngineRows
-from collidecli.engine.distances import PairDistanceRows
+from collidecli.engine.distances import PairDistanceRows, point_distances
+from collidecli.engine.pipeline import find_device
 from collidecli.motions.clearance import distance_bounds
-from collidecli.verbs.fidelity.answers import distance_outside
+from collidecli.numerics import compose_poses, inverse_poses
+from collidecli.scene.shape_types import ShapeType
 
 CELLS_AT_ONCE = 1 << 20
 """Pairs times cells whose bounds are computed together."""
@@ -23,8 +25,8 @@ class Exact:
 
     band: distances that differ by less are not told apart [m]. key: int64[N], `cell` times the number of pairs, plus
     `pair`. rows: their distances. outside: float64[N], of `distance_outside`, the greater of both points of an
-    overlap: at an acute edge the normal leaves a shape. before, after: int64[N], index of the pair in the cell before and after in its
-    world; -1 where there is none.
+    overlap: at an acute edge the normal leaves a shape. before, after: int64[N], index of the pair in the cell before
+    and after in its world; -1 where there is none.
     """
 
     problem: Problem
@@ -83,3 +85,28 @@ def _moved(key: np.ndarray, cell_of: np.ndarray, count: int) -> np.ndarray:
     """The keys of the same pairs in other cells; -1 for none."""
     cell, row = np.divmod(key, count)
     return np.where(cell_of[cell] < 0, -1, cell_of[cell] * count + row)
+
+
+def distance_outside(exact: Exact, point: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """float64[N]: how far a point is outside of one of both shapes, which overlap; NaN where no shape has an inside."""
+    problem, cell = exact.problem, exact.cell
+    model, poses, device = problem.model, problem.arrays["pose"], find_device(problem.request.engine.device)
+    outside = np.where(chosen & np.isfinite(point).all(axis=1), 0.0, np.nan)
+    for shape in exact.shapes.T:
+        for shape_row in np.unique(shape[np.isfinite(outside)]).tolist():
+            mine = np.flatnonzero((shape == shape_row) & np.isfinite(outside))
+            kind = model.shapes.type[shape_row]
+            is_open = kind == ShapeType.MESH and not model.meshes[model.shapes.mesh[shape_row]].is_closed
+            if kind == ShapeType.HEIGHTFIELD or is_open:
+                outside[mine] = np.nan
+                continue
+            world = np.zeros((len(mine), 7))
+            world[:, :3], world[:, 6] = point[mine], 1.0
+            local = compose_poses(inverse_poses(poses[cell[mine], shape_row]), world)[:, :3]
+            outside[mine] = np.maximum(outside[mine], point_distances(model, shape_row, local, device))
+    return outside
+
+
+def pair_types(exact: Exact) -> np.ndarray:
+    """int[N, 2]: the types of the shapes of `Exact`, in ascending order."""
+    return np.sort(exact.problem.model.shapes.type[exact.shapes], axis=1)

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.adapters.contact_sets import about_engine
 from collidecli.adapters.logged_rows import rows_of_set
 from collidecli.adapters.problem import Problem, ProblemResult, about, load_problem, write_problem
 from collidecli.adapters.processes import run_adapter
 from collidecli.adapters.repros import Repro, make_repro
 from collidecli.adapters.requested import check_engines
 from collidecli.adapters.rows import EngineRows, read_rows
+from collidecli.adapters.written_rows import about_engine
 from collidecli.analysis.differences import spread
 from collidecli.motions.requests import EnginesRequest
-from collidecli.results.outputs import HDF5_ENDINGS
+from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.result import Progress
 from collidecli.scene.shape_types import ShapeType
 from collidecli.verbs.fidelity.answers import FAULTS, compared, separations
-from collidecli.verbs.fidelity.exact import measure_exact
+from collidecli.verbs.fidelity.exact import measure_exact, pair_types
 from collidecli.verbs.fidelity.worst import write_worst_view
 
 if TYPE_CHECKING:
@@ -190,11 +190,6 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
 def _largest(values: np.ndarray) -> float:
     known = values[np.isfinite(values)]
     return float(known.max()) if len(known) else 0.0
-
-
-def pair_types(exact: Exact) -> np.ndarray:
-    """int[N, 2]: the types of the shapes of `Exact`, in ascending order."""
-    return np.sort(exact.problem.model.shapes.type[exact.shapes], axis=1)
 
 
 def _type_names(types: np.ndarray) -> list[str]:

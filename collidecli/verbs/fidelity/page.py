@@ -17,19 +17,20 @@ from collidecli.pages.quantities import ResultDict, length, short_length
 from collidecli.pages.tables import Column
 from collidecli.pages.value_map import value_map
 from collidecli.texts import count, plural, printable_values
-from collidecli.verbs.fidelity.tables import fidelity_words
-from collidecli.verbs.fidelity.words import depth_limit_text, engine_columns, left_out, worst_columns
+from collidecli.verbs.fidelity.words import (
+    depth_limit_text,
+    engine_columns,
+    fidelity_words,
+    left_out,
+    types_text,
+    worst_columns,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WRONG_COLOUR = (0.80, 0.33, 0.18)
 MOST_WORST = 10
-
-
-def types_text(types: Sequence[str]) -> str:
-    """A pair of types as text: `convex mesh and box`."""
-    return " and ".join(types).replace("_", " ")
 
 
 def wrong_share(row: ResultDict) -> float:

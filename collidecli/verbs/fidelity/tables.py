@@ -6,12 +6,20 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from collidecli.pages.engine_text import engine_text
-from collidecli.pages.quantities import ResultDict, length, plain
+from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Fitting, name_value_table, rows_table
 from collidecli.pages.verdicts import Finding, Verdict, markdown_rows, markdown_section
 from collidecli.texts import count, markdown_text, plural, printable_values
-from collidecli.verbs.fidelity.page import types_text
-from collidecli.verbs.fidelity.words import MEASURED, engine_columns, faults_text, left_out, worst_columns
+from collidecli.verbs.fidelity.words import (
+    MEASURED,
+    engine_columns,
+    faults_text,
+    fidelity_words,
+    left_out,
+    limit_text,
+    types_text,
+    worst_columns,
+)
 
 
 def fidelity_table(result: ResultDict) -> RenderableType:
@@ -29,24 +37,6 @@ def fidelity_table(result: ResultDict) -> RenderableType:
         worst = result["worst"]
         parts.append(Fitting(lambda narrow: rows_table(worst_columns(narrow, worst), worst)))
     return Group(*parts)
-
-
-def fidelity_words(result: ResultDict) -> str:
-    """Whether every engine is within the limits, as one line; an engine without a compared answer is not."""
-    has_limits = any(limit is not None for limit in result["limits"].values())
-    failing = sum(bool(row["exceeds"]) for row in result["rows"])
-    idle = f"nothing asked of {', '.join(result['idle'])}: no pair overlaps or has a contact" if result["idle"] else ""
-    if failing:
-        words = f"failed: {plural(failing, 'kind of pair', 'kinds of pairs')}"
-        return f"{words}; {idle}" if idle else words
-    if idle and (has_limits or len(result["idle"]) == len(result["engines"])):
-        return idle
-    return "passed: within the limits" if has_limits else "passed: no limit is given"
-
-
-def limit_text(name: str, limit: float) -> str:
-    """A limit of errors as text."""
-    return f"{plain(100.0 * limit)} %" if name.endswith("_relative") else length(limit)
 
 
 COLUMN_OF = {"max_normal_excess": "excess", "max_depth_error_relative": "relative_error"}

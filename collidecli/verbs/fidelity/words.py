@@ -10,8 +10,7 @@ import numpy as np
 
 from collidecli.pages.quantities import ResultDict, length, length_unit, plain
 from collidecli.pages.tables import Column, pair_columns
-from collidecli.texts import count
-from collidecli.verbs.fidelity.tables import limit_text
+from collidecli.texts import count, plural
 
 LEAST_LENGTH, LEAST_ANGLE, LEAST_RELATIVE = 1e-9, 1e-5, 1e-6
 """Smaller errors are listed as 0 [m], [degree] and [1]: they are rounding."""
@@ -131,3 +130,26 @@ def _reported(name: str, factor: float, answer: ResultDict) -> str:
     if not np.isfinite(value):
         return "none" if np.isnan(value) else str(value)
     return number_text(value, factor)
+
+
+def fidelity_words(result: ResultDict) -> str:
+    """Whether every engine is within the limits, as one line; an engine without a compared answer is not."""
+    has_limits = any(limit is not None for limit in result["limits"].values())
+    failing = sum(bool(row["exceeds"]) for row in result["rows"])
+    idle = f"nothing asked of {', '.join(result['idle'])}: no pair overlaps or has a contact" if result["idle"] else ""
+    if failing:
+        words = f"failed: {plural(failing, 'kind of pair', 'kinds of pairs')}"
+        return f"{words}; {idle}" if idle else words
+    if idle and (has_limits or len(result["idle"]) == len(result["engines"])):
+        return idle
+    return "passed: within the limits" if has_limits else "passed: no limit is given"
+
+
+def limit_text(name: str, limit: float) -> str:
+    """A limit of errors as text."""
+    return f"{plain(100.0 * limit)} %" if name.endswith("_relative") else length(limit)
+
+
+def types_text(types: Sequence[str]) -> str:
+    """A pair of types as text: `convex mesh and box`."""
+    return " and ".join(types).replace("_", " ")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.adapters.contact_sets import write_rows
 from collidecli.adapters.problem import Problem
 from collidecli.adapters.repros import Repro
 from collidecli.adapters.rows import EngineRows
+from collidecli.adapters.written_rows import write_rows
 from collidecli.errors import OutputError
 from collidecli.pages.view.frames import ViewFrames
 from collidecli.pages.view.page import view_page

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option
 from collidecli.cli.shared_options import (
     FORMAT,
@@ -16,6 +16,7 @@ from collidecli.cli.shared_options import (
     problem_options,
     request_of,
 )
+from collidecli.cli.streams import streams_of
 from collidecli.scene.options import CONTACT_FORMATS, IMPORT_SOURCES
 
 IMPORT_EPILOG = """\b

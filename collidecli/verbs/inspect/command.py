@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, setting
 from collidecli.cli.several import Job, computed, listed, listed_files
 from collidecli.cli.shared_options import cache_options, option_group, scene_options
-from collidecli.results.inputs import RECORDING_ENDINGS
+from collidecli.cli.streams import streams_of
+from collidecli.results.endings import RECORDING_ENDINGS
 from collidecli.results.result import Result
 from collidecli.scene.options import DEFAULT_CACHE_LIMIT, SceneOptions
 

@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from collidecli.cli.chart_outputs import check_chart, write_chart
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several import Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import force_option, frames_option, together, world_option
+from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import Length, PatternPair, WholeNumber
 from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress, Result

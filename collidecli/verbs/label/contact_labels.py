@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -275,3 +276,15 @@ def _inverse(rows: np.ndarray, count: int) -> np.ndarray:
 def _by_key(parts: Iterator[Intervals] | list[Intervals]) -> Intervals:
     both = Intervals.chained(Intervals.none(), *parts)
     return both.take(np.argsort(both.key, kind="stable"))
+
+
+DENSE = {"touch": ("bool", ""), "distance": ("float32", "m"), "slip": ("float32", "m/s")}
+"""Types and units of the dense arrays; the slip only on request."""
+
+
+def options_dict(options: LabelOptions) -> dict[str, Any]:
+    rule = options.rule
+    return {
+        "sensors": list(options.sensors), "partners": list(options.partners), "by": options.by, "enter": rule.enter,
+        "leave": rule.leave, "min_frames": rule.min_frames, "slip": options.slip, "frames": options.frames,
+    }  # fmt: skip

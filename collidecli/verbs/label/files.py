@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.exporters.arrays import Array, episode_arrays, held, texts, write_npz
-from collidecli.results.outputs import HDF5_ENDINGS
+from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.result_files import LABELS_FORMAT, TableColumn, arrays_h5, cell_columns, parquet_table
-from collidecli.verbs.label.label import DENSE, options_dict
-from collidecli.verbs.label.table import EPISODE
+from collidecli.verbs.label.contact_labels import DENSE, options_dict
 
 if TYPE_CHECKING:
     from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions
@@ -112,3 +111,4 @@ def parquet_rows(tally: LabelTally) -> Iterator[dict[str, np.ndarray]]:
 
 
 WRITERS = {".npz": _write_npz, ".parquet": _write_parquet, **dict.fromkeys(HDF5_ENDINGS, _write_h5)}
+FILE, EPISODE = "file", "episode"

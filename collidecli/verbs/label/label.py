@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collidecli.analysis.summary import TimeBins
-from collidecli.results.outputs import HDF5_ENDINGS, check_ending, check_output
+from collidecli.results.endings import HDF5_ENDINGS
+from collidecli.results.outputs import check_ending, check_output
 from collidecli.results.result import Progress, Result
 from collidecli.scene.motion import check_seconds
 from collidecli.storage.atomic_output import AtomicOutput
@@ -18,16 +19,13 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.schema import TIME
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import require_pyarrow
-from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions
+from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions, options_dict
 from collidecli.verbs.label.files import WRITERS
-from collidecli.verbs.label.python import axis_sizes
 
 if TYPE_CHECKING:
     from collidecli.verbs.label.contact_labels import LabelBlock
 
 MAX_BINS = 160
-DENSE = {"touch": ("bool", ""), "distance": ("float32", "m"), "slip": ("float32", "m/s")}
-"""Types and units of the dense arrays; the slip only on request."""
 
 
 @dataclass(frozen=True)
@@ -113,14 +111,6 @@ class LabelTally:
             yield block
 
 
-def options_dict(options: LabelOptions) -> dict[str, Any]:
-    rule = options.rule
-    return {
-        "sensors": list(options.sensors), "partners": list(options.partners), "by": options.by, "enter": rule.enter,
-        "leave": rule.leave, "min_frames": rule.min_frames, "slip": options.slip, "frames": options.frames,
-    }  # fmt: skip
-
-
 def label_result(request: LabelRequest, tally: LabelTally, whole: bool = True) -> LabelResult:
     labels, contacts = tally.labels, tally.labels.contacts
     listed = _listed(tally, request.first)
@@ -177,3 +167,7 @@ def _listed(tally: LabelTally, first: int) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def axis_sizes(shape: tuple[int, ...]) -> dict[str, int]:
+    return dict(zip(("frames", "worlds", "sensors", "partners"), shape, strict=True))

@@ -19,8 +19,8 @@ from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.patterns import listed
 from collidecli.storage.contact_sets import reader
 from collidecli.storage.process_activity import reading
-from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions
-from collidecli.verbs.label.label import DENSE
+from collidecli.verbs.label.contact_labels import DENSE, ContactLabels, LabelOptions
+from collidecli.verbs.label.label import axis_sizes
 
 if TYPE_CHECKING:
     import pandas
@@ -137,10 +137,6 @@ class Labels:
         from collidecli.exporters.dense_columns import dense_intervals
 
         return dense_intervals(self._axes(), self.touch & self._rows)
-
-
-def axis_sizes(shape: tuple[int, ...]) -> dict[str, int]:
-    return dict(zip(("frames", "worlds", "sensors", "partners"), shape, strict=True))
 
 
 def labels_in_memory(contacts: reader.ContactSet, options: LabelOptions) -> Labels:

@@ -17,14 +17,13 @@ from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import Append, TableColumn, parquet_table, require_pyarrow
 from collidecli.texts import plural
 from collidecli.verbs.label.contact_labels import ContactLabels
-from collidecli.verbs.label.files import column_words, parquet_columns, parquet_rows
+from collidecli.verbs.label.files import EPISODE, FILE, column_words, parquet_columns, parquet_rows
 from collidecli.verbs.label.label import LabelTally, label_result
 
 if TYPE_CHECKING:
     from collidecli.verbs.label.contact_labels import Missing
     from collidecli.verbs.label.label import LabelRequest, LabelResult
 
-FILE, EPISODE = "file", "episode"
 OF_EPISODE = ("job", "motion", "demo")
 """Columns of the episodes of a batch, in a table of their labels."""
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option
 from collidecli.cli.shared_options import FORMAT, compression_option, force_option, format_option
+from collidecli.cli.streams import streams_of
 
 MERGE_EPILOG = """\b
 collide run scene.usda -t motion.h5 --frames :500 -o a.h5

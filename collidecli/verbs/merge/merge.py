@@ -12,7 +12,8 @@ import numpy as np
 
 from collidecli.analysis.set_source import demos_of
 from collidecli.errors import InputError
-from collidecli.results.outputs import HDF5_ENDINGS, check_output
+from collidecli.results.endings import HDF5_ENDINGS
+from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress, Result
 from collidecli.scene.motion import Episodes
 from collidecli.scene.options import recorded_option

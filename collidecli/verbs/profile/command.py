@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.scene_inputs import default_output, scenes_and_recording
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.shared_options import (
@@ -22,9 +22,11 @@ from collidecli.cli.shared_options import (
     source_options,
     trace_option,
 )
+from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import WholeNumber
 from collidecli.errors import InputError
-from collidecli.results.outputs import HDF5_ENDINGS, TRACE, check_output
+from collidecli.results.endings import HDF5_ENDINGS
+from collidecli.results.outputs import TRACE, check_output
 from collidecli.scene.options import SPEED
 
 JSON = "The results as JSON. [default: path of the HDF5 file with .json]"

@@ -33,6 +33,7 @@ from collidecli.storage.contact_sets.schema import StreamDigest, content_hash, r
 from collidecli.storage.field_cache import FieldCache
 from collidecli.verbs.profile.devices import compare_devices, find_devices
 from collidecli.verbs.profile.engines import own_engine, profile_engines
+from collidecli.verbs.profile.spread import spread_of
 
 PHASES = {name: {"pipeline": "unified", "broad_phase": name} for name in BROAD_PHASES if name != "auto"}
 PHASES["standard"] = {"pipeline": "standard", "broad_phase": "auto"}
@@ -110,15 +111,6 @@ class Measured:
             "contacts_sha256": self.contacts_sha256,
             "listing_seconds": self.listing_seconds,
         }
-
-
-def spread_of(values: np.ndarray) -> dict[str, Any]:
-    return {
-        "median": float(np.median(values)),
-        "least": float(values.min()),
-        "most": float(values.max()),
-        "repeats": values.tolist(),
-    }
 
 
 @dataclass(frozen=True, kw_only=True)

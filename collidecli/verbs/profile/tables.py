@@ -74,8 +74,8 @@ def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: int) -> Lis
         table.add_row("cells/s", *(rate(frames_per_second * result["worlds"]) for frames_per_second in rates))
     table.add_section()
     if any(phase.get("listing_seconds") for phase in run):
-        listing = (phase.get("listing_seconds") for phase in run)
-        table.add_row("list of pairs, once", *(seconds(spent) if spent else "none" for spent in listing))
+        listing_seconds = (phase.get("listing_seconds") for phase in run)
+        table.add_row("list of pairs, once", *(seconds(spent) if spent else "none" for spent in listing_seconds))
     table.add_row("pairs tested", *(count(phase["candidates"]) for phase in run))
     table.add_row("without contact", *(percent(phase["false_positive_ratio"]) for phase in run))
     table.add_row("contacts", *(count(phase["contacts"]) for phase in run))

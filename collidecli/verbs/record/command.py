@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option, robot_options
+from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import WholeNumber
 from collidecli.scene.options import COMPRESSIONS
 
@@ -42,7 +43,8 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
 
     Equal scenes and options give equal motions.
     """
-    from collidecli.results.outputs import HDF5_ENDINGS, check_output
+    from collidecli.results.endings import HDF5_ENDINGS
+    from collidecli.results.outputs import check_output
     from collidecli.verbs.record.record import record
     from collidecli.verbs.record.tables import record_table
 

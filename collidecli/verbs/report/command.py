@@ -9,15 +9,15 @@ from typing import Any
 
 import click
 
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several import Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import body_option, force_option, pattern_options, together, world_option
-from collidecli.cli.streams import Streams
+from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import METRES
-from collidecli.results import outputs
+from collidecli.results.endings import PAGE_ENDINGS
 from collidecli.results.inputs import InputFile
-from collidecli.results.outputs import PAGE_ENDINGS, output_folders, planned_outputs, write_output
+from collidecli.results.outputs import check_ending, check_output, output_folders, planned_outputs, write_output
 from collidecli.results.result import Progress, Result
 from collidecli.texts import plural
 
@@ -89,8 +89,8 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     (file,) = files
     output, request = output or f"{Path(file).stem}{ENDING}", requested(file, values)
     check_selection(request)
-    outputs.check_output(output, force, (file, *(values[name] for name in ("against", *FOR_ONE_PAGE))))
-    outputs.check_ending(output, PAGE_ENDINGS, "a page")
+    check_output(output, force, (file, *(values[name] for name in ("against", *FOR_ONE_PAGE))))
+    check_ending(output, PAGE_ENDINGS, "a page")
     require_matplotlib()
     with streams.progress("reading") as progress:
         result = _page(request, output, force, progress)

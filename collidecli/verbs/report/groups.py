@@ -10,7 +10,6 @@ from collidecli.analysis import summary
 from collidecli.analysis.event_stream import shape_names
 from collidecli.errors import InputError
 from collidecli.storage.contact_sets.selected import SelectedContacts, rows_of
-from collidecli.verbs.report.report import MAX_POINTS
 
 MAX_GROUP_PAIRS = 4
 """Pairs with a line of their own, as many as a chart has colours."""
@@ -68,3 +67,7 @@ def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:
         for row, key in enumerate(chosen)
     ]
     return {"rows": rows.contact_count, "pairs": len(sums.key), "listed": listed}
+
+
+MAX_POINTS = 600
+"""Number of points of a line over time, about the number of pixels that show it."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from collidecli.analysis.differences import KINDS
 from collidecli.pages.pair_words import pair_words, world_name
-from collidecli.pages.parts import columns_table, html_page, page_charts, part, section, table
+from collidecli.pages.parts import columns_table, figure_list, html_page, page_charts, part, section, table
 from collidecli.pages.quantities import ResultDict, length, percent, plain, rate, seconds, seconds_text
 from collidecli.pages.tables import STAGE_COLUMNS, more_text
 from collidecli.pages.time_axis import time_axis
@@ -55,10 +55,6 @@ def figures(result: ResultDict) -> list[dict[str, str]]:
         speed = f"{rate(frames / wall)} frames/s on {timing.get('device', '')}"
         listed.append(("run", seconds(wall), f"{speed}, until the last row{more}"))
     return figure_list(listed)
-
-
-def figure_list(listed: Iterable[tuple[str, str, str]]) -> list[dict[str, str]]:
-    return [{"name": name, "value": value, "more": more} for name, value, more in listed]
 
 
 def headlines(result: ResultDict) -> list[dict[str, str]]:

@@ -24,12 +24,10 @@ from collidecli.storage.contact_sets.selected import SelectedContacts, chosen_wo
 from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import read_profile
 from collidecli.verbs.diff.diff import DiffRequest, diff
-from collidecli.verbs.report.groups import group_series
+from collidecli.verbs.report.groups import MAX_POINTS, group_series
 from collidecli.verbs.report.other_results import VERB_RESULTS, other_motion, read_verb_result
 from collidecli.verbs.report.subsets import Passes, closest_cell, subsets
 
-MAX_POINTS = 600
-"""Number of points of a line over time, about the number of pixels that show it."""
 MAX_BINS = 160
 MAX_PAIRS = 24
 MAX_LISTED = 50

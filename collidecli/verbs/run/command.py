@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.scene_inputs import default_output, run_inputs
 from collidecli.cli.settings import VerbOption, option, repeated, setting
 from collidecli.cli.several import Job, computed, listed
@@ -28,9 +28,10 @@ from collidecli.cli.shared_options import (
     sweep_options,
     trace_option,
 )
-from collidecli.cli.streams import Streams
+from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import NAMES
-from collidecli.results.outputs import HDF5_ENDINGS, TRACE, check_output, output_folders, planned_outputs
+from collidecli.results.endings import HDF5_ENDINGS
+from collidecli.results.outputs import TRACE, check_output, output_folders, planned_outputs
 from collidecli.results.result import Result
 from collidecli.scene.options import CACHE, CONTACT_FORMATS, CONTACTS, HYDRO, SPEED, STEPS
 from collidecli.texts import plural

@@ -26,7 +26,8 @@ from collidecli.motions.scenes import LoadedScene, scene_in_motion
 from collidecli.motions.search_warnings import search_warnings
 from collidecli.motions.timing import Span, StageTime, TimingReport
 from collidecli.motions.trace import write_trace
-from collidecli.results.outputs import HDF5_ENDINGS, TRACE, check_output
+from collidecli.results.endings import HDF5_ENDINGS
+from collidecli.results.outputs import TRACE, check_output
 from collidecli.results.result import PathLike, Progress, Result
 from collidecli.scene.filters import pair_range
 from collidecli.scene.mixing import check_column_names

@@ -6,8 +6,9 @@ import sys
 
 import click
 
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option
+from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import WholeNumber
 
 TEXTCONV_EPILOG = """\b

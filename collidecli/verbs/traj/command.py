@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from collidecli.cli.commands import Verb, VerbGroup, streams_of
+from collidecli.cli.commands import Verb, VerbGroup
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.shared_options import force_option, recording_options, request_of, scene_options, world_options
+from collidecli.cli.streams import streams_of
 
 EPILOG = """\b
 collide traj convert demos.hdf5 -o motion.h5 --demos demo_3

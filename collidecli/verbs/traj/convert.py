@@ -11,7 +11,8 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.motions.requests import SceneRequest
 from collidecli.motions.scenes import LoadedScene, scene_in_motion
-from collidecli.results.outputs import HDF5_ENDINGS, check_output
+from collidecli.results.endings import HDF5_ENDINGS
+from collidecli.results.outputs import check_output
 from collidecli.results.result import PathLike, Progress, Result
 from collidecli.scene.kinematics import local_names
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model

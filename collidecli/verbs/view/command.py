@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from collidecli.cli.commands import Verb, streams_of
+from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option, frames_option, world_option
+from collidecli.cli.streams import streams_of
 
 DRAWN = "Contents"
 drawn = partial(option, section=DRAWN)

@@ -8,10 +8,7 @@ import trimesh
 
 from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
 from collidecli.errors import InputError
-from collidecli.pages.view import (
-    meshes,
-    page,
-)
+from collidecli.pages.view import meshes, page
 from collidecli.pages.view import (
     stage as stage_module,
 )
