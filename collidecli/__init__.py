@@ -48,13 +48,19 @@ if TYPE_CHECKING:
 _HOME = {
     name: f"collidecli.{module}"
     for module, names in {
-        "commands.audit": "Audit",
-        "commands.contact_set": "ContactSet",
-        "commands.engine_sets": "Problem",
-        "commands.label": "Labels",
-        "commands.python_api": "Contacts ModelBuilder collide open_contacts",
-        "commands.python_functions": "Clearances Distances ParticleSweep RecordingFile SelfSweep Shape Sweep "
-        "audit clearance distance label open_recording problem run signed_distance sweep",
+        "adapters.problem": "Problem",
+        "python.builder": "ModelBuilder",
+        "python.contact_set": "ContactSet",
+        "python.contacts": "Contacts collide open_contacts",
+        "python.distances": "Distances Shape distance signed_distance",
+        "python.recordings": "RecordingFile open_recording",
+        "python.sweeps": "ParticleSweep SelfSweep Sweep sweep",
+        "verbs.audit.audit": "Audit",
+        "verbs.audit.python": "audit",
+        "verbs.clearance.python": "Clearances clearance",
+        "verbs.engine.python": "problem",
+        "verbs.label.python": "Labels label",
+        "verbs.run.python": "run",
         "errors": "CollideError InputError OutputError",
         "importers.mesh_files": "read_mesh",
         "scene.model": "Model",

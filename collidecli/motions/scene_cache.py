@@ -31,7 +31,7 @@ class SceneCache:
     _scene: tuple[Hashable, FileStates, Any] | None = field(default=None, repr=False)
     _pipeline: tuple[Model, Hashable, Any] | None = field(default=None, repr=False)
     _recording: tuple[FileStates, Recording] | None = field(default=None, repr=False)
-    load_with: dict[str, Hashable] = field(default_factory=dict, repr=False)
+    _loaded: dict[str, Hashable] = field(default_factory=dict, repr=False)
 
     def scene(self, key: Hashable, load: Callable[[], LoadedScene]) -> LoadedScene:
         """The kept scene of this key if its files have not changed since it was loaded, else `load()`."""

@@ -42,7 +42,7 @@ def errors() -> list[dict[str, Any]]:
         for module in installed.glob("[!_]*.py"):
             (stubs / "warp" / module.name).symlink_to(module)
         (stubs / "warp" / "__init__.pyi").write_text((installed / "__init__.pyi").read_text().replace(STRUCT, CLASS))
-        options = {"extends": f"{ROOT}/pyproject.toml", "ignore": [f"{ROOT}/collidecli/engines/adapters"]}
+        options = {"extends": f"{ROOT}/pyproject.toml", "ignore": [f"{ROOT}/collidecli/adapters/engines"]}
         options |= {"stubPath": str(stubs), "extraPaths": [str(ROOT)]}
         Path(folder, "pyrightconfig.json").write_text(json.dumps(options))
         command = [str(Path(sys.executable).with_name("pyright")), "--pythonpath", sys.executable, "--outputjson"]

@@ -5,6 +5,7 @@ import pytest
 
 from collidecli.errors import InputError
 from collidecli.verbs.batch import episodes as episodes_module
+from collidecli.verbs.batch import plan as plan_module
 from collidecli.verbs.batch.episodes import Episode, EpisodeTable
 from collidecli.verbs.batch.jobs import Job
 from collidecli.verbs.batch.plan import make_plan, read_plan, write_plan
@@ -26,7 +27,8 @@ def episodes(job: str, count: int, seed: int) -> list[Episode]:
 
 @pytest.fixture
 def plan(monkeypatch):
-    monkeypatch.setattr(episodes_module, "ROWS_AT_ONCE", 64)  # so that tables have several blocks
+    monkeypatch.setattr(episodes_module, "ROWS_AT_ONCE", 64)
+    monkeypatch.setattr(plan_module, "ROWS_AT_ONCE", 64)  # so that tables have several blocks
     jobs = [Job(name, (), RunRequest(scenes=("s.xml",), output="")) for name in RATES]
     inputs = {"a": episodes("a", 500, 1), "b": episodes("b", 77, 2)}
     return inputs, make_plan(jobs, {name: EpisodeTable.of(held) for name, held in inputs.items()}, RATES, 10.0)
