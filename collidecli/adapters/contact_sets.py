@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from collidecli.adapters.logged_rows import logged_rows
-from collidecli.adapters.problem import ProblemResult, about, load_problem, write_problem
+from collidecli.adapters.problem import ProblemResult, about, load_problem, write_problem, write_rows
 from collidecli.adapters.processes import adapter_of, run_adapter
-from collidecli.adapters.rows import read_rows, unusable_rows
-from collidecli.adapters.written_rows import about_engine, write_rows
+from collidecli.adapters.rows import ENGINE_FIELDS, EngineRows, read_rows, unusable_rows
 from collidecli.analysis.summary import ContactCounts
 from collidecli.errors import InputError
 from collidecli.motions.requests import EngineRequest
@@ -21,6 +23,9 @@ from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress
 from collidecli.scene.options import CONTACT_FORMATS, LOG_FORMATS
+
+if TYPE_CHECKING:
+    from collidecli.adapters.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,3 +98,15 @@ def import_contacts(request: ImportRequest, progress: Progress = None) -> Import
         output=request.output,
         content_sha256=content,
     )
+
+
+def about_engine(problem: Problem, rows: EngineRows) -> dict[str, Any]:
+    """What results say of an engine: version, interpreter, treatment of shapes, and times [s], None if unknown."""
+    setup, cells = (None if np.isnan(seconds) else float(seconds) for seconds in rows.seconds)
+    return {
+        **{name: getattr(rows, name) for name in ENGINE_FIELDS},
+        "shapes": {state: int(number) for state, number in sorted(Counter(rows.treated.tolist()).items())},
+        "reasons": sorted({reason for reason in rows.reason.tolist() if reason}),
+        "setup_seconds": setup,
+        "frame_seconds": None if cells is None else cells / max(1, problem.shape[0]),
+    }

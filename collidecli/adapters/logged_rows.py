@@ -21,7 +21,6 @@ from collidecli.texts import did_you_mean, plural
 if TYPE_CHECKING:
     from collidecli.adapters.problem import Problem
 
-ENGINE_FIELDS = ("engine", "version", "options", "interpreter", "point_rule", "stateful")
 SAME_RUN = "give the scene and the motion of the contacts, with the same --frames and --worlds"
 
 

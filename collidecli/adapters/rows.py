@@ -156,3 +156,6 @@ def unusable_normals(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """bool[n] each: vectors [n, 3] that are not of unit length, and those of them that have no direction."""
     size = np.linalg.norm(normal, axis=1)
     return ~(np.abs(size - 1.0) <= NOT_UNIT), size < NO_DIRECTION
+
+
+ENGINE_FIELDS = ("engine", "version", "options", "interpreter", "point_rule", "stateful")

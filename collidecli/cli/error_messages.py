@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
-import sys
 import traceback
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from collidecli.cli.pipes import ClosedPipeError, discard_stdout
 from collidecli.errors import CollideError, OutputError
 from collidecli.texts import did_you_mean
 
@@ -21,28 +19,6 @@ if TYPE_CHECKING:
 
 INTERNAL_ERROR = 70
 """EX_SOFTWARE in sysexits.h; different from 1, a failed check, and from 2, an unusable input."""
-
-
-class ClosedPipeError(CollideError):
-    """The reader of the output has closed the pipe; no message is printed."""
-
-    exit_code = 3
-
-
-def error_json(error: CollideError, code: int) -> str:
-    """The object collide.error/1 of an error, as JSON. code: the exit code."""
-    return json.dumps({"schema": "collide.error/1", "error": error_parts(error, code)})
-
-
-def error_parts(error: CollideError, code: int) -> dict[str, Any]:
-    """The parts of an error in results as JSON. code: the exit code."""
-    return {"what": error.what, "where": error.where, "fix": error.fix, "message": str(error), "exit_code": code}
-
-
-def discard_stdout() -> None:
-    """Redirects stdout to the null device, so that Python prints no second error when it flushes at exit."""
-    with suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def exit_code_of(error: BaseException, streams: Streams) -> int:

@@ -183,7 +183,7 @@ def _exit_code(status: int, board: Board, trace: str) -> int:
     with contextlib.suppress(OSError, AttributeError, ValueError):
         print(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}error: {printable(text)}", file=sys.stderr, flush=True)
         if "--json" in sys.argv:
-            from collidecli.cli.error_messages import error_json
+            from collidecli.cli.streams import error_json
             from collidecli.errors import CollideError
 
             print(error_json(CollideError(text), code), flush=True)

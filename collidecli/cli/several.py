@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from collidecli.cli.error_messages import INTERNAL_ERROR, described_error, error_parts
+from collidecli.cli.error_messages import INTERNAL_ERROR, described_error
 from collidecli.cli.stop import Stopped
-from collidecli.cli.streams import Streams
+from collidecli.cli.streams import Streams, error_parts
 from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.inputs import InputFile, input_files, names_several, sorted_by_kind

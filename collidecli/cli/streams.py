@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from collidecli.cli.error_messages import ClosedPipeError, discard_stdout, error_json
-from collidecli.errors import CollideError, OutputError
+from collidecli.cli.pipes import unbroken_pipe
+from collidecli.errors import CollideError
 from collidecli.texts import one_line, printable, printable_values
 
 if TYPE_CHECKING:
@@ -160,18 +160,16 @@ def _print(table: RenderableType) -> None:
     sys.stdout.flush()
 
 
-@contextmanager
-def unbroken_pipe() -> Iterator[None]:
-    """Raises ClosedPipeError for a closed pipe and OutputError for another OSError, as of a full disk."""
-    try:
-        yield
-    except OSError as error:
-        discard_stdout()
-        if isinstance(error, BrokenPipeError):
-            raise ClosedPipeError("the output was closed") from None
-        raise OutputError(f"cannot be written: {(error.strerror or str(error)).lower()}", "standard output") from error
-
-
 def streams_of(ctx: click.Context) -> Streams:
     """The streams of this call of `collide`."""
     return ctx.ensure_object(Streams)
+
+
+def error_json(error: CollideError, code: int) -> str:
+    """The object collide.error/1 of an error, as JSON. code: the exit code."""
+    return json.dumps({"schema": "collide.error/1", "error": error_parts(error, code)})
+
+
+def error_parts(error: CollideError, code: int) -> dict[str, Any]:
+    """The parts of an error in results as JSON. code: the exit code."""
+    return {"what": error.what, "where": error.where, "fix": error.fix, "message": str(error), "exit_code": code}

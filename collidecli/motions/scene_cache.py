@@ -18,7 +18,7 @@ from collidecli.importers.recordings.recording import recording_files
 
 if TYPE_CHECKING:
     from collidecli.importers.recordings.recording import Recording
-    from collidecli.motions.scenes import LoadedScene
+    from collidecli.motions.loaded_scene import LoadedScene
     from collidecli.scene.model import Model
 
 FileStates = tuple[tuple[str, int, int], ...]

@@ -6,7 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from collidecli.errors import InputError
-from collidecli.motions.scenes import LoadedScene, load_scene, recorded_options
+from collidecli.motions.loaded_scene import LoadedScene
+from collidecli.motions.scenes import load_scene, recorded_options
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.contact_sets.reader import ContactSet
 

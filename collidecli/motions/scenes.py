@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from collidecli.analysis.frame_texts import parse_frames
 from collidecli.errors import InputError
-from collidecli.motions.derived import MergedMotion, SlicedMotion
+from collidecli.motions.derived import SlicedMotion
+from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.requests import SceneRequest
 from collidecli.motions.scene_cache import file_state
 from collidecli.results.result import PathLike, Result
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.motion import Motion, RestingMotion
+from collidecli.scene.motion import Motion
 from collidecli.scene.options import GROUND, ContactOptions, RecordingOptions, SceneOptions
 from collidecli.scene.particles import Particles
 from collidecli.storage.input_files import ENDINGS, USD, files_sha256
@@ -45,80 +42,6 @@ MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
 _SELECT = " or one world, for example with --demos"
 WORLD_BYTES, POSE_BYTES = 256, 56
 """Memory of a world without bodies, and of the pose of a body."""
-
-
-@dataclass(frozen=True)
-class LoadedScene:
-    """One or several scene files as a model.
-
-    name: file names, joined with a space. sha256: of every file of the scene, in order.
-    imports: importer's result of each scene. world_import: index of each world's scene in `imports`.
-    recording: open recording, which the motion closes; None for the scene's own animation or resting pose.
-    ignores_particles: the scene has particles, which were taken from the model on request.
-    """
-
-    model: Model
-    name: str
-    sha256: str
-    imports: tuple[SceneImport, ...]
-    warnings: tuple[str, ...]
-    world_import: tuple[int, ...] = ()
-    recording: Recording | None = None
-    ignores_particles: bool = False
-
-    @cached_property
-    def shape_bodies(self) -> tuple[str, ...]:
-        """Path of the body of each shape, also of one that is fixed to the world; "" without a body."""
-        shapes, bodies = self.model.shapes, self.model.bodies.path
-        fixed = [self.imports[source].fixed_links for source in self.template_import(shapes.template)]
-        rows = zip(shapes.path, shapes.body.tolist(), fixed, strict=True)
-        return tuple(links.get(path, "") if body < 0 else bodies[body] for path, body, links in rows)
-
-    def template_import(self, template: np.ndarray) -> list[int]:
-        """Index in `imports` of the scene of each template."""
-        of_world = self.world_import or (0,) * self.model.world_count
-        known = dict(zip(reversed(self.model.world_template.tolist()), reversed(of_world), strict=True))
-        return [known.get(number, 0) for number in template.tolist()]
-
-    @contextmanager
-    def named(self) -> Iterator[None]:
-        """Adds the scene's name to errors about a shape or body of the model: the engine has no file names."""
-        try:
-            yield
-        except InputError as error:
-            if not error.where.startswith(("shape ", "body ")):
-                raise
-            raise InputError(error.what, f"{self.name}: {error.where}", error.fix) from error
-
-    def motion(self, options: RecordingOptions | None = None) -> Motion:
-        """The recording, or else the scene's own animation or keyframes, or else its resting pose.
-
-        options: of the recording. A recording is opened as a motion once.
-        """
-        options = options or RecordingOptions()
-        if self.recording is not None:
-            from collidecli.importers.recordings.recording import Target, open_motion
-
-            target = Target(self.model, self.imports, self.world_import or (0,) * self.model.world_count)
-            with reading("recording", self.recording.content.path):
-                return open_motion(self.recording, target, options)
-        if options != RecordingOptions():
-            from collidecli.importers.recordings.recording import refuse_options
-
-            refuse_options(options, "without a recording", self.name)
-        with reading("motion", self.name):
-            motions = [scene.motion(self.model) for scene in self.imports]
-        moving = [motion for motion in motions if motion is not None]
-        if not moving:
-            return RestingMotion(self.model.bodies.pose[None])
-        if len(motions) == 1:
-            return moving[0]
-        times = [motion.time for motion in motions if motion is not None]
-        if any(not np.array_equal(times[0], time) for time in times[1:]):
-            raise InputError(
-                "the scenes move at different times", self.name, "record one trajectory and give it with -t"
-            )
-        return MergedMotion(motions, self.model)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collidecli.errors import InputError
-from collidecli.motions.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene, recorded_options
+from collidecli.motions.loaded_scene import LoadedScene
+from collidecli.motions.scenes import MUJOCO_ENDINGS, USD_ENDINGS, load_scene, recorded_options
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions, SceneOptions
 from collidecli.storage.contact_sets.reader import ContactSet

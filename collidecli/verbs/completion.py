@@ -8,7 +8,8 @@ from typing import ClassVar
 import click
 
 from collidecli.cli.commands import Verb
-from collidecli.cli.streams import streams_of, unbroken_pipe
+from collidecli.cli.pipes import unbroken_pipe
+from collidecli.cli.streams import streams_of
 from collidecli.results.result import Result
 
 

@@ -38,9 +38,9 @@ from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.storage.contact_sets.schema import EngineRecord
 from collidecli.storage.result_files import write_profile_h5
 from collidecli.storage.trajectory_files import TrajectoryWriter
-from collidecli.verbs.audit.audit import AuditRequest
 from collidecli.verbs.audit.audit import audit as run_audit
 from collidecli.verbs.audit.mask import write_mask
+from collidecli.verbs.audit.request import AuditRequest
 from collidecli.verbs.clearance.clearance import ClearanceRequest, clearance
 from collidecli.verbs.label.contact_labels import LabelOptions
 from collidecli.verbs.label.label import LabelRequest, label

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from collidecli.analysis.summary import MotionDepths, TimeBins, depths_of
 from collidecli.errors import InputError
-from collidecli.motions.requests import EngineRequest
 from collidecli.results.result import Progress, Result
 from collidecli.scene.motion import recorded_cells
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -33,36 +32,16 @@ from collidecli.verbs.audit.checks import (
     read_baseline,
     usable_cells,
 )
-from collidecli.verbs.audit.limits import AuditLimits, PairLimits
+from collidecli.verbs.audit.limits import PairLimits
 from collidecli.verbs.audit.overlap import measure_overlaps
 from collidecli.verbs.audit.sources import STEPS_LEFT_OUT, AuditSource, audited_contact_set, audited_scene
 from collidecli.verbs.audit.tunnels import tunnel_steps
 
 if TYPE_CHECKING:
     from collidecli.verbs.audit.checks import Baseline
+    from collidecli.verbs.audit.request import AuditRequest
 
 MAX_BINS = 400
-
-
-@dataclass(frozen=True)
-class AuditRequest:
-    """What is audited, and how. contacts: a contact set; else `scene`. frames: of the contact set.
-
-    limits: given limits. against: a baseline, as JSON of an earlier audit; "" for none. tolerance: a depth is worse
-    than that of the baseline if it is greater by more than this [m]. overlap_volume, deepest_point: measure these of
-    the deepest overlaps of the `first` deepest pairs. sweep: refuse a contact set without contacts between frames.
-    """
-
-    contacts: str = ""
-    scene: EngineRequest | None = None
-    frames: str = ""
-    limits: AuditLimits = field(default_factory=AuditLimits)
-    against: str = ""
-    tolerance: float = 1e-6
-    overlap_volume: bool = False
-    deepest_point: bool = False
-    first: int = 20
-    sweep: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from collidecli.verbs.audit.limits import AuditLimits
 from collidecli.verbs.audit.sources import AuditSource
 
 if TYPE_CHECKING:
-    from collidecli.verbs.audit.audit import AuditRequest
+    from collidecli.verbs.audit.request import AuditRequest
 
 Baseline = dict[str, Any] | None
 """The result of an earlier audit, as JSON."""

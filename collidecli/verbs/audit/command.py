@@ -37,7 +37,7 @@ from collidecli.results.result import Result
 from collidecli.scene.options import ContactOptions
 
 if TYPE_CHECKING:
-    from collidecli.verbs.audit.audit import AuditRequest
+    from collidecli.verbs.audit.request import AuditRequest
 
 limit = partial(option, section="Limits")
 of_class = partial(repeated, section="Classes of pairs", metavar="GLOB,...")
@@ -161,8 +161,8 @@ def _request(ctx: click.Context, inputs: Sequence[str], values: dict[str, Any]) 
     """The request of the options. Raises UsageError, and InputError for options of a scene with a contact set."""
     from collidecli.motions.requests import EngineRequest
     from collidecli.storage.h5_files import format_of_path
-    from collidecli.verbs.audit.audit import AuditRequest
     from collidecli.verbs.audit.limits import LENGTHS, AuditLimits, read_limits
+    from collidecli.verbs.audit.request import AuditRequest
 
     given = {name: values[name] for name in (*LENGTHS, "ground_shapes", "self_bodies", "allow") if values[name]}
     given |= {name: values[name] for name in LENGTHS if values[name] is not None}

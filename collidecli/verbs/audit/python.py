@@ -21,9 +21,10 @@ from collidecli.scene.options import OPTION_GROUPS, ContactOptions, declared_opt
 from collidecli.scene.patterns import listed
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_files import format_of_path
-from collidecli.verbs.audit.audit import Audit, AuditRequest
+from collidecli.verbs.audit.audit import Audit
 from collidecli.verbs.audit.audit import audit as run_audit
 from collidecli.verbs.audit.limits import AuditLimits, read_limits
+from collidecli.verbs.audit.request import AuditRequest
 
 OF_SCENES = {
     name for kind in OPTION_GROUPS.values() if kind is not ContactOptions for name in declared_options(kind)

@@ -15,8 +15,9 @@ from collidecli.analysis.touching_rows import touching_blocks
 from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.errors import InputError
 from collidecli.motions.collision import prepare_collision
+from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.requests import EngineRequest
-from collidecli.motions.scenes import LoadedScene, scene_in_motion
+from collidecli.motions.scenes import scene_in_motion
 from collidecli.motions.search_warnings import search_warnings
 from collidecli.motions.timing import TimingReport
 from collidecli.scene.motion import Motion, episodes_in

@@ -16,8 +16,9 @@ from collidecli.engine.pipeline import find_device
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import episode_arrays
 from collidecli.motions.clearance import ClearanceBlock, MeasuredMotion
+from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.requests import EngineRequest
-from collidecli.motions.scenes import LoadedScene, MotionResult, scene_in_motion
+from collidecli.motions.scenes import MotionResult, scene_in_motion
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_ending, check_output
 from collidecli.results.result import Progress

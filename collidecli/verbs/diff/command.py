@@ -10,11 +10,10 @@ from typing import Any
 import click
 
 from collidecli.cli.commands import Verb
-from collidecli.cli.error_messages import error_parts
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several import Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import force_option, pattern_options, verdict_options
-from collidecli.cli.streams import Streams, streams_of
+from collidecli.cli.streams import Streams, error_parts, streams_of
 from collidecli.cli.value_types import DEGREES, METRES, SHARE, WholeNumber
 from collidecli.cli.verdict_outputs import Pages, check_outputs
 from collidecli.errors import InputError

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.scene_of_set import compiled_geoms, loaded_scene
-from collidecli.motions.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene
+from collidecli.motions.scenes import MUJOCO_ENDINGS, USD_ENDINGS
 from collidecli.scene.motion import Motion, RecordsCoordinates, RestingMotion
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.selected import SelectedContacts
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collidecli.exporters.layouts import MovingJoints
     from collidecli.exporters.usd_layer import MovedBodies, SceneLayers
     from collidecli.motions.sources import Sources
-    from collidecli.verbs.export.export import ExportRequest
+    from collidecli.verbs.export.request import ExportRequest
 
 
 def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:

@@ -50,7 +50,8 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
 
     The result lists the fields of a layout that a contact set lacks; they are left out.
     """
-    from collidecli.verbs.export.export import ExportRequest, export
+    from collidecli.verbs.export.export import export
+    from collidecli.verbs.export.request import ExportRequest
     from collidecli.verbs.export.tables import export_table
 
     streams = streams_of(ctx)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from collidecli.storage.contact_sets.selected import (
 )
 from collidecli.storage.process_activity import reading
 from collidecli.verbs.export.articulation import SOURCES, export_sources, layers_under, moved_bodies, moving_joints
+from collidecli.verbs.export.request import ExportRequest
 
 if TYPE_CHECKING:
     from collidecli.exporters.arrays import Layout
@@ -48,32 +49,6 @@ GROUPS_OF_FORMATS: dict[str, dict[str, int | None]] = {
     "usd": {"hydro_patches": None, "hydro_faces": None},
 }
 """Groups beside the contacts that a format has, and the kind of their rows; None is every kind."""
-
-
-@dataclass(frozen=True)
-class ExportRequest:
-    """Contact set, format, output and selection. output: "" is the set's name with the format's extension.
-
-    scene: the scene of the run, if the format needs it. trajectory: the recording of the run, for a USD layer; "" is a
-    file of its hash in the folder of the contact set, of the scene or in the current one. frames: a slice A:B:S.
-    worlds: numbers; () is all. include, exclude: patterns of paths of shapes and particle objects. group: a table
-    beside /rigid_contacts, whose rows are exported; "" is the contacts. normal_length: length of the normals in a USD
-    layer or an MCAP file [m]. frame_id: frame of the messages of an MCAP file.
-    """
-
-    contacts: str
-    to: str
-    output: str = ""
-    scene: str = ""
-    trajectory: str = ""
-    frames: str = ""
-    worlds: Sequence[int] = ()
-    include: Sequence[str] = ()
-    exclude: Sequence[str] = ()
-    group: str = ""
-    normal_length: float = 0.05
-    frame_id: str = ""
-    force: bool = False
 
 
 def python_request(path: str, to: str, output: str | os.PathLike[str], options: Mapping[str, Any]) -> ExportRequest:

@@ -101,8 +101,9 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     SCENE and its motion are those of collide run. An engine computes in a process of its own.
     """
     from collidecli.adapters.requested import check_engines
-    from collidecli.verbs.fidelity.fidelity import FidelityRequest, fidelity
+    from collidecli.verbs.fidelity.fidelity import fidelity
     from collidecli.verbs.fidelity.page import fidelity_page
+    from collidecli.verbs.fidelity.request import FidelityRequest
     from collidecli.verbs.fidelity.tables import fidelity_table, fidelity_verdict
     from collidecli.verbs.fidelity.worst import check_repro_folder, write_repros
 

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collidecli.adapters.contact_sets import about_engine
 from collidecli.adapters.logged_rows import rows_of_set
 from collidecli.adapters.problem import Problem, ProblemResult, about, load_problem, write_problem
 from collidecli.adapters.processes import run_adapter
 from collidecli.adapters.repros import Repro, make_repro
 from collidecli.adapters.requested import check_engines
 from collidecli.adapters.rows import EngineRows, read_rows
-from collidecli.adapters.written_rows import about_engine
 from collidecli.analysis.differences import spread
-from collidecli.motions.requests import EnginesRequest
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.result import Progress
 from collidecli.scene.shape_types import ShapeType
@@ -30,28 +29,7 @@ from collidecli.verbs.fidelity.worst import write_worst_view
 if TYPE_CHECKING:
     from collidecli.verbs.fidelity.answers import Answers
     from collidecli.verbs.fidelity.exact import Exact
-
-
-@dataclass(frozen=True, kw_only=True)
-class FidelityRequest(EnginesRequest):
-    """A scene in motion and the engines, or files of their rows: NAME=rows.npz or NAME=set.h5.
-
-    band: pairs nearer to contact than this may be reported or not [m]. max_missed, max_phantom: number for each engine
-    and pair of types; max_depth_error, max_normal_excess, max_distance_error, of shapes that are apart [m];
-    max_depth_error_relative: part of the depth. None is no limit. first: worst answers of each engine.
-    view: file of a view of their pairs; "" is none.
-    """
-
-    band: float = 1e-4
-    max_missed: int | None = None
-    max_phantom: int | None = None
-    max_depth_error: float | None = None
-    max_depth_error_relative: float | None = None
-    max_distance_error: float | None = None
-    max_normal_excess: float | None = None
-    first: int = 10
-    view: str = ""
-    force: bool = False
+    from collidecli.verbs.fidelity.request import FidelityRequest
 
 
 @dataclass(frozen=True, kw_only=True)

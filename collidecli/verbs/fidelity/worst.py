@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.adapters.problem import Problem
+from collidecli.adapters.problem import Problem, write_rows
 from collidecli.adapters.repros import Repro
 from collidecli.adapters.rows import EngineRows
-from collidecli.adapters.written_rows import write_rows
 from collidecli.errors import OutputError
 from collidecli.pages.view.frames import ViewFrames
 from collidecli.pages.view.page import view_page
@@ -26,7 +25,7 @@ from collidecli.verbs.view.view import touches_of
 
 if TYPE_CHECKING:
     from collidecli.verbs.fidelity.exact import Exact
-    from collidecli.verbs.fidelity.fidelity import FidelityRequest
+    from collidecli.verbs.fidelity.request import FidelityRequest
 
 
 class ProblemFrames(ViewFrames):

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.motions.scenes import LoadedScene, load_scene
+from collidecli.motions.loaded_scene import LoadedScene
+from collidecli.motions.scenes import load_scene
 from collidecli.results.result import Result
 from collidecli.scene.filter_rules import FilterClass
 from collidecli.scene.filters import allowed_pairs, excluded_counts, explain, pair_lengths

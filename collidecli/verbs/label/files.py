@@ -15,7 +15,7 @@ from collidecli.verbs.label.contact_labels import DENSE, options_dict
 
 if TYPE_CHECKING:
     from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions
-    from collidecli.verbs.label.label import LabelTally
+    from collidecli.verbs.label.tally import LabelTally
 
 
 def _small_arrays(labels: ContactLabels) -> tuple[Array, ...]:

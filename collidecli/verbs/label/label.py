@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,7 @@ from collidecli.storage.process_activity import reading
 from collidecli.storage.result_files import require_pyarrow
 from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions, options_dict
 from collidecli.verbs.label.files import WRITERS
-
-if TYPE_CHECKING:
-    from collidecli.verbs.label.contact_labels import LabelBlock
+from collidecli.verbs.label.tally import LabelTally
 
 MAX_BINS = 160
 
@@ -87,28 +85,6 @@ def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
             WRITERS[os.path.splitext(request.output)[1].lower()](output, tally)
             output.commit()
         return label_result(request, tally)
-
-
-class LabelTally:
-    """Sums over the blocks that are written: labels, and of each pair the cells, the least distance and the slip."""
-
-    def __init__(self, labels: ContactLabels) -> None:
-        self.labels = labels
-        shape = labels.shape[2:]
-        self.cells, self.slipping = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        self.distance, self.slip = np.full(shape, np.inf, np.float32), np.zeros(shape)
-
-    def blocks(self) -> Iterator[LabelBlock]:
-        """The blocks of the labels, each counted once it is taken."""
-        for block in self.labels.blocks():
-            self.cells += block.touch.sum(axis=(0, 1))
-            least = np.where(block.touch, block.distance, np.inf).min(axis=(0, 1), initial=np.inf)
-            self.distance = np.minimum(self.distance, least.astype(np.float32))
-            if block.slip is not None:
-                known = ~np.isnan(block.slip)
-                self.slipping += known.sum(axis=(0, 1))
-                self.slip += np.where(known, block.slip, 0.0).sum(axis=(0, 1), dtype=np.float64)
-            yield block
 
 
 def label_result(request: LabelRequest, tally: LabelTally, whole: bool = True) -> LabelResult:

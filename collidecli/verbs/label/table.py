@@ -18,7 +18,8 @@ from collidecli.storage.result_files import Append, TableColumn, parquet_table, 
 from collidecli.texts import plural
 from collidecli.verbs.label.contact_labels import ContactLabels
 from collidecli.verbs.label.files import EPISODE, FILE, column_words, parquet_columns, parquet_rows
-from collidecli.verbs.label.label import LabelTally, label_result
+from collidecli.verbs.label.label import label_result
+from collidecli.verbs.label.tally import LabelTally
 
 if TYPE_CHECKING:
     from collidecli.verbs.label.contact_labels import Missing

@@ -80,7 +80,8 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         check_output(values["trace"], values["force"], inputs, *TRACE)
     # All outputs are checked before the imports, which take longer.
     from collidecli.storage.result_files import write_json, write_profile_h5
-    from collidecli.verbs.profile.profile import ProfileRequest, profile
+    from collidecli.verbs.profile.profile import profile
+    from collidecli.verbs.profile.request import ProfileRequest
     from collidecli.verbs.profile.tables import profile_table
 
     request = request_of(ProfileRequest, values, scenes=scenes, trajectory=trajectory)

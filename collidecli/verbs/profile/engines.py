@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collidecli.motions.machine import versions
-from collidecli.verbs.profile.spread import spread_of
+from collidecli.verbs.profile.measured import spread_of
 
 if TYPE_CHECKING:
-    from collidecli.verbs.profile.profile import DeviceProfile, ProfileRequest
+    from collidecli.verbs.profile.measured import DeviceProfile
+    from collidecli.verbs.profile.request import ProfileRequest
 
 ABOUT = ("engine", "version", "options", "interpreter", "shapes", "reasons")
 
@@ -23,10 +24,10 @@ def profile_engines(request: ProfileRequest) -> list[dict[str, Any]]:
 
     Raises InputError as `load_problem` and `run_adapter`.
     """
+    from collidecli.adapters.contact_sets import about_engine
     from collidecli.adapters.problem import load_problem, write_problem
     from collidecli.adapters.processes import run_adapter  # a profile of this engine alone needs none of these
     from collidecli.adapters.requested import check_engines
-    from collidecli.adapters.written_rows import about_engine
 
     sources = check_engines(request, with_files=False)
     problem = load_problem(request)

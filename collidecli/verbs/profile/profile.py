@@ -2,38 +2,59 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from typing import Any, ClassVar
-
-import numpy as np
-import warp as wp
-
+from collections.abc import Sequence
 from collidecli.engine import pipeline
-from collidecli.engine.pipeline import BroadPhaseChoice, CollisionPipeline
+from collidecli.engine.pipeline import BroadPhaseChoice
+from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import result_notes
-from collidecli.engine.scheduler import Workers, batch_size, default_memory_limit, engine_memory, worker_count
-from collidecli.motions.collision import pose_batches, sample_poses, within_episodes
-from collidecli.motions.machine import processor_name, versions
-from collidecli.motions.requests import EnginesRequest
-from collidecli.motions.scenes import LoadedScene, MotionResult, scene_in_motion
+from collidecli.engine.scheduler import Workers
+from collidecli.engine.scheduler import batch_size
+from collidecli.engine.scheduler import default_memory_limit
+from collidecli.engine.scheduler import engine_memory
+from collidecli.engine.scheduler import worker_count
+from collidecli.motions.collision import pose_batches
+from collidecli.motions.collision import sample_poses
+from collidecli.motions.collision import within_episodes
+from collidecli.motions.loaded_scene import LoadedScene
+from collidecli.motions.machine import processor_name
+from collidecli.motions.machine import versions
+from collidecli.motions.scenes import MotionResult
+from collidecli.motions.scenes import scene_in_motion
 from collidecli.motions.timing import TimingReport
 from collidecli.motions.trace import write_trace
 from collidecli.results.result import Progress
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import BROAD_PHASES
-from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
-from collidecli.storage.contact_sets.schema import StreamDigest, content_hash, row_shape
+from collidecli.scene.tables import ContactBlock
+from collidecli.scene.tables import RIGID_COLUMNS
+from collidecli.storage.contact_sets.schema import StreamDigest
+from collidecli.storage.contact_sets.schema import content_hash
+from collidecli.storage.contact_sets.schema import row_shape
 from collidecli.storage.field_cache import FieldCache
-from collidecli.verbs.profile.devices import compare_devices, find_devices
-from collidecli.verbs.profile.engines import own_engine, profile_engines
-from collidecli.verbs.profile.spread import spread_of
+from collidecli.verbs.profile.devices import compare_devices
+from collidecli.verbs.profile.devices import find_devices
+from collidecli.verbs.profile.engines import own_engine
+from collidecli.verbs.profile.engines import profile_engines
+from collidecli.verbs.profile.measured import Advice
+from collidecli.verbs.profile.measured import DeviceProfile
+from collidecli.verbs.profile.measured import Measured
+from contextlib import ExitStack
+from dataclasses import dataclass
+from dataclasses import replace
+from functools import cache
+from functools import partial
+from typing import Any
+from typing import ClassVar
+from typing import TYPE_CHECKING
+import math
+import numpy as np
+import time
+import warp as wp
+
+if TYPE_CHECKING:
+    from collidecli.verbs.profile.request import ProfileRequest
 
 PHASES = {name: {"pipeline": "unified", "broad_phase": name} for name in BROAD_PHASES if name != "auto"}
 PHASES["standard"] = {"pipeline": "standard", "broad_phase": "auto"}
@@ -50,67 +71,6 @@ MOST_EXTRA_SECONDS = 60.0
 """No repeat beyond the requested number begins later than this after the first such repeat."""
 LEAST_PASSES = 3
 """Fewer passes of a broad phase do not show how much its time varies."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProfileRequest(EnginesRequest):
-    """Scene, motion and options of a profile. engine: its pipeline and broad_phase are ignored.
-
-    repeats: least number of measured passes of each broad phase. trace: file for a trace of all passes; "" is none.
-    devices: comma-separated names of devices to compare; "" is the device of `engine` alone. engines: other engines to
-    measure, none of them a file.
-    """
-
-    repeats: int = 5
-    devices: str = ""
-    trace: str = ""
-    force: bool = False
-
-
-@dataclass
-class Measured:
-    """Measurement of one broad phase. skipped: reason why it was not run; empty if it was run.
-
-    passes: one report per repeat. contacts_sha256: hash of all contact columns and cell starts. setup_seconds: of
-    building its pipeline [s]. listing_seconds: of listing its pairs before the first frame [s], 0 if it lists none.
-    """
-
-    name: str
-    skipped: str = ""
-    passes: list[TimingReport] = field(default_factory=list)
-    contacts_sha256: str = ""
-    setup_seconds: float = 0.0
-    listing_seconds: float = 0.0
-
-    def compute_seconds(self) -> np.ndarray:
-        """float64[repeats]: time of the engine's stages, summed over its workers [s]."""
-        return np.array([report.compute_seconds for report in self.passes])
-
-    def wall_seconds(self) -> np.ndarray:
-        return np.array([report.wall_seconds for report in self.passes])
-
-    def times(self, figures: Callable[[np.ndarray], Any]) -> dict[str, Any]:
-        """The times of an entry of `phases` in the result, and its name. figures: of the times of all repeats."""
-        if self.skipped:
-            return {"name": self.name, "skipped": self.skipped}
-        stages = {stage: figures(np.array([run.seconds[stage] for run in self.passes])) for stage in pipeline.STAGES}
-        seconds = {"compute_seconds": figures(self.compute_seconds()), "wall_seconds": figures(self.wall_seconds())}
-        return {"name": self.name, "skipped": None, **seconds, "stages": stages}
-
-    def as_dict(self) -> dict[str, Any]:
-        """The entry of `phases` in the result."""
-        if self.skipped:
-            return self.times(spread_of)
-        first = self.passes[0]
-        return {
-            **self.times(spread_of),
-            "candidates": first.candidate_count,
-            "touching_pairs": first.touching_count,
-            "false_positive_ratio": first.false_positive_ratio,
-            "contacts": first.contact_count,
-            "contacts_sha256": self.contacts_sha256,
-            "listing_seconds": self.listing_seconds,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +111,8 @@ class ProfileResult(MotionResult, schema="collide.profile/1"):
     output: str | None = None
     json_output: str | None = None
     trace: str | None = None
+
+
 
 
 def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult:
@@ -206,35 +168,6 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
         motion.close()
 
 
-@dataclass(frozen=True)
-class DeviceProfile:
-    """Measurements of every broad phase on one device."""
-
-    device: wp.Device
-    measured: list[Measured]
-    choice: BroadPhaseChoice
-    advice: Advice
-    threads: int
-    chunk_cells: int
-
-    @property
-    def fastest(self) -> Measured:
-        return next(m for m in self.measured if m.name == self.advice.fastest)
-
-    def as_dict(self, frames: int) -> dict[str, Any]:
-        """The entry of `devices` in the result: times of the fastest broad phase, median times of all."""
-        median = float(np.median(self.fastest.wall_seconds()))
-        return {
-            "device": self.device.alias,
-            "name": self.device.name or self.device.alias,
-            "threads": self.threads,
-            "chunk_cells": self.chunk_cells,
-            "fastest": self.fastest.name,
-            "contacts": self.fastest.passes[0].contact_count,
-            "wall_seconds": median,
-            "frames_per_second": frames / median,
-            "phases": [m.times(lambda seconds: float(np.median(seconds))) for m in self.measured],
-        }
 
 
 def _profile_device(
@@ -270,6 +203,8 @@ def _profile_device(
     return DeviceProfile(device, measured, choice, advise(measured, choice), threads, cells)
 
 
+
+
 def skip_reason(name: str, scene: LoadedScene, frame_count: int) -> str:
     """Why a broad phase would take too long or too much memory on this scene; empty if it would not."""
     model = scene.model
@@ -283,14 +218,6 @@ def skip_reason(name: str, scene: LoadedScene, frame_count: int) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class Advice:
-    """The fastest broad phase by its median, whether it is clearly so, whether auto's choice is as fast, and a text."""
-
-    fastest: str
-    is_clear: bool
-    auto_agrees: bool
-    text: str
 
 
 def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> Advice:
@@ -321,6 +248,8 @@ def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> Advice:
         return Advice(fastest, True, False, f"choose {fastest}; {auto}, which was not measured")
     slower = medians[choice.name] / medians[fastest] - 1.0 if medians[fastest] else 0.0
     return Advice(fastest, True, False, f"choose {fastest}; {auto}, which takes {slower:.0%} longer")
+
+
 
 
 def _measure(
@@ -361,6 +290,8 @@ def _measure(
             repeat += 1
 
 
+
+
 def _is_decided(running: Sequence[Measured], repeats: int, extra_since: float) -> bool:
     """Whether one broad phase is clearly the fastest, or the limit of repeats is reached. extra_since: [s]."""
     passes = len(running[0].passes)
@@ -368,6 +299,8 @@ def _is_decided(running: Sequence[Measured], repeats: int, extra_since: float) -
         return True
     competing = [m for m in running if m.name != "standard"]
     return len(competing) < 2 or advise(competing, BroadPhaseChoice(competing[0].name, "")).is_clear
+
+
 
 
 def _one_pass(pool: Workers, motion: Motion, model: Model, cells: int, digest: ContactDigest | None) -> TimingReport:
@@ -380,6 +313,8 @@ def _one_pass(pool: Workers, motion: Motion, model: Model, cells: int, digest: C
                 digest.add(block)
     report.wall_seconds = span.seconds
     return report
+
+
 
 
 class ContactDigest:
@@ -403,3 +338,5 @@ class ContactDigest:
 
     def value(self) -> str:
         return content_hash((self._start, *self._columns.values()))
+
+

@@ -19,10 +19,11 @@ from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.errors import InputError
 from collidecli.motions.collision import Collision, contact_writer, prepare_collision
 from collidecli.motions.columns import RunColumns, check_no_columns
+from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.machine import peak_memory, processor_description, processor_name, versions
 from collidecli.motions.requests import EngineRequest
 from collidecli.motions.scene_cache import SceneCache
-from collidecli.motions.scenes import LoadedScene, scene_in_motion
+from collidecli.motions.scenes import scene_in_motion
 from collidecli.motions.search_warnings import search_warnings
 from collidecli.motions.timing import Span, StageTime, TimingReport
 from collidecli.motions.trace import write_trace

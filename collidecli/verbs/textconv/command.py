@@ -26,7 +26,7 @@ MAX_DECIMALS = 17
 @click.pass_context
 def verb(ctx: click.Context, file: str, decimals: int, summary: bool) -> int:
     """Print a contact set as text with a line per pair and frame, so that `git diff` shows the changed contacts."""
-    from collidecli.cli.streams import unbroken_pipe
+    from collidecli.cli.pipes import unbroken_pipe
     from collidecli.verbs.textconv.textconv import contact_text, textconv
 
     if decimals > MAX_DECIMALS:

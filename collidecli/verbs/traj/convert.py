@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.requests import SceneRequest
-from collidecli.motions.scenes import LoadedScene, scene_in_motion
+from collidecli.motions.scenes import scene_in_motion
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_output
 from collidecli.results.result import PathLike, Progress, Result

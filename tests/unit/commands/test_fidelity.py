@@ -34,7 +34,8 @@ from collidecli.storage.trajectory_files import TrajectoryWriter
 from collidecli.verbs.check.check import check
 from collidecli.verbs.diff.diff import DiffRequest, diff
 from collidecli.verbs.diff.pairs import PairDiffRequest, diff_pairs
-from collidecli.verbs.fidelity.fidelity import FidelityRequest, fidelity
+from collidecli.verbs.fidelity.fidelity import fidelity
+from collidecli.verbs.fidelity.request import FidelityRequest
 from collidecli.verbs.merge.merge import MergeRequest, merge
 from collidecli.verbs.textconv.textconv import contact_text
 from tests.unit.storage.contact_sets.test_check import attribute, edit, replaced

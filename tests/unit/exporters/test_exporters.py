@@ -24,7 +24,8 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.selected import SelectedContacts
 from collidecli.storage.result_files import TableColumn, csv_table, parquet_table
 from collidecli.storage.trajectory_files import TrajectoryWriter
-from collidecli.verbs.export.export import ExportRequest, export
+from collidecli.verbs.export.export import export
+from collidecli.verbs.export.request import ExportRequest
 from collidecli.verbs.run.run import RunRequest, run
 from tests.support.contact_sets import made_up, made_up_block, pair_margin, small_model, write_contact_set
 
