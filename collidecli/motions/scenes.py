@@ -104,6 +104,7 @@ def load_scene(
 
 
 def load_with(request: SceneRequest, cache: SceneCache | None = None) -> LoadedScene:
+    """The scene of a request. cache: keeps the recording and the imported scene; None keeps nothing."""
     recording = None
     if request.trajectory is not None:
         from collidecli.importers.recordings.recording import open_recording

@@ -121,6 +121,7 @@ def _recording(contacts: ContactSet, folders: Iterable[Path]) -> str:
 def loaded_sources(
     contacts: ContactSet, files: Sequence[str], motion_file: str, allow_mismatch: bool
 ) -> tuple[LoadedScene, list[str]]:
+    """The scene of a contact set from its files, or from the recording, and warnings about it."""
     config = contacts.config
     worlds = config.get("worlds")
     scene = load_scene(
@@ -150,6 +151,7 @@ def loaded_sources(
 def motion_of_set(
     contacts: ContactSet, scene: LoadedScene, motion_file: str, allow_mismatch: bool
 ) -> tuple[Motion, list[str]]:
+    """The motion of a contact set from its recording, or that of the scene, and warnings about it."""
     options = recorded_options(contacts, RecordingOptions)
     may_ignore = scene.recording is not None and "ignore_particles" in scene.recording.OPTIONS
     ignored = may_ignore and (options.ignore_particles or not len(scene.model.particles))

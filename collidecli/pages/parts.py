@@ -101,4 +101,5 @@ def html_page(**values: Any) -> str:
 
 
 def figure_list(listed: Iterable[tuple[str, str, str]]) -> list[dict[str, str]]:
+    """Figures at the top of a page: name, value, comment."""
     return [{"name": name, "value": value, "more": more} for name, value, more in listed]

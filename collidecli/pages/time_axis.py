@@ -52,6 +52,7 @@ def hover_bins(axes: Axes, canvas: Canvas, series: ResultDict, frames: int, text
 
 
 def format_counts(axes: Axes) -> None:
+    """Short numbers at the vertical axis."""
     from matplotlib.ticker import FuncFormatter
 
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))

@@ -31,6 +31,7 @@ def scene_request(
 
 
 def loaded_with_warnings(request: RunRequest) -> tuple[Model, Motion]:
+    """The model and the motion of a request; warnings about them become Python's."""
     scene, motion = scene_in_motion(request)
     for text in (*scene.warnings, *motion.warnings):
         warnings.warn(text, stacklevel=4)

@@ -11,7 +11,7 @@ from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, find_devic
 from collidecli.motions.timing import TimingReport
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
 from collidecli.verbs.profile import devices, measured
-from collidecli.verbs.profile import measured, profile as profile_module
+from collidecli.verbs.profile import profile as profile_module
 from collidecli.verbs.profile.devices import compare_devices
 from tests.cli.conftest import checked_trace, refusals
 
@@ -117,9 +117,7 @@ def test_advice_agrees_with_the_compute_times(case):
 
 @pytest.mark.parametrize(("is_clear", "passes"), [(True, 2), (False, 8)])
 def test_passes_are_repeated_until_one_is_clearly_faster(here, collide, monkeypatch, is_clear, passes):
-    monkeypatch.setattr(
-        profile_module, "advise", lambda measured, choice: measured.Advice("sap", is_clear, True, "")
-    )
+    monkeypatch.setattr(profile_module, "advise", lambda measured, choice: measured.Advice("sap", is_clear, True, ""))
     result = collide.result(*PROFILE, "--repeats", "2")
     assert result["repeats"] == passes
 

@@ -35,6 +35,7 @@ NO_SHAPE = -1
 
 
 def rows_of_cell(contacts: ContactSet, names: tuple[str, ...], cell: int) -> dict[str, GroupRows]:
+    """The checked rows of a cell in the named groups that a contact set has."""
     tables = {name: contacts.groups[name] for name in names if name in contacts.groups}
     rows = rows_of_cells(tables, cell, cell + 1, READ)
     check_group_rows(contacts, rows, cell, cell + 1)

@@ -48,6 +48,7 @@ def _swatch(colour: tuple[int, int, int], text: str) -> str:
 
 
 def with_panel(page: str, data: dict[str, Any], title: str, legend_html: str, boxes: Sequence[str]) -> str:
+    """The page of viser with the panel of controls, the legend and the data of its script."""
     panel = (HERE / "page_panel.html").read_text(encoding="utf-8")
     script = "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     parts = {

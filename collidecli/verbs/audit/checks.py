@@ -58,6 +58,7 @@ def _steps_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], int]:
 
 
 def read_baseline(path: str) -> dict[str, Any]:
+    """The result of an earlier audit in a file of `--json`. Raises InputError for another file."""
     fix = "give the output of an earlier collide audit --json"
     baseline = read_result(path, SCHEMA, {}, fix)
     try:
@@ -69,6 +70,7 @@ def read_baseline(path: str) -> dict[str, Any]:
 
 
 def limits_dict(limits: AuditLimits) -> dict[str, Any]:
+    """Limits in the types of JSON."""
     values = asdict(limits)
     values["pairs"] = [{"between": list(pattern), "max_depth": limit} for pattern, limit in limits.pairs]
     return values | {name: [list(v) if isinstance(v, tuple) else v for v in values[name]] for name in ("allow",)}
@@ -133,6 +135,7 @@ def usable_cells(source: AuditSource, usable: np.ndarray, recorded: np.ndarray) 
 def compared_with_baseline(
     request: AuditRequest, baseline: dict[str, Any], source: AuditSource, pairs: list[dict[str, Any]]
 ) -> dict[str, Any]:
+    """What a baseline says of the same pairs, and which of its pairs are gone."""
     is_same = baseline.get("trajectory_sha256") == source.trajectory_sha256
     named_pairs = {(pair["shape0"], pair["shape1"]) for pair in pairs}
     return {

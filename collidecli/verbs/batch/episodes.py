@@ -128,4 +128,5 @@ def _schema() -> Any:
 
 
 def episodes_of_table(table: Any) -> Iterator[Episode]:
+    """The episodes of the rows of an Arrow table."""
     return (Episode(*row) for row in zip(*(table.column(name).to_pylist() for name in NAMES), strict=True))

@@ -76,4 +76,5 @@ def _features(
 
 
 def all_contacts(contacts: ContactSet) -> SelectedContacts:
+    """The contacts of all frames, worlds and pairs."""
     return SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)

@@ -11,6 +11,7 @@ from collidecli.texts import plural
 
 
 def clearance_section(result: ResultDict) -> dict[str, Any]:
+    """The lines of least distance over time, and the nearest pairs, of collide.clearance/1."""
     of_bodies = result["by"] == "body"
     lead = f"Without a cutoff, of {plural(result['pairs'], 'pair')} of shapes; negative is penetration."
     if len(result["listed"]) < result["items"]:

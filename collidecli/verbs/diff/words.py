@@ -191,6 +191,7 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
 
 
 def pair_cells(pair: ResultDict) -> list[str]:
+    """Cells of a row of Markdown: a pair and its numbers of differences by kind."""
     return [_code(pair["shape0"]), _code(pair["shape1"]), *(count(pair[kind]) for kind in KINDS)]
 
 
@@ -200,6 +201,7 @@ def _sides(result: ResultDict, name: str) -> list[str]:
 
 
 def markdown_cell(text: str, most: int = MAX_CELL_LENGTH) -> str:
+    """A text as a cell of Markdown, shortened to `most` characters."""
     return markdown_text(text if len(text) <= most else text[: most - 3] + "...")
 
 

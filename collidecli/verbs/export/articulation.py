@@ -85,6 +85,7 @@ SOURCES = "give scene and recording of the run with --scene and -t"
 
 
 def export_sources(request: ExportRequest, contacts: ContactSet) -> Sources:
+    """Scene and motion of the contact set of an export. Raises InputError if they do not fit it."""
     from collidecli.motions.sources import find_sources
 
     try:

@@ -283,6 +283,7 @@ DENSE = {"touch": ("bool", ""), "distance": ("float32", "m"), "slip": ("float32"
 
 
 def options_dict(options: LabelOptions) -> dict[str, Any]:
+    """The options of labels in the types of JSON."""
     rule = options.rule
     return {
         "sensors": list(options.sensors), "partners": list(options.partners), "by": options.by, "enter": rule.enter,

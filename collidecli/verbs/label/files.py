@@ -32,6 +32,7 @@ def _small_arrays(labels: ContactLabels) -> tuple[Array, ...]:
 
 
 def dense_names(options: LabelOptions) -> dict[str, tuple[np.dtype, str]]:
+    """Names and types of the dense arrays that labels with these options have."""
     names = [name for name in DENSE if name != "slip" or options.slip]
     return {name: (np.dtype(DENSE[name][0]), DENSE[name][1]) for name in names}
 
@@ -83,6 +84,7 @@ def parquet_columns(options: LabelOptions, has_episodes: bool) -> tuple[TableCol
 
 
 def column_words(labels: ContactLabels) -> dict[str, Sequence[str]]:
+    """Words of the columns whose values are numbers of words."""
     episodes = labels.frames.episodes
     names = ("", *(() if episodes is None else episodes.name))
     return {"sensor": labels.sensors, "partner": labels.partners, EPISODE: names}

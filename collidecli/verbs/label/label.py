@@ -88,6 +88,7 @@ def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
 
 
 def label_result(request: LabelRequest, tally: LabelTally, whole: bool = True) -> LabelResult:
+    """The result of `label` from the sums over its written blocks. whole: of all pairs, not the listed ones alone."""
     labels, contacts = tally.labels, tally.labels.contacts
     listed = _listed(tally, request.first)
     bins = TimeBins(len(labels.frames), MAX_BINS)
@@ -146,4 +147,5 @@ def _listed(tally: LabelTally, first: int) -> list[dict[str, Any]]:
 
 
 def axis_sizes(shape: tuple[int, ...]) -> dict[str, int]:
+    """Sizes of the axes of labels by name."""
     return dict(zip(("frames", "worlds", "sensors", "partners"), shape, strict=True))

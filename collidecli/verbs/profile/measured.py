@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from collidecli.engine import pipeline
-from collidecli.engine.pipeline import BroadPhaseChoice
-from collidecli.motions.timing import TimingReport
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
+
 import numpy as np
 import warp as wp
 
+from collidecli.engine import pipeline
+from collidecli.engine.pipeline import BroadPhaseChoice
+from collidecli.motions.timing import TimingReport
 
 
 @dataclass
@@ -60,8 +60,6 @@ class Measured:
         }
 
 
-
-
 @dataclass(frozen=True)
 class DeviceProfile:
     """Measurements of every broad phase on one device."""
@@ -93,17 +91,14 @@ class DeviceProfile:
         }
 
 
-
-
 def spread_of(values: np.ndarray) -> dict[str, Any]:
+    """Median, least, most and all of repeated measurements."""
     return {
         "median": float(np.median(values)),
         "least": float(values.min()),
         "most": float(values.max()),
         "repeats": values.tolist(),
     }
-
-
 
 
 @dataclass(frozen=True)
@@ -114,5 +109,3 @@ class Advice:
     is_clear: bool
     auto_agrees: bool
     text: str
-
-

@@ -2,56 +2,38 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import warp as wp
+
 from collidecli.engine import pipeline
-from collidecli.engine.pipeline import BroadPhaseChoice
-from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine.pipeline import BroadPhaseChoice, CollisionPipeline
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import result_notes
-from collidecli.engine.scheduler import Workers
-from collidecli.engine.scheduler import batch_size
-from collidecli.engine.scheduler import default_memory_limit
-from collidecli.engine.scheduler import engine_memory
-from collidecli.engine.scheduler import worker_count
-from collidecli.motions.collision import pose_batches
-from collidecli.motions.collision import sample_poses
-from collidecli.motions.collision import within_episodes
+from collidecli.engine.scheduler import Workers, batch_size, default_memory_limit, engine_memory, worker_count
+from collidecli.motions.collision import pose_batches, sample_poses, within_episodes
 from collidecli.motions.loaded_scene import LoadedScene
-from collidecli.motions.machine import processor_name
-from collidecli.motions.machine import versions
-from collidecli.motions.scenes import MotionResult
-from collidecli.motions.scenes import scene_in_motion
+from collidecli.motions.machine import processor_name, versions
+from collidecli.motions.scenes import MotionResult, scene_in_motion
 from collidecli.motions.timing import TimingReport
 from collidecli.motions.trace import write_trace
 from collidecli.results.result import Progress
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import BROAD_PHASES
-from collidecli.scene.tables import ContactBlock
-from collidecli.scene.tables import RIGID_COLUMNS
-from collidecli.storage.contact_sets.schema import StreamDigest
-from collidecli.storage.contact_sets.schema import content_hash
-from collidecli.storage.contact_sets.schema import row_shape
+from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
+from collidecli.storage.contact_sets.schema import StreamDigest, content_hash, row_shape
 from collidecli.storage.field_cache import FieldCache
-from collidecli.verbs.profile.devices import compare_devices
-from collidecli.verbs.profile.devices import find_devices
-from collidecli.verbs.profile.engines import own_engine
-from collidecli.verbs.profile.engines import profile_engines
-from collidecli.verbs.profile.measured import Advice
-from collidecli.verbs.profile.measured import DeviceProfile
-from collidecli.verbs.profile.measured import Measured
-from contextlib import ExitStack
-from dataclasses import dataclass
-from dataclasses import replace
-from functools import cache
-from functools import partial
-from typing import Any
-from typing import ClassVar
-from typing import TYPE_CHECKING
-import math
-import numpy as np
-import time
-import warp as wp
+from collidecli.verbs.profile.devices import compare_devices, find_devices
+from collidecli.verbs.profile.engines import own_engine, profile_engines
+from collidecli.verbs.profile.measured import Advice, DeviceProfile, Measured
 
 if TYPE_CHECKING:
     from collidecli.verbs.profile.request import ProfileRequest
@@ -113,8 +95,6 @@ class ProfileResult(MotionResult, schema="collide.profile/1"):
     trace: str | None = None
 
 
-
-
 def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult:
     """Runs every broad phase `repeats` times, interleaved, after one warm-up pass of each that hashes the contacts.
 
@@ -168,8 +148,6 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
         motion.close()
 
 
-
-
 def _profile_device(
     device: wp.Device,
     request: ProfileRequest,
@@ -203,8 +181,6 @@ def _profile_device(
     return DeviceProfile(device, measured, choice, advise(measured, choice), threads, cells)
 
 
-
-
 def skip_reason(name: str, scene: LoadedScene, frame_count: int) -> str:
     """Why a broad phase would take too long or too much memory on this scene; empty if it would not."""
     model = scene.model
@@ -216,8 +192,6 @@ def skip_reason(name: str, scene: LoadedScene, frame_count: int) -> str:
     if name in ("explicit", "standard") and int(pairs.max()) > MOST_LISTED_PAIRS:
         return f"the list would have up to {int(pairs.max()):.2g} pairs, over {MOST_LISTED_PAIRS:.0e}"
     return ""
-
-
 
 
 def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> Advice:
@@ -248,8 +222,6 @@ def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> Advice:
         return Advice(fastest, True, False, f"choose {fastest}; {auto}, which was not measured")
     slower = medians[choice.name] / medians[fastest] - 1.0 if medians[fastest] else 0.0
     return Advice(fastest, True, False, f"choose {fastest}; {auto}, which takes {slower:.0%} longer")
-
-
 
 
 def _measure(
@@ -290,8 +262,6 @@ def _measure(
             repeat += 1
 
 
-
-
 def _is_decided(running: Sequence[Measured], repeats: int, extra_since: float) -> bool:
     """Whether one broad phase is clearly the fastest, or the limit of repeats is reached. extra_since: [s]."""
     passes = len(running[0].passes)
@@ -299,8 +269,6 @@ def _is_decided(running: Sequence[Measured], repeats: int, extra_since: float) -
         return True
     competing = [m for m in running if m.name != "standard"]
     return len(competing) < 2 or advise(competing, BroadPhaseChoice(competing[0].name, "")).is_clear
-
-
 
 
 def _one_pass(pool: Workers, motion: Motion, model: Model, cells: int, digest: ContactDigest | None) -> TimingReport:
@@ -313,8 +281,6 @@ def _one_pass(pool: Workers, motion: Motion, model: Model, cells: int, digest: C
                 digest.add(block)
     report.wall_seconds = span.seconds
     return report
-
-
 
 
 class ContactDigest:
@@ -338,5 +304,3 @@ class ContactDigest:
 
     def value(self) -> str:
         return content_hash((self._start, *self._columns.values()))
-
-

@@ -111,6 +111,7 @@ def _shapes(paths: tuple[str, ...]) -> str:
 
 
 def counted(count: int, noun: str) -> str:
+    """A number and its noun, in the plural but for 1."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 

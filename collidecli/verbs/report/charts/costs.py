@@ -21,6 +21,7 @@ PHASE_COUNTS = {"candidates": "muted", "touching_pairs": "accent", "contacts": "
 
 
 def timed_stages(result: ResultDict) -> list[ResultDict]:
+    """The stages of a timing report that took time."""
     return [stage for stage in result["timing"].get("stages", []) if stage["seconds"]]
 
 

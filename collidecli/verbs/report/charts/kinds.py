@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 def missing_unless_compared(words: str, rows: Callable[[ResultDict], Iterable[object]]) -> Callable[[ResultDict], str]:
+    """The function `missing` of a kind of chart of differences. rows: of a comparison, none without data."""
+
     def missing(result: ResultDict) -> str:
         if result["difference"] is None:
             return "it needs a baseline; give --against"
