@@ -88,7 +88,10 @@ def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
 
 
 def label_result(request: LabelRequest, tally: LabelTally, whole: bool = True) -> LabelResult:
-    """The result of `label` from the sums over its written blocks. whole: the output is this set alone, so it has a size."""
+    """The result of `label` from the sums over its written blocks.
+
+    whole: the output is of this set alone, so that it has a size.
+    """
     labels, contacts = tally.labels, tally.labels.contacts
     listed = _listed(tally, request.first)
     bins = TimeBins(len(labels.frames), MAX_BINS)
