@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from collidecli.python.distances import Distances, Shape, distance, signed_distance
     from collidecli.python.recordings import RecordingFile, open_recording
     from collidecli.python.sweeps import ParticleSweep, SelfSweep, Sweep, sweep
+    from collidecli.scene.materials import Material, PairMaterial
     from collidecli.scene.model import Model
-    from collidecli.scene.shape_config import Material, PairMaterial, ShapeConfig
+    from collidecli.scene.shape_config import ShapeConfig
     from collidecli.scene.shape_types import ShapeType
     from collidecli.verbs.audit.audit import Audit
     from collidecli.verbs.audit.python import audit

@@ -16,7 +16,7 @@ from collidecli.adapters.logged_rows import logged_rows
 from collidecli.adapters.problem import ProblemResult, about, load_problem, write_problem, write_rows
 from collidecli.adapters.processes import adapter_of, run_adapter
 from collidecli.adapters.rows import ENGINE_FIELDS, EngineRows, read_rows, unusable_rows
-from collidecli.analysis.summary import ContactCounts
+from collidecli.analysis.totals import ContactCounts
 from collidecli.errors import InputError
 from collidecli.motions.requests import EngineRequest
 from collidecli.results.endings import HDF5_ENDINGS

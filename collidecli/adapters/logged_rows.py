@@ -8,15 +8,19 @@ import numpy as np
 
 from collidecli.adapters.logs import LOGS, Log, read_log
 from collidecli.adapters.rows import EngineRows, witness_points
-from collidecli.analysis.alignment import align_frames
+from collidecli.analysis.model_alignment import align_frames
 from collidecli.errors import InputError
-from collidecli.numerics import moved_points
+from collidecli.numerics.poses import moved_points
 from collidecli.scene.mixing import ContactMixing
-from collidecli.storage.contact_sets.check import check_has_contacts, check_shape_rows, pair_values
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import (
+    check_has_contacts,
+    check_shape_rows,
+    pair_values,
+)
 from collidecli.storage.contact_sets.schema import ENGINE_ATTRIBUTES, EngineRecord
 from collidecli.storage.process_activity import reading
-from collidecli.texts import did_you_mean, plural
+from collidecli.wording import did_you_mean, plural
 
 if TYPE_CHECKING:
     from collidecli.adapters.problem import Problem

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.recording import read_npz
+from collidecli.importers.recordings.array_files import read_npz
 from collidecli.storage.contact_sets.schema import DISTANCE_RULES
 
 PLAIN, LESS_MARGINS = DISTANCE_RULES

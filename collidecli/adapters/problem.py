@@ -14,7 +14,7 @@ import numpy as np
 from collidecli.adapters.packing import ROWS, packed_problem
 from collidecli.adapters.processes import check_problem_size
 from collidecli.adapters.rows import EngineRows, read_rows
-from collidecli.analysis.summary import ContactCounts, Tally
+from collidecli.analysis.totals import ContactCounts, Tally
 from collidecli.analysis.touches import Names
 from collidecli.engine.distances import PairDistanceRows, PairDistances
 from collidecli.engine.pipeline import find_device
@@ -25,9 +25,9 @@ from collidecli.motions.collision import contact_writer
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.requests import EngineRequest
 from collidecli.motions.scenes import MotionResult, scene_in_motion
-from collidecli.numerics import compose_poses, inverse_poses, moved_points
+from collidecli.numerics.poses import compose_poses, inverse_poses, moved_points
 from collidecli.results.result import Progress
-from collidecli.scene.filters import pair_lengths
+from collidecli.scene.allowed_pairs import pair_lengths
 from collidecli.scene.mixing import pair_rows
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import Motion, episodes_in

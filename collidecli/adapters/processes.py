@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from collidecli.adapters.rows import read_rows
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
-from collidecli.storage.process_activity import check_size
-from collidecli.texts import did_you_mean
+from collidecli.storage.reading_limit import check_size
+from collidecli.wording import did_you_mean
 
 if TYPE_CHECKING:
     from collidecli.adapters.rows import EngineRows

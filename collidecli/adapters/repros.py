@@ -16,7 +16,8 @@ import numpy as np
 
 from collidecli.adapters.processes import ADAPTERS
 from collidecli.scene.model import Model
-from collidecli.scene.shape_types import ShapeType, has_support
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.solids import has_support
 from collidecli.texts import printable_line
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from collidecli.results.result import Progress
 from collidecli.scene.motion import check_seconds
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS
 from collidecli.scene.tables import ContactBlock
-from collidecli.storage.contact_sets import check
 from collidecli.storage.contact_sets.reader import ContactSet, read_ahead
+from collidecli.storage.contact_sets.row_rules import check_body_rows, check_has_contacts
 from collidecli.storage.contact_sets.selected import chosen_worlds
-from collidecli.storage.result_files import TableColumn
+from collidecli.storage.flat_tables import TableColumn
 
 if TYPE_CHECKING:
     from collidecli.analysis.pair_selection import EventOptions
@@ -93,13 +93,13 @@ class EventStream:
             raise InputError(f"'{options.by}' is none of {', '.join(EVENT_THINGS)}", "--by")
         if math.isnan(options.threshold):
             raise InputError("the threshold is no number", "--threshold")
-        check.check_has_contacts(contacts)
+        check_has_contacts(contacts)
         if options.merge_gap.seconds is not None:
             check_seconds(contacts.time_unit, "--merge-gap")
         particles_only = options.by == PARTICLES
         self.notes = threshold_notes(contacts, options.threshold, particles_only)
         self.notes += group_notes(contacts, options.threshold, particles_only)
-        check.check_body_rows(contacts)
+        check_body_rows(contacts)
         self.contacts, self.by, self._options = contacts, options.by, options
         picked = parse_frames(options.frames, contacts.frame_count)
         self._start, self._step = picked.start, picked.step

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.numerics import compose_poses, dot, inverse_poses, moved_points, norm
-from collidecli.scene.heightfield import solid_mesh
+from collidecli.numerics.poses import compose_poses, inverse_poses, moved_points
+from collidecli.numerics.products import dot, norm
+from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.model import Model
-from collidecli.scene.shape_types import SOLIDS, ShapeType, ball_radius, support_heights
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.solids import SOLIDS, ball_radius, support_heights
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 

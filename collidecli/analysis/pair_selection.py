@@ -13,9 +13,10 @@ from collidecli.errors import InputError
 from collidecli.scene import tables
 from collidecli.scene.options import recorded_number
 from collidecli.scene.patterns import Sides, matching_paths
-from collidecli.storage.contact_sets import check
-from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import gap_range
 from collidecli.storage.contact_sets.selected import named_items
+from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 
 PARTICLES = "particles"
 """The member of EVENT_THINGS for pairs of single particles."""
@@ -56,7 +57,7 @@ def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool
     """
     if threshold <= 0.0 or math.isinf(threshold):
         return []
-    limits = [] if particles_only else [float(np.float32(gap)) for gap in check.gap_range(contacts)]
+    limits = [] if particles_only else [float(np.float32(gap)) for gap in gap_range(contacts)]
     soft_gap = recorded_number(contacts.config, tables.SOFT_CONTACTS.limit)
     if tables.SOFT_CONTACTS.name in contacts.groups and soft_gap is not None:
         limits.append(float(np.float32(soft_gap)))

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collidecli.analysis.pair_selection import PARTICLES
-from collidecli.analysis.summary import TOUCHES
+from collidecli.analysis.totals import TOUCHES
 from collidecli.analysis.touching_rows import COLUMNS_OF_GROUP, OF_STEPS, items_of_rows
 from collidecli.errors import InputError
 from collidecli.scene import tables
 from collidecli.scene.options import EVENT_COLUMNS
 from collidecli.scene.tables import GroupRows
-from collidecli.storage.contact_sets import check
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.result_files import TableColumn
+from collidecli.storage.contact_sets.row_rules import check_group_rows
+from collidecli.storage.flat_tables import TableColumn
 
 if TYPE_CHECKING:
     from collidecli.analysis.event_stream import EventStream
@@ -161,7 +161,7 @@ def _swept_rows(contacts: ContactSet, each_particle: bool) -> tuple[dict[str, np
             rows = GroupRows(
                 np.diff(table.cell_start()), {name: table.column(name) for name in COLUMNS_OF_GROUP[group]}
             )
-            check.check_group_rows(contacts, {group: rows}, 0, contacts.cell_count)
+            check_group_rows(contacts, {group: rows}, 0, contacts.cell_count)
             row, one, other = items_of_rows(contacts, group, rows, each_particle)
             parts.append({"shape0": one, "shape1": other} | {name: rows.columns[name][row] for name in OF_STEPS})
             cells.append(np.repeat(np.arange(contacts.cell_count), rows.cell_counts)[row])

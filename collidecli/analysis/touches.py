@@ -1,131 +1,17 @@
-"""Touches of paths over time: intervals, the graph with an edge for each two paths, and runs of labelled frames."""
+"""Merging of touches of pairs, frame by frame, to intervals, a block at a time; keys of pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
+from collidecli.analysis.touch_graph import Rows
 from collidecli.errors import InputError
-from collidecli.scene.motion import Episodes
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Arrays of one length: a subclass has them as its fields. DTYPES: of those that are not int64."""
-
-    DTYPES: ClassVar[Mapping[str, type]] = {}
-
-    @classmethod
-    def none(cls) -> Self:
-        return cls(*(np.zeros(0, cls.DTYPES.get(column.name, np.int64)) for column in fields(cls)))
-
-    def __len__(self) -> int:
-        return len(getattr(self, fields(self)[0].name))
-
-    def take(self, rows: np.ndarray | slice) -> Self:
-        """Some rows. rows: bool[n], numbers of rows or a slice."""
-        return type(self)(*(getattr(self, column.name)[rows] for column in fields(self)))
-
-    @classmethod
-    def chained(cls, *parts: Self) -> Self:
-        """The rows of all parts, one part after the other."""
-        return cls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)))
-
-
-@dataclass(frozen=True)
-class Edges(Rows):
-    """Edges of the graph, arrays of one length.
-
-    pair: int64, smaller * number of items + larger. intervals, touching (frames), contacts: int64, counts.
-    seconds: float64, of all intervals [s]. distance: float32, the least [m].
-    worlds: int64, number of worlds. unknown: int64, intervals whose begin or end is not recorded.
-    """
-
-    DTYPES: ClassVar = {"seconds": np.float64, "distance": np.float32}
-
-    pair: np.ndarray
-    intervals: np.ndarray
-    touching: np.ndarray
-    contacts: np.ndarray
-    seconds: np.ndarray
-    distance: np.ndarray
-    worlds: np.ndarray
-    unknown: np.ndarray
-
-
-class TouchGraph:
-    """Sums of intervals by pair of items, independent of the division of the intervals into batches.
-
-    count: number of items, see `PairKeys`.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._count = max(1, count)
-        self._sums = Edges.none()
-        self._met = np.zeros(0, np.int64)
-
-    def add(
-        self,
-        world: np.ndarray,
-        items: tuple[np.ndarray, np.ndarray],
-        touching: np.ndarray,
-        contacts: np.ndarray,
-        seconds: np.ndarray,
-        distance: np.ndarray,
-        unknown: np.ndarray,
-    ) -> None:
-        """Adds intervals, in the order of `IntervalTracker`. items: the smaller first. All arrays have one length."""
-        if not len(world):
-            return
-        count = self._count
-        pair = items[0] * count + items[1]
-        self._grow(np.unique(pair))
-        sums = self._sums
-        row = np.searchsorted(sums.pair, pair)
-        for name, values in (("touching", touching), ("contacts", contacts), ("unknown", unknown)):
-            np.add.at(getattr(sums, name), row, values)
-        np.add.at(sums.intervals, row, 1)
-        # Added one by one in the order of the intervals: partial sums of floats would depend on the batches.
-        np.add.at(sums.seconds, row, seconds)
-        np.minimum.at(sums.distance, row, distance)
-        met = np.union1d(self._met, world * count**2 + pair)
-        new = met[np.isin(met, self._met, assume_unique=True, invert=True)]
-        np.add.at(sums.worlds, np.searchsorted(sums.pair, new % count**2), 1)
-        self._met = met
-
-    @property
-    def pairs_and_worlds(self) -> int:
-        """Number of touching pairs, each counted once in every world."""
-        return len(self._met)
-
-    def _grow(self, pairs: np.ndarray) -> None:
-        together = np.union1d(self._sums.pair, pairs)
-        if len(together) == len(self._sums):
-            return
-        old = np.searchsorted(together, self._sums.pair)
-        columns = []
-        for column in fields(Edges):
-            values = getattr(self._sums, column.name)
-            grown = np.full(len(together), np.inf if column.name == "distance" else 0, values.dtype)
-            grown[old] = values
-            columns.append(grown)
-        self._sums = Edges(together, *columns[1:])
-
-    def edges(self) -> Edges:
-        """The edges by descending duration, then by descending number of intervals, then by pair."""
-        sums = self._sums
-        return sums.take(np.lexsort((sums.pair, -sums.intervals, -sums.seconds)))
-
-    def ends(self, edges: Edges) -> list[tuple[int, int]]:
-        """The items of each edge."""
-        return [divmod(pair, self._count) for pair in edges.pair.tolist()]
-
-
-# Merging of touches of pairs, frame by frame, to intervals; a block at a time; keys of pairs.
+from collidecli.scene.episodes import Episodes
 
 
 @dataclass(frozen=True)
@@ -396,79 +282,3 @@ class PairKeys:
         """Rows of `paths` of the two items, the smaller first."""
         count = max(1, len(self.paths))
         return key // count % count, key % count
-
-
-# Runs of frames in which a pair is labelled as touching: hysteresis of its distance, and a least length of runs.
-
-
-@dataclass(frozen=True)
-class LabelRule:
-    """When a pair is labelled. enter: a run begins at a distance of at most this [m]. leave: it lasts while the
-    distance is at most this [m], at least `enter`. min_frames: least number of frames of a run, and of a pause.
-    """
-
-    enter: float = 0.0
-    leave: float = 0.0
-    min_frames: int = 1
-
-
-@dataclass(frozen=True)
-class Runs(Rows):
-    """Runs of labelled frames, ordered by key, then first frame; int64[n] each.
-
-    key: of the pair. first, last: frames. end: the frame after the last of the episode.
-    """
-
-    key: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
-    end: np.ndarray
-
-    @property
-    def frame_count(self) -> np.ndarray:
-        """int64[n]: frames of each run."""
-        return self.last - self.first + 1
-
-    def cells(self) -> tuple[np.ndarray, np.ndarray]:
-        """int64[m] each: key and frame of every frame of every run."""
-        lengths = self.frame_count
-        offset = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        return np.repeat(self.key, lengths), np.repeat(self.first, lengths) + offset
-
-
-def labelled_runs(
-    key: np.ndarray, frame: np.ndarray, distance: np.ndarray, rule: LabelRule, end: np.ndarray | None = None
-) -> Runs:
-    """The runs of each key, from its least distance in each frame with a contact.
-
-    A run lasts from a distance of at most `enter` to the last consecutive frame with one of at most `leave`. Then
-    pauses of less than `min_frames` frames between two runs of an episode are filled, and then runs of less than
-    `min_frames` frames are left out; so every run, and every pause between two runs, has at least `min_frames`.
-
-    Args:
-        key, frame: int64[n], ordered by key, then frame, each at most once.
-        distance: float32[n] [m]; compared in float32, so that a distance written as 0.001 equals the limit 0.001.
-        end: int64[n], the frame after the last of the episode; no run crosses it. None: no episodes.
-    """
-    end = np.full(len(key), NO_END) if end is None else end
-    near = np.flatnonzero(distance <= np.float32(rule.leave))
-    key, frame, distance, end = key[near], frame[near], distance[near], end[near]
-    begins = _breaks(key, frame[1:] != frame[:-1] + 1, frame, end)
-    start = np.flatnonzero(begins)
-    entered = np.flatnonzero(distance <= np.float32(rule.enter))
-    number, at = np.unique(np.cumsum(begins)[entered] - 1, return_index=True)
-    first, last = entered[at], np.append(start[1:], len(key))[number] - 1
-    runs = Runs(key[first], frame[first], frame[last], end[first])
-    if rule.min_frames > 1 and len(runs):
-        apart = runs.first[1:] - runs.last[:-1] - 1 >= rule.min_frames
-        start = np.flatnonzero(_breaks(runs.key, apart, runs.first, runs.end))
-        last = runs.last[np.append(start[1:], len(runs)) - 1]
-        runs = Runs(runs.key[start], runs.first[start], last, runs.end[start])
-    return runs.take(np.flatnonzero(runs.frame_count >= rule.min_frames))
-
-
-def _breaks(key: np.ndarray, apart: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """bool[n]: whether a row begins a new run: of another key or episode, or apart from the row before."""
-    if not len(key):
-        return np.zeros(0, bool)
-    return np.concatenate([[True], apart | (key[1:] != key[:-1]) | (first[1:] >= end[:-1])])

@@ -8,8 +8,9 @@ import numpy as np
 
 from collidecli.scene import tables
 from collidecli.scene.tables import ContactBlock, GroupRows
-from collidecli.storage.contact_sets import check
-from collidecli.storage.contact_sets.reader import ContactSet, spans
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import check_group_rows, objects_of
+from collidecli.storage.contact_sets.spans import spans
 
 COLUMNS = ("shape0", "shape1", "distance")
 OF_STEPS = ("status", "tunnel", "enter", "leave", "least")
@@ -41,7 +42,7 @@ def touching_blocks(
     starts = [table.cell_start for table in selected.values()]
     for begin, end in spans(starts, max_rows, first, last) if starts else ():
         groups = {name: table.rows(begin, end, COLUMNS_OF_GROUP[name]) for name, table in selected.items()}
-        check.check_group_rows(contacts, groups, begin, end)
+        check_group_rows(contacts, groups, begin, end)
         parts = []
         for name, rows in groups.items():
             row, one, other = items_of_rows(contacts, name, rows, each_particle)
@@ -64,7 +65,7 @@ def items_of_rows(
     if not contacts.tables[group].definition.objects:
         return slice(None), one, other
     first = len(contacts.shapes)
-    owners = [first + owner for owner in check.objects_of(contacts, group, rows)]
+    owners = [first + owner for owner in objects_of(contacts, group, rows)]
     is_self = len(owners) == 2
     if not each_particle:
         return slice(None), owners[0] if is_self else one, owners[-1]

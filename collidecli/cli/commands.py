@@ -15,7 +15,7 @@ from collidecli.cli.settings import CONFIG_FILE, PREFIX, Setting, VerbOption, re
 from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import PatternPair
 from collidecli.errors import InputError
-from collidecli.texts import did_you_mean
+from collidecli.wording import did_you_mean
 
 Group = TypeVar("Group")
 COMMON = "Every verb"

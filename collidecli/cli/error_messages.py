@@ -12,7 +12,7 @@ import click
 
 from collidecli.cli.pipes import ClosedPipeError, discard_stdout
 from collidecli.errors import CollideError, OutputError
-from collidecli.texts import did_you_mean
+from collidecli.wording import did_you_mean
 
 if TYPE_CHECKING:
     from collidecli.cli.streams import Streams

@@ -51,7 +51,7 @@ class LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]):
         # Click would import every verb to find similar names.
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            from collidecli.texts import did_you_mean
+            from collidecli.wording import did_you_mean
 
             hint = did_you_mean(args[0], VERBS, f"the verbs are: {', '.join(VERBS)}")
             raise click.UsageError(f"there is no verb '{args[0]}': {hint}", ctx)

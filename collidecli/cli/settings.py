@@ -11,8 +11,8 @@ import click
 
 from collidecli.cli.value_types import NAMES
 from collidecli.errors import InputError
-from collidecli.storage.input_files import read_toml
-from collidecli.texts import did_you_mean
+from collidecli.storage.text_files import read_toml
+from collidecli.wording import did_you_mean
 
 CONFIG_FILE = "collide.toml"
 PREFIX = "COLLIDE_"

@@ -16,7 +16,7 @@ from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.inputs import InputFile, input_files, names_several, sorted_by_kind
 from collidecli.results.lists import DONE, FAILED, SKIPPED, ListedInput, ResultList
 from collidecli.results.result import Result
-from collidecli.texts import plural
+from collidecli.wording import plural
 
 CONTACT_SET = "collide-contacts"
 """FORMAT of storage.contact_sets.schema, which loads h5py."""

@@ -11,7 +11,7 @@ import click
 
 from collidecli.cli.streams import streams_of
 from collidecli.scene import options as declarations
-from collidecli.texts import metres
+from collidecli.wording import metres
 
 _UNITS = {"": 1, "B": 1}
 _UNITS |= {f"{letter}B": 1000**power for power, letter in enumerate("KMGT", 1)}

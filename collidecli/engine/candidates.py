@@ -32,9 +32,10 @@ from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.runtime.kernel import kernel, native
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.numerics import compose_poses
+from collidecli.numerics.poses import compose_poses
 from collidecli.scene.model import Model
-from collidecli.scene.shape_types import ShapeType, first_worlds
+from collidecli.scene.poses import first_worlds
+from collidecli.scene.shape_types import ShapeType
 
 PAIRS_OF_THREAD, MOST_PARTS = 16, 1024
 """On a device: least pairs of slots of a part, and most parts of a block; other numbers were not measured."""

@@ -16,7 +16,9 @@ import warp as wp
 from collidecli.engine.geometry.hulls import Hulls, upload_hulls
 from collidecli.engine.geometry.real import Pose, Real, Vec3, device_array
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.scene.shape_types import ShapeType, ball_radius, is_identity
+from collidecli.scene.poses import is_identity
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.solids import ball_radius
 
 LANES = 8
 """Slots in a group, whose boxes are tested at once; instances in a group, whose bounds are."""

@@ -43,7 +43,7 @@ from collidecli.engine.runtime.kernel import kernel, load_kernels, one_at_a_time
 from collidecli.engine.runtime.warp_internals import struct_rows
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, execute_steps, parts_that_fit
 from collidecli.errors import InputError
-from collidecli.scene.heightfield import solid_mesh
+from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 

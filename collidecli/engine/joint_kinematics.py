@@ -13,9 +13,8 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.runtime.kernel import begin_loading, is_found, is_loaded, kernel, native
-from collidecli.numerics import COSINE, HALF_PI_PARTS, MODERATE, SINE, TWO_OVER_PI
-from collidecli.scene import kinematics
-from collidecli.scene.kinematics import BALL, FIXED, FREE, JOINTED, SHORTEST, SLIDE, UNIT, JointTree
+from collidecli.numerics.trigonometry import COSINE, HALF_PI_PARTS, MODERATE, SINE, TWO_OVER_PI
+from collidecli.scene.joint_tree import BALL, FIXED, FREE, JOINTED, SHORTEST, SLIDE, UNIT, JointTree, use
 from collidecli.scene.motion import Motion, has_joint_tree
 
 LANES = 8
@@ -141,7 +140,7 @@ def begin_loading_kinematics(motion: Motion) -> None:
     compiles leaves no compiled kernel, and the next one compiles it again.
     """
     loader = TreeLoader()
-    kinematics.use(loader)
+    use(loader)
     if not has_joint_tree(motion) or loader.is_ready():
         return
     device = wp.get_device("cpu")

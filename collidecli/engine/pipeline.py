@@ -39,7 +39,7 @@ from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_m
 from collidecli.engine.runtime.kernel import begin_loading, initialize, load_kernels, one_at_a_time
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, execute_steps, parts_that_fit
 from collidecli.errors import InputError
-from collidecli.scene.filters import allowed_pairs
+from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.hydroelastic import HydroShapes, hydro_shapes
 from collidecli.scene.model import Model
 from collidecli.scene.options import DEFAULT_RESOLUTION, DEFAULT_STIFFNESS, ContactOptions, EngineOptions
@@ -54,7 +54,7 @@ from collidecli.scene.tables import (
     groups_of_parts,
     pair_begins,
 )
-from collidecli.texts import count, plural
+from collidecli.wording import count, plural
 
 if TYPE_CHECKING:
     from collidecli.engine.geometry.signed_distance import FieldStore

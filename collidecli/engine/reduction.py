@@ -18,7 +18,6 @@ from functools import partial
 import numpy as np
 import warp as wp
 
-from collidecli import numerics
 from collidecli.engine.candidates import pair_limits, query_of
 from collidecli.engine.cells import Instances
 from collidecli.engine.compaction import write_scales
@@ -27,7 +26,8 @@ from collidecli.engine.device_model import DeviceModel, Margins, ShapeRows
 from collidecli.engine.geometry.real import Real, Vec3, power
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.numerics import length, matmul, norm, sincos
+from collidecli.numerics.products import length, matmul, norm
+from collidecli.numerics.trigonometry import sincos, trigonometry
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_types import ShapeType
 
@@ -135,7 +135,7 @@ def _rotation() -> np.ndarray:
 
 DIRECTION_TOLERANCE = 1.0
 """Largest angle between the two resultants [degrees]."""
-ALIGNED = wp.constant(Real(float(numerics.cos(math.radians(DIRECTION_TOLERANCE)))))
+ALIGNED = wp.constant(Real(float(trigonometry.cos(math.radians(DIRECTION_TOLERANCE)))))
 CANCELLED = wp.constant(Real(1.0e-6))
 """Forces cancel where their resultant is less than this fraction of the sum of their magnitudes: no direction."""
 MIN_GAIN = wp.constant(Real(1.0e-9))

@@ -21,7 +21,7 @@ from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_
 from collidecli.errors import InputError
 from collidecli.scene.tables import ContactBlock, consecutive_groups
 from collidecli.system import free_memory, processor_count
-from collidecli.texts import memory
+from collidecli.wording import memory
 
 # Sizes of chunks and of memory limits, as pure functions.
 #

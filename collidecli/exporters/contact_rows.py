@@ -9,8 +9,8 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.tables import KIND_UNKNOWN, Column
-from collidecli.storage.contact_sets.check import check_body_rows
-from collidecli.storage.result_files import TableColumn, cell_columns
+from collidecli.storage.contact_sets.row_rules import check_body_rows
+from collidecli.storage.flat_tables import TableColumn, cell_columns
 
 if TYPE_CHECKING:
     from collidecli.storage.contact_sets.selected import SelectedContacts

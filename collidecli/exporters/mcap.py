@@ -12,7 +12,7 @@ from collidecli.errors import extra_module
 from collidecli.exporters.arrays import midpoint
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.selected import SelectedContacts, cells_of
-from collidecli.system import TemporaryFolder
+from collidecli.temporary_folders import TemporaryFolder
 
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
 MARKERS = "visualization_msgs/msg/MarkerArray"

@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
-from collidecli.storage.result_files import require_pyarrow
+from collidecli.storage.flat_tables import require_pyarrow
 
 PART_BYTES = 64 << 20
 """Least size of a file, except the last."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from collidecli.scene import tables
+from collidecli.scene.materials import Material, Materials
 from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing
-from collidecli.scene.shape_config import Material, Materials
 from collidecli.storage.contact_sets.reader import ContactSet
 
 MARGINS = ("margin0", "margin1")

@@ -3,163 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pxr import Gf, Sdf, Usd, UsdGeom, Vt
+from pxr import Sdf, Usd, UsdGeom, Vt
 
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import midpoint
+from collidecli.exporters.usd_bodies import write_bodies
+from collidecli.exporters.usd_surfaces import FACE_BYTES, VERTEX_BYTES, surface_groups, write_surfaces
+from collidecli.exporters.usd_values import ARRAY_SHAPES, Primvars, extent_of, vectors
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.selected import SelectedContacts, cells_of, rows_of
-from collidecli.system import TemporaryFolder, free_memory
+from collidecli.system import free_memory
+from collidecli.temporary_folders import TemporaryFolder
 
-# Time samples of the bodies' transforms in a USD layer over the scene.
-
-OP = "xformOp:transform:collide"
-
-
-@dataclass(frozen=True)
-class MovedBodies:
-    """Bodies of a recorded motion in one world.
-
-    path: of their prims. scale: float64[B, 3], constant scale of each in the world frame. read: poses float64[B, 7] of
-    a selected frame [m], xyzw, in the world frame. close: closes the recording.
-    """
-
-    path: Sequence[str]
-    scale: np.ndarray
-    read: Callable[[int], np.ndarray]
-    close: Callable[[], None]
-
-
-def write_bodies(stage: Usd.Stage, bodies: MovedBodies, codes: np.ndarray, metres_per_unit: float) -> None:
-    """Writes a matrix of each body's prim at each time code. Transforms of the prims above it do not apply."""
-    attributes = []
-    for path in bodies.path:
-        prim = stage.OverridePrim(path)
-        order = prim.CreateAttribute("xformOpOrder", Sdf.ValueTypeNames.TokenArray, False, Sdf.VariabilityUniform)
-        order.Set(Vt.TokenArray(["!resetXformStack!", OP]))
-        attributes.append(prim.CreateAttribute(OP, Sdf.ValueTypeNames.Matrix4d, False))
-    scales = [Gf.Matrix4d().SetScale(Gf.Vec3d(*scale)) for scale in bodies.scale.tolist()]
-    for frame, code in enumerate(codes.tolist()):
-        for attribute, scale, pose in zip(attributes, scales, bodies.read(frame).tolist(), strict=True):
-            position, (x, y, z, w) = Gf.Vec3d(*pose[:3]) / metres_per_unit, pose[3:]
-            rigid = Gf.Matrix4d().SetTransform(Gf.Rotation(Gf.Quatd(w, x, y, z)), position)
-            attribute.Set(scale * rigid, code)  # pxr multiplies rows by matrices
-
-
-# Values of USD attributes from arrays.
-
-_NOWHERE = float(np.finfo(np.float32).max)
-
-
-def vectors(values: np.ndarray) -> Vt.Vec3fArray:
-    """Vectors [n, 3] in single precision."""
-    return Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(values, np.float32).reshape(-1, 3))
-
-
-def extent_of(points: np.ndarray) -> Vt.Vec3fArray:
-    """The AABB of points [n, 3]; USD's empty extent for no points."""
-    if not len(points):
-        return Vt.Vec3fArray([Gf.Vec3f(_NOWHERE), Gf.Vec3f(-_NOWHERE)])
-    return vectors(np.stack([points.min(axis=0), points.max(axis=0)]))
-
-
-def _integers(values: np.ndarray) -> Vt.IntArray:
-    return Vt.IntArray.FromNumpy(np.ascontiguousarray(values, np.int32))
-
-
-_VALUES = {
-    "FloatArray": lambda values: Vt.FloatArray.FromNumpy(np.ascontiguousarray(values, np.float32)),
-    "IntArray": _integers,
-    "Vector3fArray": vectors,
-}
-_SHAPES = {"shape0": "IntArray", "shape1": "IntArray"}
-
-
-class _Primvars:
-    """Primvars of a prim. kinds: types of values, by names of columns. each: their interpolation."""
-
-    def __init__(self, prim: Any, on: str, kinds: Mapping[str, str]) -> None:
-        made, self._kinds = UsdGeom.PrimvarsAPI(prim.GetPrim()), kinds
-        self._made = [made.CreatePrimvar(name, getattr(Sdf.ValueTypeNames, kinds[name]), on) for name in kinds]
-
-    def set(self, columns: Mapping[str, np.ndarray], code: float) -> None:
-        for primvar, (name, kind) in zip(self._made, self._kinds.items(), strict=True):
-            primvar.Set(_VALUES[kind](columns[name]), code)
-
-
-# Hydroelastic surfaces in a USD layer: a mesh of the faces and points of the patches of each world.
-
-FACE_BYTES, VERTEX_BYTES = 192, 64
-"""Memory for a face or patch and for a corner, in the layer and while it is written."""
-_LOW, _HIGH = np.array([0.1, 0.5, 0.9]), np.array([0.9, 0.1, 0.1])
-_FACES = {"pressure": "FloatArray", "area": "FloatArray", **_SHAPES}
-_PATCHES = {"force": "Vector3fArray", "torque": "Vector3fArray", "area": "FloatArray", "depth": "FloatArray", **_SHAPES}
-
-
-def _groups(selected: SelectedContacts) -> list[str]:
-    return [name for name in ("hydro_patches", "hydro_faces") if name in selected.contacts.groups]
-
-
-def write_surfaces(
-    stage: Usd.Stage, root: str, selected: SelectedContacts, codes: np.ndarray, metres_per_unit: float
-) -> None:
-    """Adds the prims hydro_faces and hydro_patches to each world, if the contact set has these groups.
-
-    codes: time code of each frame. Lengths are in stage units; forces, areas and pressures in SI units.
-    """
-    for name in _groups(selected):
-        rows = rows_of(selected, name)
-        kind = _Faces if name == "hydro_faces" else _Patches
-        drawn = [kind(stage, f"{root}/world_{world}/{name}", metres_per_unit) for world in selected.worlds]
-        names = (*_FACES, "vertices") if name == "hydro_faces" else (*_PATCHES, "center")
-        for frame, world, columns in cells_of(rows, names):
-            drawn[world].add(float(codes[frame]), columns)
-
-
-class _Faces:
-    def __init__(self, stage: Usd.Stage, path: str, metres_per_unit: float) -> None:
-        mesh = UsdGeom.Mesh.Define(stage, path)
-        mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
-        mesh.CreateDoubleSidedAttr(True)
-        self._scale = 1.0 / metres_per_unit
-        self._points, self._extent = mesh.CreatePointsAttr(), mesh.CreateExtentAttr()
-        self._counts, self._indices = mesh.CreateFaceVertexCountsAttr(), mesh.CreateFaceVertexIndicesAttr()
-        self._primvars = _Primvars(mesh, UsdGeom.Tokens.uniform, _FACES)
-        self._colour = mesh.CreateDisplayColorPrimvar(UsdGeom.Tokens.uniform)
-
-    def add(self, code: float, columns: Mapping[str, np.ndarray]) -> None:
-        """Adds the faces of one frame; the colour goes from no pressure to the largest one of the frame."""
-        points = columns["vertices"].astype(np.float64) * self._scale
-        self._points.Set(vectors(points), code)
-        self._extent.Set(extent_of(points), code)
-        self._counts.Set(_integers(columns["lengths"]), code)
-        self._indices.Set(_integers(np.arange(len(points))), code)
-        self._primvars.set(columns, code)
-        pressure = np.maximum(columns["pressure"], 0.0)
-        part = (pressure / max(float(pressure.max(initial=0.0)), np.finfo(np.float64).tiny))[:, None]
-        self._colour.Set(vectors(_LOW + part * (_HIGH - _LOW)), code)
-
-
-class _Patches:
-    def __init__(self, stage: Usd.Stage, path: str, metres_per_unit: float) -> None:
-        points = UsdGeom.Points.Define(stage, path)
-        self._scale = 1.0 / metres_per_unit
-        self._points, self._extent = points.CreatePointsAttr(), points.CreateExtentAttr()
-        self._primvars = _Primvars(points, UsdGeom.Tokens.vertex, _PATCHES)
-
-    def add(self, code: float, columns: Mapping[str, np.ndarray]) -> None:
-        """Adds the patches of one frame."""
-        center = columns["center"].astype(np.float64) * self._scale
-        self._points.Set(vectors(center), code)
-        self._extent.Set(extent_of(center), code)
-        self._primvars.set({**columns, "depth": columns["depth"] * self._scale}, code)
-
+if TYPE_CHECKING:
+    from collidecli.exporters.usd_bodies import MovedBodies
 
 ROOT = "/collide_contacts"
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
@@ -226,7 +89,7 @@ def write_usd(
     samples = selected.frame_count * len(bodies.path) if bodies is not None else 0
     needed, free = selected.contact_count * CONTACT_BYTES + samples * BODY_BYTES, free_memory()
     of_surfaces = 0
-    for name in _groups(selected):
+    for name in surface_groups(selected):
         rows = rows_of(selected, name)
         of_surfaces += rows.contact_count * FACE_BYTES
         of_surfaces += sum(rows.value_count(entries.column.name) * VERTEX_BYTES for entries in rows.group.lists)
@@ -299,8 +162,8 @@ class _Drawn:
         self._points, self._ends = points.CreatePointsAttr(), normals.CreatePointsAttr()
         self._counts = normals.CreateCurveVertexCountsAttr()
         self._extents = (points.CreateExtentAttr(), normals.CreateExtentAttr())
-        kinds = {"distance": "FloatArray", **_SHAPES, "normal": "Vector3fArray"}
-        self._primvars = _Primvars(points, UsdGeom.Tokens.vertex, kinds)
+        kinds = {"distance": "FloatArray", **ARRAY_SHAPES, "normal": "Vector3fArray"}
+        self._primvars = Primvars(points, UsdGeom.Tokens.vertex, kinds)
         self._colours = (
             points.CreateDisplayColorPrimvar(UsdGeom.Tokens.vertex),
             normals.CreateDisplayColorPrimvar(UsdGeom.Tokens.uniform),

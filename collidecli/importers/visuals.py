@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.scene_import import AssetMap, SceneImport
-from collidecli.numerics import WXYZ_TO_XYZW, inverse_poses, moved_points
+from collidecli.importers.asset_map import AssetMap
+from collidecli.importers.scene_import import SceneImport
+from collidecli.numerics.pose_columns import WXYZ_TO_XYZW
+from collidecli.numerics.poses import inverse_poses, moved_points
 from collidecli.scene.model import Model
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh
-from collidecli.texts import count
+from collidecli.wording import count
 
 MAX_FACES = 1_000_000
 """Most triangles of the visual meshes of a scene; with more, none is drawn."""
@@ -96,7 +98,7 @@ def _mesh(vertex: np.ndarray, face: np.ndarray) -> TriangleMesh:
 
 def _of_mjcf(imported: Any) -> Iterator[Visual]:
     """Geoms that collide with nothing, of the groups that MuJoCo's viewer shows."""
-    from collidecli.importers.mujoco.scene import SHAPE_OF
+    from collidecli.importers.mujoco.geoms import SHAPE_OF
 
     model, meshes = imported.mj_model, {}
     for geom in np.flatnonzero((imported.shape_row < 0) & (model.geom_group < HIDDEN_GROUPS)).tolist():
@@ -120,8 +122,8 @@ def _of_mjcf(imported: Any) -> Iterator[Visual]:
 
 def _of_urdf(imported: Any, text: bytes, model: Model, options: SceneOptions, notes: list[str]) -> Iterator[Visual]:
     """The visual elements of links; MuJoCo reads none. trimesh reads their meshes, Collada with pycollada."""
-    from collidecli.importers.mujoco.compile import euler_quaternions
-    from collidecli.importers.mujoco.urdf import package_file
+    from collidecli.importers.mujoco.orientations import euler_quaternions
+    from collidecli.importers.mujoco.ros_packages import package_file
 
     folder, row = os.path.dirname(imported.path), {path: n for n, path in enumerate(model.bodies.path)}
     entries, unread = AssetMap(options.asset_map, imported.path), dict[str, str]()
@@ -184,7 +186,7 @@ def _of_usd(imported: Any, model: Model) -> Iterator[Visual]:
     """Meshes below rigid bodies that are drawn and are no colliders, at the time of the bodies' resting poses."""
     from pxr import Usd, UsdGeom
 
-    from collidecli.importers.usd.meshes import MeshContents
+    from collidecli.importers.usd.mesh_contents import MeshContents
 
     time, meshes = Usd.TimeCode.EarliestTime(), MeshContents()
     placed, row = UsdGeom.XformCache(time), {path: n for n, path in enumerate(model.bodies.path)}

@@ -18,10 +18,11 @@ from collidecli.engine.distances import PairDistances
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
 from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
-from collidecli.numerics import compose_as_kernels
-from collidecli.scene.filters import allowed_pairs, pair_lengths
+from collidecli.numerics.poses import compose_as_kernels
+from collidecli.scene.allowed_pairs import allowed_pairs, pair_lengths
+from collidecli.scene.episodes import Episodes, recorded_cells
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.scene.motion import Episodes, Motion, episodes_in, recorded_cells
+from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.patterns import NamedItems
 from collidecli.scene.shape_types import ShapeType

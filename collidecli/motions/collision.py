@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.analysis.contact_motion import ContactTracker
+from collidecli.analysis.contact_tracking import ContactTracker
 from collidecli.analysis.summary import touches_of
 from collidecli.engine import scheduler
 from collidecli.engine.cells import MAX_SHIFT, PoseBatch
@@ -27,7 +27,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in, recorded_particles, time_unit
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.tables import RIGID_COLUMNS, Column, ContactBlock
-from collidecli.storage import array_loops
+from collidecli.storage.compiled_loops import use_compiled
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.process_activity import reading
@@ -137,7 +137,7 @@ def prepare_collision(
     with timing.stage("compile"):
         key = (contact, engine, device.alias, np.dtype(motion.float_type).str)
         pipeline, choice = build() if cache is None else cache.pipeline(model, key, build)
-        array_loops.use_compiled()
+        use_compiled()
     workers = scheduler.worker_count(engine.threads, has_own_memory(device))
     cells = scheduler.batch_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
     memory_limit, chunk_rows = scheduler.default_memory_limit(), 0

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collidecli.scene.motion import Episodes, Motion, has_joint_tree, recorded_particles
+from collidecli.scene.episodes import Episodes
+from collidecli.scene.motion import Motion, has_joint_tree, recorded_particles
 
 if TYPE_CHECKING:
     from collidecli.scene.model import Model

@@ -10,7 +10,7 @@ import warp as wp
 
 from collidecli.analysis.contact_motion import FramePoses, body_poses, is_differentiable, least_rows
 from collidecli.engine.device_model import bounding_radius, kinds_of
-from collidecli.numerics import compose_poses
+from collidecli.numerics.poses import compose_poses
 from collidecli.scene.model import Model
 from collidecli.scene.tables import ContactBlock
 

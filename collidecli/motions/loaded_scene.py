@@ -72,13 +72,14 @@ class LoadedScene:
         """
         options = options or RecordingOptions()
         if self.recording is not None:
-            from collidecli.importers.recordings.recording import Target, open_motion
+            from collidecli.importers.recordings.kinds import open_motion
+            from collidecli.importers.recordings.recording import Target
 
             target = Target(self.model, self.imports, self.world_import or (0,) * self.model.world_count)
             with reading("recording", self.recording.content.path):
                 return open_motion(self.recording, target, options)
         if options != RecordingOptions():
-            from collidecli.importers.recordings.recording import refuse_options
+            from collidecli.importers.recordings.kinds import refuse_options
 
             refuse_options(options, "without a recording", self.name)
         with reading("motion", self.name):

@@ -14,7 +14,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.tables import RIGID_COLUMNS, Column
 from collidecli.storage.h5_chunks import CHUNK_ROWS
-from collidecli.texts import memory
+from collidecli.wording import memory
 
 HELD_BATCHES = 3
 """Number of chunks of poses in memory: one is read, one waits, one is computed."""

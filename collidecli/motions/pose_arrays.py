@@ -10,7 +10,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.scene.arguments import float_array, is_number
 from collidecli.scene.motion import FRAME, SECOND, TimedMotion
-from collidecli.storage.trajectory_files import check_positions, normalize, pose_fault
+from collidecli.storage.pose_checks import check_positions, normalize, pose_fault
 
 if TYPE_CHECKING:
     from collidecli.scene.model import Model

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from collidecli.importers.mesh_files import parts_kept_in
+from collidecli.importers.convex_parts_cache import parts_kept_in
 from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
-from collidecli.storage.process_activity import limited_reading
+from collidecli.storage.reading_limit import limited_reading
 
 Options = TypeVar("Options", SceneOptions, RecordingOptions)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from collidecli.importers.recordings.recording import recording_files
+from collidecli.importers.recordings.files import recording_files
 
 if TYPE_CHECKING:
     from collidecli.importers.recordings.recording import Recording

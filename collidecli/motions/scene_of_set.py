@@ -12,7 +12,7 @@ from collidecli.scene.options import SceneOptions
 from collidecli.storage.contact_sets.reader import ContactSet
 
 if TYPE_CHECKING:
-    from collidecli.exporters.layouts import CompiledGeoms
+    from collidecli.exporters.layouts.mujoco import CompiledGeoms
 
 SAME_SCENE = "give the scene as it was at the run, with every file that it refers to"
 
@@ -33,7 +33,7 @@ def compiled_geoms(scene: LoadedScene) -> CompiledGeoms:
 
     Raises InputError for a scene that is not MJCF or URDF.
     """
-    from collidecli.exporters.layouts import CompiledGeoms
+    from collidecli.exporters.layouts.mujoco import CompiledGeoms
     from collidecli.importers.mujoco.scene import MjcfImport
 
     imported, *others = scene.imports

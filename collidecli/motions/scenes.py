@@ -19,8 +19,10 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import GROUND, ContactOptions, RecordingOptions, SceneOptions
 from collidecli.scene.particles import Particles
-from collidecli.storage.input_files import ENDINGS, USD, files_sha256
-from collidecli.storage.process_activity import check_size, limited_reading, reading
+from collidecli.storage.input_files import files_sha256
+from collidecli.storage.process_activity import reading
+from collidecli.storage.reading_limit import check_size, limited_reading
+from collidecli.storage.storage_formats import ENDINGS, USD
 
 if TYPE_CHECKING:
     from collidecli.importers.recordings.recording import EmbeddedScenes, Recording
@@ -107,7 +109,7 @@ def load_with(request: SceneRequest, cache: SceneCache | None = None) -> LoadedS
     """The scene of a request. cache: keeps the recording and the imported scene; None keeps nothing."""
     recording = None
     if request.trajectory is not None:
-        from collidecli.importers.recordings.recording import open_recording
+        from collidecli.importers.recordings.kinds import open_recording
 
         with reading("recording", request.trajectory):
             path = request.trajectory
@@ -301,7 +303,8 @@ def add_scene(builder: ModelBuilder, path: PathLike, options: SceneOptions) -> S
         builder.add_ground_plane(key=GROUND)
     if not options.disabled_pairs:
         return imported
-    from collidecli.importers.scene_import import disabled_pairs, read_srdf, shapes_of_prims
+    from collidecli.importers.scene_import import shapes_of_prims
+    from collidecli.importers.srdf import disabled_pairs, read_srdf
 
     shapes = shapes_of_prims(imported.body_of, imported.shape_of)
     disabled, unknown = disabled_pairs(read_srdf(options.disabled_pairs), shapes)

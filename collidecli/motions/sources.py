@@ -13,7 +13,8 @@ from collidecli.motions.scenes import MUJOCO_ENDINGS, USD_ENDINGS, load_scene, r
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions, SceneOptions
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.input_files import ENDINGS, file_sha256
+from collidecli.storage.input_files import file_sha256
+from collidecli.storage.storage_formats import ENDINGS
 
 MOTION_ENDINGS = sum(ENDINGS.values(), ())
 MAX_BYTES = 4 << 30

@@ -14,7 +14,7 @@ import numpy as np
 
 from collidecli.engine.pipeline import STAGES, ChunkReport
 from collidecli.motions.machine import peak_memory
-from collidecli.texts import plural
+from collidecli.wording import plural
 
 RUN_STAGES = ("load", "compile", "read", "kinematics", *STAGES, "write")
 

@@ -14,7 +14,7 @@ from collidecli.pages import quantities
 from collidecli.pages.quantities import ResultDict, length, seconds_text
 from collidecli.pages.tables import Column, listing
 from collidecli.scene.tables import GROUPS_BY_NAME, group_words
-from collidecli.texts import count, plural
+from collidecli.wording import count, plural
 
 STATES = {"done": "done", "failed": "failed", "skipped": "output exists", "only_a": "only in A", "only_b": "only in B"}
 """Words for the states of inputs."""

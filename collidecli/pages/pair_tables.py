@@ -9,7 +9,7 @@ from rich.table import Table
 from collidecli.pages.names import world_text
 from collidecli.pages.quantities import ResultDict, gap_range_text, length
 from collidecli.pages.tables import Column, more_text, pair_columns, rows_table
-from collidecli.texts import count, plural
+from collidecli.wording import count, plural
 
 
 def pair_tables(result: ResultDict) -> list[Table]:

@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.text import Text
 
 from collidecli.pages.quantities import rate
-from collidecli.texts import count
+from collidecli.wording import count
 
 SHOWN_SECONDS, ESTIMATED_SECONDS = 2.0, 1.0
 

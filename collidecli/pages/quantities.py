@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from collidecli.texts import count, plural
+from collidecli.wording import count, plural
 
 ResultDict = Mapping[str, Any]
 """A result as a dictionary with the keys of `--json`, see `commands.results.Result.as_dict`; or a part of one."""

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from collidecli.pages.quantities import in_one_unit, seconds
-from collidecli.texts import count, plural
+from collidecli.wording import count, plural
 
 
 def name_value_table(rows: Iterable[tuple[str, str]]) -> Table:

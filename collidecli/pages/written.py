@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collidecli.pages.quantities import ResultDict
 from collidecli.scene.tables import group_words
-from collidecli.texts import count, memory, plural
+from collidecli.wording import count, memory, plural
 
 
 def group_lines(result: ResultDict) -> list[tuple[str, str]]:

@@ -21,11 +21,12 @@ from collidecli.errors import CollideError, ContactsWarning, InputError, OutputE
 from collidecli.results.outputs import write_output
 from collidecli.scene.options import FRAME_MATCHES
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.texts import did_you_mean, printable_values
+from collidecli.texts import printable_values
 from collidecli.verbs.diff.comparison import limits
 from collidecli.verbs.diff.diff import DiffRequest, diff
 from collidecli.verbs.diff.tables import diff_table
 from collidecli.verbs.diff.words import markdown
+from collidecli.wording import did_you_mean
 
 MARKER = "contacts_tolerance"
 _LISTS = ("atol", "rtol", "fields", "include", "exclude")

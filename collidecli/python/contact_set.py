@@ -25,10 +25,10 @@ from collidecli.scene.options import changed_options
 from collidecli.scene.patterns import listed
 from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, ContactBlock, group_words
 from collidecli.storage.contact_sets import reader
-from collidecli.storage.contact_sets.check import check_shape_rows
+from collidecli.storage.contact_sets.row_rules import check_shape_rows
 from collidecli.storage.contact_sets.selected import SelectedContacts, kept_items
-from collidecli.texts import count
 from collidecli.verbs.events.events import leading
+from collidecli.wording import count
 
 if TYPE_CHECKING:
     import pandas

@@ -28,11 +28,11 @@ from collidecli.scene.arguments import python_call, unknown_argument
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions, declared_options
-from collidecli.scene.particles import ParticleObjects
+from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, GroupRows
 from collidecli.storage.contact_sets.writer import ContactWriter
-from collidecli.system import TemporaryFolder
-from collidecli.texts import numbered
+from collidecli.temporary_folders import TemporaryFolder
+from collidecli.wording import numbered
 
 if TYPE_CHECKING:
     from collidecli.python.contact_set import ContactSet

@@ -14,11 +14,12 @@ from collidecli.engine.device_model import bounding_radius
 from collidecli.engine.distances import PairDistances, point_distances
 from collidecli.engine.pipeline import find_device
 from collidecli.errors import InputError
-from collidecli.numerics import compose_as_kernels, compose_poses, inverse_poses
+from collidecli.numerics.poses import compose_as_kernels, compose_poses, inverse_poses
 from collidecli.scene.arguments import float_array, python_call
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.heightfield import solid_mesh
-from collidecli.scene.shape_types import IDENTITY_POSE, ShapeType, checked_pose
+from collidecli.scene.heightfield_solid import solid_mesh
+from collidecli.scene.poses import IDENTITY_POSE, checked_pose
+from collidecli.scene.shape_types import ShapeType
 
 KINDS = tuple("convex_hull" if kind == ShapeType.CONVEX_MESH else kind.label for kind in ShapeType)
 """Of `ModelBuilder.add_shape_<kind>`."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from collidecli.importers.recordings import recording as kinds
+from collidecli.importers.recordings import kinds
 from collidecli.python.scenes import loaded_with_warnings, scene_request
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import python_call

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from collidecli.analysis.summary import TOUCHES
+from collidecli.analysis.totals import TOUCHES
 from collidecli.engine.device_model import upload_model
 from collidecli.engine.pipeline import find_device, load_stages, rows_within, sweep_stages
 from collidecli.errors import InputError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from collidecli.storage.input_files import ENDINGS, HDF5, USD
+from collidecli.storage.storage_formats import ENDINGS, HDF5, USD
 
 PAGE_ENDINGS = (".html", ".htm")
 HDF5_ENDINGS = ENDINGS[HDF5]

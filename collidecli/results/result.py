@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
-from collidecli.texts import count, printable
+from collidecli.texts import printable
+from collidecli.wording import count
 
 PathLike = str | os.PathLike[str]
 Progress = Callable[[int, int], None] | None

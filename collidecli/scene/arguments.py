@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from collidecli.errors import CollideError, InputError
-from collidecli.texts import did_you_mean, metres
+from collidecli.wording import did_you_mean, metres
 
 FLAG = (bool, np.bool_)
 

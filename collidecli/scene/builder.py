@@ -12,22 +12,41 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics import IDENTITY, compose_poses, cross, dot, moved_points
-from collidecli.scene import arguments, model, particles
+from collidecli.numerics.pose_columns import IDENTITY
+from collidecli.numerics.poses import compose_poses, moved_points
+from collidecli.numerics.products import cross, dot
+from collidecli.scene import arguments
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
 from collidecli.scene.finalize import build_model, rows_by_template
 from collidecli.scene.heightfield import Heightfield, heightfield
-from collidecli.scene.shape_config import (
-    Material,
-    PairMaterial,
-    ShapeConfig,
-    check_config,
-    check_length,
-    check_pair_material,
-    sdf_options,
+from collidecli.scene.materials import Material, PairMaterial, check_pair_material
+from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
+from collidecli.scene.particles import (
+    CLOTH,
+    LOOSE,
+    SOFT,
+    DeformableRecord,
+    checked_active,
+    checked_corners,
+    checked_positions,
+    checked_radii,
+    surface_triangles,
 )
-from collidecli.scene.shape_types import LENGTH_LIMIT, SIZE_COUNT, SOLIDS, ShapeType, checked_pose, checked_size
+from collidecli.scene.poses import checked_pose
+from collidecli.scene.records import (
+    BodyRecord,
+    ForcedRecord,
+    JointRecord,
+    PairRecord,
+    SceneRecords,
+    ShapeRecord,
+    WorldOrigin,
+    may_share_world,
+)
+from collidecli.scene.shape_config import ShapeConfig, check_config, check_length, sdf_options
+from collidecli.scene.shape_types import LENGTH_LIMIT, ShapeType
 from collidecli.scene.signed_distance import sdf_shape
+from collidecli.scene.solids import SIZE_COUNT, SOLIDS, checked_size
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 
 HALF_SQRT = math.sqrt(0.5)
@@ -79,13 +98,13 @@ class ModelBuilder:
         self.material_rule = "combine"
         self.up_axis = "Z"
         self.source: list[str] = []
-        self._records = model.SceneRecords()
+        self._records = SceneRecords()
         self._articulated: set[int] = set()
         self._world_template: list[int] = []
-        self._world_origin: list[model.WorldOrigin] = []
-        self._origin = model.WorldOrigin()
+        self._world_origin: list[WorldOrigin] = []
+        self._origin = WorldOrigin()
         self._template_count = 0
-        self._open_template = model.GLOBAL_TEMPLATE
+        self._open_template = GLOBAL_TEMPLATE
         self._replicas: dict[tuple, tuple[int, ModelBuilder]] = {}
         self._sound_materials: dict[int, Material] = {}
 
@@ -119,7 +138,7 @@ class ModelBuilder:
         """
         where = arguments.location_of("body", key, self.body_count)
         template = self._open_template if world is None else self._template_of(world, where)
-        self._records.bodies.append(model.BodyRecord(key, template, checked_pose(xform, where)))
+        self._records.bodies.append(BodyRecord(key, template, checked_pose(xform, where)))
         return self.body_count - 1
 
     def add_shape(
@@ -155,7 +174,7 @@ class ModelBuilder:
             where = arguments.location_of("shape", key, self.shape_count)
             raise InputError(f"the builder's up_axis is {self.up_axis!r}", where, "set it to 'X', 'Y' or 'Z'")
         position = [height if axis == self.up_axis else 0.0 for axis in "XYZ"]
-        return self.add_shape_plane(model.STATIC_BODY, (*position, *Z_TO_UP[self.up_axis]), cfg, key)
+        return self.add_shape_plane(STATIC_BODY, (*position, *Z_TO_UP[self.up_axis]), cfg, key)
 
     def add_shape_sphere(
         self, body: int, xform: Xform = None, radius: float = 1.0, cfg: Cfg = None, key: str | None = None
@@ -355,7 +374,7 @@ class ModelBuilder:
             what = f"a {shape_type.label.replace('_', ' ')} cannot be hollow: is_solid is False"
             raise InputError(what, where, "add its surface as a triangle mesh, or leave is_solid out")
         checked = checked_size(shape_type, size, where)
-        record = model.ShapeRecord(
+        record = ShapeRecord(
             key=key,
             template=self._shape_template(body, where),
             body=body,
@@ -411,17 +430,17 @@ class ModelBuilder:
         and `key`, form one object. vel, mass: accepted and without effect. bodies: as of `add_cloth_mesh`.
         """
         where = arguments.location_of("particles", key, len(self._records.deformables))
-        position = particles.checked_positions(pos, where)
+        position = checked_positions(pos, where)
         cfg, radii = self._cfg_and_radii(cfg, radius, len(position), where)
-        part = position, radii, particles.checked_active(flags, len(position), where)
+        part = position, radii, checked_active(flags, len(position), where)
         first, last = self.particle_count, self._records.deformables[-1:]
-        identity = particles.LOOSE, self._open_template, key
+        identity = LOOSE, self._open_template, key
         grows = last and (last[0].kind, last[0].template, last[0].key) == identity and last[0].cfg == cfg
         if grows and bodies is None and last[0].body is None:
             last[0].parts.append(part)
             last[0].count += len(position)
             return first
-        record = particles.DeformableRecord(key, self._open_template, particles.LOOSE, cfg, [part], len(position))
+        record = DeformableRecord(key, self._open_template, LOOSE, cfg, [part], len(position))
         return self._added(record, bodies, where)
 
     def add_cloth_mesh(
@@ -446,10 +465,8 @@ class ModelBuilder:
         moves with, or one for all; None for none. cfg: as of `add_particles`. vel, density and dynamics
         (`tri_ke`, `edge_kd`, `k_mu` and the like of Newton's builder): accepted and without effect.
         """
-        record, where = self._deformable(
-            particles.CLOTH, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics
-        )
-        record.triangle = particles.checked_corners("triangles", indices, 3, record.count, where)
+        record, where = self._deformable(CLOTH, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics)
+        record.triangle = checked_corners("triangles", indices, 3, record.count, where)
         return self._added(record, bodies, where)
 
     def add_soft_mesh(
@@ -472,14 +489,12 @@ class ModelBuilder:
         indices: four vertices a tetrahedron, in either order; other arguments as of `add_cloth_mesh`. Its triangles are
         the faces of only one tetrahedron.
         """
-        record, where = self._deformable(
-            particles.SOFT, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics
-        )
-        corners = particles.checked_corners("tetrahedra", indices, 4, record.count, where)
+        record, where = self._deformable(SOFT, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics)
+        corners = checked_corners("tetrahedra", indices, 4, record.count, where)
         a, b, c, d = (record.parts[0][0][corners[:, k]] for k in range(4))
         turned = dot(cross(b - a, c - a), d - a) < 0.0
         record.tetrahedron = np.where(turned[:, None], corners[:, [0, 2, 1, 3]], corners).astype(np.int32)
-        record.triangle = particles.surface_triangles(record.tetrahedron)
+        record.triangle = surface_triangles(record.tetrahedron)
         return self._added(record, bodies, where)
 
     def _deformable(
@@ -491,7 +506,7 @@ class ModelBuilder:
         cfg: Cfg,
         key: str | None,
         dynamics: Mapping[str, Any],
-    ) -> tuple[particles.DeformableRecord, str]:
+    ) -> tuple[DeformableRecord, str]:
         where = arguments.location_of(kind, key, len(self._records.deformables))
         unknown = sorted(set(dynamics) - DYNAMICS)
         if unknown:
@@ -500,13 +515,13 @@ class ModelBuilder:
         pose = checked_pose([*pos, *rot], where)
         if not arguments.is_number(scale) or not 0.0 < abs(scale) < float("inf"):
             raise InputError(f"scale is {scale!r}", where, "give a number that is not zero")
-        points = particles.checked_positions(vertices, where) * scale
-        points = particles.checked_positions(moved_points(pose, points), where)
+        points = checked_positions(vertices, where) * scale
+        points = checked_positions(moved_points(pose, points), where)
         cfg, radii = self._cfg_and_radii(cfg, radius, len(points), where)
         part = points, radii, np.ones(len(points), bool)
-        return particles.DeformableRecord(key, self._open_template, kind, cfg, [part], len(points)), where
+        return DeformableRecord(key, self._open_template, kind, cfg, [part], len(points)), where
 
-    def _added(self, record: particles.DeformableRecord, bodies: Any, where: str) -> int:
+    def _added(self, record: DeformableRecord, bodies: Any, where: str) -> int:
         first = self.particle_count
         if bodies is not None:
             record.body = self._checked_bodies(bodies, record.count, where)
@@ -519,9 +534,9 @@ class ModelBuilder:
         if rows.shape != (count,):
             raise InputError(f"there are {len(rows)} bodies for {count} particles", where, "give one for each")
         for body in np.unique(rows).tolist():
-            arguments.check_index(body, len(self._records.bodies), "body", where, lowest=model.STATIC_BODY)
-            template = model.GLOBAL_TEMPLATE if body == model.STATIC_BODY else self._records.bodies[body].template
-            if template not in (model.GLOBAL_TEMPLATE, self._open_template):
+            arguments.check_index(body, len(self._records.bodies), "body", where, lowest=STATIC_BODY)
+            template = GLOBAL_TEMPLATE if body == STATIC_BODY else self._records.bodies[body].template
+            if template not in (GLOBAL_TEMPLATE, self._open_template):
                 raise InputError(f"body {body} is in another world", where, "add the particles in its body's world")
         return rows.astype(np.int32)
 
@@ -533,7 +548,7 @@ class ModelBuilder:
         if cfg.gap is not None:
             what = f"the configuration has a gap of {cfg.gap:g} m, which has no effect on particles"
             raise InputError(what, where, "leave it out; the option soft_gap is the gap of all particles")
-        radii = particles.checked_radii(self.default_particle_radius if radius is None else radius, count, where)
+        radii = checked_radii(self.default_particle_radius if radius is None else radius, count, where)
         return cfg.changed(), radii + (cfg.margin or 0.0)
 
     def add_joint(self, parent: int, child: int, collision_filter_parent: bool = True) -> None:
@@ -545,16 +560,16 @@ class ModelBuilder:
         """
         where = f"joint of bodies {parent} and {child}"
         for body in (parent, child):
-            arguments.check_index(body, self.body_count, "body", where, lowest=model.STATIC_BODY)
+            arguments.check_index(body, self.body_count, "body", where, lowest=STATIC_BODY)
         if parent == child:
             raise InputError("a joint joins a body to itself", where, "give two different bodies")
-        if model.STATIC_BODY not in (parent, child) and not model.may_share_world(
+        if STATIC_BODY not in (parent, child) and not may_share_world(
             self._records.bodies[parent].template, self._records.bodies[child].template
         ):
             raise InputError("a joint joins bodies of different worlds", where, "join bodies of one world")
         arguments.check_kind("collision_filter_parent", collision_filter_parent, arguments.FLAG, where)
         if collision_filter_parent:
-            self._records.joints.append(model.JointRecord(int(parent), int(child)))
+            self._records.joints.append(JointRecord(int(parent), int(child)))
 
     def add_articulation(self, bodies: Iterable[int], self_collision: bool = True) -> None:
         """Declares an articulation; without `self_collision`, pairs of its bodies' shapes are filtered."""
@@ -568,7 +583,7 @@ class ModelBuilder:
             if body in self._articulated:
                 raise InputError(f"body {body} is in another articulation", where, "a body may be in one only")
         members = tuple(dict.fromkeys(int(body) for body in named))
-        if len({self._records.bodies[body].template for body in members} - {model.GLOBAL_TEMPLATE}) > 1:
+        if len({self._records.bodies[body].template for body in members} - {GLOBAL_TEMPLATE}) > 1:
             raise InputError("an articulation spans several worlds", where, "take bodies of one world")
         self._articulated.update(members)
         if not self_collision and members:
@@ -577,7 +592,7 @@ class ModelBuilder:
     def add_shape_collision_filter_pair(self, a: int, b: int, rule: str = "filtered pair") -> None:
         """Filters a pair of shapes; `rule` is the reason that `explain` returns."""
         self._check_pair(a, b, "filtered pair")
-        self._records.filter_pairs.append(model.PairRecord(int(a), int(b), rule))
+        self._records.filter_pairs.append(PairRecord(int(a), int(b), rule))
 
     def add_shape_forced_pair(
         self,
@@ -594,7 +609,7 @@ class ModelBuilder:
         """
         where = self._check_pair(a, b, "forced pair")
         shapes = [self._records.shapes[i] for i in (a, b)]
-        if not model.may_share_world(shapes[0].template, shapes[1].template):
+        if not may_share_world(shapes[0].template, shapes[1].template):
             raise InputError("a forced pair has shapes of different worlds", where, "force pairs within a world")
         if all(shape.type == ShapeType.PLANE for shape in shapes):
             raise InputError("a forced pair has two planes", where, "planes never touch each other; drop the pair")
@@ -605,7 +620,7 @@ class ModelBuilder:
             arguments.check_kind("material", material, PairMaterial, where)
             check_pair_material(material, where)
         own_gap, own_margin = (math.nan if value is None else float(value) for value in (gap, margin))
-        self._records.forced_pairs.append(model.ForcedRecord(int(a), int(b), own_gap, own_margin, material))
+        self._records.forced_pairs.append(ForcedRecord(int(a), int(b), own_gap, own_margin, material))
 
     def add_collision_group_filter(self, group_a: str, group_b: str) -> None:
         """Filters pairs of shapes of two UsdPhysics groups; a group may be filtered with itself."""
@@ -615,7 +630,7 @@ class ModelBuilder:
 
     def set_origin(self, path: str, xform: Sequence[float]) -> None:
         """Sets the origin of the one world of a builder without worlds; see `begin_world`."""
-        self._origin = model.WorldOrigin(path, checked_pose(xform, "set_origin"))
+        self._origin = WorldOrigin(path, checked_pose(xform, "set_origin"))
 
     def begin_world(self, key: str | None = None, xform: Xform = None) -> int:
         """Opens a new world with its own template; returns its index.
@@ -625,7 +640,7 @@ class ModelBuilder:
         """
         self._check_closed("begin_world")
         where = arguments.location_of("world", key, self.world_count)
-        origin = model.WorldOrigin(key or "", checked_pose(xform, where))
+        origin = WorldOrigin(key or "", checked_pose(xform, where))
         self._open_template = self._new_template()
         self._world_template.append(self._open_template)
         self._world_origin.append(origin)
@@ -638,7 +653,7 @@ class ModelBuilder:
         """
         where = arguments.location_of("world", key, self.world_count)
         arguments.check_index(world, self.world_count, "world", where)
-        origin = model.WorldOrigin(key, checked_pose(xform, where))
+        origin = WorldOrigin(key, checked_pose(xform, where))
         self._world_template.append(self._world_template[world])
         self._world_origin.append(origin)
         return self.world_count - 1
@@ -651,13 +666,13 @@ class ModelBuilder:
         try:
             yield
         finally:
-            self._open_template = model.GLOBAL_TEMPLATE
+            self._open_template = GLOBAL_TEMPLATE
 
     def end_world(self) -> None:
         """Closes the world that `begin_world` opened."""
-        if self._open_template == model.GLOBAL_TEMPLATE:
+        if self._open_template == GLOBAL_TEMPLATE:
             raise InputError("no world is open", "end_world", "call begin_world first")
-        self._open_template = model.GLOBAL_TEMPLATE
+        self._open_template = GLOBAL_TEMPLATE
 
     def add_world(self, other: ModelBuilder, xform: Xform = None, count: int = 1) -> int:
         """Adds `count` worlds that are copies of another builder's scene; returns the first one's index.
@@ -691,7 +706,7 @@ class ModelBuilder:
         self._world_origin += [other._origin] * count
         return self.world_count - count
 
-    def finalize(self, world_count: int | None = None, static_pairs: bool = False) -> model.Model:
+    def finalize(self, world_count: int | None = None, static_pairs: bool = False) -> Model:
         """The frozen model of all added elements; the builder remains usable.
 
         world_count: copies of a builder without worlds (default 1); for a builder with worlds, None or their number.
@@ -733,16 +748,16 @@ class ModelBuilder:
 
     def _template_of(self, world: int, where: str) -> int:
         arguments.check_index(world, self.world_count, "world", where, lowest=-1)
-        template = model.GLOBAL_TEMPLATE if world == -1 else self._world_template[world]
+        template = GLOBAL_TEMPLATE if world == -1 else self._world_template[world]
         self._check_own(template, where)
         return template
 
     def _shape_template(self, body: int, where: str) -> int:
-        arguments.check_index(body, self.body_count, "body", where, lowest=model.STATIC_BODY)
-        of_body = model.GLOBAL_TEMPLATE if body == model.STATIC_BODY else self._records.bodies[body].template
-        if of_body == model.GLOBAL_TEMPLATE:
+        arguments.check_index(body, self.body_count, "body", where, lowest=STATIC_BODY)
+        of_body = GLOBAL_TEMPLATE if body == STATIC_BODY else self._records.bodies[body].template
+        if of_body == GLOBAL_TEMPLATE:
             return self._open_template
-        if self._open_template not in (model.GLOBAL_TEMPLATE, of_body):
+        if self._open_template not in (GLOBAL_TEMPLATE, of_body):
             raise InputError(f"body {body} is in another world", where, "add the shape in its body's world")
         self._check_own(of_body, where)
         return of_body
@@ -752,7 +767,7 @@ class ModelBuilder:
             raise InputError("the world is a copy of another builder", where, "add to that builder before add_world")
 
     def _check_closed(self, where: str) -> None:
-        if self._open_template != model.GLOBAL_TEMPLATE:
+        if self._open_template != GLOBAL_TEMPLATE:
             raise InputError("a world is still open", where, "call end_world first")
 
     def _check_pair(self, a: int, b: int, noun: str) -> str:

@@ -10,27 +10,25 @@ from typing import TypeVar
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics import inverse_poses, moved_points
+from collidecli.numerics.poses import inverse_poses, moved_points
 from collidecli.scene.convex_hull import ConvexHull
-from collidecli.scene.filters import lower_filter, particle_filter
+from collidecli.scene.filter_lowering import lower_filter
 from collidecli.scene.heightfield import Heightfield
-from collidecli.scene.model import (
-    GLOBAL_TEMPLATE,
-    STATIC_BODY,
-    Bodies,
+from collidecli.scene.materials import MATERIAL_RULES, Materials, PairMaterials
+from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Bodies, Model, Shapes
+from collidecli.scene.options import GAP_RULES
+from collidecli.scene.particle_filter import particle_filter
+from collidecli.scene.particles import DeformableRecord, Particles, particles_of
+from collidecli.scene.poses import origins
+from collidecli.scene.records import (
     BodyRecord,
     ForcedRecord,
-    Model,
     PairRecord,
     SceneRecords,
     ShapeRecord,
-    Shapes,
     WorldOrigin,
 )
-from collidecli.scene.options import GAP_RULES
-from collidecli.scene.particles import DeformableRecord, Particles, particles_of
-from collidecli.scene.shape_config import MATERIAL_RULES, Materials, PairMaterials, check_length, resolved_material
-from collidecli.scene.shape_types import origins
+from collidecli.scene.shape_config import check_length, resolved_material
 from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import TriangleMesh
 

@@ -1,4 +1,4 @@
-"""Bodies, joints and articulations by the names of a recording, and the interface of a scene's kinematics."""
+"""The interface of a scene's forward kinematics to the readers of recordings."""
 
 from __future__ import annotations
 
@@ -10,16 +10,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics import norm
-from collidecli.scene.model import GLOBAL_TEMPLATE, Model
-from collidecli.scene.shape_types import first_worlds, is_identity, shift_between
-from collidecli.texts import some_names
-
-# Interface of a scene's forward kinematics to the readers of recordings.
+from collidecli.numerics.products import norm
+from collidecli.wording import some_names
 
 BadRow = tuple[int, str, str]
 """Row, name of the body, and description of the error."""
-
 QUATERNION_AXES = ("x", "y", "z", "w")
 
 
@@ -217,153 +212,3 @@ def find_articulation(articulations: Sequence[ArticulationKinematics], name: str
 def last_element(path: str) -> str:
     """The part of a path behind the last slash."""
     return path.rsplit("/", 1)[-1]
-
-
-# A tree of joints as arrays, and the compiled forward kinematics of this process.
-#
-# A verb that collides nothing does not import Warp: `use` sets the compiled code in the process of one that does.
-
-FIXED, FREE, JOINTED = range(3)
-"""Bodies that no coordinate moves, whose pose is in the coordinates, and whose pose follows from their parent's."""
-SLIDE, BALL, HINGE = range(3)
-"""Joints of a JOINTED body."""
-SHORTEST = 1e-15
-"""Norm of a quaternion below which MuJoCo uses the identity."""
-UNIT = 1e-15
-"""Deviation of a norm from 1 above which MuJoCo divides by it."""
-
-
-@dataclass(frozen=True)
-class JointTree:
-    """Bodies, parents first, the world as body 0; and their joints.
-
-    body_kind: FIXED, FREE or JOINTED. body_first, body_count: joints of a JOINTED body; body_first of a FREE one is
-    its first coordinate. body_pose: float64[B, 7], position and quaternion wxyz, in the world of a FIXED body, in the
-    parent's frame of a JOINTED one. joint_kind: SLIDE, BALL or HINGE. joint_address: first coordinate.
-    joint_numbers: float64[J, 7], axis, anchor, and the coordinate at which the joint does not move its body.
-    """
-
-    body_kind: list[int]
-    body_parent: list[int]
-    body_first: list[int]
-    body_count: list[int]
-    body_pose: np.ndarray
-    joint_kind: list[int]
-    joint_address: list[int]
-    joint_numbers: np.ndarray
-
-
-class CompiledTree(Protocol):
-    """Forward kinematics of one tree."""
-
-    def poses(self, coordinates: np.ndarray) -> np.ndarray | None:
-        """float64[n, B - 1, 7], xyzw, of contiguous coordinates float64[n, k]; None if NumPy must compute them."""
-        ...
-
-
-class TreeCompiler(Protocol):
-    """Compiled code for any tree."""
-
-    def is_ready(self) -> bool:
-        """Whether the code can be used without waiting."""
-        ...
-
-    def compiled(self, tree: JointTree) -> CompiledTree: ...
-
-
-_compiler: TreeCompiler | None = None
-
-
-def use(compiler: TreeCompiler | None) -> None:
-    """Sets the compiled code of this process; None is NumPy."""
-    global _compiler
-    _compiler = compiler
-
-
-def ready_compiler() -> TreeCompiler | None:
-    """The compiled code of this process if it can be used without waiting, else None."""
-    return _compiler if _compiler is not None and _compiler.is_ready() else None
-
-
-# Matching of recorded body names to a model's bodies.
-
-
-def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:
-    """Index into `names` by row of each named body of the model, rows ascending.
-
-    In a model of several templates a name matches the body of that name in each of them. A body of an environment has
-    two names: its path from the environment's root, and its whole path in any one environment. Raises InputError for a
-    duplicate name, a name of no body, or whole paths of one body in several environments of one template.
-    """
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise InputError(f"body '{twice[0]}' is named twice", where, "every recorded body needs its own name")
-    roots = _roots(model)
-    named: dict[str, list[int]] = {}
-    for column, name in enumerate(names):
-        named.setdefault(_local(name, roots), []).append(column)
-    column_of_body: dict[int, int] = {}
-    locals_known = set()
-    for row, path in enumerate(model.bodies.path):
-        local = _local(path, roots)
-        locals_known.add(local)
-        columns = named.get(local, [])
-        exact = [column for column in columns if names[column] == path]
-        if exact or len(columns) == 1:
-            column_of_body[row] = (exact or columns)[0]
-    used = set(column_of_body.values())
-    left = [name for column, name in enumerate(names) if column not in used]
-    several = [name for name in left if _local(name, roots) in locals_known]
-    if several:
-        fix = "name it once and record each environment as a world, or run with --environments none"
-        raise InputError(f"'{several[0]}' and others are one body in several environments of one template", where, fix)
-    if left:
-        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
-        bodies = some_names(model.bodies.path)
-        fix = f"its bodies are {bodies}; one renamed there must be renamed in the recording"
-        raise InputError(f"the scene has no body '{left[0]}'{more}", where, fix if bodies else "it has no bodies")
-    return column_of_body
-
-
-def shift_of_named(names: list[str], column_of_body: dict[int, int], model: Model) -> np.ndarray | None:
-    """float64[found, 7]: transform of each body from its recorded world to the first world of its template.
-
-    The recorded world of a whole path is the world of its environment, that of another name world 0. None if all
-    transforms are the identity.
-    """
-    roots = _roots(model)
-    if not column_of_body or not roots:
-        return None
-    world_of = {path: world for world, path in reversed(list(enumerate(model.world_path)))}
-    start = np.array([world_of.get(_root(names[column], roots), 0) for column in column_of_body.values()])
-    template = model.bodies.template[list(column_of_body)]
-    first_of = dict(zip(model.world_template.tolist(), first_worlds(model.world_template).tolist(), strict=True))
-    goal = [first_of.get(t, s) if t != GLOBAL_TEMPLATE else s for t, s in zip(template.tolist(), start, strict=True)]
-    shift = shift_between(model.world_pose[goal], model.world_pose[start])
-    return None if is_identity(shift).all() else shift
-
-
-def local_names(model: Model) -> tuple[str, ...]:
-    """Path of each body from its environment's root, which bodies of other environments of the template share."""
-    roots = _roots(model)
-    return tuple(_local(path, roots) for path in model.bodies.path)
-
-
-def _roots(model: Model) -> frozenset[str]:
-    return frozenset(model.world_path) - {""}
-
-
-def _root(path: str, roots: frozenset[str]) -> str:
-    """The environment's root at the start of a path; "" for none."""
-    end = len(path) if roots else 0
-    while end > 0:
-        if path[:end] in roots:
-            return path[:end]
-        end = path.rfind("/", 0, end)
-    return ""
-
-
-def _local(path: str, roots: frozenset[str]) -> str:
-    """The path relative to its environment's root; "." for the root itself."""
-    root = _root(path, roots)
-    return (path[len(root) + 1 :] or ".") if root else path

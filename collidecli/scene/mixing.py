@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.materials import Materials, PairMaterials
 from collidecli.scene.model import Model
-from collidecli.scene.shape_config import Materials, PairMaterials
 from collidecli.scene.tables import MOTION_COLUMNS, OPTIONAL_COLUMNS, Column, ContactBlock
-from collidecli.texts import did_you_mean
+from collidecli.wording import did_you_mean
 
 SMALLEST_FRICTION = 1e-5
 """Lower limit of every coefficient of a contact in MuJoCo (mjMINMU)."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.texts import did_you_mean
+from collidecli.wording import did_you_mean
 
 
 class Sides(NamedTuple):

@@ -23,7 +23,7 @@ from typing import Any
 
 from collidecli.errors import Interrupted, OutputError
 from collidecli.storage.process_activity import show_outputs
-from collidecli.system import is_abandoned, owned_name, owned_names
+from collidecli.temporary_folders import is_abandoned, owned_name, owned_names
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
 _PARTIAL: set[Path] = set()

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from collidecli.scene.options import DEFAULT_CACHE_LIMIT
-from collidecli.system import TemporaryFolder
+from collidecli.temporary_folders import TemporaryFolder
 
 MAGIC = b"collide field 1\n"
 SUFFIX = ".sdf"

@@ -14,7 +14,7 @@ from typing import Any
 
 from collidecli.errors import CollideError, InputError, OutputError, extra_module
 from collidecli.storage.atomic_output import publish
-from collidecli.system import TemporaryFolder
+from collidecli.temporary_folders import TemporaryFolder
 
 # Files appear complete or not at all: they are made in a folder named after the process (`TemporaryFolder`), which the
 # next worker removes where the process was killed. `add` keeps the file that is there, so that any number of

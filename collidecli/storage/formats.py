@@ -6,7 +6,7 @@ import os
 
 from collidecli.errors import InputError
 from collidecli.storage.h5_files import format_of, open_h5
-from collidecli.storage.result_files import PROFILE_FORMAT
+from collidecli.storage.profile_files import PROFILE_FORMAT
 
 
 def refuse_profile(kind: str, path: str | os.PathLike[str]) -> None:

@@ -10,22 +10,17 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics import compose_poses
-from collidecli.scene.kinematics import Kinematics, find_bodies, shift_of_named
+from collidecli.numerics.poses import compose_poses
+from collidecli.scene.body_names import find_bodies, shift_of_named
+from collidecli.scene.kinematics import Kinematics
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import TimedMotion
+from collidecli.storage.frame_rows import FrameRows
 from collidecli.storage.h5_files import open_h5
 from collidecli.storage.input_files import recording_sha256
-from collidecli.storage.trajectory_files import (
-    FrameRows,
-    TrajectoryHeader,
-    cached_dataset,
-    check_positions,
-    header_of,
-    normalize,
-    pose_fault,
-)
-from collidecli.texts import some_names
+from collidecli.storage.pose_checks import check_positions, normalize, pose_fault
+from collidecli.storage.trajectory_header import TrajectoryHeader, cached_dataset, header_of
+from collidecli.wording import some_names
 
 STATIC_POSITION_TOLERANCE = 1e-3
 """Largest distance of a welded body's recorded position from the scene's [m]: float32 at 10 km."""

@@ -18,7 +18,7 @@ from collidecli.cli.streams import streams_of
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Column, rows_table
 from collidecli.results.result import Result
-from collidecli.texts import memory, plural
+from collidecli.wording import memory, plural
 
 if TYPE_CHECKING:
     from collidecli.storage.field_cache import CacheEntry, FieldCache
@@ -40,7 +40,8 @@ class CacheResult(Result):
 
 def cache_result(cache: FieldCache, entries: list[CacheEntry], name: str) -> CacheResult:
     """The result with these entries in the field `name`, the most recently used first."""
-    from collidecli.importers.mesh_files import HULL_PREFIX, PREFIX
+    from collidecli.importers.convex_parts_cache import PREFIX
+    from collidecli.importers.hull_cache import HULL_PREFIX
 
     kinds = {PREFIX: "parts", HULL_PREFIX: "hull"}
     rows = [

@@ -18,9 +18,9 @@ from collidecli.engine.pipeline import find_device
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.field_cache import FieldCache
-from collidecli.storage.trajectory_files import TrajectoryWriter
-from collidecli.texts import memory
+from collidecli.storage.trajectory_writer import TrajectoryWriter
 from collidecli.verbs.run.run import RunRequest, run
+from collidecli.wording import memory
 from tests.bench.passes import SCENES
 from tests.bench.result import BenchTable, in_process, interleaved, ratio, spread_time
 from tests.bench.scenes import FOLDER, BenchScene, humanoid

@@ -250,7 +250,7 @@ def differences(made: Path, collide: CommandLine):
 @pytest.fixture
 def no_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages of reports have no charts: drawing takes a second, and some tests are of words only."""
-    monkeypatch.setattr("collidecli.pages.parts.page_charts", lambda result: {})
+    monkeypatch.setattr("collidecli.verbs.report.page.page_charts", lambda result, kinds: {})
 
 
 _RUNS: dict[tuple[object, ...], bytes] = {}

@@ -10,7 +10,7 @@ import pytest
 
 import collidecli
 from collidecli.analysis.summary import TimeBins
-from collidecli.scene.motion import Episodes
+from collidecli.scene.episodes import Episodes
 from tests.cli.conftest import FRAMES, arrays, attributes, distances, refusals, write_poses
 from tests.hostile.cases import damaged_set
 from tests.hostile.seeds import GOLDEN

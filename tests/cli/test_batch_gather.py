@@ -14,9 +14,9 @@ import pyarrow.parquet as parquet
 import pytest
 import yaml
 
-from collidecli.analysis.touches import LabelRule
+from collidecli.analysis.labelled_runs import LabelRule
 from collidecli.exporters import parquet_parts
-from collidecli.exporters.layouts import QUANTILES, joined_statistics, statistics_of
+from collidecli.exporters.lerobot import QUANTILES, joined_statistics, statistics_of
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.input_files import file_sha256
 from collidecli.verbs.batch import gathered, lerobot, merged_shards

@@ -10,7 +10,7 @@ import pytest
 
 import collidecli
 from collidecli.errors import InputError
-from collidecli.scene.motion import Episodes
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.options import GROUP_NAMES
 from collidecli.scene.tables import GROUPS
 from collidecli.storage.contact_sets.check import check_file

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.analysis.summary import ContactCounts
+from collidecli.analysis.totals import ContactCounts
 from tests.cli.conftest import RUN, refusals
 from tests.support.contact_sets import Edited, made_up
 
@@ -242,7 +242,7 @@ def test_good_files(ran, collide):
 )
 def test_faults_are_named(here, ran, collide, monkeypatch, name, dataset, row, value, told):
     """Every block of a recording is read, and all faults are counted."""
-    monkeypatch.setattr("collidecli.storage.trajectory_files.BLOCK_BYTES", 1)
+    monkeypatch.setattr("collidecli.storage.trajectory_check.BLOCK_BYTES", 1)
     if name == "joints.h5":
         collide.ok("record scene.xml --frames 4 --joint -o joints.h5")
     elif name != "motion.h5":

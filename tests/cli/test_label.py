@@ -11,7 +11,7 @@ import pandas
 import pytest
 
 import collidecli
-from collidecli.scene.motion import Episodes
+from collidecli.scene.episodes import Episodes
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.view.view import ViewRequest, opened_view
 from tests.cli.conftest import refusals

@@ -105,10 +105,10 @@ def test_whose_fault_a_crash_is(work):
 
 LIMITED = """
 import time
-from collidecli.storage import process_activity
-from collidecli.storage.process_activity import limited_reading
-process_activity.LEAST_LIMIT = 1
-process_activity.free_memory = lambda: 400 << 20
+from collidecli.storage import reading_limit
+from collidecli.storage.reading_limit import limited_reading
+reading_limit.LEAST_LIMIT = 1
+reading_limit.free_memory = lambda: 400 << 20
 """
 
 
@@ -132,7 +132,7 @@ def test_the_memory_limit_ends_with_the_reading():
 with limited_reading(300 << 20), reading('scene', 'a.xml'):
     pass
 held = b'x' * (400 << 20)
-time.sleep(5 * process_activity.CHECK_SECONDS)
+time.sleep(5 * reading_limit.CHECK_SECONDS)
 return 7
 """
     assert answer(work, LIMITED)[0] == 7
@@ -175,9 +175,9 @@ with reading('recording', 'b.h5'), structure(), structure():
         pass
 """
 LIMIT = """
-from collidecli.storage import process_activity as activity
+from collidecli.storage import reading_limit
 from collidecli.storage.process_activity import structure, structure_step
-activity.STRUCTURE_SECONDS = 0.4
+process_activity.STRUCTURE_SECONDS = 0.4
 """
 
 

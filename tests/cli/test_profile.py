@@ -10,7 +10,7 @@ from collidecli.engine import pipeline
 from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, find_device
 from collidecli.motions.timing import TimingReport
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
-from collidecli.verbs.profile import devices, measured
+from collidecli.verbs.profile import measured
 from collidecli.verbs.profile import profile as profile_module
 from collidecli.verbs.profile.devices import compare_devices
 from tests.cli.conftest import checked_trace, refusals
@@ -137,7 +137,7 @@ def test_a_trace_of_every_pass(here, collide):
 def test_devices_are_compared(here, collide, monkeypatch):
     """There is one device here; the CPU stands for a second one."""
     cpu = find_device("cpu")
-    monkeypatch.setattr(devices, "find_devices", lambda names: [cpu] * len(names.split(",")))
+    monkeypatch.setattr("collidecli.verbs.profile.profile.find_devices", lambda names: [cpu] * len(names.split(",")))
     command = ("profile", "scene.xml", "-t", "motion.h5", "--gap", "0.025", "--repeats", "2", "--devices", "cpu,cuda")
     result = collide.result(*command, "--trace", "trace.json")
     assert [(each["device"], each["contacts"]) for each in result["devices"]] == [("cpu", 14)] * 2

@@ -353,7 +353,7 @@ def test_demos_of_different_scenes_convert_to_one_trajectory(recordings, collide
 def test_every_option_of_recordings_helps_some_kind():
     from dataclasses import fields
 
-    from collidecli.importers.recordings.recording import known_kinds
+    from collidecli.importers.recordings.kinds import known_kinds
     from collidecli.scene.options import RecordingOptions
 
     assert {name for kind in known_kinds() for name in kind.OPTIONS} == {f.name for f in fields(RecordingOptions)}

@@ -15,7 +15,8 @@ import pytest
 
 from collidecli.pages.canvas import PAGE, THEMES, Canvas, drawing
 from collidecli.scene.options import CHART_KINDS, CHART_THEMES
-from collidecli.storage.result_files import AUDIT, CLEARANCE, LABELS, fits, write_json, write_profile_h5
+from collidecli.storage.json_results import AUDIT, CLEARANCE, LABELS, fits
+from collidecli.storage.profile_files import write_json, write_profile_h5
 from collidecli.verbs.report.charts.kinds import KINDS
 from collidecli.verbs.report.page import report_page
 from collidecli.verbs.report.report import ReportRequest, report

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
-from collidecli.storage.trajectory_files import TrajectoryWriter, normalize
+from collidecli.storage.pose_checks import normalize
+from collidecli.storage.trajectory_writer import TrajectoryWriter
 from tests.cli.conftest import arrays
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (extra ros)")
@@ -21,7 +22,7 @@ from rosbags.rosbag1 import Writer as Writer1
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from collidecli.importers.recordings import ros_bag, ros_messages
+from collidecli.importers.recordings import ros_joint_states, ros_messages, ros_transforms
 
 MILLI = 1_000_000
 START = 1_700_000_000 * 1000 * MILLI
@@ -240,7 +241,7 @@ def test_joint_states_are_those_of_rosbags(robot, name):
         names = [f"j\xe9{n}" * int(n % 3 + 1) for n in rng.permutation(6)[: rng.integers(0, 6)]]
         recorder.joints(k, names, rng.normal(size=len(names) if k % 7 else 0))
     bag = ros_messages.Bag(recorder.write(name))
-    states = ros_messages.JointStates(bag, "/joint_states", "header")
+    states = ros_joint_states.JointStates(bag, "/joint_states", "header")
     bag.read({"/joint_states": states.add})
     for number, (*_, data) in enumerate(recorder.messages):
         message = bag.decoded("/joint_states", number, data)
@@ -260,7 +261,7 @@ def test_transforms_are_interpolated_as_by_scipy():
     rng, worst, count = np.random.default_rng(5), 0.0, 0
     while count < 300:
         size = int(rng.integers(2, 7))
-        tree, edges = ros_bag.Transforms("bag"), {}
+        tree, edges = ros_transforms.Transforms("bag"), {}
         for child in range(1, size):
             samples, parent = int(rng.integers(1, 5)), int(rng.integers(0, child))
             time = np.sort(rng.choice(1000, samples, replace=False)) if samples > 1 else np.array([-1])

@@ -207,7 +207,7 @@ def test_an_error_is_an_object_with_json(here, collide, options, code, what, whe
 
 
 def test_worlds_beyond_the_memory_limit_are_refused_before_they_are_built(here, collide, monkeypatch):
-    monkeypatch.setattr("collidecli.storage.process_activity.LEAST_LIMIT", 1)
+    monkeypatch.setattr("collidecli.storage.reading_limit.LEAST_LIMIT", 1)
     args = ("run scene.xml --worlds 100 --device cpu -o a.h5",)
     collide.refused(*args, "--memory-limit", "36KiB")
     collide.ok(*args)

@@ -13,7 +13,7 @@ import pytest
 import trimesh
 
 from collidecli.errors import InputError
-from collidecli.numerics import moved_points
+from collidecli.numerics.poses import moved_points
 from collidecli.pages.view.colours import GAP, depth_colours
 from collidecli.pages.view.stage import Stage
 from collidecli.storage.contact_sets.reader import ContactSet

@@ -11,8 +11,8 @@ import pytest
 
 from collidecli.engine import pipeline as pipeline_module
 from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
+from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig

@@ -10,7 +10,7 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection
 
 import collidecli
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.convex_hull import convex_surface
+from collidecli.scene.convex_surface import convex_surface
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import triangle_mesh
 from tests.support.certificates import (

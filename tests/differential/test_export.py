@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from collidecli.cli.main import main
-from collidecli.exporters import layouts
+from collidecli.exporters.layouts.dart import newton
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.selected import SelectedContacts
 
@@ -222,7 +222,7 @@ def ours(tmp_path_factory) -> dict[str, np.ndarray]:
         picked = SelectedContacts(contacts, range(1), np.arange(1), None)
         return {
             array.name.removeprefix("rigid_contact_"): np.concatenate(list(array.pieces()))
-            for array in layouts.newton_layout(picked).arrays
+            for array in newton.newton_layout(picked).arrays
         }
 
 

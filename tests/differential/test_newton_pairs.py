@@ -10,8 +10,8 @@ import pytest
 
 from collidecli.errors import InputError
 from collidecli.importers.usd.scene import UsdImport, add_usd
+from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import Model
 from tests.support.filter_scenes import REFUSED, SCENES, newton_assets, newton_facts
 from tests.support.usd_scenes import pairs, write_usda

@@ -12,7 +12,7 @@ from collidecli.motions.requests import SceneRequest
 from collidecli.motions.scenes import scene_in_motion
 from collidecli.python.contacts import Contacts, collide
 from collidecli.scene.options import RecordingOptions
-from collidecli.storage.trajectory_files import TrajectoryWriter
+from collidecli.storage.trajectory_writer import TrajectoryWriter
 from tests.support.twin_robots import MJCF, RATE, USD_ROOT, WORLDS, SteppedMotion, stepped, usd_layer, usd_scene
 
 GAP = 0.02

@@ -155,7 +155,7 @@ def _batch() -> dict[str, bytes]:
 
 
 def _profiles() -> dict[str, bytes]:
-    from collidecli.storage.result_files import write_json, write_profile_h5
+    from collidecli.storage.profile_files import write_json, write_profile_h5
 
     times = {"median": 1.0, "least": 1.0, "most": 1.0, "repeats": [1.0]}
     counts = {"candidates": 3, "touching_pairs": 2, "contacts": 2, "contacts_sha256": "a" * 64}

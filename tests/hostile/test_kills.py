@@ -242,7 +242,7 @@ def _left(ground: Ground, victim: Victim) -> list[str]:
 def _checked(path: Path) -> str:
     """Empty for a file that collide reads to its end."""
     from collidecli.errors import CollideError
-    from collidecli.storage.result_files import read_profile
+    from collidecli.storage.profile_files import read_profile
     from collidecli.verbs.check.check import check
 
     try:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import collidecli
-from collidecli.analysis.contact_motion import _nearest_first
+from collidecli.analysis.contact_tracking import _nearest_first
 from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.touches import MergeGap
 from collidecli.errors import InputError

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
+from collidecli.scene.materials import Material, Materials
 from collidecli.scene.model import Bodies, Model, PairFilter, Shapes
 from collidecli.scene.particles import CLOTH, SOFT, Particles
-from collidecli.scene.shape_config import Material, Materials
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import (
     GROUPS,

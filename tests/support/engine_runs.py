@@ -13,8 +13,8 @@ from collidecli.engine.pipeline import CollisionPipeline, build_pipeline, find_d
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.scheduler import Workers
 from collidecli.python.contacts import Contacts, merged_contacts
+from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.shape_config import ShapeConfig

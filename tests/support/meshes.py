@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from collidecli.scene.triangle_mesh import triangulated
+from collidecli.scene.triangulation import triangulated
 
 
 def grid(

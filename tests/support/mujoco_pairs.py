@@ -12,9 +12,9 @@ from collidecli.engine.pipeline import find_device
 from collidecli.importers.mujoco.scene import MjcfImport, add_mjcf
 from collidecli.motions.collision import prepare_collision
 from collidecli.motions.timing import TimingReport
-from collidecli.numerics import XYZW_TO_WXYZ
+from collidecli.numerics.pose_columns import XYZW_TO_WXYZ
+from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.options import ContactOptions, EngineOptions, SceneOptions
 from collidecli.scene.shape_types import ShapeType

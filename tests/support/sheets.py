@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from collidecli.numerics import compose_poses
+from collidecli.numerics.poses import compose_poses
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import SHAPES

@@ -15,8 +15,8 @@ import collidecli
 from collidecli.errors import InputError
 from collidecli.importers.usd.scene import UsdImport, add_usd
 from collidecli.python.contacts import Contacts, collide
+from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.filters import allowed_pairs
 from collidecli.scene.model import Model
 from collidecli.scene.options import SceneOptions
 from tests.support.hull_oracle import low_and_high

@@ -31,13 +31,13 @@ from collidecli.errors import InputError, Interrupted, OutputError
 from collidecli.motions.timing import TimingReport
 from collidecli.scene import filter_rules
 from collidecli.scene import options as choices
-from collidecli.scene.motion import Episodes
-from collidecli.scene.shape_config import Material, Materials, PairMaterial, PairMaterials
+from collidecli.scene.episodes import Episodes
+from collidecli.scene.materials import Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.shape_types import LENGTH_LIMIT, POSITION_LIMIT, ShapeType
 from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.storage.contact_sets.schema import EngineRecord
-from collidecli.storage.result_files import write_profile_h5
-from collidecli.storage.trajectory_files import TrajectoryWriter
+from collidecli.storage.profile_files import write_profile_h5
+from collidecli.storage.trajectory_writer import TrajectoryWriter
 from collidecli.verbs.audit.audit import audit as run_audit
 from collidecli.verbs.audit.mask import write_mask
 from collidecli.verbs.audit.request import AuditRequest

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli import numerics
 from collidecli.engine.geometry import real
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.numerics import MODERATE, acos, atan2, cos, sin, sincos
+from collidecli.numerics.trigonometry import MODERATE, acos, atan2, cos, products, sin, sincos
 
 COUNT = 250_000
 Long = np.longdouble
@@ -136,23 +135,23 @@ def test_functions_of_kernels():
 def test_products_are_numpys():
     rng = np.random.default_rng(0)
     a, b, v = rng.normal(size=(7, 3, 4)), rng.normal(size=(7, 4, 2)), rng.normal(size=(7, 4))
-    np.testing.assert_allclose(numerics.matmul(a, b), a @ b, rtol=1e-13)
-    np.testing.assert_allclose(numerics.matvec(a, v), (a @ v[..., None])[..., 0], rtol=1e-12)
-    np.testing.assert_allclose(numerics.matvec(a[0], v), v @ a[0].T, rtol=1e-12)
-    np.testing.assert_allclose(numerics.dot(v, v[0]), v @ v[0], rtol=1e-12)
-    np.testing.assert_allclose(numerics.norm(v), np.linalg.norm(v, axis=1), rtol=1e-15)
-    np.testing.assert_array_equal(numerics.cross(a[:, :, 0], a[:, :, 1]), np.cross(a[:, :, 0], a[:, :, 1]))
-    assert numerics.length([3.0, 4.0]) == 5.0
+    np.testing.assert_allclose(products.matmul(a, b), a @ b, rtol=1e-13)
+    np.testing.assert_allclose(products.matvec(a, v), (a @ v[..., None])[..., 0], rtol=1e-12)
+    np.testing.assert_allclose(products.matvec(a[0], v), v @ a[0].T, rtol=1e-12)
+    np.testing.assert_allclose(products.dot(v, v[0]), v @ v[0], rtol=1e-12)
+    np.testing.assert_allclose(products.norm(v), np.linalg.norm(v, axis=1), rtol=1e-15)
+    np.testing.assert_array_equal(products.cross(a[:, :, 0], a[:, :, 1]), np.cross(a[:, :, 0], a[:, :, 1]))
+    assert products.length([3.0, 4.0]) == 5.0
 
 
 @pytest.mark.parametrize("base", [0.01, 1.0, 3.7, -2.0])
 @pytest.mark.parametrize("exponent", [-3, -1, 0, 1, 2, 5])
 def test_powers(base, exponent):
-    assert numerics.integer_power(base, exponent) == pytest.approx(base**exponent, rel=2e-16)
+    assert products.integer_power(base, exponent) == pytest.approx(base**exponent, rel=2e-16)
 
 
 def test_powers_beyond_the_range():
-    found = [numerics.integer_power(base, exponent) for base, exponent in ((1e200, 2), (-1e200, 3), (1e-200, 2))]
+    found = [products.integer_power(base, exponent) for base, exponent in ((1e200, 2), (-1e200, 3), (1e-200, 2))]
     assert found == [math.inf, -math.inf, 0.0]
 
 
@@ -161,7 +160,7 @@ def test_eigenvectors():
     for scale in (1e-3, 1.0, 1e3):
         half = rng.normal(size=(3, 3)) * [scale, 1.0, 1e-4]
         matrix = half.T @ half
-        values, vectors = numerics.symmetric_eigen(matrix)
+        values, vectors = products.symmetric_eigen(matrix)
         assert (np.diff(values) >= 0.0).all()
         np.testing.assert_allclose(vectors @ np.diag(values) @ vectors.T, matrix, atol=1e-14 * np.abs(matrix).max())
         np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-14)
@@ -171,7 +170,7 @@ def test_polar_decomposition():
     rng = np.random.default_rng(2)
     for _ in range(300):
         matrix = rng.normal(size=(3, 3)) * 10.0 ** rng.uniform(-3, 3, 3)
-        rotation, stretch = numerics.polar(matrix)
+        rotation, stretch = products.polar(matrix)
         left, _, right = np.linalg.svd(matrix)
         nearest = left @ right * np.sign(np.linalg.det(left @ right))
         np.testing.assert_allclose(rotation, nearest, atol=1e-8)
@@ -181,6 +180,6 @@ def test_polar_decomposition():
 
 def test_a_singular_matrix_is_its_own_stretch():
     matrix = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, 1.0]])
-    rotation, stretch = numerics.polar(matrix)
+    rotation, stretch = products.polar(matrix)
     np.testing.assert_array_equal(rotation, np.eye(3))
     np.testing.assert_array_equal(stretch, matrix)

@@ -28,7 +28,7 @@ from collidecli.engine.cells import (
 from collidecli.engine.device_model import DeviceModel, Filter, Layout
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.filters import are_allowed
+from collidecli.scene.allowed_pairs import are_allowed
 from collidecli.scene.shape_types import ShapeType
 
 # Parameters of sweep and prune for a scene: axis, grid of columns, shapes that are not swept.

@@ -9,15 +9,15 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3, device_array
 from collidecli.engine.runtime.warp_internals import struct_of
-from collidecli.numerics import matmul
+from collidecli.numerics.products import matmul
 from collidecli.scene.convex_hull import (
     FACE_CORNERS,
     ConvexHull,
-    ConvexSurface,
     climbing_neighbors,
     half_widths,
     kept_corners,
 )
+from collidecli.scene.convex_surface import ConvexSurface
 
 FACE_ROW = wp.constant(1 + 2 * FACE_CORNERS)
 """Numbers a face: count of kept corners, the corners (vertices), and the features of the sides after each corner."""

@@ -12,7 +12,8 @@ import warp as wp
 from collidecli.engine.geometry.line_crossings import line_crosses_triangle
 from collidecli.engine.geometry.real import MESH, Real, Vec3, by_reference, device_array
 from collidecli.engine.runtime.warp_internals import struct_of
-from collidecli.numerics import atan2, dot, norm
+from collidecli.numerics.products import dot, norm
+from collidecli.numerics.trigonometry import atan2
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import facets

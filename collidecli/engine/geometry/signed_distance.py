@@ -14,9 +14,9 @@ from collidecli.engine.geometry.primitives import surface_point
 from collidecli.engine.geometry.real import Real, Vec3, device_array
 from collidecli.engine.runtime.kernel import kernel, load_kernels
 from collidecli.errors import InputError
-from collidecli.numerics import length
-from collidecli.scene.shape_types import half_extents
+from collidecli.numerics.products import length
 from collidecli.scene.signed_distance import SdfShape
+from collidecli.scene.solids import half_extents
 from collidecli.system import processor_count
 
 ROWS_AT_ONCE = 1 << 15

@@ -24,8 +24,9 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     nearest_top,
 )
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.scene.hydroelastic import HydroShapes, PressureCells, box_cells, half_space_cells, hull_cells
+from collidecli.scene.hydroelastic import HydroShapes
 from collidecli.scene.model import Model
+from collidecli.scene.pressure_cells import PressureCells, box_cells, half_space_cells, hull_cells
 from collidecli.scene.shape_types import ShapeType
 
 # Pressure fields on the device: the cells of convex polytopes, and the stiffness of every shape.

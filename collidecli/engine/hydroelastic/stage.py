@@ -27,7 +27,7 @@ from collidecli.engine.hydroelastic.polytopes import (
 from collidecli.engine.reduction import BIN_COUNT, DIRECTION_COUNT, bin_directions, bin_normals
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.numerics import cross, dot, norm
+from collidecli.numerics.products import cross, dot, norm
 from collidecli.scene.hydroelastic import HydroShapes
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.tables import (

@@ -43,7 +43,8 @@ from collidecli.engine.narrowphase.sub_pairs import (
     sub_pair_kernel,
 )
 from collidecli.scene.model import Model
-from collidecli.scene.shape_types import ShapeType, half_extents
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.solids import half_extents
 
 LEVEL = wp.constant(Real(1.0e-6))
 """Length of a gradient below which it has no direction, as in the middle of a cell of equal values."""

@@ -42,7 +42,8 @@ from collidecli.engine.runtime.warp_internals import (
     unhashed_module,
 )
 from collidecli.errors import OutputError
-from collidecli.system import TemporaryFolder, processor_count, remove_abandoned
+from collidecli.system import processor_count
+from collidecli.temporary_folders import TemporaryFolder, remove_abandoned
 
 # Warp's folder of compiled kernels: a temporary one in its place if it cannot be written, and a full disk.
 #
@@ -342,14 +343,12 @@ def stderr_without(phrase: bytes) -> Iterator[None]:
 #
 # Warp names the compiled file of a kernel by a hash of the source of every function that the kernel calls, which takes
 # longer than loading the file. A table in Warp's cache folder holds these hashes. Its name is a hash of the source
-# files in SOURCES, of NUMERICS and of the version of Warp; a row's key is a hash of the kernel's module, name, first
+# files in SOURCES and of the version of Warp; a row's key is a hash of the kernel's module, name, first
 # line, closure, argument types and compiler options. A kernel without a row is hashed by Warp, and so is every kernel
 # outside a process of the command line, with an unknown Warp, or with code that is not in SOURCES (docs/adr/0117).
 
-SOURCES = ("engine", "scene", "storage")
+SOURCES = ("engine", "scene", "storage", "numerics")
 """Subpackages that declare kernels, or constants and functions that kernels use."""
-NUMERICS = "numerics.py"
-"""The module whose constants kernels use."""
 _PACKAGE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 _MODULES = tuple(f"collidecli.{name}." for name in SOURCES)
 _lock = threading.Lock()
@@ -440,8 +439,8 @@ def _read(path: str) -> dict[str, KernelHashes]:
 
 
 def _sources_hash() -> str:
-    """Hash of the source files in SOURCES, of NUMERICS and of the version of Warp."""
-    paths = [os.path.join(_PACKAGE, NUMERICS)]
+    """Hash of the source files in SOURCES and of the version of Warp."""
+    paths: list[str] = []
     for source in SOURCES:
         for folder, folders, names in os.walk(os.path.join(_PACKAGE, source)):
             folders.sort()

@@ -10,16 +10,13 @@ import numpy as np
 
 from collidecli.engine.cells import PoseBatch, has_step
 from collidecli.errors import InputError
-from collidecli.numerics import atan2, compose_poses, cross, dot, norm, rotated, sincos
+from collidecli.numerics.poses import compose_poses, rotated
+from collidecli.numerics.products import cross, dot, norm
+from collidecli.numerics.trigonometry import atan2, sincos
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.scene.shape_types import (
-    IDENTITY_POSE,
-    ShapeType,
-    ball_radius,
-    half_extents,
-    has_support,
-    support_heights,
-)
+from collidecli.scene.poses import IDENTITY_POSE
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.solids import ball_radius, half_extents, has_support, support_heights
 
 if TYPE_CHECKING:
     from collidecli.engine.distances import PairDistanceRows, PairDistances

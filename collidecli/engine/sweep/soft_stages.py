@@ -33,7 +33,8 @@ from collidecli.engine.sweep.motion import (
     shape_steps,
 )
 from collidecli.engine.sweep.stage import ROWS_AT_ONCE, SweepStage, SweptCandidates
-from collidecli.numerics import cross, dot, norm, rotated
+from collidecli.numerics.poses import rotated
+from collidecli.numerics.products import cross, dot, norm
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.particles import canonical_triangles
 from collidecli.scene.shape_types import ShapeType

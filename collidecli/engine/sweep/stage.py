@@ -31,8 +31,8 @@ from collidecli.engine.sweep.motion import (
     shape_steps,
     turning_radius,
 )
-from collidecli.numerics import dot, norm
-from collidecli.scene.filters import allowed_pairs, are_allowed, pair_lengths
+from collidecli.numerics.products import dot, norm
+from collidecli.scene.allowed_pairs import allowed_pairs, are_allowed, pair_lengths
 from collidecli.scene.model import Model
 from collidecli.scene.tables import SWEEP, GroupRows, no_rows
 

@@ -11,11 +11,25 @@ from functools import cached_property
 import mujoco
 import numpy as np
 
-from collidecli.numerics import WXYZ_TO_XYZW, XYZW_TO_WXYZ, column, compose, inverse, multiply, norm, rotate, sincos
-from collidecli.scene import kinematics as joint_tree
-from collidecli.scene.kinematics import QUATERNION_AXES, JointColumns, Kinematics, NamedJoint, last_element
-from collidecli.scene.shape_types import QUATERNION_TOLERANCE
-from collidecli.storage.trajectory_files import bad_poses, pose_fault
+from collidecli.numerics.pose_columns import WXYZ_TO_XYZW, XYZW_TO_WXYZ, column, compose, inverse, multiply
+from collidecli.numerics.products import norm
+from collidecli.numerics.trigonometry import sincos
+from collidecli.scene.joint_tree import (
+    BALL,
+    FIXED,
+    FREE,
+    HINGE,
+    JOINTED,
+    SHORTEST,
+    SLIDE,
+    UNIT,
+    CompiledTree,
+    JointTree,
+    ready_compiler,
+)
+from collidecli.scene.kinematics import QUATERNION_AXES, BadRow, JointColumns, Kinematics, NamedJoint, last_element
+from collidecli.scene.poses import QUATERNION_TOLERANCE
+from collidecli.storage.pose_checks import bad_poses, pose_fault
 
 WORLD_BODY = 0
 
@@ -129,8 +143,8 @@ def _mimic(mj_model: mujoco.MjModel, joint: int) -> tuple[str, tuple[float, ...]
 
 
 _JOINT = mujoco.mjtJoint
-_FREE, _BALL, _SLIDE = int(_JOINT.mjJNT_FREE), int(_JOINT.mjJNT_BALL), int(_JOINT.mjJNT_SLIDE)
-_COMPILED = {_SLIDE: joint_tree.SLIDE, _BALL: joint_tree.BALL}
+FREE_JOINT, BALL_JOINT, SLIDE_JOINT = int(_JOINT.mjJNT_FREE), int(_JOINT.mjJNT_BALL), int(_JOINT.mjJNT_SLIDE)
+_COMPILED = {SLIDE_JOINT: SLIDE, BALL_JOINT: BALL}
 _IDENTITY = np.array([[1.0], [0.0], [0.0], [0.0]])
 
 
@@ -167,27 +181,27 @@ class ForwardKinematics:
                 rotations[body] = _matrix(quaternion)
         return positions[1:], quaternions[1:]
 
-    def tree(self, has_mocap: bool) -> joint_tree.JointTree:
+    def tree(self, has_mocap: bool) -> JointTree:
         """The tree for compiled code; with `has_mocap` each mocap body has 7 coordinates behind those of the joints."""
         rest = np.repeat(self._zero[:, None], 2, axis=1)
         body_poses = zip(*self.poses(rest, None), strict=True)
-        body_pose, kind = np.zeros((len(self._parent), 7)), [joint_tree.FIXED] * len(self._parent)
+        body_pose, kind = np.zeros((len(self._parent), 7)), [FIXED] * len(self._parent)
         body_pose[0, 3] = 1.0
         first = list(self._first)
         for body, (position, quaternion) in enumerate(body_poses, 1):
             if has_mocap and self._mocap[body] >= 0:
-                kind[body], first[body] = joint_tree.FREE, len(self._zero) + 7 * self._mocap[body]
-            elif self._count[body] == 1 and self._kind[first[body]] == _FREE:
-                kind[body], first[body] = joint_tree.FREE, self._address[first[body]]
-            elif position.shape[1] + quaternion.shape[1] > 2 or kind[self._parent[body]] != joint_tree.FIXED:
-                kind[body] = joint_tree.JOINTED
+                kind[body], first[body] = FREE, len(self._zero) + 7 * self._mocap[body]
+            elif self._count[body] == 1 and self._kind[first[body]] == FREE_JOINT:
+                kind[body], first[body] = FREE, self._address[first[body]]
+            elif position.shape[1] + quaternion.shape[1] > 2 or kind[self._parent[body]] != FIXED:
+                kind[body] = JOINTED
                 body_pose[body] = np.concatenate([self._position[body], self._quaternion[body]])
             else:
                 body_pose[body] = np.concatenate([position[:, 0], quaternion[:, 0]])
         reference = self._zero[self._address] if self._address else np.zeros(0)
-        return joint_tree.JointTree(
+        return JointTree(
             kind, self._parent, first, self._count, body_pose,
-            [_COMPILED.get(joint_kind, joint_tree.HINGE) for joint_kind in self._kind], self._address,
+            [_COMPILED.get(joint_kind, HINGE) for joint_kind in self._kind], self._address,
             np.column_stack([self._axis, self._anchor, reference]),
         )  # fmt: skip
 
@@ -201,7 +215,7 @@ class ForwardKinematics:
         rotations: dict[int, np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
         first, count, parent = self._first[body], self._count[body], self._parent[body]
-        if count == 1 and self._kind[first] == _FREE:
+        if count == 1 and self._kind[first] == FREE_JOINT:
             address = self._address[first]
             return qpos[address : address + 3], _normalized(qpos[address + 3 : address + 7])
         position, quaternion = self._position[body][:, None], self._quaternion[body][:, None]
@@ -222,10 +236,10 @@ class ForwardKinematics:
     ) -> tuple[np.ndarray, np.ndarray]:
         address, kind = self._address[joint], self._kind[joint]
         axis, anchor = self._axis[joint][:, None], self._anchor[joint][:, None]
-        if kind == _SLIDE:
+        if kind == SLIDE_JOINT:
             return position + _rotated(axis, quaternion) * (qpos[address] - self._zero[address]), quaternion
         anchor_world = _rotated(anchor, quaternion) + position
-        if kind == _BALL:
+        if kind == BALL_JOINT:
             rotation = _normalized(qpos[address : address + 4])
         else:
             sine, cosine = sincos((qpos[address] - self._zero[address]) * 0.5)
@@ -236,11 +250,11 @@ class ForwardKinematics:
 
 def _normalized(q: np.ndarray) -> np.ndarray:
     length = np.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
-    if not (np.abs(length - 1.0) > joint_tree.UNIT).any():
+    if not (np.abs(length - 1.0) > UNIT).any():
         return q
     with np.errstate(all="ignore"):
-        divided = np.where(np.abs(length - 1.0) > joint_tree.UNIT, q * (1.0 / length), q)
-    return np.where(length < joint_tree.SHORTEST, _IDENTITY, divided)
+        divided = np.where(np.abs(length - 1.0) > UNIT, q * (1.0 / length), q)
+    return np.where(length < SHORTEST, _IDENTITY, divided)
 
 
 def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -274,8 +288,6 @@ def _matrix(q: np.ndarray) -> np.ndarray:
 
 _BLOCK = 2048
 """Configurations per block, so that its arrays fit in the processor's cache."""
-
-
 _POSE_WXYZ = [0, 1, 2, 6, 3, 4, 5]
 
 
@@ -294,7 +306,7 @@ class MujocoKinematics:
         self.mocap_count = int(mj_model.nmocap)
         self._model = mj_model
         self._forward = ForwardKinematics(mj_model)
-        self._trees: dict[bool, joint_tree.CompiledTree] = {}
+        self._trees: dict[bool, CompiledTree] = {}
         start_of = {int(mujoco.mjtJoint.mjJNT_FREE): 3, int(mujoco.mjtJoint.mjJNT_BALL): 0}
         joints = []
         for joint in range(mj_model.njnt):
@@ -311,7 +323,7 @@ class MujocoKinematics:
         qpos: float64[n, nq], MuJoCo's layout (quaternions wxyz); they need not be normalized. mocap: float64[n, nmocap,
         7], xyzw; None leaves mocap bodies at their poses in the scene.
         """
-        compiler = joint_tree.ready_compiler()
+        compiler = ready_compiler()
         if compiler is not None:
             has_mocap = mocap is not None
             if has_mocap not in self._trees:
@@ -329,7 +341,7 @@ class MujocoKinematics:
                 out[rows, body, 3:] = rotation[WXYZ_TO_XYZW].T
         return out
 
-    def first_bad_coordinate(self, qpos: np.ndarray) -> joint_tree.BadRow | None:
+    def first_bad_coordinate(self, qpos: np.ndarray) -> BadRow | None:
         """Row of qpos[n, nq], body, and what is wrong, for the first invalid configuration; else None."""
         finite = np.isfinite(qpos)
         bad = ~finite.all(axis=1)
@@ -350,7 +362,7 @@ class MujocoKinematics:
                 return row, body, f"the joint's quaternion has norm {joint_norm:.6g}"
         raise AssertionError("a bad row has a bad coordinate")
 
-    def first_bad_mocap(self, mocap: np.ndarray) -> joint_tree.BadRow | None:
+    def first_bad_mocap(self, mocap: np.ndarray) -> BadRow | None:
         """Row of mocap[n, nmocap, 7], body, and what is wrong, for the first row with an invalid pose; else None."""
         bad = bad_poses(mocap)
         if not bad.any():
@@ -365,84 +377,3 @@ def _joined(qpos: np.ndarray, mocap: np.ndarray | None) -> np.ndarray:
     if mocap is None:
         return np.ascontiguousarray(qpos, np.float64)
     return np.concatenate([qpos, mocap[..., _POSE_WXYZ].reshape(len(mocap), -1)], axis=1, dtype=np.float64)
-
-
-# Axes of the joints of an MJCF scene in the world, for Jacobians over its joint velocities (MuJoCo's qvel).
-
-_SUFFIXES = {_FREE: ("/x", "/y", "/z", "/rx", "/ry", "/rz"), _BALL: ("/rx", "/ry", "/rz")}
-"""Of the names of the velocities of joints with several; a rotation's are in the body's frame."""
-
-
-class JointAxes:
-    """The velocities of a compiled scene, its degrees of freedom.
-
-    names: of each, `joint`, and `joint/x` to `joint/rz` of free and ball joints. affects: bool[nbody, nv], whether a
-    velocity moves a body.
-    """
-
-    def __init__(self, mj_model: mujoco.MjModel, kinematics: Kinematics) -> None:
-        self._model, self._kinematics = mj_model, kinematics
-        names = [mj_model.joint(joint).name or f"joint#{joint}" for joint in range(mj_model.njnt)]
-        kinds = mj_model.jnt_type.tolist()
-        self.names = tuple(
-            name + suffix for name, kind in zip(names, kinds, strict=True) for suffix in _SUFFIXES.get(kind, ("",))
-        )
-        self.affects = np.zeros((mj_model.nbody, mj_model.nv), bool)
-        for body in range(1, mj_model.nbody):  # parents precede their children
-            self.affects[body] = self.affects[mj_model.body_parentid[body]]
-            first = mj_model.body_dofadr[body]
-            self.affects[body, first : first + mj_model.body_dofnum[body]] = True
-
-    def at(self, qpos: np.ndarray, mocap: np.ndarray | None) -> np.ndarray:
-        """float64[n, 2, nv, 3]: angular velocities, and velocities of the point at the world's origin, per unit.
-
-        qpos: float64[n, nq]. mocap: float64[n, nmocap, 7] xyzw, or None where those have the pose of the scene.
-        """
-        poses = np.zeros((self._model.nbody, 7, len(qpos)))
-        poses[0, 6] = 1.0
-        poses[1:] = np.moveaxis(self._kinematics.poses(qpos, mocap), 0, -1)
-        axes = np.zeros((2, self._model.nv, 3, len(qpos)))
-        coordinates = np.ascontiguousarray(qpos.T)
-        for body in np.flatnonzero(self._model.body_jntnum):
-            self._of_body(int(body), poses, coordinates, axes)
-        return np.moveaxis(axes, -1, 0)
-
-    def _of_body(self, body: int, poses: np.ndarray, qpos: np.ndarray, axes: np.ndarray) -> None:
-        """Sets the velocities of a body's joints, which act one after the other from its parent on."""
-        model, pose = self._model, poses[body]
-        parent = poses[model.body_parentid[body]]
-        rotation = multiply(parent[3:], _column(model.body_quat[body][WXYZ_TO_XYZW]))
-        position = parent[:3] + rotate(parent[3:], _column(model.body_pos[body]))
-        first = model.body_jntadr[body]
-        for joint in range(first, first + model.body_jntnum[body]):
-            kind, dof, start = model.jnt_type[joint], model.jnt_dofadr[joint], model.jnt_qposadr[joint]
-            if kind == _FREE:
-                axes[1, dof : dof + 3] = np.eye(3)[:, :, None]
-                _turn_about(axes, dof + 3, pose[3:], pose[:3])
-                return
-            offset = _column(model.jnt_pos[joint])
-            anchor = position + rotate(rotation, offset)
-            axis = rotate(rotation, _column(model.jnt_axis[joint]))
-            if kind == _SLIDE:
-                axes[1, dof] = axis
-                position = position + axis * (qpos[start] - model.qpos0[start])
-                continue
-            if kind == _BALL:
-                _turn_about(axes, dof, pose[3:], anchor)
-                turn = qpos[start : start + 4][WXYZ_TO_XYZW]
-            else:
-                axes[0, dof], axes[1, dof] = axis, np.cross(anchor, axis, axis=0)
-                sine, cosine = sincos(0.5 * (qpos[start] - model.qpos0[start]))
-                turn = np.concatenate([_column(model.jnt_axis[joint]) * sine, cosine[None]])
-            rotation = multiply(rotation, turn)
-            position = anchor - rotate(rotation, offset)
-
-
-def _turn_about(axes: np.ndarray, dof: int, rotation: np.ndarray, center: np.ndarray) -> None:
-    for k, unit in enumerate(np.eye(3)):
-        axis = rotate(rotation, _column(unit))
-        axes[0, dof + k], axes[1, dof + k] = axis, np.cross(center, axis, axis=0)
-
-
-def _column(values: np.ndarray) -> np.ndarray:
-    return np.asarray(values, np.float64)[:, None]

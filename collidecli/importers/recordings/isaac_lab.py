@@ -11,14 +11,36 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings import coordinates, recording
-from collidecli.scene import kinematics
+from collidecli.importers.recordings import articulations
+from collidecli.importers.recordings.articulations import (
+    ORDERS,
+    ArticulationMotion,
+    RecordedArticulation,
+    check_name_count,
+)
+from collidecli.importers.recordings.content import Content, h5_damage, h5_masks, held_rows
+from collidecli.importers.recordings.coordinates import check_world_count
+from collidecli.importers.recordings.deformable_states import DEFORMABLE, DeformableStates
+from collidecli.importers.recordings.recording import RecordingDescription, Target
+from collidecli.importers.recordings.times import (
+    UNEVEN,
+    DemonstrationRecording,
+    rate_time,
+    shared_length,
+)
+from collidecli.scene.episodes import Episodes
+from collidecli.scene.kinematics import (
+    ArticulatedScene,
+    ArticulationKinematics,
+    JointColumns,
+    coordinate_names,
+    find_articulation,
+)
 from collidecli.scene.model import GLOBAL_TEMPLATE
-from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.h5_files import text_of
 from collidecli.storage.process_activity import structure, structure_step
-from collidecli.texts import in_order, some_names
+from collidecli.wording import in_order, some_names
 
 KINDS = ("articulation", "rigid_object")
 GROUPS = ("initial_state", "states")
@@ -44,21 +66,21 @@ _Demo = tuple[dict[str, _Asset], int, tuple[str, ...]]
 """A demonstration's assets by name, its length in frames, and its groups that are not read."""
 
 
-class IsaacLabRecording(recording.DemonstrationRecording):
+class IsaacLabRecording(DemonstrationRecording):
     """Demonstrations of which each is a world. Names are read when the file is opened, states when they are used."""
 
     NAME = "isaac-lab"
     LABEL = "Isaac Lab recorder demonstrations (HDF5: data/demo_k/states/articulation/<name>/root_pose)"
     OPTIONS = ("demos", "uneven_demos", "joint_names", "quaternion_order", "fps")
 
-    def __init__(self, content: recording.Content) -> None:
+    def __init__(self, content: Content) -> None:
         self.content, self._file, self._path = content, content.h5_file, content.path
         self.where = f"{self._path}: /data"
-        with recording.h5_damage(self._path), structure():
+        with h5_damage(self._path), structure():
             self._names = in_order(_groups(self._file["data"]))
 
     @staticmethod
-    def recognise(content: recording.Content) -> bool:
+    def recognise(content: Content) -> bool:
         """A group `data` of groups in which `states` or `initial_state` is a group."""
         data = content.h5.get("data") if content.h5 is not None else None
         if not isinstance(data, h5py.Group):
@@ -66,9 +88,9 @@ class IsaacLabRecording(recording.DemonstrationRecording):
         groups = [item for item in map(data.get, data) if isinstance(item, h5py.Group)]
         return any(isinstance(group.get(name), h5py.Group) for group in groups for name in GROUPS)
 
-    def describe(self) -> recording.RecordingDescription:
+    def describe(self) -> RecordingDescription:
         file, path = self._file, self._path
-        with recording.h5_damage(path), structure():
+        with h5_damage(path), structure():
             demos = {name: _demo(file, path, name) for name in self._names}
             if not demos:
                 raise InputError("the recording has no demonstrations", self.where, "record at least one")
@@ -78,9 +100,9 @@ class IsaacLabRecording(recording.DemonstrationRecording):
             frames = max(lengths.values())
             needs = ["--joint-names"] if any(a.width() and not _file_names(a) for a in assets.values()) else []
             needs += [] if rate else ["--fps"]
-            needs += [recording.UNEVEN] if len(set(lengths.values())) > 1 else []
+            needs += [UNEVEN] if len(set(lengths.values())) > 1 else []
             shown = [f"{name} ({asset.width()} joints)" for name, asset in assets.items()]
-            return recording.RecordingDescription(
+            return RecordingDescription(
                 frames=frames,
                 worlds=len(demos),
                 start=0.0 if rate else None,
@@ -89,7 +111,7 @@ class IsaacLabRecording(recording.DemonstrationRecording):
                 needs=tuple(needs),
                 details=(
                     ("demonstrations", some_names(list(lengths))),
-                    *recording.h5_masks(file),
+                    *h5_masks(file),
                     ("assets", ", ".join(shown) or "none"),
                 ),
             )
@@ -97,37 +119,33 @@ class IsaacLabRecording(recording.DemonstrationRecording):
     def stored(self) -> list[str]:
         return self._names
 
-    def motion(self, target: recording.Target, options: RecordingOptions) -> coordinates.ArticulationMotion:
+    def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
         """The chosen demonstrations as worlds, in order; positions are relative to the origins of the worlds."""
         file, path = self._file, self._path
-        with recording.h5_damage(path), structure():
+        with h5_damage(path), structure():
             names = self.chosen(options)
-            coordinates.check_world_count(len(names), target, self.where)
+            check_world_count(len(names), target, self.where)
             demos = {name: _demo(file, path, name) for name in names}
             lengths = {name: length for name, (_, length, _) in demos.items()}
-            frames = recording.shared_length(lengths, options, self.where)
-            order = coordinates.quaternion_order(_file_order(file, path), options, path)
+            frames = shared_length(lengths, options, self.where)
+            order = articulations.quaternion_order(_file_order(file, path), options, path)
             scene, has_particles = target.articulated(path), len(target.model.particles) > 0
             worlds = [
-                _world(assets, _in_world(scene, target, world), coordinates.ORDERS[order], options, path)
+                _world(assets, _in_world(scene, target, world), ORDERS[order], options, path)
                 for world, (assets, *_) in enumerate(demos.values())
             ]
             unused = [group for *_, groups in demos.values() for group in groups]
-            used = f"/{coordinates.DEFORMABLE}" if has_particles else "/"
+            used = f"/{DEFORMABLE}" if has_particles else "/"
             warnings = [*scene.warnings, *(f"{path}: {name}: not used" for name in unused if not name.endswith(used))]
-            time = recording.rate_time(frames, _rate(file) if options.fps is None else options.fps, path)
+            time = rate_time(frames, _rate(file) if options.fps is None else options.fps, path)
             origins = target.model.world_pose[: len(worlds), :3]
             states = [_state_groups(file[f"data/{name}"]) for name in names]
-            particles = coordinates.DeformableStates(states, target.model, origins, path) if has_particles else None
+            particles = DeformableStates(states, target.model, origins, path) if has_particles else None
         episodes = Episodes.of_demonstrations(lengths, frames)
-        return coordinates.ArticulationMotion(
-            path, target, worlds, origins, time, warnings, self.close, episodes, particles
-        )
+        return ArticulationMotion(path, target, worlds, origins, time, warnings, self.close, episodes, particles)
 
 
-def _in_world(
-    scene: kinematics.ArticulatedScene, target: recording.Target, world: int
-) -> list[kinematics.ArticulationKinematics]:
+def _in_world(scene: ArticulatedScene, target: Target, world: int) -> list[ArticulationKinematics]:
     bodies, templates = target.model.bodies, (GLOBAL_TEMPLATE, target.model.world_template[world])
     present = {path for path, t in zip(bodies.path, bodies.template.tolist(), strict=True) if t in templates}
     return [articulation for articulation in scene.articulations if articulation.body_path[0] in present]
@@ -135,11 +153,11 @@ def _in_world(
 
 def _world(
     assets: dict[str, _Asset],
-    articulations: Sequence[kinematics.ArticulationKinematics],
+    articulations: Sequence[ArticulationKinematics],
     order: list[int],
     options: RecordingOptions,
     path: str,
-) -> list[coordinates.RecordedArticulation]:
+) -> list[RecordedArticulation]:
     """The recorded articulations and bodies of a demonstration. Raises InputError for one that the scene lacks."""
     structure_step()
     unnamed = [name for name, asset in assets.items() if asset.width() and not _file_names(asset)]
@@ -148,7 +166,7 @@ def _world(
     out = []
     for name, asset in assets.items():
         location = f"{path}: {asset.parts[-1].name}"
-        articulation = kinematics.find_articulation(articulations, name, location)
+        articulation = find_articulation(articulations, name, location)
         if articulation.path in names_by_path:
             what = f"'{name}' and '{names_by_path[articulation.path]}' are both '{articulation.path}' in the scene"
             raise InputError(what, location, "give each the name that it has in the scene")
@@ -156,13 +174,11 @@ def _world(
         width, where = asset.width(), f"{location}/joint_position"
         names = (_file_names(asset) or given.get(name, ())) if width else ()
         source = " (Isaac Lab's Articulation.joint_names)"
-        coordinates.check_name_count(width, names, "joints", kinematics.coordinate_names(articulation), where, source)
-        columns = kinematics.JointColumns(articulation, names, where)
+        check_name_count(width, names, "joints", coordinate_names(articulation), where, source)
+        columns = JointColumns(articulation, names, where)
         root = _reader(asset, "root_pose", order, path)
         joints = _reader(asset, "joint_position", list(range(width)), path) if width else None
-        out.append(
-            coordinates.RecordedArticulation(articulation, columns, root, joints, f"{location}/root_pose", where)
-        )
+        out.append(RecordedArticulation(articulation, columns, root, joints, f"{location}/root_pose", where))
     return out
 
 
@@ -185,7 +201,7 @@ def _reader(asset: _Asset, name: str, order: list[int], path: str) -> Callable[[
     data = [item for part in asset.parts if isinstance(item := part.get(name), h5py.Dataset)]
     if not data:
         return None
-    return lambda frames: np.take(recording.held_rows(data, frames, path), order, axis=1)
+    return lambda frames: np.take(held_rows(data, frames, path), order, axis=1)
 
 
 def _groups(group: Any) -> list[str]:

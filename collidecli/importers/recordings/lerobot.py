@@ -14,13 +14,28 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError, extra_module
-from collidecli.importers.recordings import coordinates, recording
+from collidecli.importers.recordings.articulations import (
+    ArticulationMotion,
+    RecordedArticulation,
+    check_name_count,
+    moved_articulation,
+)
+from collidecli.importers.recordings.content import Content
+from collidecli.importers.recordings.coordinates import check_world_count
+from collidecli.importers.recordings.files import DATA, EPISODES, INFO
+from collidecli.importers.recordings.recording import RecordingDescription, Target
+from collidecli.importers.recordings.times import (
+    UNEVEN,
+    DemonstrationRecording,
+    rate_time,
+    shared_length,
+)
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.kinematics import JointColumns, coordinate_names, last_element
-from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
-from collidecli.storage.input_files import JSON
-from collidecli.storage.process_activity import check_size
-from collidecli.texts import some_names
+from collidecli.storage.reading_limit import check_size
+from collidecli.storage.storage_formats import JSON
+from collidecli.wording import some_names
 
 STATE = "observation.state"
 VERSION = "v3."
@@ -38,14 +53,14 @@ def episode_number(demo: str) -> int:
     return int(demo.removeprefix(EPISODE))
 
 
-class LeRobotRecording(recording.DemonstrationRecording):
+class LeRobotRecording(DemonstrationRecording):
     """Episodes of which each is a world; `observation.state` has the positions of joints by name."""
 
     NAME = "lerobot"
     LABEL = "LeRobot data sets (v3.0: meta/info.json and data/*.parquet with observation.state)"
     OPTIONS = ("demos", "uneven_demos", "joint_names", "joint_units", "joint_scale", "fps")
 
-    def __init__(self, content: recording.Content) -> None:
+    def __init__(self, content: Content) -> None:
         self.content, self._path, self.where = content, content.path, content.path
         self._parquet = extra_module("pyarrow", "tables", "LeRobot data sets", "pyarrow.parquet")
         try:
@@ -61,15 +76,15 @@ class LeRobotRecording(recording.DemonstrationRecording):
             raise InputError(f"the data set has version {self._version}, not {VERSION}0", content.path, fix)
 
     @staticmethod
-    def recognise(content: recording.Content) -> bool:
+    def recognise(content: Content) -> bool:
         """A JSON file of the name that LeRobot gives it, in a folder meta."""
         folder, name = os.path.split(os.path.abspath(content.path))
-        return content.storage == JSON and name == recording.INFO and os.path.basename(folder) == "meta"
+        return content.storage == JSON and name == INFO and os.path.basename(folder) == "meta"
 
     @cached_property
     def _lengths(self) -> dict[str, int]:
         """Frames of each episode by name. Raises InputError where no episode is listed or a file is damaged."""
-        table = self._read(recording.EPISODES, ("episode_index", "length"))
+        table = self._read(EPISODES, ("episode_index", "length"))
         rows = sorted(zip(table["episode_index"].to_pylist(), table["length"].to_pylist(), strict=True))
         if not rows:
             raise InputError("the data set has no episodes", self._path, "record at least one")
@@ -109,15 +124,15 @@ class LeRobotRecording(recording.DemonstrationRecording):
             names = next(iter(names.values()), None)
         return tuple(map(str, names)) if isinstance(names, list) else ()
 
-    def describe(self) -> recording.RecordingDescription:
+    def describe(self) -> RecordingDescription:
         names, frames = self._state_names(), max(self._lengths.values())
-        return recording.RecordingDescription(
+        return RecordingDescription(
             frames=frames,
             worlds=len(self._lengths),
             start=0.0,
             end=(frames - 1) / self._fps if self._fps > 0.0 else None,
             coordinates=int(self._features[STATE]["shape"][0]),
-            needs=(recording.UNEVEN,) if len(set(self._lengths.values())) > 1 else (),
+            needs=(UNEVEN,) if len(set(self._lengths.values())) > 1 else (),
             details=(
                 ("demonstrations", some_names(list(self._lengths))),
                 ("joints", some_names(names) if names else "without names"),
@@ -127,20 +142,20 @@ class LeRobotRecording(recording.DemonstrationRecording):
     def stored(self) -> list[str]:
         return list(self._lengths)
 
-    def motion(self, target: recording.Target, options: RecordingOptions) -> coordinates.ArticulationMotion:
+    def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
         """The chosen episodes as worlds, in order. The robot's root keeps its pose in the scene."""
         chosen, where = self.chosen(options), f"{self._path}: {STATE}"
-        coordinates.check_world_count(len(chosen), target, self._path)
+        check_world_count(len(chosen), target, self._path)
         lengths = {name: self._lengths[name] for name in chosen}
-        frames = recording.shared_length(lengths, options, self._path)
+        frames = shared_length(lengths, options, self._path)
         states = self._states(lengths, where)
         scene = target.articulated(self._path)
         known = [name for articulation in scene.articulations for name in coordinate_names(articulation)]
         of_scene = {*known, *map(last_element, known)}
         stored = (name if name in of_scene else name.removesuffix(MOTOR) for name in self._state_names())
         names = options.joint_names or tuple(stored)
-        coordinates.check_name_count(states[0].shape[1], names, "numbers", known, where)
-        articulation = coordinates.moved_articulation(scene, names, where)
+        check_name_count(states[0].shape[1], names, "numbers", known, where)
+        articulation = moved_articulation(scene, names, where)
         try:
             columns = JointColumns(articulation, names, where)
         except InputError as error:
@@ -153,7 +168,7 @@ class LeRobotRecording(recording.DemonstrationRecording):
             for column, (scale, offset) in scales.items():
                 state[:, column] = state[:, column] * scale + offset
         worlds = [
-            [coordinates.RecordedArticulation(articulation, columns, None, _reader(state), where, f"{where}, {name}")]
+            [RecordedArticulation(articulation, columns, None, _reader(state), where, f"{where}, {name}")]
             for name, state in zip(chosen, states, strict=True)
         ]
         warnings = [*scene.warnings]
@@ -161,17 +176,17 @@ class LeRobotRecording(recording.DemonstrationRecording):
         if largest > LARGE:
             said = "in degrees and metres" if options.joint_units == DEGREES else "in radians and metres"
             warnings.append(f"{where}: a value is {largest:g}, and positions are read {said}; see --joint-units")
-        time = recording.rate_time(frames, self._fps if options.fps is None else options.fps, self._path)
+        time = rate_time(frames, self._fps if options.fps is None else options.fps, self._path)
         origins = target.model.world_pose[: len(worlds), :3]
         episodes = Episodes.of_demonstrations(lengths, frames)
-        return coordinates.ArticulationMotion(self._path, target, worlds, origins, time, warnings, self.close, episodes)
+        return ArticulationMotion(self._path, target, worlds, origins, time, warnings, self.close, episodes)
 
     def _states(self, lengths: dict[str, int], where: str) -> list[np.ndarray]:
         """float64[frames, joints] of each episode. Raises InputError for missing frames or ragged states."""
         width = int(self._features[STATE]["shape"][0])
         check_size(24 * sum(lengths.values()) * max(width, 1), "the states", where, "choose fewer with --demos")
         numbers = [episode_number(name) for name in lengths]
-        table = self._read(recording.DATA, ("episode_index", "frame_index", STATE), numbers)
+        table = self._read(DATA, ("episode_index", "frame_index", STATE), numbers)
         episode, frame = (np.asarray(table[name].to_numpy()).reshape(-1) for name in ("episode_index", "frame_index"))
         column = table[STATE].combine_chunks()
         values = column.flatten() if hasattr(column, "flatten") and column.type.num_fields else column

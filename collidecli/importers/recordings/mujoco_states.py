@@ -12,15 +12,17 @@ import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings import recording
+from collidecli.importers.recordings import times
+from collidecli.importers.recordings.array_files import read_npy, read_npz
+from collidecli.importers.recordings.content import Content, h5_damage
 from collidecli.importers.recordings.coordinates import RECORDED_FROM, CoordinateMotion, check_world_count, mujoco_scene
-from collidecli.importers.recordings.humanoid import holds_motion
-from collidecli.numerics import WXYZ_TO_XYZW
-from collidecli.scene.motion import Episodes
+from collidecli.importers.recordings.motion_tables import holds_motion
+from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
+from collidecli.importers.recordings.times import SAME_TIME, checked_time, rate_time, step_mismatch
+from collidecli.numerics.pose_columns import WXYZ_TO_XYZW
 from collidecli.scene.options import RecordingOptions
-from collidecli.storage.input_files import NPY
-from collidecli.storage.process_activity import structure, structure_step
-from collidecli.texts import in_order
+from collidecli.storage.process_activity import structure
+from collidecli.storage.storage_formats import NPY
 
 PREFIX = "mjSTATE_"
 NAMES = {
@@ -28,7 +30,6 @@ NAMES = {
 }
 USUAL = ("FULLPHYSICS", "PHYSICS", "INTEGRATION", "QPOS")
 """Layouts that are tried when none is given."""
-
 _QPOS, _TIME = NAMES["QPOS"], NAMES["TIME"]
 
 
@@ -114,7 +115,7 @@ ARRAY_NAMES, COORDINATES = ("states", "state"), "qpos"
 _SHAPES = "[worlds, frames, numbers] or [frames, numbers]"
 
 
-class MujocoStatesRecording(recording.Recording):
+class MujocoStatesRecording(Recording):
     """An array of states [worlds, frames, numbers] or [frames, numbers]."""
 
     NAME = "mujoco-states"
@@ -123,19 +124,19 @@ class MujocoStatesRecording(recording.Recording):
     )
     OPTIONS = ("state_spec", "quaternion_order", "fps")
 
-    def __init__(self, content: recording.Content) -> None:
+    def __init__(self, content: Content) -> None:
         self.content = content
-        with recording.h5_damage(content.path):
+        with h5_damage(content.path):
             self._array = _array(content)
 
     @staticmethod
-    def recognise(content: recording.Content) -> bool:
+    def recognise(content: Content) -> bool:
         """An array of floats of two or three dimensions: named `states`, `state` or `qpos`, or the only one in it."""
         if content.h5 is not None:
             return _dataset_name(content.h5) is not None
         return _array_name(content.arrays) is not None
 
-    def describe(self) -> recording.RecordingDescription:
+    def describe(self) -> RecordingDescription:
         """The shape of the array; the meaning of a state's numbers depends on the scene."""
         array = self._array
         worlds, frames, size = array.extents()
@@ -144,7 +145,7 @@ class MujocoStatesRecording(recording.Recording):
         needs += [] if array.is_coordinates else ["--state-spec, where the size does not tell"]
         if time is None:
             needs.append("--fps" if array.is_coordinates else "--fps, where a state has no time")
-        return recording.RecordingDescription(
+        return RecordingDescription(
             frames=frames,
             worlds=worlds,
             coordinates=0,
@@ -158,10 +159,10 @@ class MujocoStatesRecording(recording.Recording):
     def world_count(self, options: RecordingOptions) -> int | None:
         return self._array.extents()[0]
 
-    def motion(self, target: recording.Target, options: RecordingOptions) -> CoordinateMotion:
+    def motion(self, target: Target, options: RecordingOptions) -> CoordinateMotion:
         """The states as a motion. The time of a frame is in its state, or follows from --fps."""
         path, array = self.content.path, self._array
-        with recording.h5_damage(path):
+        with h5_damage(path):
             worlds, frames, size = array.extents()
             check_world_count(worlds, target, array.where)
             models = {i: mujoco_scene(target.imports[i], array.where).mj_model for i in set(target.world_import)}
@@ -175,7 +176,7 @@ class MujocoStatesRecording(recording.Recording):
                 time, warnings = states.shared_time()
             else:
                 time, warnings = (
-                    recording.rate_time(frames, options.fps, array.where) if own_time is None else own_time,
+                    rate_time(frames, options.fps, array.where) if own_time is None else own_time,
                     (),
                 )
         return CoordinateMotion(path, target, states, time, warnings, self.close)
@@ -185,7 +186,7 @@ class MujocoStatesRecording(recording.Recording):
         where = f"{self.content.path}: time"
         if "time" not in self.content.arrays:
             return None
-        time = recording.checked_time(recording.read_npz(self.content.path, "time"), where)
+        time = checked_time(read_npz(self.content.path, "time"), where)
         if len(time) != frames:
             raise InputError(f"it has {len(time)} numbers for {frames} frames", where, "save it again")
         return time
@@ -251,9 +252,9 @@ class _States:
         Raises InputError naming the frame: a time that is not finite or decreases.
         """
         column = self._layouts[0].columns["TIME"].start
-        time = recording.checked_time(self._rows(slice(0, 1), slice(None), column)[0], self.location(0))
+        time = checked_time(self._rows(slice(0, 1), slice(None), column)[0], self.location(0))
         start = self._rows(slice(None), slice(0, 1), column)[:, 0].astype(np.float64)
-        shared, warnings = recording.shared_time(
+        shared, warnings = times.shared_time(
             [time, *start[1:, None]], [self.location(world) for world in range(len(start))]
         )
         self._time, self._start = time - time[0], start
@@ -273,11 +274,11 @@ class _States:
         since = time - self._start[list(worlds)]
         expected = self._time[np.asarray(frames, np.intp)][:, None]
         # The negated comparison is true for NaN.
-        bad = ~(np.abs(since - expected) <= recording.SAME_TIME * np.maximum(1.0, np.abs(time)))
+        bad = ~(np.abs(since - expected) <= SAME_TIME * np.maximum(1.0, np.abs(time)))
         if bad.any():
             frame, world = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
             where = f"{self.location(worlds[world])}, frame {frames[frame]}"
-            raise recording.step_mismatch(since[frame, world], expected[frame, 0], where)
+            raise step_mismatch(since[frame, world], expected[frame, 0], where)
 
     def _rows(self, worlds: slice, frames: slice, columns: slice | int) -> np.ndarray:
         """[worlds, frames] or [worlds, frames, columns]."""
@@ -289,7 +290,7 @@ class _States:
             raise InputError(f"the states cannot be read: {error}", self._where, "copy or record it again") from error
 
 
-def _array(content: recording.Content) -> _Array:
+def _array(content: Content) -> _Array:
     path = content.path
     if content.h5 is not None:
         with structure():
@@ -300,12 +301,12 @@ def _array(content: recording.Content) -> _Array:
             return _Array(f"{path}: /{name}", f"/{name}", dataset.shape, dataset.dtype, lambda: dataset)
     if content.storage == NPY:
         header = content.arrays[""]
-        return _Array(path, "", header.shape, header.dtype, lambda: recording.read_npy(path))
+        return _Array(path, "", header.shape, header.dtype, lambda: read_npy(path))
     name = _array_name(content.arrays)
     if name is None:
         raise InputError("there is no array of states", path, f"name it {ARRAY_NAMES[0]}")
     header = content.arrays[name]
-    return _Array(f"{path}: {name}", name, header.shape, header.dtype, lambda: recording.read_npz(path, name))
+    return _Array(f"{path}: {name}", name, header.shape, header.dtype, lambda: read_npz(path, name))
 
 
 def _dataset_name(file: h5py.File) -> str | None:
@@ -322,171 +323,3 @@ def _array_name(headers: dict[str, Any]) -> str | None:
         if header.dtype.kind == "f" and header.shape is not None and len(header.shape) in (2, 3):
             return name
     return None
-
-
-# Demonstrations of robosuite, robomimic and LIBERO: MuJoCo states, with the scene in which they were recorded.
-
-MODEL_FILE = "model_file"
-
-
-class RobosuiteRecording(recording.DemonstrationRecording):
-    """Demonstrations of which each is a world; their states are found once, when the file is opened."""
-
-    NAME = "robosuite"
-    LABEL = "robosuite, robomimic or LIBERO demonstrations (HDF5: data/demo_k/states)"
-    OPTIONS = ("demos", "uneven_demos", "fps")
-
-    def __init__(self, content: recording.Content) -> None:
-        self.content, self._file, self._path = content, content.h5_file, content.path
-        self.where = f"{self._path}: /data"
-        with recording.h5_damage(self._path), structure():
-            data: Any = self._file["data"]
-            by_demo = {}
-            for name in in_order(str(name) for name in data if isinstance(data.get(name), h5py.Group)):
-                structure_step()
-                states = data[name].get("states")
-                where = f"{self._path}: /data/{name}/states"
-                if not isinstance(states, h5py.Dataset):
-                    raise InputError("the demonstration has no states", where, "record MuJoCo's states with it")
-                if states.dtype.kind != "f" or states.shape is None or len(states.shape) != 2:
-                    what = f"the states are {states.dtype}{list(states.shape or ())}, not floats [frames, numbers]"
-                    raise InputError(what, where, "record time, qpos and qvel of each frame")
-                by_demo[name] = states
-            self._states = by_demo
-
-    @staticmethod
-    def recognise(content: recording.Content) -> bool:
-        """A group `data` of groups that have a dataset `states` or an attribute `model_file`."""
-        data = content.h5.get("data") if content.h5 is not None else None
-        if not isinstance(data, h5py.Group):
-            return False
-        groups = [item for item in map(data.get, data) if isinstance(item, h5py.Group)]
-        if any(isinstance(group.get("states"), h5py.Group) for group in groups):
-            return False
-        return any("states" in group or MODEL_FILE in group.attrs for group in groups) or MODEL_FILE in data.attrs
-
-    def describe(self) -> recording.RecordingDescription:
-        first = next(iter(self._states.values()), None)
-        if first is None:
-            raise InputError("the recording has no demonstrations", self.where, "record at least one")
-        with recording.h5_damage(self._path), structure():
-            models = {_model_file(self._file, name) for name in self._states}
-            masks = recording.h5_masks(self._file)
-        with recording.h5_damage(self._path):
-            longest = max(self._states.values(), key=len)
-            time = np.asarray(longest[:, 0], np.float64) if longest.shape[0] and longest.shape[1] else np.zeros(0)
-        lengths = {name: states.shape[0] for name, states in self._states.items()}
-        shown = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:8])
-        needs = (recording.UNEVEN,) if len(set(lengths.values())) > 1 else ()
-        return recording.RecordingDescription(
-            frames=max(lengths.values()),
-            worlds=len(lengths),
-            start=float(time[0]) if len(time) else None,
-            end=float(time[-1]) if len(time) else None,
-            quaternion_order="wxyz",
-            needs=needs if None not in models else (*needs, "an MJCF scene"),
-            details=(
-                ("demonstrations", shown + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else "")),
-                *masks,
-                ("numbers a state", str(first.shape[1])),
-                ("scenes within", str(len(models - {None}))),
-            ),
-        )
-
-    def stored(self) -> list[str]:
-        return list(self._states)
-
-    def embedded_scenes(self, options: RecordingOptions) -> recording.EmbeddedScenes:
-        """The distinct scenes of the chosen demonstrations. Raises InputError for one without `model_file`."""
-        texts: dict[str, str] = {}
-        worlds = []
-        for name in self.chosen(options):
-            with recording.h5_damage(self._path), structure():
-                text = _model_file(self._file, name)
-            if text is None:
-                what = f"the demonstration contains no scene (attribute {MODEL_FILE})"
-                raise InputError(what, f"{self.where}/{name}", "give the scene in which it was recorded")
-            texts.setdefault(text, f"{self.where}/{name}, {MODEL_FILE}")
-            worlds.append(list(texts).index(text))
-        return recording.EmbeddedScenes(tuple(recording.EmbeddedScene(*item) for item in texts.items()), tuple(worlds))
-
-    def motion(self, target: recording.Target, options: RecordingOptions) -> CoordinateMotion:
-        """The chosen demonstrations as worlds, in order."""
-        names = self.chosen(options)
-        check_world_count(len(names), target, self.where)
-        lengths = {name: self._states[name].shape[0] for name in names}
-        frames = recording.shared_length(lengths, options, self.where)
-        with recording.h5_damage(self._path):
-            demos = _Demos([self._states[name] for name in names], target, self._path)
-            if options.fps is not None:
-                time, warnings = recording.rate_time(frames, options.fps, self._path), ()
-            else:
-                locations = [demos.location(world) for world in range(len(names))]
-                time, warnings = recording.shared_time(demos.times(frames), locations)
-        episodes = Episodes.of_demonstrations(lengths, frames)
-        return CoordinateMotion(self._path, target, demos, time, warnings, self.close, episodes)
-
-
-class _Demos:
-    """The chosen demonstrations; see `RecordedCoordinates`. A demonstration keeps its last pose after its end."""
-
-    def __init__(self, states: list[h5py.Dataset], target: recording.Target, path: str) -> None:
-        self._states, self._path = states, path
-        self.world_count = len(states)
-        counts = [_coordinate_count(target, k, rows.shape[1], self.location(k)) for k, rows in enumerate(states)]
-        self._coordinate_count = counts
-
-    def location(self, world: int) -> str:
-        return f"{self._path}: {self._states[world].name}"
-
-    def has_mocap(self, world: int) -> bool:
-        return False
-
-    def read(self, worlds: Sequence[int], frames: range) -> tuple[np.ndarray, None]:
-        return np.stack([self._coordinates(world, frames) for world in worlds], axis=1), None
-
-    def times(self, frame_count: int) -> list[np.ndarray]:
-        """The recorded times of each demonstration, of at most `frame_count` frames [s]."""
-        worlds = range(self.world_count)
-        return [self._rows(world, slice(0, frame_count), slice(0, 1))[:, 0].astype(np.float64) for world in worlds]
-
-    def _coordinates(self, world: int, frames: range) -> np.ndarray:
-        """float64[n, nq]."""
-        rows = np.minimum(np.asarray(frames, np.intp), self._states[world].shape[0] - 1)
-        first, last = (int(rows[0]), int(rows[-1])) if len(rows) else (0, -1)
-        block = self._rows(world, slice(first, last + 1), slice(1, 1 + self._coordinate_count[world]))
-        return block[rows - first].astype(np.float64)
-
-    def _rows(self, world: int, frames: slice, columns: slice) -> np.ndarray:
-        try:
-            return self._states[world][frames, columns]
-        except OSError as error:
-            what = f"the states cannot be read: {error}"
-            raise InputError(what, self.location(world), "copy or record it again") from error
-
-
-def _model_file(file: h5py.File, demo: str) -> str | None:
-    """The scene of a demonstration: its own, or that of the whole file. Raises InputError for one that is not UTF-8."""
-    structure_step()
-    for group in (f"data/{demo}", "data"):
-        model_file = file[group].attrs.get(MODEL_FILE)
-        if isinstance(model_file, (bytes, str)):
-            raw = model_file if isinstance(model_file, bytes) else model_file.encode("utf-8", "surrogateescape")
-            try:
-                return raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                where = f"{file.filename}: /{group}, {MODEL_FILE}"
-                raise InputError("the embedded scene is not UTF-8", where, "give the scene as a file") from error
-    return None
-
-
-def _coordinate_count(target: recording.Target, world: int, width: int, where: str) -> int:
-    """nq of a world's scene. Raises InputError where a state of `width` numbers is not its time, qpos and qvel."""
-    model = mujoco_scene(target.imports[target.world_import[world]], where).mj_model
-    plain = 1 + model.nq + model.nv
-    # Older recorders append the activations of actuators, after the columns of both layouts.
-    if width not in (plain, plain + model.na):
-        with_act = f", with act {plain + model.na}" if model.na else ""
-        what = f"a state has {width} numbers, and time, qpos and qvel of the scene are {plain} "
-        raise InputError(f"{what}(1 + {model.nq} + {model.nv}{with_act})", where, RECORDED_FROM)
-    return int(model.nq)

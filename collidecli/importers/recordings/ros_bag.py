@@ -1,36 +1,42 @@
 """ROS bags: joint states or planned trajectories of a robot, the pose of its root, and its URDF."""
 
-# rosbags is not installed everywhere.
-# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 from typing import Any
 
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings import recording
-from collidecli.importers.recordings.coordinates import ArticulationMotion, RecordedArticulation, moved_articulation
+from collidecli.importers.recordings.articulations import ArticulationMotion, RecordedArticulation, moved_articulation
+from collidecli.importers.recordings.content import Content
+from collidecli.importers.recordings.recording import (
+    EmbeddedScene,
+    EmbeddedScenes,
+    Recording,
+    RecordingDescription,
+    Target,
+)
+from collidecli.importers.recordings.ros_joint_states import JointStates
 from collidecli.importers.recordings.ros_messages import (
-    AGAIN,
-    BATCH,
+    DEFAULT_GAP,
+    DESCRIPTION,
+    MOST_TIME,
+    MOVED,
     RECEIVE,
-    SPLIT,
     TEN_9,
+    TRANSFORMS,
     Bag,
-    Handler,
-    JointStates,
     MessageTimes,
     seconds,
 )
-from collidecli.numerics import IDENTITY, atan2, compose_poses, inverse_poses, multiply, norm, sincos
+from collidecli.importers.recordings.ros_samples import Samples
+from collidecli.importers.recordings.ros_transforms import Chain, Transforms
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
@@ -38,217 +44,19 @@ from collidecli.scene.kinematics import (
     find_articulation,
     last_element,
 )
-from collidecli.scene.motion import Episodes
 from collidecli.scene.options import RecordingOptions
-from collidecli.storage.input_files import BAG
-from collidecli.storage.process_activity import check_size
-from collidecli.texts import plural, some_names
+from collidecli.storage.reading_limit import check_size
+from collidecli.storage.storage_formats import BAG
+from collidecli.wording import plural, some_names
 
 JOINT_STATE, TEXT, ODOMETRY = "sensor_msgs/JointState", "std_msgs/String", "nav_msgs/Odometry"
 POSES = (ODOMETRY, "geometry_msgs/PoseStamped", "geometry_msgs/PoseWithCovarianceStamped")
-TRANSFORMS, STATIC = ("tf2_msgs/TFMessage", "tf/tfMessage"), "tf_static"
 PLAN, DISPLAYED = "trajectory_msgs/JointTrajectory", "moveit_msgs/DisplayTrajectory"
-DESCRIPTION, MOVED = "robot_description", "the frame that odometry moves"
-DEFAULT_GAP, MOST_TIME = 1.0, 2**62
-"""Longest time between two messages that follow each other [s]; after all times [ns]."""
-OTHER_CLOCK = "give --clock receive if the stamps are wrong, or leave the messages out with --from and --to"
-
-
-# Samples of one source over time, and their interpolation.
-
-
-@dataclass(frozen=True)
-class Samples:
-    """Values of one source over time.
-
-    what: the source, for messages. time: int64[n] [ns], increasing. values: float64[n, k]. number: int64[n], of the
-    messages. part: int64[n], number of the part without gaps of each.
-    """
-
-    what: str
-    time: np.ndarray
-    values: np.ndarray
-    number: np.ndarray
-    part: np.ndarray
-
-    @classmethod
-    def of(
-        cls, what: str, time: np.ndarray, values: np.ndarray, number: np.ndarray, window: tuple[int, int, int], gap: int
-    ) -> Samples:
-        """Checked samples in the order of the messages.
-
-        window: the time from which messages count, first and last time of use [ns]. gap: longest time [ns] between
-        samples that follow each other. Raises InputError, with message and time, for a value that is not finite, a time
-        before that of the message before it, and two samples of one time that differ.
-        """
-        inside = (time >= window[1]) & (time <= window[2])
-        if not inside.any():
-            first, last = (seconds(nanoseconds - window[0]) for nanoseconds in (time.min(), time.max()))
-            fix = f"choose from {first} s to {last} s with --from and --to"
-            raise InputError("has no message in the chosen time", what, fix)
-        time, values, number = time[inside], values[inside], number[inside]
-        finite, step = np.asarray(np.isfinite(values).all(axis=1)), np.diff(time, prepend=time[0] - 1)
-        same = np.append(False, (step[1:] == 0) & (values[1:] == values[:-1]).all(axis=1))
-        for row in np.flatnonzero(~finite | ((step <= 0) & ~same))[:1]:
-            where = f"{what}, message {number[row]} at {seconds(time[row] - window[0])} s"
-            if not finite[row]:
-                bad_value = float(values[row][~np.isfinite(values[row])][0])
-                raise InputError(f"a value is {bad_value:g}", where, "leave the message out with --from and --to")
-            before = f"message {number[row - 1]} at {seconds(time[row - 1] - window[0])} s"
-            raise InputError(f"{'goes back from' if step[row] else 'repeats'} {before}", where, OTHER_CLOCK)
-        time, values, number = time[~same], values[~same], number[~same]
-        return cls(what, time, values, number, np.append(0, np.cumsum(np.diff(time) > gap)))
-
-    def parts_at(self, times: np.ndarray) -> np.ndarray:
-        """int64[n]: the part of each time; -1 for one that is in a gap, or before or after all samples."""
-        low, high, u = self._around(times)
-        inside = (times >= self.time[0]) & (times <= self.time[-1]) & ((u == 0.0) | (self.part[low] == self.part[high]))
-        return np.where(inside, self.part[low], -1)
-
-    def _around(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows of the samples before and after each time, and where it is between them, 0 to 1."""
-        low = np.clip(np.searchsorted(self.time, times, "right") - 1, 0, None)
-        high = np.minimum(low + 1, len(self.time) - 1)
-        step = self.time[high] - self.time[low]
-        return low, high, np.where(step > 0, (times - self.time[low]) / np.maximum(step, 1), 0.0)
-
-    def at(self, times: np.ndarray, angles: np.ndarray | None = None) -> np.ndarray:
-        """float64[n, k] at covered times, in straight lines; angles: bool[k], numbers that take the shorter arc."""
-        low, high, u = self._around(times)
-        step = self.values[high] - self.values[low]
-        if angles is not None:
-            step[:, angles] -= 2.0 * np.pi * np.rint(step[:, angles] / (2.0 * np.pi))
-        return self.values[low] + u[:, None] * step
-
-    def poses_at(self, times: np.ndarray) -> np.ndarray:
-        """float64[n, 7] at covered times of samples that are poses: straight lines, and rotations by slerp."""
-        low, high, u = self._around(times)
-        out = self.at(times)
-        out[:, 3:] = slerp(u, self.values[low, 3:], self.values[high, 3:])
-        return out
-
-
-def slerp(u: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """float64[n, 4]: unit quaternions xyzw [n, 4] interpolated on the shorter arc at parameters u [n]."""
-    p, q = np.ascontiguousarray(first.T), np.ascontiguousarray(second.T)
-    turn = multiply(np.concatenate([-p[:3], p[3:]]), q)
-    turn = np.where(turn[3] < 0.0, -turn, turn)
-    length = norm(turn[:3].T)
-    sine, cosine = sincos(u * atan2(length, turn[3]))
-    factor = np.where(length > 0.0, sine / np.where(length > 0.0, length, 1.0), u)
-    part = multiply(p, np.concatenate([turn[:3] * factor, cosine[None]])).T
-    return np.where((u > 0.0)[:, None], part, first)
-
-
-# Transforms between frames.
-
-
-class Transforms:
-    """A forest of frames, whose transforms to their parents are samples over time or constant.
-
-    parent: name of each frame's parent, without a leading slash, as in tf2. samples: of each frame after `finish`, one
-    of a constant transform. moved: the frame that odometry moves; it is MOVED in the forest. start: first time [ns].
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path, self.moved, self.start, self._size = path, "", MOST_TIME, count(1)
-        self.parent: dict[str, str] = {}
-        self.samples: dict[str, Samples] = {}
-        self._rows: dict[str, tuple[str, array, array]] = {}
-
-    def handler(self, bag: Bag, topic: str, clock: str, child: str = "") -> Handler:
-        """The handler of a topic of transforms, or of one of POSES of the frame `child`; see `add`."""
-        is_static = last_element(topic) == STATIC
-
-        def add(number: int, received: int, data: bytes) -> None:
-            message = bag.decoded(topic, number, data)
-            for transform in [message] if child else message.transforms:
-                stamp = int(transform.header.stamp.sec) * TEN_9 + int(transform.header.stamp.nanosec)
-                time = -1 if is_static else received if clock == RECEIVE else stamp
-                if child:
-                    pose = getattr(transform.pose, "pose", transform.pose)  # with a covariance
-                    p, q = pose.position, pose.orientation
-                else:
-                    p, q = transform.transform.translation, transform.transform.rotation
-                if child == MOVED:
-                    self.moved = transform.child_frame_id.lstrip("/")
-                parent, name = transform.header.frame_id.lstrip("/"), child or transform.child_frame_id.lstrip("/")
-                self.add(topic, number, time, parent, name, (p.x, p.y, p.z, q.x, q.y, q.z, q.w))
-
-        return add
-
-    def add(self, topic: str, number: int, time: int, parent: str, child: str, pose: Sequence[float]) -> None:
-        """Adds a sample, time [ns]; -1 is a constant transform. Raises InputError for a frame with two parents."""
-        if self.parent.setdefault(child, parent) != parent:
-            what = f"frame '{child}' has the parents '{self.parent[child]}' and '{parent}'"
-            raise InputError(what, f"{self._path}: {topic}, message {number}", "record one tree of frames")
-        _, numbers, values = self._rows.setdefault(child, (topic, array("q"), array("d")))
-        numbers.extend((number, time))
-        self.start = min(self.start, time) if time >= 0 else self.start
-        values.extend(pose)
-        size = 216 * next(self._size)
-        if size % BATCH == 0:
-            check_size(size, "the transforms", self._path, SPLIT)
-
-    def finish(self, frames: Iterable[str], window: tuple[int, int, int], gap: int) -> list[Samples]:
-        """Checks the transforms of some frames, see `Samples.of`; returns those that change over time."""
-        moving = []
-        for child in [frame for frame in frames if frame in self._rows]:
-            topic, numbers, rows = self._rows[child]
-            about, values = np.array(numbers).reshape(-1, 2), np.array(rows).reshape(-1, 7)
-            what = f"{self._path}: {topic}, frame '{child}' in '{self.parent[child]}'"
-            length, is_static = norm(values[:, 3:]), about[:, 1] < 0
-            for row in np.flatnonzero(np.abs(length - 1.0) > 1e-3):
-                raise InputError("the rotation is no unit quaternion", f"{what}, message {about[row, 0]}", AGAIN)
-            values[:, 3:] /= length[:, None]
-            if is_static.any() and not (is_static.all() and (values == values[0]).all()):
-                raise InputError("a constant transform changes", what, "record one publisher of each transform")
-            used, about = ((0, -1, -1), about[:1]) if is_static.all() else (window, about)
-            self.samples[child] = Samples.of(what, about[:, 1], values[: len(about)], about[:, 0], used, gap)
-            moving += [] if is_static.all() else [self.samples[child]]
-        return moving
-
-    def described(self) -> str:
-        """The frames, such as `map > odom, odom > base_link, base_link > camera (static)`."""
-        still = {child for child, (_, numbers, _) in self._rows.items() if numbers[1] < 0}
-        return ", ".join(f"{up} > {name}{' (static)' if name in still else ''}" for name, up in self.parent.items())
-
-    def chain(self, frame: str, base: str, where: str) -> Chain:
-        """Frames from `frame` and from `base` up to below their common ancestor. Raises InputError without one."""
-        up, down = [frame], [base]
-        for line in (up, down):
-            while line[-1] in self.parent and self.parent[line[-1]] not in line:
-                line.append(self.parent[line[-1]])
-        common = next((name for name in up if name in down), None)
-        if common is None:
-            fix = f"the bag's frames are {', '.join(sorted({*self.parent, *self.parent.values()} - {MOVED})) or 'none'}"
-            raise InputError(f"no transforms connect frame '{base}' with '{frame}'", where, fix)
-        return up[: up.index(common)], down[: down.index(common)]
-
-    def poses(self, chain: Chain, times: np.ndarray) -> np.ndarray:
-        """float64[n, 7]: pose of the second end of a chain in the frame of the first, at covered times [ns]."""
-        ends = []
-        for frames in chain:
-            ends.append(np.tile(IDENTITY, (len(times), 1)))
-            for frame in reversed(frames):
-                ends[-1] = compose_poses(ends[-1], self.samples[frame].poses_at(times))
-        up, down = ends
-        return compose_poses(inverse_poses(up), down) if chain[0] else down
-
-    def moved_poses(self, chain: Chain, times: np.ndarray) -> np.ndarray:
-        """As `poses`, of a chain from the frame that odometry moves, in the frame of the odometry."""
-        return compose_poses(self.samples[MOVED].poses_at(times), self.poses(chain, times))
-
-
-# The recording: its sources, frames and motion.
-
 Series = tuple[str, list[str], Samples]
 """Namespace of a robot, "" for the only one; names of joints, and their positions over time."""
-Chain = tuple[list[str], list[str]]
-"""See `Transforms.chain`."""
 
 
-class RosBagRecording(recording.Recording):
+class RosBagRecording(Recording):
     """Joint states or planned trajectories of a robot, and the poses of its root, in one world."""
 
     NAME = "ros-bag"
@@ -256,11 +64,11 @@ class RosBagRecording(recording.Recording):
     OPTIONS = ("joint_topics", "trajectory_topic", "base_from", "body_from")
     OPTIONS += ("rate", "on_message", "clock", "max_gap", "from_time", "to_time")
 
-    def __init__(self, content: recording.Content) -> None:
+    def __init__(self, content: Content) -> None:
         self.content, self._path, self._bag, self._is_open = content, content.path, Bag(content.path), True
 
     @staticmethod
-    def recognise(content: recording.Content) -> bool:
+    def recognise(content: Content) -> bool:
         return content.storage == BAG
 
     def close(self) -> None:
@@ -271,22 +79,20 @@ class RosBagRecording(recording.Recording):
     def world_count(self, options: RecordingOptions) -> int | None:
         return 1
 
-    def embedded_scenes(self, options: RecordingOptions) -> recording.EmbeddedScenes | None:
+    def embedded_scenes(self, options: RecordingOptions) -> EmbeddedScenes | None:
         """The URDF of the topic robot_description; None without one. Raises InputError for several robots."""
-        scenes = [
-            recording.EmbeddedScene(text, f"{self._path}: {topic}") for text, topic in self._descriptions().items()
-        ]
+        scenes = [EmbeddedScene(text, f"{self._path}: {topic}") for text, topic in self._descriptions().items()]
         if len(scenes) > 1:
             what = f"the bag describes several robots: {some_names([scene.location for scene in scenes])}"
             raise InputError(what, self._path, "give the scene in which it was recorded")
-        return recording.EmbeddedScenes(tuple(scenes), (0,)) if scenes else None
+        return EmbeddedScenes(tuple(scenes), (0,)) if scenes else None
 
     def _descriptions(self) -> dict[str, str]:
         """Topics of the robots' descriptions by their text."""
         topics = [topic for topic in self._bag.of_kinds(TEXT) if last_element(topic) == DESCRIPTION]
         return {text: topic for topic in topics for text in self._bag.texts(topic)}
 
-    def describe(self) -> recording.RecordingDescription:
+    def describe(self) -> RecordingDescription:
         """All messages of joint states and transforms are read."""
         bag, transforms, robots = self._bag, Transforms(self._path), self._descriptions()
         states = {topic: JointStates(bag, topic, RECEIVE) for topic in bag.of_kinds(JOINT_STATE)}
@@ -309,11 +115,9 @@ class RosBagRecording(recording.Recording):
         details += [("transforms", transforms.described())] if transforms.parent else []
         time, needs = np.unique(np.concatenate(every)), () if robots else ("the scene that was recorded",)
         ends = (0.0, float(time[-1] - time[0]) / TEN_9) if len(time) else (None, None)
-        return recording.RecordingDescription(
-            len(time), 1, ends[0], ends[1], (), len(joints), "xyzw", needs, tuple(details)
-        )
+        return RecordingDescription(len(time), 1, ends[0], ends[1], (), len(joints), "xyzw", needs, tuple(details))
 
-    def motion(self, target: recording.Target, options: RecordingOptions) -> ArticulationMotion:
+    def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
         """One frame a message, or --rate frames a second. A gap ends an episode."""
         scene, path, where = target.articulated(self._path), self._path, f"{self._path}: joint states"
         base = None if options.base_from in ("", "none") else PoseSource.of(options.base_from, "--base-from")
@@ -424,7 +228,7 @@ def _world(base: PoseSource | None, bodies: Sequence[PoseSource], transforms: Tr
     return frames[0]
 
 
-def _check_free(target: recording.Target, robot: ArticulationKinematics, option: str) -> None:
+def _check_free(target: Target, robot: ArticulationKinematics, option: str) -> None:
     """Raises InputError for a root that is fixed to the world."""
     kinematics = target.find_kinematics()
     if kinematics is not None and kinematics.welded[kinematics.body_path.index(robot.body_path[0])]:

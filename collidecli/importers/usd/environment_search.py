@@ -18,21 +18,11 @@ import numpy as np
 from pxr import Pcp, Sdf, Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.colliders import ColliderAttributes
+from collidecli.importers.usd.asset_mapping import reload_stage
+from collidecli.importers.usd.environments import DEFAULT_PATTERN, NO_ENVIRONMENTS, Environment, Environments, upwards
 from collidecli.importers.usd.motion import is_animated
-from collidecli.importers.usd.stage import (
-    DEFAULT_PATTERN,
-    NO_ENVIRONMENTS,
-    REST_TIME,
-    Environment,
-    Environments,
-    Physics,
-    metres_per_unit,
-    reload_stage,
-    upwards,
-)
+from collidecli.importers.usd.stage import REST_TIME, metres_per_unit
 from collidecli.importers.usd.transforms import (
-    PrimTransforms,
     TransformError,
     check_columns,
     columns_of,
@@ -41,33 +31,21 @@ from collidecli.importers.usd.transforms import (
     rotation_of,
     scale_keys,
 )
-from collidecli.numerics import matmul
-from collidecli.scene.builder import ModelBuilder
-from collidecli.texts import in_order
-
-# What makes two environments equal: their opinions, composition arcs, scale, and references from prims outside.
-#
-# Keys are compared completely: `Texts` numbers each text, so that no hash collision is possible. References from
-# outside are those of collision groups, joints and filtered pairs.
+from collidecli.importers.usd.world_matrices import PrimTransforms
+from collidecli.numerics.products import matmul
+from collidecli.wording import in_order
 
 DIGITS = 10
 """Scales that agree to this number of digits are equal: rounding leaves 1e-16 of a rotation."""
-
 PLACING = re.compile(r"^    (?:custom )?(?:uniform )?[\w\[\]]+ xformOp(?:Order|:[\w:]+) = .*\n", re.MULTILINE)
 """A line of a root's own transform; lines of its descendants are indented further."""
-
 NUMBERING = re.compile(r"^ *custom \w+ physics:newton:\w+ = \d+\n", re.MULTILINE)
 """A line with Kit's number of an object of Newton, consecutive over all environments; it is not used here."""
-
 NAME = re.compile(r'^(\w+(?: \w+)?) "[^"\n]*"')
-
-
 PRIM = re.compile(r"[^.{\[]*")
 """The part of a path that names a prim."""
-
 PATH = re.compile(r"<(/[^<>\n]*)>")
 """A path in a layer's text."""
-
 Texts = dict[str, int]
 """Number of each distinct text."""
 
@@ -125,7 +103,6 @@ def _renamed(text: str, names: dict[str, str]) -> str:
 
 Targets = dict[str, list[Sdf.Path]]
 """Of one prim: name of each relationship to its targets."""
-
 OWN = "."
 """Name of an environment's root in relative paths."""
 
@@ -451,55 +428,3 @@ class _Search:
         key = {first: (text_key(flat.GetPrimAtPath(first), links.names(first)), around[first]) for first in firsts}
         merged = self._classes(key, firsts)
         return {root: merged[first] for root, first in classes.items()}
-
-
-# Worlds of a USD stage by the attribute `newton:world` of its colliders.
-
-
-@dataclass(frozen=True)
-class NewtonWorlds:
-    """The values of `newton:world` of a stage that has several, ascending, one world each; else none.
-
-    value_of: value of each body, collider and deformable prim that is not in every world, by path.
-    """
-
-    values: tuple[int, ...] = ()
-    value_of: Mapping[str, int] = field(default_factory=dict)
-
-    def add_to(self, builder: ModelBuilder) -> dict[int, int]:
-        """Adds the worlds, whose contents may differ; returns the index of each value's."""
-        worlds = {}
-        for value in self.values:
-            worlds[value] = builder.begin_world()
-            builder.end_world()
-        return worlds
-
-    def name_of(self, path: str) -> str:
-        """Name of a prim's world; "" for every world."""
-        return f"newton:world {self.value_of[path]}" if path in self.value_of else ""
-
-
-def newton_worlds(physics: Physics, attributes: ColliderAttributes, owner_of: Mapping[str, str]) -> NewtonWorlds:
-    """The worlds of a stage without environments. owner_of: collider's path to its body's, "" without a body.
-
-    As in Newton, -1 and no value are every world; but a body is in the world of its colliders, and all of them in the
-    body's. Raises InputError, with the prim, for a body whose colliders are in several worlds.
-    """
-    value_of = {path: attributes.world(path) for path in (*physics.shapes, *physics.deformables)}
-    given = {path: value for path, value in value_of.items() if value is not None}
-    values = sorted(set(given.values()))
-    if len(values) < 2:
-        return NewtonWorlds()
-    of_body: dict[str, int] = {}
-    for path, value in given.items():
-        body = owner_of.get(path, "")
-        if body and of_body.setdefault(body, value) != value:
-            what = f"newton:world is {value}, and {of_body[body]} on another collider of the body <{body}>"
-            raise InputError(what, physics.where(path), "give the colliders of a body one value")
-    of_owned = {path: of_body[body] for path, body in owner_of.items() if body in of_body}
-    if values != list(range(len(values))):
-        named = ", ".join(map(str, values[:8])) + (", ..." if len(values) > 8 else "")
-        physics.warnings.append(
-            f"newton:world: the values {named} are the worlds 0 to {len(values) - 1}, in this order"
-        )
-    return NewtonWorlds(tuple(values), {**given, **of_owned, **of_body})

@@ -12,8 +12,10 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.stage import REST_TIME, Instances, Physics, editable
-from collidecli.numerics import norm
+from collidecli.importers.usd.instances import Instances
+from collidecli.importers.usd.layers import editable
+from collidecli.importers.usd.stage import REST_TIME, Physics
+from collidecli.numerics.products import norm
 
 NESTING_LIMIT = 16
 """Maximum depth of instancers in prototypes of instancers; a deeper nesting is treated as a cycle."""

@@ -1,161 +1,33 @@
-"""Mesh colliders by `physics:approximation`: triangles, with a signed distance field or without, convex parts, or the
-hull, a box or a sphere of their points.
-
-A shape's frame has the prim's rotation; scale, reflection and shear are applied to the points (polar decomposition of
-the world transform). The control cage is used, not its subdivision surface. Hulls, boxes and spheres contain all
-points, including those of holes and unused points, as in PhysX and Newton.
-"""
+"""Shapes that represent a mesh: convex hull, bounding box or sphere, triangles, simplified triangles, convex parts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pxr import Usd, UsdGeom, UsdPhysics, UsdShade, Vt
 
 from collidecli.errors import InputError
-from collidecli.importers.mesh_files import cached_hull, decomposed, limited_hull, simplified
-from collidecli.importers.usd.colliders import Notes, WorldShape
-from collidecli.importers.usd.stage import Physics, constant
-from collidecli.importers.usd.transforms import (
-    PrimTransforms,
-    check_columns,
-    check_lengths,
-    columns_of,
-    located_transform,
-    scale_keys,
-)
-from collidecli.numerics import cross, dot, length, matvec, norm, polar
+from collidecli.importers.convex_decomposition import decomposed
+from collidecli.importers.hull_cache import cached_hull
+from collidecli.importers.limited_hull import limited_hull
+from collidecli.importers.mesh_simplification import simplified
+from collidecli.importers.usd.collider_shapes import WorldShape
+from collidecli.importers.usd.colliders import Notes
+from collidecli.importers.usd.mesh_contents import MESH, MeshContents, has_subset_materials
+from collidecli.importers.usd.stage import Physics
+from collidecli.importers.usd.transforms import check_columns, check_lengths, columns_of, located_transform, scale_keys
+from collidecli.importers.usd.world_matrices import PrimTransforms
+from collidecli.numerics.products import cross, dot, length, matvec, norm, polar
 from collidecli.scene.convex_hull import ConvexHull, hull_points
-from collidecli.scene.shape_types import ShapeType, checked_size
+from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import DEFAULT_BAND, MOST_RESOLUTION, RESOLUTION_STEP
-from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh, triangulated
+from collidecli.scene.solids import checked_size
+from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 
-# Checked points and faces of a UsdGeomMesh prim, in the prim's frame and in stage units.
-
-MESH = "Mesh"
-SEVERAL = "give the mesh one shape; meshes that deform are not handled"
-
-
-@dataclass(frozen=True, eq=False)
-class MeshContent:
-    """point: float64[n, 3]. counts, indices: int32, as in UsdGeomMesh. hole: int32[h], faces that are holes.
-
-    left_handed: the faces are clockwise from outside. unused: number of points that no face uses.
-    """
-
-    point: np.ndarray
-    counts: np.ndarray
-    indices: np.ndarray
-    hole: np.ndarray
-    left_handed: bool
-    unused: int
-    where: str
-
-    @cached_property
-    def triangle(self) -> np.ndarray:
-        """int64[t, 3]: triangles of the faces without holes, counterclockwise from outside.
-
-        Raises InputError with the prim for a face that intersects itself.
-        """
-        kept = np.ones(len(self.counts), bool)
-        kept[self.hole] = False
-        if not kept.any():
-            raise InputError("every face is a hole", self.where, "give it faces, or leave it out")
-        indices = self.indices[np.repeat(kept, self.counts)]
-        triangles = triangulated(self.point, self.counts[kept], indices, self.where)
-        return triangles[:, ::-1] if self.left_handed else triangles
-
-
-class MeshContents:
-    """The contents of a stage's mesh prims: read once for all instances of a prototype, equal ones stored once."""
-
-    def __init__(self) -> None:
-        self._of_source: dict[str, MeshContent] = {}
-        self._by_content: dict[tuple, MeshContent] = {}
-
-    def read(self, prim: Usd.Prim, where: str) -> MeshContent:
-        """The content of a mesh prim. Raises InputError with the prim: animated, missing or invalid arrays."""
-        source = prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim
-        key = str(source.GetPath())
-        if key not in self._of_source:
-            self._of_source[key] = self._read(UsdGeom.Mesh(source), where)
-        return self._of_source[key]
-
-    def _read(self, mesh: UsdGeom.Mesh, where: str) -> MeshContent:
-        attributes = mesh.GetPointsAttr(), mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr()
-        point, counts, indices = (_constant(attribute, where) for attribute in attributes)
-        hole, left_handed = _holes(mesh, where), mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded
-        key = (*(array.tobytes() for array in (point, counts, indices, hole)), left_handed)
-        if key not in self._by_content:
-            unused = _check(point, counts, indices, hole, where)
-            arrays = point.astype(np.float64), counts, indices, hole
-            self._by_content[key] = MeshContent(*arrays, left_handed, unused, where)
-        return self._by_content[key]
-
-
-def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
-    """The array of an attribute; refused where it is missing or changes over time."""
-    name = attribute.GetName()
-    value = constant(attribute, where, SEVERAL)
-    if value is None or _is_empty(value):
-        raise InputError(f"the {MESH} has no {name}", where, "give it points and faces, or leave it out")
-    array = np.array(value)
-    sound = array.dtype.kind == "f" and array.shape[1:] == (3,) if name == "points" else array.dtype == np.int32
-    if not sound:
-        raise InputError(f"{name} is not an array of the right type", where, "use the type of UsdGeomMesh")
-    return array
-
-
-def _holes(mesh: UsdGeom.Mesh, where: str) -> np.ndarray:
-    value = constant(mesh.GetHoleIndicesAttr(), where, SEVERAL)
-    array = np.zeros(0, np.int32) if value is None or _is_empty(value) else np.array(value)
-    if array.dtype != np.int32 or array.ndim != 1:
-        raise InputError("holeIndices is not an array of the right type", where, "use the type of UsdGeomMesh")
-    return array
-
-
-def _is_empty(value: Any) -> bool:
-    """Whether a value is an array without elements; texts, numbers and values of unknown types are not."""
-    return not isinstance(value, str) and hasattr(value, "__len__") and len(value) == 0
-
-
-def _check(point: np.ndarray, counts: np.ndarray, indices: np.ndarray, hole: np.ndarray, where: str) -> int:
-    """Number of points that no face uses. Raises InputError for values or topology that are invalid."""
-    bad = np.flatnonzero(~np.isfinite(point).all(axis=1))
-    if len(bad):
-        raise InputError(f"points[{bad[0]}] is not finite", where, "correct the mesh")
-    arrays = (Vt.IntArray.FromNumpy(values) for values in (indices, counts))
-    sound, reason = UsdGeom.Mesh.ValidateTopology(*arrays, len(point))
-    if np.any(counts < 0):
-        sound, reason = False, f"faceVertexCounts has {counts.min()}."
-    outside = hole[(hole < 0) | (hole >= len(counts))]
-    if sound and len(outside):
-        sound, reason = False, f"holeIndices names face {outside[0]} of {len(counts)}."
-    if not sound:
-        raise InputError(f"the faces of the {MESH} are broken ({reason.rstrip('.')})", where, "correct the mesh")
-    used = np.zeros(len(point), bool)
-    used[indices] = True
-    return int(np.count_nonzero(~used))
-
-
-def has_subset_materials(prim: Usd.Prim) -> bool:
-    """Whether a GeomSubset of a mesh is itself bound to a physics material."""
-    for subset in prim.GetChildren():
-        if not subset.IsA(UsdGeom.Subset):
-            continue
-        binding = UsdShade.MaterialBindingAPI(subset)
-        for purpose in ("physics", UsdShade.Tokens.allPurpose):
-            material = binding.GetDirectBinding(purpose).GetMaterial()
-            if material and material.GetPrim().HasAPI(UsdPhysics.MaterialAPI):
-                return True
-    return False
-
-
-# Shapes that represent a mesh: convex hull, bounding box or sphere, triangles, simplified triangles, convex parts.
+if TYPE_CHECKING:
+    from collidecli.importers.usd.mesh_contents import MeshContent
 
 HULL, CUBE, SPHERE, TRIANGLES = "convexHull", "boundingCube", "boundingSphere", "none"
 FEWER, PARTS, FIELD = "meshSimplification", "convexDecomposition", "sdf"
@@ -300,12 +172,10 @@ def bounding_sphere(point: np.ndarray) -> tuple[np.ndarray, float]:
 
 SDF_API = "NewtonSDFCollisionAPI"
 """Newton uses the distance field of a mesh with this API, independent of its approximation."""
-
 RESOLUTION = "physxSDFMeshCollision:sdfResolution"
 THICKNESS = "physxSDFMeshCollision:sdfNarrowBandThickness"
 NEWTON_RESOLUTION, NEWTON_VOXEL = "newton:sdfMaxResolution", "newton:sdfTargetVoxelSize"
 NEWTON_INNER, NEWTON_OUTER = "newton:sdfNarrowBandInner", "newton:sdfNarrowBandOuter"
-
 DEFAULT_RESOLUTION, DEFAULT_NEWTON_RESOLUTION = 256, 64
 """Of PhysX, along the longest side of a mesh's bounding box; of Newton."""
 DEFAULT_THICKNESS = 0.01
@@ -425,7 +295,6 @@ def _count(attributes: dict[str, Any], name: str, least: int, where: str) -> int
 
 COLLIDES_AS = {"sphereFill": "as a filling of spheres"}
 """Approximations that are not handled, with a description."""
-
 STRETCH_DIGITS = 6
 """Meshes with equal points whose stretches agree to this number of digits have one hull, of the first mesh: float32
 orientations leave 1e-7 of scale and shear."""

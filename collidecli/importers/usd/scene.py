@@ -6,163 +6,56 @@ bodies, materials and groups, the joints and the articulations.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pxr import Usd, UsdGeom, UsdPhysics, UsdShade
+from pxr import Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError, located_errors
-from collidecli.importers.usd import colliders
-from collidecli.importers.usd.environment_search import NewtonWorlds, newton_worlds, populate
-from collidecli.importers.usd.filters import CollisionGroups, PairFilters
-from collidecli.importers.usd.instancers import check_joints, expand_instancers
-from collidecli.importers.usd.joints import UsdKinematics
-from collidecli.importers.usd.meshes import MESH, MeshReader
-from collidecli.importers.usd.motion import (
+from collidecli.importers.usd.asset_mapping import end_mapping
+from collidecli.importers.usd.collider_shapes import HANDLED_TYPES, POINTS, ShapeReader, WorldShape
+from collidecli.importers.usd.colliders import ColliderAttributes, set_gap_rule
+from collidecli.importers.usd.collision_groups import CollisionGroups
+from collidecli.importers.usd.composition import check_composition, is_report_of_missing
+from collidecli.importers.usd.deformables import (
     Deformable,
     DeformableMotion,
-    RestPose,
-    UsdMotion,
     add_deformable,
     deformable_prims,
-    is_animated,
     read_deformable,
-    rest_poses,
-    transform_chain,
 )
+from collidecli.importers.usd.environment_search import populate
+from collidecli.importers.usd.filters import PairFilters
+from collidecli.importers.usd.instancers import check_joints, expand_instancers
+from collidecli.importers.usd.kinematics import UsdKinematics
+from collidecli.importers.usd.layers import file_of, layer_files
+from collidecli.importers.usd.materials import PhysicsMaterials
+from collidecli.importers.usd.mesh_contents import MESH
+from collidecli.importers.usd.meshes import MeshReader
+from collidecli.importers.usd.motion import RestPose, UsdMotion, is_animated, rest_poses, transform_chain
+from collidecli.importers.usd.newton_worlds import NewtonWorlds, newton_worlds
 from collidecli.importers.usd.stage import (
     REST_TIME,
     Physics,
-    check_composition,
     diagnostics,
-    end_mapping,
-    file_of,
     foreign_layers,
-    is_report_of_missing,
-    layer_files,
     metres_per_unit,
     open_stage,
     parse_physics,
 )
-from collidecli.importers.usd.transforms import PrimTransforms, pose_of
-from collidecli.numerics import matmul, matvec
+from collidecli.importers.usd.transforms import pose_of
+from collidecli.importers.usd.world_matrices import PrimTransforms
+from collidecli.numerics.products import matmul, matvec
 from collidecli.scene.builder import ModelBuilder, ShapeConfig
 from collidecli.scene.finalize import UP_AXES
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.options import SceneOptions
-from collidecli.scene.shape_config import COMBINE_MODES, MATERIAL_LIMIT, Material, resolved_material
-
-# Physics materials that are bound to USD colliders, as surface parameters.
-
-PURPOSE = "physics"
-"""Purpose of the bindings with precedence over those of all purposes."""
-
-_coefficient = partial(colliders.Attribute, least=0.0, most=MATERIAL_LIMIT)
-_NUMBERS = (
-    _coefficient("physics:dynamicFriction", "friction"),
-    _coefficient("physics:staticFriction", "static_friction"),
-    _coefficient("physics:restitution", "restitution", most=1.0),
-    _coefficient("newton:torsionalFriction", "torsional_friction", length=1),
-    _coefficient("newton:rollingFriction", "rolling_friction", length=1),
-    _coefficient("newton:contactStiffness", "contact_ke", mass=1),
-    _coefficient("newton:contactDamping", "contact_kd", mass=1),
-    _coefficient("newton:contactFrictionGain", "contact_kf", mass=1),
-    _coefficient("newton:contactAdhesion", "contact_ka", length=1),
-)
-"""Attributes of a material; `use` is a field of `Material`."""
-
-_MODES = (
-    ("physxMaterial:frictionCombineMode", "friction_combine"),
-    ("physxMaterial:restitutionCombineMode", "restitution_combine"),
-)
-
-
-class PhysicsMaterials:
-    """Reads the materials of one stage's colliders, each material once.
-
-    The material is the one that UsdShade resolves for the purpose `physics`, else for all purposes: by the collider's
-    own binding, a collection's or an ancestor's, by strength. It is used where PhysicsMaterialAPI is applied to it.
-    metres_per_unit: the stage's. Warnings are added to `physics`.
-    """
-
-    def __init__(self, physics: Physics, metres_per_unit: float) -> None:
-        self._physics = physics
-        self._units = (metres_per_unit, float(UsdPhysics.GetStageKilogramsPerUnit(physics.stage)))
-        self._read: dict[str, dict[str, float | str]] = {}
-        self._surfaces: dict[tuple[Material, str, tuple[tuple[str, float], ...]], Material] = {}
-        self._noted: set[str] = set()
-
-    def of_shape(self, path: str, default: Material, fields: Mapping[str, float] | None = None) -> Material:
-        """The surface of a collider: `default`, overridden by the collider's `fields`, and those by its material.
-
-        A material always defines friction and restitution. fields: fields by name, for example contact_ke.
-        Raises InputError with the material for a number out of range and an unknown combine mode.
-        """
-        prim = self.bound(path)
-        key = "" if prim is None else str(prim.GetPath())
-        if prim is not None:
-            if key not in self._read:
-                self._read[key] = self._values(prim)
-            self._note_unparsed(path, key)
-        inputs = default, key, tuple((fields or {}).items())
-        if inputs not in self._surfaces:
-            self._surfaces[inputs] = replace(default, **{**(fields or {}), **self._read.get(key, {})})
-        return self._surfaces[inputs]
-
-    def bound(self, path: str) -> Usd.Prim | None:
-        """The prim of the physics material bound to a collider, or None."""
-        binding = UsdShade.MaterialBindingAPI(self._physics.prim(path))
-        material, _ = binding.ComputeBoundMaterial(PURPOSE)
-        if not material:
-            target = binding.GetDirectBinding(PURPOSE).GetMaterialPath()
-            if target:
-                self._physics.warnings.append(f"<{path}>: the material binding names <{target}>, which does not exist")
-            return None
-        prim = material.GetPrim()
-        return prim if prim.HasAPI(UsdPhysics.MaterialAPI) else None
-
-    def _note_unparsed(self, path: str, material: str) -> None:
-        """Warns of an inherited binding, which pxr's physics parser and simulators that use it ignore."""
-        descriptor = self._physics.shapes.get(path)
-        if material in self._noted or descriptor is None or material in [str(known) for known in descriptor.materials]:
-            return
-        self._noted.add(material)
-        what = f"has the material <{material}> though MaterialBindingAPI is not applied to it; simulators that read"
-        self._physics.warnings.append(f"<{path}>: {what} materials by UsdPhysics' parser do not")
-
-    def _values(self, prim: Usd.Prim) -> dict[str, float | str]:
-        values: dict[str, float | str] = {}
-        for row in _NUMBERS:
-            value = self._value(prim, row.name)
-            is_unset = value == -math.inf and row.name.startswith("newton:")  # by the default of Newton's schema
-            if value is not None and not is_unset:
-                values[row.use] = float(colliders.in_si(row, value, self._where(prim), self._units))
-        for name, attribute in _MODES:
-            mode = self._value(prim, name)
-            if mode is not None:
-                if mode not in COMBINE_MODES:
-                    what = f"{name} is {mode!r}"
-                    raise InputError(what, self._where(prim), f"give one of: {', '.join(COMBINE_MODES)}")
-                values[attribute] = str(mode)
-        return values
-
-    def _value(self, prim: Usd.Prim, name: str):
-        attribute = prim.GetAttribute(name)
-        if not attribute:
-            return None
-        if attribute.ValueMightBeTimeVarying():
-            self._physics.warnings.append(f"<{prim.GetPath()}>: {name} changes over time; its first value is used")
-        return attribute.Get(REST_TIME)
-
-    def _where(self, prim: Usd.Prim) -> str:
-        return self._physics.where(str(prim.GetPath()))
+from collidecli.scene.shape_config import resolved_material
 
 
 @dataclass(frozen=True)
@@ -282,7 +175,7 @@ class _Scene:
         self._world_of: dict[str, int] = {}
         self._world_of_value: dict[int, int] = {}
         self.owner_of = {shape: self._owner(shape) for shape in physics.shapes}
-        self.attributes = colliders.ColliderAttributes(physics, self.owner_of, self.metres_per_unit, margin_meaning)
+        self.attributes = ColliderAttributes(physics, self.owner_of, self.metres_per_unit, margin_meaning)
         several = not physics.environments.all
         self._newton_worlds = newton_worlds(physics, self.attributes, self.owner_of) if several else NewtonWorlds()
 
@@ -338,21 +231,21 @@ class _Scene:
         groups = self._groups = CollisionGroups(self._physics)
         for first, second in groups.filtered:
             self._builder.add_collision_group_filter(first, second)
-        colliders.set_gap_rule(self._builder, self.attributes, self._physics.file)
+        set_gap_rule(self._builder, self.attributes, self._physics.file)
         self.materials = PhysicsMaterials(self._physics, self.metres_per_unit)
         self._surface = resolved_material(self._builder.default_shape_cfg)
-        reader = colliders.ShapeReader(self._physics, self._transforms, self.metres_per_unit)
+        reader = ShapeReader(self._physics, self._transforms, self.metres_per_unit)
         reading = self._physics, self._transforms, self.metres_per_unit, self.attributes.kept
         meshes = MeshReader(*reading, self._strict_meshes)
-        shapes_of_path: dict[str, tuple[dict[str, colliders.WorldShape], ShapeConfig]] = {}
+        shapes_of_path: dict[str, tuple[dict[str, WorldShape], ShapeConfig]] = {}
         for path, descriptor in self._physics.shapes.items():
             type_name = str(self._physics.prim(path).GetTypeName())
-            if type_name not in colliders.HANDLED_TYPES - {colliders.POINTS} and not descriptor.collisionEnabled:
+            if type_name not in HANDLED_TYPES - {POINTS} and not descriptor.collisionEnabled:
                 self._physics.warnings.append(f"<{path}>: left out: a disabled collider of type {type_name}")
                 continue
             shapes = meshes.read(path) if type_name == MESH else {path: reader.read(path)}
             # pxr finds points with one width for all invalid; the reader checks them itself.
-            if not descriptor.isValid and type_name != colliders.POINTS:
+            if not descriptor.isValid and type_name != POINTS:
                 where = self._physics.where(path)
                 raise InputError("UsdPhysics finds the collider invalid", where, "correct its attributes")
             self._check_world(path)
@@ -365,7 +258,7 @@ class _Scene:
             self._add(path, key, shape, pose, shapes_of_path[path][1])
         self._physics.warnings += meshes.warnings()
 
-    def _add(self, path: str, key: str, shape: colliders.WorldShape, pose: list[float], cfg: ShapeConfig) -> None:
+    def _add(self, path: str, key: str, shape: WorldShape, pose: list[float], cfg: ShapeConfig) -> None:
         """Adds a shape of a collider under a key. The shapes of one collider do not collide with each other."""
         body = self.body_of.get(self.owner_of[path], STATIC_BODY)
         cfg = cfg.changed(**shape.field) if shape.field else cfg
@@ -408,7 +301,7 @@ class _Scene:
             return True
         return is_animated(self._physics.prim(path), self._moves)
 
-    def _local_poses(self, shapes: list[tuple[str, colliders.WorldShape]]) -> np.ndarray:
+    def _local_poses(self, shapes: list[tuple[str, WorldShape]]) -> np.ndarray:
         """float64[n, 7]: poses of colliders' shapes in the frames of their bodies, or in the world frame."""
         if not shapes:
             return np.zeros((0, 7))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collidecli.numerics import moved_points
+from collidecli.numerics.poses import moved_points
 from collidecli.pages.view.colours import NO_COLOURS
 from collidecli.pages.view.groups import (
     FACES,
@@ -24,8 +24,8 @@ from collidecli.pages.view.surfaces import Faces, Surfaces
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, recorded_particles
 from collidecli.scene.tables import RIGID_CONTACTS
-from collidecli.storage.contact_sets.check import check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import check_shape_rows
 from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:

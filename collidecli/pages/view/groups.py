@@ -15,8 +15,9 @@ from collidecli.scene.tables import (
     SWEEP,
     GroupRows,
 )
-from collidecli.storage.contact_sets.check import check_group_rows
-from collidecli.storage.contact_sets.reader import ContactSet, rows_of_cells
+from collidecli.storage.contact_sets.contact_table import rows_of_cells
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import check_group_rows
 
 PATCHES, FACES, SOFT, SELF, SWEPT, SOFT_SWEPT, SELF_SWEPT = (
     each.name for each in (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, SOFT_SWEEP, SELF_SWEEP)

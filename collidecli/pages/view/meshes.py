@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from collidecli.scene.heightfield import Heightfield, solid_mesh
+from collidecli.scene.heightfield import Heightfield
+from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.model import Model
-from collidecli.scene.shape_types import SOLIDS, ShapeType, half_extents
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.solids import SOLIDS, half_extents
 
 AROUND = 32
 """Number of vertices of a circle."""

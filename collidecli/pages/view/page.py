@@ -38,7 +38,7 @@ from collidecli.pages.view.stage import (
 )
 from collidecli.pages.view.surfaces import LEVELS
 from collidecli.pages.view.touches import MAX_LISTED, TouchingPair, TouchList, pair_words, touch_label
-from collidecli.texts import plural
+from collidecli.wording import plural
 
 if TYPE_CHECKING:
     import viser

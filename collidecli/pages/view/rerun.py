@@ -32,7 +32,7 @@ from collidecli.pages.view.surfaces import triangle_fans
 from collidecli.pages.view.touches import MAX_LISTED, TouchingPair, TouchList
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.system import TemporaryFolder
+from collidecli.temporary_folders import TemporaryFolder
 
 CHUNK = 256
 """Frames that are read and sent together."""

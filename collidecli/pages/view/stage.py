@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.numerics import moved_points
+from collidecli.numerics.poses import moved_points
 from collidecli.pages.view.frames import ViewFrames
 from collidecli.scene.model import Model
 from collidecli.scene.particles import LOOSE, Particles

@@ -9,12 +9,14 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene import tables
-from collidecli.scene.motion import Episodes
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.patterns import NamedItems, chosen_rows
 from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, Column, ContactBlock, GroupRows, entries_of
-from collidecli.storage.contact_sets.check import check_group_rows
-from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, rows_of_cells, spans
-from collidecli.texts import numbered
+from collidecli.storage.contact_sets.contact_table import rows_of_cells
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import check_group_rows
+from collidecli.storage.contact_sets.spans import BLOCK_ROWS, spans
+from collidecli.wording import numbered
 
 SINGLE_PARTICLE = 0
 """Kind of the rows of /soft_contacts that are of one particle each."""

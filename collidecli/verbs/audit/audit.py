@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.analysis.summary import MotionDepths, TimeBins, depths_of
+from collidecli.analysis.motion_depths import MotionDepths, depths_of
+from collidecli.analysis.summary import TimeBins
 from collidecli.errors import InputError
 from collidecli.results.result import Progress, Result
-from collidecli.scene.motion import recorded_cells
+from collidecli.scene.episodes import recorded_cells
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
-from collidecli.texts import plural
 from collidecli.verbs.audit.checks import (
     CHECKS,
     DEPTH,
@@ -36,6 +36,7 @@ from collidecli.verbs.audit.limits import PairLimits
 from collidecli.verbs.audit.overlap import measure_overlaps
 from collidecli.verbs.audit.sources import STEPS_LEFT_OUT, AuditSource, audited_contact_set, audited_scene
 from collidecli.verbs.audit.tunnels import tunnel_steps
+from collidecli.wording import plural
 
 if TYPE_CHECKING:
     from collidecli.verbs.audit.checks import Baseline

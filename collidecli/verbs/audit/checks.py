@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.analysis.summary import leading_run
+from collidecli.analysis.motion_depths import leading_run
 from collidecli.errors import InputError
-from collidecli.storage.result_files import read_result
-from collidecli.texts import plural
+from collidecli.storage.json_results import read_result
 from collidecli.verbs.audit.limits import AuditLimits
 from collidecli.verbs.audit.sources import AuditSource
+from collidecli.wording import plural
 
 if TYPE_CHECKING:
     from collidecli.verbs.audit.request import AuditRequest

@@ -13,8 +13,8 @@ from collidecli.analysis.touches import Names
 from collidecli.errors import InputError
 from collidecli.scene.arguments import checked_metres
 from collidecli.scene.patterns import NamedItems
-from collidecli.storage.input_files import read_toml
-from collidecli.texts import did_you_mean
+from collidecli.storage.text_files import read_toml
+from collidecli.wording import did_you_mean
 
 GROUND_TYPES = ("plane", "heightfield")
 """Static shapes of these types are the ground, unless shapes are named."""

@@ -9,8 +9,9 @@ import numpy as np
 
 from collidecli.exporters.arrays import held, texts, write_npz
 from collidecli.results.endings import HDF5_ENDINGS
+from collidecli.storage.array_files import AUDIT_FORMAT, arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.result_files import AUDIT_FORMAT, TableColumn, arrays_h5, cell_columns, csv_table
+from collidecli.storage.flat_tables import TableColumn, cell_columns, csv_table
 
 if TYPE_CHECKING:
     from collidecli.verbs.audit.audit import Audit

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collidecli.analysis.frame_texts import parse_frames
-from collidecli.analysis.summary import TOUCHES
+from collidecli.analysis.totals import TOUCHES
 from collidecli.analysis.touches import Frames, Names
 from collidecli.analysis.touching_rows import touching_blocks
 from collidecli.engine.pipeline import find_device, load_ahead
@@ -23,8 +23,13 @@ from collidecli.motions.timing import TimingReport
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.particles import Particles
 from collidecli.scene.tables import HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, SWEEP, ContactBlock, GroupRows
-from collidecli.storage.contact_sets.check import check_body_rows, check_group_rows, check_has_contacts
-from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import (
+    check_body_rows,
+    check_group_rows,
+    check_has_contacts,
+)
+from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 from collidecli.verbs.audit.limits import AuditedShapes
 from collidecli.verbs.audit.tunnels import COLUMNS, Tunnels
 

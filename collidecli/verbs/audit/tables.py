@@ -11,8 +11,9 @@ from collidecli.pages.names import WORLD
 from collidecli.pages.quantities import ResultDict, length
 from collidecli.pages.tables import Column, Fitting, Listing, more_text, name_value_table, pair_columns, rows_table
 from collidecli.pages.verdicts import Verdict, markdown_rows, markdown_section, verdict_text
-from collidecli.texts import count, markdown_code, markdown_text, plural, printable_values
+from collidecli.texts import markdown_code, markdown_text, printable_values
 from collidecli.verbs.audit.words import CHECKS, audit_words, check_limit, findings, tunnel_lines, usable_text
+from collidecli.wording import count, plural
 
 MOST_ROWS = 20
 CHECK_COLUMNS: list[Column] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collidecli.pages.quantities import ResultDict, length, percent
 from collidecli.pages.tables import more_text
 from collidecli.pages.verdicts import Finding
-from collidecli.texts import count, plural
+from collidecli.wording import count, plural
 
 CHECKS = {
     "depth": "penetration",

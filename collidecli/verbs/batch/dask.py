@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from collidecli.errors import InputError, extra_module
-from collidecli.storage.input_files import read_json
+from collidecli.storage.text_files import read_json
 from collidecli.verbs.batch.executors import Slot, WorkersLostError
 from collidecli.verbs.batch.log import ShardReport
 from collidecli.verbs.batch.plan import Plan

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.storage.result_files import require_pyarrow
+from collidecli.storage.flat_tables import require_pyarrow
 
 ROWS_AT_ONCE = 10_000
 """Number of episodes that are objects at a time, and of a row group of a plan."""

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from collidecli.analysis.touches import LabelRule
+from collidecli.analysis.labelled_runs import LabelRule
 from collidecli.errors import InputError, OutputError
 from collidecli.results.outputs import check_ending
 from collidecli.results.result import Progress, Result
 from collidecli.scene.tables import GROUPS_BY_NAME
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.files import is_url
-from collidecli.storage.result_files import require_pyarrow
-from collidecli.system import TemporaryFolder
+from collidecli.storage.flat_tables import require_pyarrow
+from collidecli.temporary_folders import TemporaryFolder
 from collidecli.verbs.batch.episodes import parquet_bytes
 from collidecli.verbs.batch.gathered import Gathered
 from collidecli.verbs.batch.lerobot import write_lerobot

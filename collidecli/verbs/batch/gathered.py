@@ -13,18 +13,18 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.importers.recordings.files import is_data_set
 from collidecli.importers.recordings.lerobot import episode_number
-from collidecli.importers.recordings.recording import is_data_set
 from collidecli.results.result import Progress
 from collidecli.scene.tables import GROUPS_BY_NAME, RIGID_CONTACTS
 from collidecli.storage.contact_sets.reader import ContactSet, is_complete
+from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.storage.process_activity import reading
-from collidecli.storage.result_files import require_pyarrow
-from collidecli.texts import number_parts
 from collidecli.verbs.batch.episodes import Episode
 from collidecli.verbs.batch.log import History, counts_of, dataset_hash
 from collidecli.verbs.batch.plan import Plan
 from collidecli.verbs.batch.store import Store
+from collidecli.wording import number_parts
 
 AGAIN = "work on it with collide batch run"
 SAMPLE, MOST_SAMPLES = 100, 500

@@ -9,7 +9,7 @@ import click
 
 from collidecli.cli.shared_options import request_of
 from collidecli.errors import InputError
-from collidecli.texts import did_you_mean
+from collidecli.wording import did_you_mean
 
 if TYPE_CHECKING:
     from collidecli.verbs.run.run import RunRequest

@@ -12,9 +12,9 @@ from collidecli.errors import InputError
 from collidecli.results.endings import RECORDING_ENDINGS
 from collidecli.results.inputs import input_files
 from collidecli.storage.files import is_url, objects_of
-from collidecli.storage.input_files import read_toml
-from collidecli.texts import did_you_mean
+from collidecli.storage.text_files import read_toml
 from collidecli.verbs.run.run import RunRequest
+from collidecli.wording import did_you_mean
 
 KEYS = ("name", "scene", "motion", "options")
 

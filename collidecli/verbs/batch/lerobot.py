@@ -9,7 +9,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.exporters.contact_rows import ContactRows
-from collidecli.exporters.layouts import LeRobotWriter
+from collidecli.exporters.lerobot import LeRobotWriter
 from collidecli.exporters.parquet_parts import GROUP_BYTES
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.selected import SelectedContacts

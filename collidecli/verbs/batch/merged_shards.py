@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.motion import Episodes
+from collidecli.scene.episodes import Episodes
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.writer import check_groups
+from collidecli.storage.contact_sets.stored_tables import check_groups
 from collidecli.verbs.batch.gathered import DoneEpisode
 from collidecli.verbs.merge.episodes import episodes_of_worlds
 from collidecli.verbs.merge.merge import MergePlan, merge_episodes

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from collidecli.errors import OutputError
-from collidecli.system import TemporaryFolder
+from collidecli.temporary_folders import TemporaryFolder
 
 RECORD = "gather.json"
 """The file by which a folder is known as an output of `gather`, which --force may replace."""

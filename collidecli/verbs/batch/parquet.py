@@ -17,7 +17,7 @@ from collidecli.exporters.parquet_parts import ParquetParts
 from collidecli.scene.tables import GROUPS_BY_NAME
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.selected import rows_of
-from collidecli.storage.result_files import TableColumn, record_batch
+from collidecli.storage.flat_tables import TableColumn, record_batch
 from collidecli.verbs.batch.episodes import parquet_bytes
 from collidecli.verbs.batch.lerobot import all_contacts
 

@@ -19,15 +19,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.recording import kind_of, open_recording, recording_files
+from collidecli.importers.recordings.files import recording_files
+from collidecli.importers.recordings.kinds import kind_of, open_recording
 from collidecli.motions.scenes import load_scene
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, group_words
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.files import local_copy
+from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.storage.input_files import are_settled, file_states, files_sha256
-from collidecli.storage.process_activity import limited_reading, reading
-from collidecli.storage.result_files import require_pyarrow
+from collidecli.storage.process_activity import reading
+from collidecli.storage.reading_limit import limited_reading
 from collidecli.verbs.batch.episodes import ROWS_AT_ONCE, Episode, EpisodeTable, episodes_of_table, parquet_bytes
 from collidecli.verbs.batch.store import PLAN, Store
 from collidecli.verbs.run.run import OPTION_GROUPS, RunRequest, result_config

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from collidecli.errors import InputError
 from collidecli.results.result import Progress, Result
 from collidecli.storage.files import local_copy
-from collidecli.system import TemporaryFolder
+from collidecli.temporary_folders import TemporaryFolder
 from collidecli.verbs.batch.log import History, whole_results
 from collidecli.verbs.batch.plan import Plan
 from collidecli.verbs.batch.store import Failure, Store

@@ -9,7 +9,7 @@ from collidecli.pages import quantities
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Listing, listing, name_value_table
 from collidecli.scene.tables import group_words
-from collidecli.texts import count, plural
+from collidecli.wording import count, plural
 
 FAILURES_SHOWN = 20
 WARNINGS_SHOWN = 10

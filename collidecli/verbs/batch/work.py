@@ -18,7 +18,8 @@ from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.motions.scene_cache import SceneCache
 from collidecli.motions.scenes import scene_in_motion
 from collidecli.storage.files import UnreachableError, local_copy
-from collidecli.system import TemporaryFolder, free_memory
+from collidecli.system import free_memory
+from collidecli.temporary_folders import TemporaryFolder
 from collidecli.verbs.batch.episodes import Episode
 from collidecli.verbs.batch.jobs import Job
 from collidecli.verbs.batch.log import STOPPED, ShardLog, ShardReport, attempts, counts_of

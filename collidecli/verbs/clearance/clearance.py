@@ -23,11 +23,11 @@ from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_ending, check_output
 from collidecli.results.result import Progress
 from collidecli.scene.options import CLEARANCE_THINGS
+from collidecli.storage.array_files import arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.result_files import (
+from collidecli.storage.flat_tables import (
     Append,
     TableColumn,
-    arrays_h5,
     cell_columns,
     csv_table,
     parquet_table,

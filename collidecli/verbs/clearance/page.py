@@ -7,7 +7,7 @@ from typing import Any
 from collidecli.pages.pair_words import pair_words
 from collidecli.pages.parts import part, section, table
 from collidecli.pages.quantities import ResultDict, length
-from collidecli.texts import plural
+from collidecli.wording import plural
 
 
 def clearance_section(result: ResultDict) -> dict[str, Any]:

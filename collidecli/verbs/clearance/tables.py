@@ -11,7 +11,7 @@ from collidecli.pages.names import WORLD
 from collidecli.pages.quantities import ResultDict, length
 from collidecli.pages.tables import Column, Fitting, Listing, more_text, name_value_table, pair_columns, rows_table
 from collidecli.pages.written import written_line
-from collidecli.texts import count, plural
+from collidecli.wording import count, plural
 
 
 def clearance_table(result: ResultDict) -> RenderableType:

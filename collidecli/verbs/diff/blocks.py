@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collidecli.analysis import alignment
-from collidecli.analysis.alignment import Contacts, FrameAlignment
+from collidecli.analysis.contact_matching import Contacts, contacts_of
 from collidecli.analysis.differences import GAP, pairs_alone
+from collidecli.analysis.model_alignment import FrameAlignment
 from collidecli.scene.tables import RIGID_CONTACTS, ContactBlock, columns_of_sides
-from collidecli.storage.contact_sets import check, reader
-from collidecli.storage.contact_sets.reader import ContactSet, ContactTable
+from collidecli.storage.contact_sets.contact_table import ContactTable
+from collidecli.storage.contact_sets.reader import ContactSet, read_ahead
+from collidecli.storage.contact_sets.row_rules import check_shape_rows, pair_values
+from collidecli.storage.contact_sets.spans import BLOCK_ROWS, spans
 from collidecli.system import processor_count
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ class Side:
 
     @cached_property
     def _gap(self) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        return check.pair_values(self.contacts)[1]
+        return pair_values(self.contacts)[1]
 
     def read(self, first: int, last: int) -> Contacts:
         """Contacts of cells first to last - 1, numbered from 0. Raises InputError for an unknown shape."""
@@ -57,11 +59,11 @@ class Side:
 
     def named(self, block: ContactBlock) -> Contacts:
         """Contacts of a block with the columns `names`; see `read`."""
-        check.check_shape_rows(self.contacts, block)
+        check_shape_rows(self.contacts, block)
         columns = dict(block.columns)
         if self.has_gap:
             columns[GAP] = self._gap(columns["shape0"], columns["shape1"])
-        contacts = alignment.contacts_of(block.cell_counts, columns, self.numbers, self.model.kept)
+        contacts = contacts_of(block.cell_counts, columns, self.numbers, self.model.kept)
         return pairs_alone(contacts) if self.pairs_only else contacts
 
 
@@ -78,7 +80,7 @@ class MatchedBlock:
     same: int = 0
 
 
-def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = reader.BLOCK_ROWS) -> Iterator[MatchedBlock]:
+def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = BLOCK_ROWS) -> Iterator[MatchedBlock]:
     """Blocks of the matched frames and common worlds, in order; the next block is read ahead.
 
     A block has at most `max_rows` contacts of a file on average, or is one cell with more contacts.
@@ -90,7 +92,7 @@ def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = reade
             yield _matched_block(a, b, *cells, pool)
 
     with ThreadPoolExecutor(THREADS, "collide-unpack") as pool:
-        yield from reader.read_ahead(blocks(pool))
+        yield from read_ahead(blocks(pool))
 
 
 def matched_blocks(
@@ -113,7 +115,7 @@ def matched_blocks(
             rows = [
                 start_of(table, cell) for pair in tables for table, cell in zip(pair, (cell_a, cell_b), strict=True)
             ]
-            for done, stop in reader.spans(rows, max_rows, 0, (last - first) * worlds):
+            for done, stop in spans(rows, max_rows, 0, (last - first) * worlds):
                 yield first * worlds + done, cell_a + done, cell_b + done, stop - done
 
 

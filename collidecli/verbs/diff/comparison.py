@@ -7,18 +7,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from collidecli.analysis import differences
-from collidecli.analysis.alignment import Contacts, FrameAlignment, align_frames, match_contacts
+from collidecli.analysis.contact_matching import Contacts, match_contacts
+from collidecli.analysis.deviations import FieldTally, Tolerances
+from collidecli.analysis.differences import TableDifferences
+from collidecli.analysis.model_alignment import FrameAlignment, align_frames
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
 from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, RIGID_CONTACTS
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.texts import did_you_mean, metres
 from collidecli.verbs.diff import models
 from collidecli.verbs.diff.blocks import Side, side_by_side
 from collidecli.verbs.diff.groups import compare_groups, group_fields
 from collidecli.verbs.diff.models import ModelComparison
 from collidecli.verbs.diff.request import DiffRequest
+from collidecli.wording import did_you_mean, metres
 
 MAX_WORLDS_TRIED = 64
 """Number of other worlds that are searched for the contacts of the first cell that differs."""
@@ -32,16 +34,16 @@ class Comparison:
     """All differences of two contact sets. groups: of the groups that both have."""
 
     request: DiffRequest
-    tolerances: differences.Tolerances
+    tolerances: Tolerances
     model: ModelComparison
     frames: FrameAlignment
-    contacts: differences.TableDifferences
-    groups: list[differences.TableDifferences]
+    contacts: TableDifferences
+    groups: list[TableDifferences]
     notes: list[str] = field(default_factory=list)
 
 
 def compare(
-    request: DiffRequest, tolerances: differences.Tolerances, a: ContactSet, b: ContactSet, progress: Progress = None
+    request: DiffRequest, tolerances: Tolerances, a: ContactSet, b: ContactSet, progress: Progress = None
 ) -> Comparison:
     """The comparison of two open contact sets. Raises InputError for frames that cannot be matched."""
     model = models.compare_models(a, b, tolerances, request)
@@ -51,7 +53,7 @@ def compare(
     except InputError as error:
         raise InputError(error.what, f"{a.path}, {b.path}: {error.where}", "--match-frames index, or time") from error
     worlds = min(a.world_count, b.world_count)
-    table = differences.TableDifferences(
+    table = TableDifferences(
         RIGID_CONTACTS.name, _tallies(names), tolerances, worlds, request.first, request.ignore_shallow
     )
     has_gap = request.ignore_shallow >= 0.0 or any(tolerances.of("distance"))
@@ -88,10 +90,10 @@ def _compared(request: DiffRequest, a: ContactSet, b: ContactSet) -> list[str]:
     return [name for name in shared if not request.fields or name in request.fields]
 
 
-def _tallies(names: Sequence[str]) -> list[differences.FieldTally]:
+def _tallies(names: Sequence[str]) -> list[FieldTally]:
     columns = {column.name: column for column in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)}
     return [
-        differences.FieldTally(name, "rad" if name == "normal" else columns[name].unit, columns[name].dtype.kind != "f")
+        FieldTally(name, "rad" if name == "normal" else columns[name].unit, columns[name].dtype.kind != "f")
         for name in names
     ]
 
@@ -162,8 +164,6 @@ def _cell(compared: Comparison, sides: Sequence[Side], side: int, match: int, wo
 
 
 def _cells_match(contacts: Contacts, other: Contacts, compared: Comparison) -> bool:
-    trial = differences.TableDifferences(
-        "", _tallies([f.name for f in compared.contacts.fields]), compared.tolerances, 1
-    )
+    trial = TableDifferences("", _tallies([f.name for f in compared.contacts.fields]), compared.tolerances, 1)
     trial.add(contacts, other, match_contacts(contacts, other, len(compared.model.shapes.names)), 0)
     return trial.first_cell < 0

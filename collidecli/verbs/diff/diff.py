@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.analysis import differences
-from collidecli.analysis.alignment import FrameAlignment
+from collidecli.analysis.deviations import BINS, LEAST_DECADE, FieldTally, Tolerances
+from collidecli.analysis.differences import CHANGED, EXTRA, KINDS, MISSING, TableDifferences
+from collidecli.analysis.model_alignment import FrameAlignment
 from collidecli.results.result import Progress, Result
-from collidecli.scene.motion import recorded_cells
+from collidecli.scene.episodes import recorded_cells
 from collidecli.scene.tables import group_words
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
-from collidecli.texts import count, plural
 from collidecli.verbs.diff.comparison import compare, limits
 from collidecli.verbs.diff.request import DiffRequest
+from collidecli.wording import count, plural
 
 if TYPE_CHECKING:
     from collidecli.verbs.diff.comparison import Comparison
@@ -59,7 +60,7 @@ def diff(request: DiffRequest, progress: Progress = None) -> DiffResult:
 
     Raises InputError for files that are not contact sets, frames that cannot be matched, and invalid options.
     """
-    tolerances = differences.Tolerances(limits(request.atol, "--atol"), limits(request.rtol, "--rtol"))
+    tolerances = Tolerances(limits(request.atol, "--atol"), limits(request.rtol, "--rtol"))
     with (
         reading("contact set", request.a),
         ContactSet.open(request.a) as a,
@@ -146,15 +147,15 @@ def _groups(compared: Comparison, cells: _Cells) -> list[dict[str, Any]]:
     ]
 
 
-def _row_counts(table: differences.TableDifferences) -> dict[str, int]:
+def _row_counts(table: TableDifferences) -> dict[str, int]:
     return {"a": table.rows_a, "b": table.rows_b, "matched": table.matched, **table.counts}
 
 
-def _allowed(request: DiffRequest, table: differences.TableDifferences) -> dict[str, int]:
+def _allowed(request: DiffRequest, table: TableDifferences) -> dict[str, int]:
     return {
-        differences.MISSING: max(request.max_missing, share_of(request.allow_fraction, table.rows_a)),
-        differences.EXTRA: max(request.max_extra, share_of(request.allow_fraction, table.rows_b)),
-        differences.CHANGED: share_of(request.allow_fraction, table.matched),
+        MISSING: max(request.max_missing, share_of(request.allow_fraction, table.rows_a)),
+        EXTRA: max(request.max_extra, share_of(request.allow_fraction, table.rows_b)),
+        CHANGED: share_of(request.allow_fraction, table.matched),
     }
 
 
@@ -228,7 +229,7 @@ def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any
     }
 
 
-def _worlds(table: differences.TableDifferences) -> dict[str, Any]:
+def _worlds(table: TableDifferences) -> dict[str, Any]:
     differing = np.flatnonzero(table.world_differs)
     return {"differing": len(differing), "listed": differing[:MAX_WORLDS_LISTED].tolist()}
 
@@ -238,8 +239,8 @@ def _contacts(compared: Comparison, cells: _Cells) -> dict[str, Any]:
     return {
         "what": "pairs" if request.pairs_only else "contacts",
         **_row_counts(table),
-        "missing_pairs": table.pair_cells[differences.MISSING],
-        "extra_pairs": table.pair_cells[differences.EXTRA],
+        "missing_pairs": table.pair_cells[MISSING],
+        "extra_pairs": table.pair_cells[EXTRA],
         "ignored_shallow": table.ignored_shallow,
         "at_limit": {
             **table.at_limit,
@@ -287,14 +288,14 @@ def _reasons(
 def _beyond(table: dict[str, Any], noun: str, of: str) -> list[str]:
     """The kinds of differences of a table of which there are more than allowed."""
     reasons = []
-    for kind in differences.KINDS:
+    for kind in KINDS:
         if table[kind] > (allowed := table["allowed"][kind]):
             words = f"{plural(table[kind], noun)}{of} {kind}"
             reasons.append(f"{words}, and {count(allowed)} allowed" if allowed else words)
     return reasons
 
 
-def _pairs(table: differences.TableDifferences, cells: _Cells, first: int) -> dict[str, Any]:
+def _pairs(table: TableDifferences, cells: _Cells, first: int) -> dict[str, Any]:
     tallies = sorted(table.pairs.items(), key=lambda item: (item[1].first_cell, item[0]))
     return {
         "differing": len(tallies),
@@ -311,10 +312,10 @@ def _pairs(table: differences.TableDifferences, cells: _Cells, first: int) -> di
     }
 
 
-def _field(tally: differences.FieldTally, compared: Comparison, cells: _Cells) -> dict[str, Any]:
+def _field(tally: FieldTally, compared: Comparison, cells: _Cells) -> dict[str, Any]:
     atol, rtol = (0.0, 0.0) if tally.exact else compared.tolerances.of(tally.name)
     at = tally.largest_at
-    edges = [None, *(float(f"1e{differences.LEAST_DECADE + n}") for n in range(1, differences.BINS))]
+    edges = [None, *(float(f"1e{LEAST_DECADE + n}") for n in range(1, BINS))]
     bins = zip(edges, tally.histogram, strict=True)
     return {
         **{name: getattr(tally, name) for name in ("name", "unit")},

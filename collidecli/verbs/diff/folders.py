@@ -8,8 +8,9 @@ from collidecli.analysis.differences import KINDS
 from collidecli.pages.lists import diff_list_words, state_text
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.verdicts import Finding, Suite, Verdict, markdown_rows, markdown_section
-from collidecli.texts import count, markdown_code, markdown_text, plural, printable_values
+from collidecli.texts import markdown_code, markdown_text, printable_values
 from collidecli.verbs.diff.words import findings, markdown, verdict
+from collidecli.wording import count, plural
 
 MAX_SECTIONS = 20
 """Number of different contact sets that have a section in Markdown: GitHub shows a summary of up to 1 MiB."""

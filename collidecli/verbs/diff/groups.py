@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collidecli.analysis import alignment
-from collidecli.analysis.alignment import Contacts, FrameAlignment
-from collidecli.analysis.differences import GAP, FieldTally, TableDifferences, Tolerances
+from collidecli.analysis.contact_matching import Contacts, in_order_of_shapes, kept_rows, match_rows
+from collidecli.analysis.deviations import FieldTally, Tolerances
+from collidecli.analysis.differences import GAP, TableDifferences
+from collidecli.analysis.model_alignment import FrameAlignment
 from collidecli.scene.options import recorded_number
 from collidecli.scene.tables import GROUPS, ContactGroup, GroupRows, shapes_of
-from collidecli.storage.contact_sets import check, reader
+from collidecli.storage.contact_sets.contact_table import rows_of_cells
+from collidecli.storage.contact_sets.row_rules import check_group_rows, objects_of
 from collidecli.verbs.diff.blocks import matched_blocks
 
 if TYPE_CHECKING:
@@ -48,21 +50,21 @@ def compare_groups(
     for first, cell_a, cell_b, cells in matched_blocks(a, b, frames, tables, request.block_rows):
         rows_a, rows_b = (_keyed(*side_rows, cells, shared) for side_rows in zip(sides, (cell_a, cell_b), strict=True))
         for name, differences in compared.items():
-            differences.add(rows_a[name], rows_b[name], alignment.match_rows(rows_a[name], rows_b[name], 0), first)
+            differences.add(rows_a[name], rows_b[name], match_rows(rows_a[name], rows_b[name], 0), first)
     return list(compared.values())
 
 
 def _keyed(side: Side, first: int, count: int, shared: Sequence[ContactGroup]) -> dict[str, Contacts]:
     """The rows of cells by group, numbered from 0; common numbers of shapes, the lower one first, and of particles."""
     tables = {group.name: side.contacts.groups[group.name] for group in shared}
-    groups = reader.rows_of_cells(tables, first, first + count)
-    check.check_group_rows(side.contacts, groups, first, first + count)
+    groups = rows_of_cells(tables, first, first + count)
+    check_group_rows(side.contacts, groups, first, first + count)
     return {group.name: _rows(side, group, groups) for group in shared}
 
 
 def _rows(side: Side, group: ContactGroup, groups: dict[str, GroupRows]) -> Contacts:
     group_rows, kept, particles = groups[group.name], side.model.kept, side.model.particles
-    owners = check.objects_of(side.contacts, group.name, group_rows)
+    owners = objects_of(side.contacts, group.name, group_rows)
     objects = [particles.objects[side.index][owner] for owner in owners]
     limit = recorded_number(side.contacts.config, group.limit)
     cell = np.repeat(np.arange(len(group_rows.cell_counts)), group_rows.cell_counts)
@@ -71,7 +73,7 @@ def _rows(side: Side, group: ContactGroup, groups: dict[str, GroupRows]) -> Cont
     if group.objects:
         columns["indices"] = particles.numbers[side.index][columns["indices"]]
     if len(shapes) == 2:
-        shapes, columns = alignment.in_order_of_shapes(shapes, columns, group.flipped)
+        shapes, columns = in_order_of_shapes(shapes, columns, group.flipped)
     if limit is not None and "distance" in columns:
         columns[GAP] = np.full(len(cell), limit)
     keys = [*shapes, *(objects if side.pairs_only else ())]
@@ -82,7 +84,7 @@ def _rows(side: Side, group: ContactGroup, groups: dict[str, GroupRows]) -> Cont
     contacts = Contacts(cell, none, none, columns, group_rows.lists, keys, objects)
     if kept is not None:
         first_object = len(kept) - len(particles.names)
-        contacts = alignment.kept_rows(contacts, kept, [*shapes, *(first_object + owner for owner in objects)])
+        contacts = kept_rows(contacts, kept, [*shapes, *(first_object + owner for owner in objects)])
     if side.pairs_only and len(contacts):
         rows = np.unique(np.stack([contacts.cell, *(contacts.keys or ())]), axis=1, return_index=True)[1]
         contacts = contacts.at(np.sort(rows))

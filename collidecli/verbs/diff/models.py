@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.analysis import alignment
-from collidecli.analysis.alignment import ShapeDifference
-from collidecli.analysis.differences import Tolerances, deviations
+from collidecli.analysis.deviations import Tolerances, deviations
+from collidecli.analysis.model_alignment import ShapeAlignment, ShapeDifference, ShapeRecords, align_shapes
+from collidecli.analysis.particle_alignment import ParticleAlignment, align_particles
 from collidecli.errors import InputError
+from collidecli.scene.materials import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.options import recorded_option
 from collidecli.scene.patterns import NamedItems
-from collidecli.scene.shape_config import PENALTY_PARAMETERS, RULE_FIELDS
-from collidecli.storage.contact_sets import check
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import check_body_rows
 
 if TYPE_CHECKING:
     from collidecli.verbs.diff.request import DiffRequest
@@ -32,8 +32,8 @@ class ModelComparison:
     kept: bool[numbers, 2], see `NamedItems.kept`, of shapes, then particle objects; None is all.
     """
 
-    shapes: alignment.ShapeAlignment
-    particles: alignment.ParticleAlignment
+    shapes: ShapeAlignment
+    particles: ParticleAlignment
     differences: list[ShapeDifference]
     kept: np.ndarray | None
     notes: list[str] = field(default_factory=list)
@@ -45,8 +45,8 @@ def compare_models(a: ContactSet, b: ContactSet, tolerances: Tolerances, request
     Raises InputError for a pattern that matches none of either file.
     """
     renames = [_halves(text, "--rename", "write OLD=NEW: prefixes of a path in A and in B") for text in request.renames]
-    aligned = alignment.align_shapes(_shape_columns(a), _shape_columns(b), renames)
-    particles = alignment.align_particles(a.particle_objects, b.particle_objects, renames)
+    aligned = align_shapes(_shape_columns(a), _shape_columns(b), renames)
+    particles = align_particles(a.particle_objects, b.particle_objects, renames)
     names = [*aligned.names, *particles.names]
     kind_of_item = f"{'shape, particle object' if len(particles.names) else 'shape'} or body of either file"
     body = np.full(len(names), -1)
@@ -60,15 +60,15 @@ def compare_models(a: ContactSet, b: ContactSet, tolerances: Tolerances, request
     return ModelComparison(aligned, particles, differences, kept, _notes(a, b, aligned))
 
 
-def _shape_columns(contacts: ContactSet) -> alignment.ShapeRecords:
+def _shape_columns(contacts: ContactSet) -> ShapeRecords:
     shapes = contacts.shapes
-    check.check_body_rows(contacts)
+    check_body_rows(contacts)
     body = [contacts.body_path[row] if row >= 0 else "" for row in shapes.body.tolist()]
     values = {"margin": shapes.margin, "gap": shapes.gap}
     if contacts.materials is not None:
         for name in (*RULE_FIELDS[contacts.material_rule], *PENALTY_PARAMETERS):
             values[name] = np.asarray(getattr(contacts.materials, name))
-    return alignment.ShapeRecords(
+    return ShapeRecords(
         shapes.path, shapes.type, body, shapes.template, contacts.world_template, values, where=contacts.path
     )
 
@@ -83,7 +83,7 @@ def _beyond(difference: ShapeDifference, tolerances: Tolerances) -> bool:
     return not apart[0] <= atol + rtol * size[0]
 
 
-def _forced(a: ContactSet, b: ContactSet, aligned: alignment.ShapeAlignment) -> list[ShapeDifference]:
+def _forced(a: ContactSet, b: ContactSet, aligned: ShapeAlignment) -> list[ShapeDifference]:
     """Differences of forced pairs. Pairs of equal names in several worlds are compared together."""
     tables: list[dict[tuple[int, int], list[tuple[float, ...]]]] = []
     for contacts, numbers in ((a, aligned.number_a), (b, aligned.number_b)):
@@ -121,7 +121,7 @@ def _rules(a: ContactSet, b: ContactSet) -> list[ShapeDifference]:
     return [ShapeDifference("changed", "/model", name, getattr(a, name), getattr(b, name)) for name in differ]
 
 
-def _notes(a: ContactSet, b: ContactSet, aligned: alignment.ShapeAlignment) -> list[str]:
+def _notes(a: ContactSet, b: ContactSet, aligned: ShapeAlignment) -> list[str]:
     notes = []
     if a.version != b.version:
         versions = " and ".join(".".join(map(str, contacts.version)) for contacts in (a, b))

@@ -12,8 +12,9 @@ from collidecli.pages.lists import kind_columns
 from collidecli.pages.quantities import ResultDict, length, plain
 from collidecli.pages.tables import Column, Fitting, Listing, more_text, name_value_table, pair_columns, rows_table
 from collidecli.pages.verdicts import Finding, Verdict, markdown_rows, markdown_section, verdict_text
-from collidecli.texts import count, plural, printable_values
+from collidecli.texts import printable_values
 from collidecli.verbs.diff.words import FIRST_IN, MEASURES, SPREAD, markdown_cell, pair_cells
+from collidecli.wording import count, plural
 
 
 def pair_diff_words(result: ResultDict) -> str:

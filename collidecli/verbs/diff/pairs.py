@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 
 from collidecli.adapters.rows import unusable_normals
-from collidecli.analysis import differences
-from collidecli.analysis.alignment import Contacts, FrameAlignment, align_frames
-from collidecli.numerics import cross, dot
+from collidecli.analysis.contact_matching import Contacts
+from collidecli.analysis.deviations import Tolerances, spread
+from collidecli.analysis.differences import CHANGED, EXTRA, KINDS, MISSING
+from collidecli.analysis.model_alignment import FrameAlignment, align_frames
+from collidecli.numerics.products import cross, dot
 from collidecli.results.result import Progress, Result
-from collidecli.storage.contact_sets.check import check_has_contacts
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import check_has_contacts
 from collidecli.storage.process_activity import reading
-from collidecli.texts import count, plural
 from collidecli.verbs.diff.blocks import Side, matched_blocks
 from collidecli.verbs.diff.diff import file_of, share_of
 from collidecli.verbs.diff.models import ModelComparison, compare_models
 from collidecli.verbs.diff.request import DiffRequest
+from collidecli.wording import count, plural
 
 NAMES = ("shape0", "shape1", "distance", "normal", "point0", "point1")
 MEASURES = ("distance", "angle", "centre")
@@ -85,7 +87,7 @@ def diff_pairs(request: PairDiffRequest, progress: Progress = None) -> PairDiffR
     ):
         for contacts in (a, b):
             check_has_contacts(contacts)
-        model = compare_models(a, b, differences.Tolerances({"gap": np.inf}), request)
+        model = compare_models(a, b, Tolerances({"gap": np.inf}), request)
         frames = align_frames(a.step, a.time, b.step, b.time, request.match_frames)
         sides = [Side(contacts, index, model, NAMES) for index, contacts in enumerate((a, b))]
         compared = _compared_pairs(sides, frames, request, progress)
@@ -155,9 +157,9 @@ class _Compared:
         missing, extra = (self.least < -band) & ~(self.least[::-1] <= band)
         beyond = (self.measures["distance"] > band) | (self.measures["angle"] > max_angle)
         self.kinds = {
-            differences.MISSING: missing,
-            differences.EXTRA: extra,
-            differences.CHANGED: beyond & ~missing & ~extra,
+            MISSING: missing,
+            EXTRA: extra,
+            CHANGED: beyond & ~missing & ~extra,
         }
 
     def about(self, chosen: Any) -> dict[str, Any]:
@@ -167,7 +169,7 @@ class _Compared:
         means = self.rows[:, chosen][:, both].mean(axis=1).tolist() if both.any() else (None, None)
         return {
             "counts": {"a": int(has[0].sum()), "b": int(has[1].sum()), "both": int(both.sum()), **kinds},
-            **{name: differences.spread(values[chosen]) for name, values in self.measures.items()},
+            **{name: spread(values[chosen]) for name, values in self.measures.items()},
             **dict(zip(("contacts_a", "contacts_b"), means, strict=True)),
         }
 
@@ -253,10 +255,10 @@ def _verdict(
     only = [(len(model.differences), "difference", "of the model")]
     only += [(len(rows), "frame", f"only in {name}") for rows, name in ((frames.only_a, "A"), (frames.only_b, "B"))]
     reasons = [f"{plural(number, noun)} {place}" for number, noun, place in only if number]
-    limits = {differences.MISSING: request.max_missing, differences.EXTRA: request.max_extra, differences.CHANGED: 0}
+    limits = {MISSING: request.max_missing, EXTRA: request.max_extra, CHANGED: 0}
     totals = (*(compared.least < -request.band).sum(axis=1).tolist(), int(compared.both.sum()))
     shares = (share_of(request.allow_fraction, total) for total in totals)
-    allowed = {kind: max(limits[kind], share) for kind, share in zip(differences.KINDS, shares, strict=True)}
+    allowed = {kind: max(limits[kind], share) for kind, share in zip(KINDS, shares, strict=True)}
     for kind, most in allowed.items():
         if (number_of_kind := int(compared.kinds[kind].sum())) > most:
             words = f"{plural(number_of_kind, 'pair')} {kind}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from collidecli.storage.contact_sets import reader
+from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 
 
 @dataclass(frozen=True)
@@ -35,4 +35,4 @@ class DiffRequest:
     pairs_only: bool = False
     match_frames: str = ""
     first: int = 20
-    block_rows: int = reader.BLOCK_ROWS
+    block_rows: int = BLOCK_ROWS

@@ -11,7 +11,6 @@ from collidecli.pages.lists import kind_columns
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Fitting, Listing, listing, more_text, name_value_table, pair_columns, rows_table
 from collidecli.pages.verdicts import verdict_text
-from collidecli.texts import count, plural
 from collidecli.verbs.diff.words import (
     FIELDS,
     FIRST_IN,
@@ -24,6 +23,7 @@ from collidecli.verbs.diff.words import (
     model_line,
     verdict,
 )
+from collidecli.wording import count, plural
 
 
 def diff_table(result: ResultDict) -> RenderableType:

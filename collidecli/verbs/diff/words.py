@@ -11,7 +11,8 @@ from collidecli.pages.quantities import ResultDict, length, plain
 from collidecli.pages.tables import Column, more_text
 from collidecli.pages.verdicts import Finding, Verdict, markdown_rows, markdown_section
 from collidecli.scene.tables import group_words
-from collidecli.texts import count, markdown_code, markdown_text, plural, printable_values
+from collidecli.texts import markdown_code, markdown_text, printable_values
+from collidecli.wording import count, plural
 
 MAX_CELL_LENGTH = 100
 MEASURES = ("distance", "angle", "centre")

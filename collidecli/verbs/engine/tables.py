@@ -7,7 +7,7 @@ from rich.table import Table
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import name_value_table
 from collidecli.pages.written import written_line
-from collidecli.texts import plural
+from collidecli.wording import plural
 
 
 def pack_table(result: ResultDict) -> Table:

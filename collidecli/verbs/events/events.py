@@ -13,14 +13,21 @@ import numpy as np
 from collidecli.analysis.event_stream import DURATION, EventStream, interval_seconds, is_known
 from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.swept_touches import MISSED, SweptTouches, swept_columns, swept_events, swept_touches
-from collidecli.analysis.touches import Frames, Intervals, TouchGraph
+from collidecli.analysis.touch_graph import TouchGraph
+from collidecli.analysis.touches import Frames, Intervals
 from collidecli.results.result import Progress, Result
 from collidecli.scene.motion import check_seconds
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_ORDERS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.flat_tables import (
+    Append,
+    TableColumn,
+    csv_table,
+    parquet_table,
+    require_pyarrow,
+)
 from collidecli.storage.process_activity import reading
-from collidecli.storage.result_files import Append, TableColumn, csv_table, parquet_table, require_pyarrow
 
 MAX_WORLDS_LISTED = 20
 FILE = "file"

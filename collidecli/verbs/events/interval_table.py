@@ -13,8 +13,8 @@ from collidecli.analysis.event_stream import EventStream
 from collidecli.analysis.pair_selection import EventOptions
 from collidecli.results.result import Progress
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.flat_tables import Append, TableColumn
 from collidecli.storage.process_activity import reading
-from collidecli.storage.result_files import Append, TableColumn
 from collidecli.verbs.events.events import EPISODE, FILE, WORLD, events
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from collidecli.pages.names import WORLD
 from collidecli.pages.quantities import ResultDict, length, quantity, seconds_text
 from collidecli.pages.tables import Column, Fitting, Listing, more_text, name_value_table, pair_columns, rows_table
 from collidecli.scene.options import EVENT_COLUMNS
-from collidecli.texts import count, dot_string, plural
+from collidecli.texts import dot_string
+from collidecli.wording import count, plural
 
 BEFORE, BEYOND = "<", ">"
 """Marks of the first and last frame, at which the interval may continue outside the recording."""

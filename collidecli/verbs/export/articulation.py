@@ -18,8 +18,9 @@ from collidecli.storage.contact_sets.selected import SelectedContacts
 from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:
-    from collidecli.exporters.layouts import MovingJoints
-    from collidecli.exporters.usd_layer import MovedBodies, SceneLayers
+    from collidecli.exporters.layouts.jacobian import MovingJoints
+    from collidecli.exporters.usd_bodies import MovedBodies
+    from collidecli.exporters.usd_layer import SceneLayers
     from collidecli.motions.sources import Sources
     from collidecli.verbs.export.request import ExportRequest
 
@@ -50,7 +51,7 @@ def moved_bodies(request: ExportRequest, selected: SelectedContacts) -> tuple[Mo
 
     None for a run without a recording: the scene moves by itself. Raises InputError for another recording.
     """
-    from collidecli.exporters.usd_layer import MovedBodies
+    from collidecli.exporters.usd_bodies import MovedBodies
     from collidecli.importers.usd.scene import UsdImport
 
     contacts = selected.contacts
@@ -99,8 +100,8 @@ def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -
 
     Raises InputError for a scene that is not MJCF or URDF, and for a recording of body poses.
     """
-    from collidecli.exporters.layouts import MovingJoints
-    from collidecli.importers.mujoco.kinematics import JointAxes
+    from collidecli.exporters.layouts.jacobian import MovingJoints
+    from collidecli.importers.mujoco.joint_axes import JointAxes
     from collidecli.importers.mujoco.scene import MjcfImport
 
     geoms = compiled_geoms(scene)

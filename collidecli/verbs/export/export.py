@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,9 +151,8 @@ def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
         check_seconds(selected.contacts.time_unit, f"--to {request.to}")
     if request.to in WRITERS:
         return WRITERS[request.to](request, selected, output)
-    from collidecli.exporters import layouts
-
-    return _arrays(getattr(layouts, f"{request.to}_layout")(selected))
+    layout = import_module(f"collidecli.exporters.layouts.{request.to}")
+    return _arrays(getattr(layout, f"{request.to}_layout")(selected))
 
 
 def _arrays(layout: Layout, done: Callable[[], None] = lambda: None):
@@ -206,20 +206,20 @@ def _mcap(request: ExportRequest, selected: SelectedContacts, _output: str):
 
 
 def _jacobian(request: ExportRequest, selected: SelectedContacts, _output: str):
-    from collidecli.exporters import layouts
+    from collidecli.exporters.layouts.jacobian import jacobian_layout
 
     sources = export_sources(request, selected.contacts)
     if sources.scene is None or sources.motion is None:
         what = "a Jacobian needs the scene and the recording of the run, which were not found"
         raise InputError(what, selected.contacts.path, SOURCES)
     joints = moving_joints(sources.scene, sources.motion, sources.frame_of)
-    return _arrays(layouts.jacobian_layout(selected, joints), sources.close)
+    return _arrays(jacobian_layout(selected, joints), sources.close)
 
 
 def _table(request: ExportRequest, selected: SelectedContacts, _output: str):
     from collidecli.exporters.contact_rows import ContactRows
-    from collidecli.exporters.layouts import unknown_columns
-    from collidecli.storage.result_files import csv_table, parquet_table, require_pyarrow
+    from collidecli.exporters.layouts.columns import unknown_columns
+    from collidecli.storage.flat_tables import csv_table, parquet_table, require_pyarrow
 
     rows, contacts = ContactRows(selected), selected.contacts
     about = {"scene": contacts.scene, "content_sha256": contacts.content_sha256, "up_axis": contacts.up_axis}
@@ -238,12 +238,12 @@ def _table(request: ExportRequest, selected: SelectedContacts, _output: str):
 
 
 def _mujoco(request: ExportRequest, selected: SelectedContacts, _output: str):
-    from collidecli.exporters import layouts
+    from collidecli.exporters.layouts.mujoco import mujoco_layout
 
     if not request.scene:
         what = "mjContact has ids of the compiled scene, which a contact set does not contain"
         raise InputError(what, selected.contacts.path, "give the scene of the run with --scene")
-    return _arrays(layouts.mujoco_layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene))))
+    return _arrays(mujoco_layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene))))
 
 
 IN_SECONDS = ("usd", "mcap")

@@ -12,7 +12,7 @@ from collidecli.adapters.rows import EngineRows
 from collidecli.engine.distances import PairDistanceRows, point_distances
 from collidecli.engine.pipeline import find_device
 from collidecli.motions.clearance import distance_bounds
-from collidecli.numerics import compose_poses, inverse_poses
+from collidecli.numerics.poses import compose_poses, inverse_poses
 from collidecli.scene.shape_types import ShapeType
 
 CELLS_AT_ONCE = 1 << 20

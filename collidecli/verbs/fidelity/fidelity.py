@@ -18,7 +18,7 @@ from collidecli.adapters.processes import run_adapter
 from collidecli.adapters.repros import Repro, make_repro
 from collidecli.adapters.requested import check_engines
 from collidecli.adapters.rows import EngineRows, read_rows
-from collidecli.analysis.differences import spread
+from collidecli.analysis.deviations import spread
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.result import Progress
 from collidecli.scene.shape_types import ShapeType

@@ -16,7 +16,7 @@ from collidecli.pages.parts import columns_table, html_page, page_charts, part, 
 from collidecli.pages.quantities import ResultDict, length, short_length
 from collidecli.pages.tables import Column
 from collidecli.pages.value_map import value_map
-from collidecli.texts import count, plural, printable_values
+from collidecli.texts import printable_values
 from collidecli.verbs.fidelity.words import (
     depth_limit_text,
     engine_columns,
@@ -25,6 +25,7 @@ from collidecli.verbs.fidelity.words import (
     types_text,
     worst_columns,
 )
+from collidecli.wording import count, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from collidecli.pages.engine_text import engine_text
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Fitting, name_value_table, rows_table
 from collidecli.pages.verdicts import Finding, Verdict, markdown_rows, markdown_section
-from collidecli.texts import count, markdown_text, plural, printable_values
+from collidecli.texts import markdown_text, printable_values
 from collidecli.verbs.fidelity.words import (
     MEASURED,
     engine_columns,
@@ -20,6 +20,7 @@ from collidecli.verbs.fidelity.words import (
     types_text,
     worst_columns,
 )
+from collidecli.wording import count, plural
 
 
 def fidelity_table(result: ResultDict) -> RenderableType:

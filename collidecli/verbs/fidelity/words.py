@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.pages.quantities import ResultDict, length, length_unit, plain
 from collidecli.pages.tables import Column, pair_columns
-from collidecli.texts import count, plural
+from collidecli.wording import count, plural
 
 LEAST_LENGTH, LEAST_ANGLE, LEAST_RELATIVE = 1e-9, 1e-5, 1e-6
 """Smaller errors are listed as 0 [m], [degree] and [1]: they are rounding."""

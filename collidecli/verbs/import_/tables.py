@@ -8,7 +8,7 @@ from collidecli.pages.engine_text import engine_text
 from collidecli.pages.pair_tables import contact_text, deepest_text, pair_tables
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import name_value_table
-from collidecli.texts import count, plural
+from collidecli.wording import count, plural
 
 
 def import_table(result: ResultDict) -> RenderableType:

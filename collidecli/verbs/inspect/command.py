@@ -38,8 +38,9 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     For a recording: its kind, bodies, frames and worlds, and the options that `run` needs for it. Several files, a
     folder of recordings and contact sets, or a pattern such as 'demos/*.h5': a row for each.
     """
-    from collidecli.importers.mesh_files import parts_kept_in
-    from collidecli.storage.process_activity import limited_reading, reading
+    from collidecli.importers.convex_parts_cache import parts_kept_in
+    from collidecli.storage.process_activity import reading
+    from collidecli.storage.reading_limit import limited_reading
     from collidecli.verbs.check.check import CHECKED
     from collidecli.verbs.inspect.inspect import inspect_file
     from collidecli.verbs.inspect.tables import inspect_table

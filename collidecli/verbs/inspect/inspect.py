@@ -13,19 +13,21 @@ import h5py
 import numpy as np
 
 from collidecli.analysis.set_source import ContactSetSource, contact_set_source, read_timing
-from collidecli.analysis.summary import ColumnRanges, ContactCounts, Tally
+from collidecli.analysis.totals import ColumnRanges, ContactCounts, Tally
 from collidecli.analysis.touches import Names
 from collidecli.errors import InputError
-from collidecli.importers.recordings.recording import open_recording
+from collidecli.importers.recordings.kinds import open_recording
 from collidecli.motions.scenes import MUJOCO_ENDINGS
 from collidecli.results.result import Result
 from collidecli.scene.options import SceneOptions
-from collidecli.storage.contact_sets.check import check_shape_rows
-from collidecli.storage.contact_sets.reader import ContactSet, ContactTable
+from collidecli.storage.contact_sets.contact_table import ContactTable
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import check_shape_rows
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.formats import file_format, refuse_profile
-from collidecli.storage.input_files import HDF5, UNKNOWN, USD, bag_format, storage_of
-from collidecli.storage.trajectory_files import TRAJECTORY_FORMAT, read_header
+from collidecli.storage.input_files import bag_format
+from collidecli.storage.storage_formats import HDF5, UNKNOWN, USD, storage_of
+from collidecli.storage.trajectory_header import TRAJECTORY_FORMAT, read_header
 from collidecli.verbs.inspect.scene import inspect_scene
 
 if TYPE_CHECKING:
@@ -66,7 +68,8 @@ def is_layer_alone(path: str) -> bool:
     """
     if storage_of(path) != USD:
         return False
-    from collidecli.importers.usd.stage import diagnostics, is_motion_only
+    from collidecli.importers.usd.layers import is_motion_only
+    from collidecli.importers.usd.stage import diagnostics
 
     try:
         with diagnostics(path):

@@ -26,7 +26,7 @@ from collidecli.pages.tables import (
 )
 from collidecli.scene.options import changed_options
 from collidecli.scene.tables import GROUPS_BY_NAME, group_words
-from collidecli.texts import count, plural
+from collidecli.wording import count, plural
 
 SHOWN_ROWS = 40
 """Number of rows of a table without --all."""

@@ -8,7 +8,7 @@ from collidecli.pages.canvas import Canvas
 from collidecli.pages.chart_kinds import ChartKind, missing_unless
 from collidecli.pages.pair_map import pair_map
 from collidecli.pages.quantities import ResultDict, percent
-from collidecli.texts import plural
+from collidecli.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,8 +9,9 @@ import numpy as np
 
 from collidecli.exporters.arrays import Array, episode_arrays, held, texts, write_npz
 from collidecli.results.endings import HDF5_ENDINGS
+from collidecli.storage.array_files import LABELS_FORMAT, arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.result_files import LABELS_FORMAT, TableColumn, arrays_h5, cell_columns, parquet_table
+from collidecli.storage.flat_tables import TableColumn, cell_columns, parquet_table
 from collidecli.verbs.label.contact_labels import DENSE, options_dict
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from collidecli.scene.motion import check_seconds
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.schema import TIME
+from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.storage.process_activity import reading
-from collidecli.storage.result_files import require_pyarrow
 from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions, options_dict
 from collidecli.verbs.label.files import WRITERS
 from collidecli.verbs.label.tally import LabelTally

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collidecli.analysis.touches import LabelRule, labelled_runs
+from collidecli.analysis.labelled_runs import LabelRule, labelled_runs
 from collidecli.errors import InputError
 from collidecli.scene.patterns import NamedItems, Sides
 from collidecli.storage.contact_sets.reader import ContactSet

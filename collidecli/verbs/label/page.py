@@ -7,8 +7,8 @@ from typing import Any
 from collidecli.pages.parts import columns_table, part, section
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Column
-from collidecli.texts import plural
 from collidecli.verbs.label.tables import label_columns, label_rule
+from collidecli.wording import plural
 
 
 def labels_section(result: ResultDict) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from collidecli.results.outputs import check_ending
 from collidecli.results.result import Progress
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.flat_tables import Append, TableColumn, parquet_table, require_pyarrow
 from collidecli.storage.process_activity import reading
-from collidecli.storage.result_files import Append, TableColumn, parquet_table, require_pyarrow
-from collidecli.texts import plural
 from collidecli.verbs.label.contact_labels import ContactLabels
 from collidecli.verbs.label.files import EPISODE, FILE, column_words, parquet_columns, parquet_rows
 from collidecli.verbs.label.label import label_result
 from collidecli.verbs.label.tally import LabelTally
+from collidecli.wording import plural
 
 if TYPE_CHECKING:
     from collidecli.verbs.label.contact_labels import Missing

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from collidecli.pages.quantities import ResultDict, length, percent, quantity, speed
 from collidecli.pages.tables import Column, more_text, name_value_table, rows_table
 from collidecli.pages.written import written_line
-from collidecli.texts import count, plural
+from collidecli.wording import count, plural
 
 
 def label_table(result: ResultDict) -> RenderableType:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.motion import Episodes
+from collidecli.scene.episodes import Episodes
 from collidecli.storage.contact_sets.reader import ContactSet
 
 SAME_EPISODES = "make the sets again, of one recording and with the same demonstrations"

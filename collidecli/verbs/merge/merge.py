@@ -15,17 +15,25 @@ from collidecli.errors import InputError
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress, Result
-from collidecli.scene.motion import Episodes
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.options import recorded_option
 from collidecli.scene.tables import CONTACT_ID, OF_STEPS, ContactBlock, consecutive_groups, groups_of_cells
-from collidecli.storage.contact_sets import writer
-from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.schema import tables_version, version_of
-from collidecli.storage.contact_sets.writer import Header, StoredTable
+from collidecli.storage.contact_sets.spans import BLOCK_ROWS
+from collidecli.storage.contact_sets.stored_tables import (
+    Header,
+    StoredTable,
+    check_groups,
+    episode_tables,
+    model_attributes,
+    model_tables,
+    write_merged,
+)
 from collidecli.storage.process_activity import reading
-from collidecli.texts import count
 from collidecli.verbs.merge.episodes import merged_episodes
 from collidecli.verbs.merge.timing import merged_timing
+from collidecli.wording import count
 
 CELL_WINDOW = 1 << 18
 """Number of cells that are sorted together."""
@@ -232,7 +240,7 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
         for path in request.contacts:
             with reading("contact set", path):
                 sets.append(stack.enter_context(ContactSet.open(path)))
-                writer.check_groups(sets[-1])
+                check_groups(sets[-1])
         if not request.worlds:
             sets.sort(key=lambda contacts: contacts.step[0] if contacts.frame_count else 0)
         for contacts in sets[1:]:
@@ -245,7 +253,7 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
         plan = plan_worlds(sets) if request.worlds else plan_frames(sets)
         header = _header(sets, plan, request.worlds, _major(sets, request.format))
         blocks = _blocks(sets, plan, tuple(column.name for column in sets[0].columns), progress)
-        sha = writer.write_merged(request.output, header, blocks, request.compression, request.force)
+        sha = write_merged(request.output, header, blocks, request.compression, request.force)
         return MergeResult(
             files=[contacts.path for contacts in sets],
             output=request.output,
@@ -280,13 +288,13 @@ def _check_alike(other: ContactSet, first: ContactSet, worlds: bool) -> None:
         ours, theirs = (recorded_option(part.config, name) for part in (other, first))
         if ours != theirs:
             _refuse(other, first, f"the option {name}: {json.dumps(ours)} and {json.dumps(theirs)}")
-    tables = [writer.model_tables(part) for part in (other, first)]
+    tables = [model_tables(part) for part in (other, first)]
     for path in sorted(tables[0].keys() | tables[1].keys()):
         if worlds and path == WORLD_TEMPLATE:
             continue
         if path not in tables[0] or path not in tables[1] or not tables[0][path].equals(tables[1][path]):
             _refuse(other, first, f"the models: {path}")
-    if writer.model_attributes(other) != writer.model_attributes(first):
+    if model_attributes(other) != model_attributes(first):
         _refuse(other, first, "the rules, attributes of /model")
     if other.optional_columns != first.optional_columns:
         columns = sorted(set(other.optional_columns) ^ set(first.optional_columns))
@@ -320,7 +328,7 @@ def merge_episodes(sets: Sequence[ContactSet], plan: MergePlan, episodes: Episod
         _check_alike(contacts, sets[0], worlds=True)
     header = _header(sets, plan, True, _major(sets, None), episodes)
     names = tuple(column.name for column in sets[0].columns)
-    writer.write_merged(output, header, merged_blocks(sets, plan, names), "gzip", force=False)
+    write_merged(output, header, merged_blocks(sets, plan, names), "gzip", force=False)
 
 
 def _header(
@@ -330,7 +338,7 @@ def _header(
     first = sets[0]
     if episodes is None:
         episodes = merged_episodes(sets, plan.frame_of, plan.first_world, worlds)
-    tables = writer.model_tables(first)
+    tables = model_tables(first)
     if worlds:
         templates = np.concatenate([contacts.world_template for contacts in sets])
         if len(set(templates.tolist())) > 1:
@@ -341,7 +349,7 @@ def _header(
         *tables.values(),
         StoredTable("/time/step", np.dtype("<i8"), plan.step.astype(np.int64), ""),
         StoredTable("/time/time", np.dtype("<f8"), plan.time.astype(np.float64), "s"),
-        *writer.episode_tables(episodes),
+        *episode_tables(episodes),
     ]
     hashes = list(dict.fromkeys(contacts.trajectory_sha256 for contacts in sets))
     # The common options, and the options in which the runs may differ with the values of all runs.
@@ -362,5 +370,5 @@ def _header(
     }
     version = first.version if first.version[0] == major else version_of(major, first.groups)
     definitions = [table.definition for table in first.tables.values()]
-    of_model, timing = writer.model_attributes(first), merged_timing(sets)
+    of_model, timing = model_attributes(first), merged_timing(sets)
     return Header(version, attributes, attributes_of_tables, of_model, definitions, first.float_type, timing)

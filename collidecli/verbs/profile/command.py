@@ -79,7 +79,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     if values["trace"]:
         check_output(values["trace"], values["force"], inputs, *TRACE)
     # All outputs are checked before the imports, which take longer.
-    from collidecli.storage.result_files import write_json, write_profile_h5
+    from collidecli.storage.profile_files import write_json, write_profile_h5
     from collidecli.verbs.profile.profile import profile
     from collidecli.verbs.profile.request import ProfileRequest
     from collidecli.verbs.profile.tables import profile_table

@@ -29,7 +29,8 @@ from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import BROAD_PHASES
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
-from collidecli.storage.contact_sets.schema import StreamDigest, content_hash, row_shape
+from collidecli.storage.contact_sets.schema import row_shape
+from collidecli.storage.content_hash import StreamDigest, content_hash
 from collidecli.storage.field_cache import FieldCache
 from collidecli.verbs.profile.devices import compare_devices, find_devices
 from collidecli.verbs.profile.engines import own_engine, profile_engines

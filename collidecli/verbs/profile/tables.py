@@ -9,7 +9,7 @@ from rich.text import Text
 
 from collidecli.pages.quantities import ResultDict, percent, rate, seconds
 from collidecli.pages.tables import Column, Fitting, Listing, listing, name_value_table, rows_table
-from collidecli.texts import count, plural
+from collidecli.wording import count, plural
 
 
 def profile_table(result: ResultDict) -> RenderableType:

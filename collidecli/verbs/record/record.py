@@ -13,14 +13,16 @@ import numpy as np
 
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf
+from collidecli.importers.mujoco.geoms import body_name
 from collidecli.importers.mujoco.kinematics import MujocoKinematics
-from collidecli.importers.mujoco.scene import body_name, static_bodies
+from collidecli.importers.mujoco.scene import static_bodies
 from collidecli.motions.scenes import USD_ENDINGS
-from collidecli.numerics import WXYZ_TO_XYZW
+from collidecli.numerics.pose_columns import WXYZ_TO_XYZW
 from collidecli.results.result import PathLike, Result
 from collidecli.scene.options import SceneOptions
-from collidecli.storage.process_activity import limited_reading, reading
-from collidecli.storage.trajectory_files import TrajectoryWriter
+from collidecli.storage.process_activity import reading
+from collidecli.storage.reading_limit import limited_reading
+from collidecli.storage.trajectory_writer import TrajectoryWriter
 from collidecli.verbs.record.control import control_of
 
 if TYPE_CHECKING:

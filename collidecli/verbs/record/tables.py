@@ -7,7 +7,7 @@ from rich.table import Table
 from collidecli.pages import quantities
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import name_value_table
-from collidecli.texts import plural
+from collidecli.wording import plural
 
 
 def record_table(result: ResultDict) -> Table:

@@ -19,7 +19,7 @@ from collidecli.results.endings import PAGE_ENDINGS
 from collidecli.results.inputs import InputFile
 from collidecli.results.outputs import check_ending, check_output, output_folders, planned_outputs, write_output
 from collidecli.results.result import Progress, Result
-from collidecli.texts import plural
+from collidecli.wording import plural
 
 SELECTED, AGAINST, OUTPUT = "Selection", "Compared with a baseline", "Output"
 SHALLOW = "Ignore missing and extra contacts this close to the gap."

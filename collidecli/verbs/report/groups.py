@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis import summary
 from collidecli.analysis.event_stream import shape_names
+from collidecli.analysis.group_totals import PairForces, SurfaceSeries
+from collidecli.analysis.summary import TimeBins
 from collidecli.errors import InputError
 from collidecli.storage.contact_sets.selected import SelectedContacts, rows_of
 
@@ -24,7 +25,7 @@ def group_series(selected: SelectedContacts) -> dict[str, Any] | None:
     contacts = selected.contacts
     if not contacts.groups:
         return None
-    bins, counts, surfaces = summary.TimeBins(contacts.frame_count, MAX_POINTS), {}, None
+    bins, counts, surfaces = TimeBins(contacts.frame_count, MAX_POINTS), {}, None
     for name in ("soft_contacts", "self_contacts"):
         if name in contacts.groups:
             rows = rows_of(selected, name)
@@ -41,7 +42,7 @@ def group_series(selected: SelectedContacts) -> dict[str, Any] | None:
 def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:
     contacts, names = rows.contacts, shape_names(rows.contacts)
     shapes = len(contacts.shapes)
-    sums = summary.PairForces(shapes)
+    sums = PairForces(shapes)
     for block in rows.blocks(GROUP_COLUMNS):
         columns = block.columns
         for name in ("area", "force"):
@@ -51,7 +52,7 @@ def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:
         pair = names.pair(columns["shape0"], columns["shape1"])
         sums.add(*pair, columns["area"], columns["force"])
     chosen = sums.largest(MAX_GROUP_PAIRS)
-    series = summary.SurfaceSeries(chosen, shapes, rows.frame_count)
+    series = SurfaceSeries(chosen, shapes, rows.frame_count)
     for block in rows.blocks(GROUP_COLUMNS) if len(chosen) else ():
         pair = names.pair(block.columns["shape0"], block.columns["shape1"])
         series.add(block.cell // rows.world_count, *pair, block.columns["area"], block.columns["force"])

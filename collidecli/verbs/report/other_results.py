@@ -7,7 +7,14 @@ from typing import Any
 
 from collidecli.errors import InputError
 from collidecli.scene.options import CLEARANCE_THINGS
-from collidecli.storage.result_files import AUDIT, BASELINE_PAIRS, CLEARANCE, LABELS, fits, read_result
+from collidecli.storage.json_results import (
+    AUDIT,
+    BASELINE_PAIRS,
+    CLEARANCE,
+    LABELS,
+    fits,
+    read_result,
+)
 from collidecli.verbs.audit.checks import CHECKS, SCHEMA, TUNNEL
 from collidecli.verbs.clearance.clearance import ClearanceResult
 from collidecli.verbs.label.label import LabelResult

@@ -14,7 +14,7 @@ from collidecli.pages.quantities import ResultDict, length, percent, plain, rate
 from collidecli.pages.tables import STAGE_COLUMNS, more_text
 from collidecli.pages.time_axis import time_axis
 from collidecli.scene.options import changed_options
-from collidecli.texts import count, memory, plural, printable_values
+from collidecli.texts import printable_values
 from collidecli.verbs.audit.page import audit_section
 from collidecli.verbs.audit.words import audit_words
 from collidecli.verbs.clearance.page import clearance_section
@@ -24,6 +24,7 @@ from collidecli.verbs.report.charts.costs import BEFORE, phases_of
 from collidecli.verbs.report.charts.kinds import PAGE_KINDS
 from collidecli.verbs.report.selectable import selectable
 from collidecli.verbs.report.tables import group_figures
+from collidecli.wording import count, memory, plural
 
 MAX_ROWS = 60
 """Number of rows of the table of a chart; a chart over time has hundreds of points."""

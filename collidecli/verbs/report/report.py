@@ -8,21 +8,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis import summary
 from collidecli.analysis.event_stream import EventStream, shape_names
 from collidecli.analysis.pair_selection import EventOptions, items_on_bodies
 from collidecli.analysis.set_source import ContactSetSource, contact_set_source, demos_of, read_timing
+from collidecli.analysis.summary import (
+    DepthHistogram,
+    FrameSums,
+    PairMap,
+    PairTotals,
+    TimeBins,
+    touches_of,
+)
 from collidecli.analysis.swept_touches import swept_events, swept_touches
 from collidecli.errors import InputError
 from collidecli.results.result import Progress, Result
 from collidecli.scene.motion import check_seconds
 from collidecli.scene.tables import SWEEP
-from collidecli.storage.contact_sets.check import check_body_rows, check_has_contacts
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import check_body_rows, check_has_contacts
 from collidecli.storage.contact_sets.schema import TIME
 from collidecli.storage.contact_sets.selected import SelectedContacts, chosen_worlds, kept_items
 from collidecli.storage.process_activity import reading
-from collidecli.storage.result_files import read_profile
+from collidecli.storage.profile_files import read_profile
 from collidecli.verbs.diff.diff import DiffRequest, diff
 from collidecli.verbs.report.groups import MAX_POINTS, group_series
 from collidecli.verbs.report.other_results import VERB_RESULTS, other_motion, read_verb_result
@@ -123,9 +130,9 @@ class PlotResult(Result, schema="collide.plot/1"):
 
 @dataclass
 class _Sums:
-    frames: summary.FrameSums
-    depths: summary.DepthHistogram
-    pairs: summary.PairTotals
+    frames: FrameSums
+    depths: DepthHistogram
+    pairs: PairTotals
     world_least: np.ndarray
 
 
@@ -146,7 +153,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         passes = Passes(_selected(contacts, request), progress, 4 if request.subsets else 2)
         selected, sums, demonstrations = passes.selected, _first_pass(passes), _demonstrations(contacts)
         pairs = sums.pairs
-        bins = summary.TimeBins(contacts.frame_count, MAX_POINTS)
+        bins = TimeBins(contacts.frame_count, MAX_POINTS)
         page: dict[str, Any] = {
             **contact_set_source(contacts),
             "worlds": selected.world_count,
@@ -254,8 +261,8 @@ def _first_pass(passes: Passes) -> _Sums:
         frame = int(np.argmin(np.isfinite(contacts.time)))
         what = "is not a finite number"
         raise InputError(what, f"{contacts.path}: /time/time, frame {frame}", "repair the recording")
-    frames = summary.FrameSums(selected.frame_count, selected.world_count)
-    sums = _Sums(frames, summary.DepthHistogram(), summary.PairTotals.none(), np.full(selected.world_count, np.inf))
+    frames = FrameSums(selected.frame_count, selected.world_count)
+    sums = _Sums(frames, DepthHistogram(), PairTotals.none(), np.full(selected.world_count, np.inf))
     names = shape_names(contacts)
     for block in passes.blocks():
         finite = np.isfinite(block.columns["distance"])
@@ -265,22 +272,22 @@ def _first_pass(passes: Passes) -> _Sums:
             raise InputError("is not a finite number", where, "make the contact set again")
         sums.frames.add(block)
         sums.depths.add(block.columns["distance"])
-        touches = summary.touches_of(block).named(names)
-        sums.pairs = sums.pairs.joined(summary.PairTotals.of(touches, len(contacts.shapes)))
+        touches = touches_of(block).named(names)
+        sums.pairs = sums.pairs.joined(PairTotals.of(touches, len(contacts.shapes)))
         np.minimum.at(sums.world_least, touches.cell % selected.world_count, touches.distance)
     return sums
 
 
-def _pairs(passes: Passes, pairs: summary.PairTotals) -> dict[str, Any]:
+def _pairs(passes: Passes, pairs: PairTotals) -> dict[str, Any]:
     """The pairs with the most contacts over time, in the order of their first contacts."""
     selected = passes.selected
     contacts, names = selected.contacts, shape_names(selected.contacts)
     chosen = np.sort(np.lexsort((pairs.key, -pairs.contacts))[:MAX_PAIRS])
-    bins = summary.TimeBins(contacts.frame_count, MAX_BINS)
-    map_of_pairs = summary.PairMap(pairs.key[chosen], bins.of, selected.world_count, len(contacts.shapes))
+    bins = TimeBins(contacts.frame_count, MAX_BINS)
+    map_of_pairs = PairMap(pairs.key[chosen], bins.of, selected.world_count, len(contacts.shapes))
     if len(chosen):
         for block in passes.blocks():
-            map_of_pairs.add(summary.touches_of(block).named(names))
+            map_of_pairs.add(touches_of(block).named(names))
     listed = []
     for row in np.lexsort((pairs.key[chosen], pairs.first[chosen])).tolist():
         pair = int(chosen[row])
@@ -300,7 +307,7 @@ def _pairs(passes: Passes, pairs: summary.PairTotals) -> dict[str, Any]:
     return {"count": len(pairs.key), "listed": listed, **bins.axis(contacts.time)}
 
 
-def _depths(depths: summary.DepthHistogram) -> list[dict[str, Any]]:
+def _depths(depths: DepthHistogram) -> list[dict[str, Any]]:
     """Bins from the first to the last that is not empty; `from` is 0 in the lowest bin, `to` is None in the highest."""
     filled = np.flatnonzero(depths.counts)
     if not len(filled):
@@ -312,7 +319,7 @@ def _depths(depths: summary.DepthHistogram) -> list[dict[str, Any]]:
     ]
 
 
-def _worst(selected: SelectedContacts, pairs: summary.PairTotals) -> list[dict[str, Any]]:
+def _worst(selected: SelectedContacts, pairs: PairTotals) -> list[dict[str, Any]]:
     order = np.lexsort((pairs.key, pairs.least))[:WORST_PAIRS]
     return [
         {**closest_cell(selected, pairs, row), "contacts": int(pairs.contacts[row]), "touches": int(pairs.touches[row])}

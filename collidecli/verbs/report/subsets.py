@@ -13,7 +13,7 @@ from collidecli.analysis.summary import PairMap, PairTotals, TimeBins, Touches, 
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
 from collidecli.scene.tables import ContactBlock
-from collidecli.storage.contact_sets.check import check_body_rows
+from collidecli.storage.contact_sets.row_rules import check_body_rows
 from collidecli.storage.contact_sets.selected import SelectedContacts, rows_of
 
 SUBSET_GROUPS = ("hydro_patches", "soft_contacts", "self_contacts")

@@ -10,8 +10,8 @@ from collidecli.pages.names import world_text
 from collidecli.pages.quantities import ResultDict, length
 from collidecli.pages.tables import name_value_table
 from collidecli.scene.tables import group_words
-from collidecli.texts import count, plural
 from collidecli.verbs.diff.words import verdict
+from collidecli.wording import count, plural
 
 
 def group_figures(result: ResultDict) -> list[tuple[str, str, str]]:

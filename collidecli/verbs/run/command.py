@@ -34,7 +34,7 @@ from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import TRACE, check_output, output_folders, planned_outputs
 from collidecli.results.result import Result
 from collidecli.scene.options import CACHE, CONTACT_FORMATS, CONTACTS, HYDRO, SPEED, STEPS
-from collidecli.texts import plural
+from collidecli.wording import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from collidecli.analysis.frame_texts import frames_text
-from collidecli.analysis.summary import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
+from collidecli.analysis.totals import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
 from collidecli.analysis.touches import Names
 from collidecli.engine.pipeline import find_device, load_ahead
 from collidecli.errors import InputError
@@ -30,15 +30,15 @@ from collidecli.motions.trace import write_trace
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import TRACE, check_output
 from collidecli.results.result import PathLike, Progress, Result
-from collidecli.scene.filters import pair_range
+from collidecli.scene.allowed_pairs import pair_range
 from collidecli.scene.mixing import check_column_names
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import CONTACT_FORMATS, OPTION_GROUPS
 from collidecli.scene.tables import OF_STEPS, RIGID_COLUMNS
-from collidecli.storage import array_loops
+from collidecli.storage.compiled_loops import begin_compiling
 from collidecli.storage.input_files import hash_ahead
-from collidecli.texts import did_you_mean
 from collidecli.verbs.run.writer_thread import WriterThread, short_switch_interval
+from collidecli.wording import did_you_mean
 
 OF_A_RUN = ("worlds", "frames", "columns")
 """Options of a run in no group of options."""
@@ -158,7 +158,7 @@ def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None
     with timing.stage("load"):
         device = find_device(request.engine.device)
         load_ahead(device)
-        array_loops.begin_compiling()
+        begin_compiling()
         if request.trajectory:
             hash_ahead(request.trajectory)
         scene, motion = scene_in_motion(request, cache)

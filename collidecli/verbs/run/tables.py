@@ -8,7 +8,7 @@ from collidecli.pages.pair_tables import contact_text, deepest_text, margin_rows
 from collidecli.pages.quantities import ResultDict, gap_range_text, percent, rate, seconds
 from collidecli.pages.tables import STAGE_COLUMNS, Column, name_value_table, rows_table
 from collidecli.scene.tables import group_words
-from collidecli.texts import count, memory, plural
+from collidecli.wording import count, memory, plural
 
 OUTSIDE_RUN = ("load", "compile")
 

@@ -10,8 +10,10 @@ from operator import itemgetter
 import numpy as np
 
 from collidecli.scene.tables import ContactGroup, GroupRows, shapes_of
-from collidecli.storage.contact_sets.check import check_group_rows, objects_of
-from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, rows_of_cells, spans
+from collidecli.storage.contact_sets.contact_table import rows_of_cells
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import check_group_rows, objects_of
+from collidecli.storage.contact_sets.spans import BLOCK_ROWS, spans
 from collidecli.texts import printable_line
 
 Number = Callable[[np.ndarray], str]

@@ -15,11 +15,11 @@ from collidecli.motions.scenes import scene_in_motion
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_output
 from collidecli.results.result import PathLike, Progress, Result
-from collidecli.scene.kinematics import local_names
+from collidecli.scene.body_names import local_names
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import episodes_in, recorded_particles
 from collidecli.storage.process_activity import reading
-from collidecli.storage.trajectory_files import TrajectoryWriter
+from collidecli.storage.trajectory_writer import TrajectoryWriter
 from collidecli.verbs.record.record import BLOCK_BYTES
 
 

@@ -7,7 +7,7 @@ from rich.table import Table
 from collidecli.pages import quantities
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import name_value_table
-from collidecli.texts import count
+from collidecli.wording import count
 
 
 def convert_table(result: ResultDict) -> Table:

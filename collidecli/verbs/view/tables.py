@@ -7,7 +7,7 @@ from rich.table import Table
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import name_value_table
 from collidecli.pages.written import group_lines
-from collidecli.texts import count, memory, plural
+from collidecli.wording import count, memory, plural
 
 
 def view_table(result: ResultDict) -> Table:

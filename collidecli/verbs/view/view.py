@@ -30,7 +30,7 @@ from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.field_cache import cache_folder
 from collidecli.storage.process_activity import reading
-from collidecli.texts import numbered
+from collidecli.wording import numbered
 
 FORMATS = {"page": (".html", ".htm"), "rerun": (".rrd",)}
 """Extensions of the files of a view, the default one first."""

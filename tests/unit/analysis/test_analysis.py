@@ -8,9 +8,10 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 import collidecli
-from collidecli.analysis import alignment
-from collidecli.analysis.alignment import Contacts, contacts_of, match_contacts
-from collidecli.analysis.differences import deviations
+from collidecli.analysis import contact_matching
+from collidecli.analysis.contact_matching import Contacts, contacts_of, match_contacts
+from collidecli.analysis.deviations import deviations
+from collidecli.analysis.labelled_runs import LabelRule, labelled_runs
 from collidecli.analysis.overlap_volume import overlap_volume
 from collidecli.analysis.summary import DepthHistogram, FrameSums, PairMap, PairTotals, TimeBins, touches_of
 from collidecli.analysis.touches import (
@@ -18,14 +19,12 @@ from collidecli.analysis.touches import (
     Frames,
     Intervals,
     IntervalTracker,
-    LabelRule,
     MergeGap,
     Names,
     PairKeys,
-    labelled_runs,
     touches,
 )
-from collidecli.numerics import compose_poses
+from collidecli.numerics.poses import compose_poses
 from collidecli.scene.tables import ContactBlock
 from collidecli.verbs.diff.diff import share_of
 from tests.support import meshes
@@ -305,7 +304,7 @@ def test_a_pair_in_one_cell_only():
 
 
 def test_a_crowded_pair_is_matched_in_order_and_told(monkeypatch):
-    monkeypatch.setattr(alignment, "MOST_COSTS", 10)
+    monkeypatch.setattr(contact_matching, "MOST_COSTS", 10)
     points = np.zeros((6, 3))
     points[:, 1] = [3.0, 1.0, 2.0, 5.0, 4.0, 0.0]
     found = match_contacts(contacts(points, np.arange(6)), contacts(points[::-1], 100 + np.arange(6)), 2)

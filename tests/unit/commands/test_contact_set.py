@@ -10,7 +10,7 @@ import pytest
 
 import collidecli
 from collidecli.errors import InputError
-from collidecli.numerics import compose_poses
+from collidecli.numerics.poses import compose_poses
 from collidecli.scene.tables import RIGID_COLUMNS
 from collidecli.verbs.audit.overlap import deepest_point
 from tests.support import meshes

@@ -25,12 +25,12 @@ from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep.motion import Supports
 from collidecli.errors import InputError
 from collidecli.motions.requests import EngineRequest
-from collidecli.numerics import moved_points
+from collidecli.numerics.poses import moved_points
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import LOG_FORMATS
-from collidecli.storage.contact_sets.check import BELOW_GAP, EQUATION
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.trajectory_files import TrajectoryWriter
+from collidecli.storage.contact_sets.row_rules import BELOW_GAP, EQUATION
+from collidecli.storage.trajectory_writer import TrajectoryWriter
 from collidecli.verbs.check.check import check
 from collidecli.verbs.diff.diff import DiffRequest, diff
 from collidecli.verbs.diff.pairs import PairDiffRequest, diff_pairs

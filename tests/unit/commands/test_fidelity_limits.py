@@ -13,7 +13,7 @@ import pytest
 from collidecli.adapters import packing, processes
 from collidecli.errors import InputError
 from collidecli.pages.canvas import PAGE, Canvas, drawing
-from collidecli.storage.trajectory_files import TrajectoryWriter
+from collidecli.storage.trajectory_writer import TrajectoryWriter
 from collidecli.verbs.fidelity.page import depths_chart
 from collidecli.verbs.fidelity.words import engine_columns, faults_text, worst_columns
 from tests.cli.conftest import CommandLine

@@ -14,15 +14,15 @@ import pytest
 import collidecli
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.scene import add_mjcf
-from collidecli.importers.recordings import recording
+from collidecli.importers.recordings import kinds
 from collidecli.motions import scenes
 from collidecli.motions.scene_cache import SceneCache
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Episodes
 from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+from collidecli.scene.poses import IDENTITY_POSE
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.shape_types import IDENTITY_POSE
 from collidecli.scene.tables import MOTION_COLUMNS
 from collidecli.storage.trajectory_motion import open_trajectory
 from collidecli.verbs.record.record import record
@@ -485,8 +485,8 @@ def test_a_scene_whose_file_changes_while_it_is_loaded_is_imported_again(here, i
 
 
 def test_a_recording_of_demonstrations_is_opened_once_unless_it_changes(here, monkeypatch):
-    states, opened, real = falling(), [], recording.open_recording
-    monkeypatch.setattr(recording, "open_recording", lambda path: (opened.append(path), real(path))[1])
+    states, opened, real = falling(), [], kinds.open_recording
+    monkeypatch.setattr(kinds, "open_recording", lambda path: (opened.append(path), real(path))[1])
     write_demos(here / "demos.hdf5", {"demo_0": states, "demo_1": states[:7]}, {"demo_0": SCENE, "demo_1": SCENE})
     cache = SceneCache()
     demos = [request("demos.hdf5", scenes=(), recording=RecordingOptions(demos=(f"demo_{n}",))) for n in (0, 1, 0)]

@@ -16,8 +16,8 @@ import pytest
 
 import collidecli
 from collidecli import InputError, ModelBuilder, Shape, ShapeConfig
-from collidecli.analysis import summary as tally_module
-from collidecli.analysis.summary import HELD_ROWS, MAX_TABLE_SIZE, GroupTally, Tally
+from collidecli.analysis import totals
+from collidecli.analysis.totals import HELD_ROWS, MAX_TABLE_SIZE, GroupTally, Tally
 from collidecli.analysis.touches import Names
 from collidecli.engine.pipeline import ChunkReport
 from collidecli.motions import memory_shares
@@ -29,8 +29,8 @@ from collidecli.scene.options import EngineOptions
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, groups_of_cells
 from collidecli.storage.h5_chunks import CHUNK_ROWS
-from collidecli.texts import memory
 from collidecli.verbs.run.run import RunRequest, run
+from collidecli.wording import memory
 from tests.cli.conftest import write_poses
 from tests.support.contact_sets import block_with_groups, small_model
 from tests.support.engine_runs import ArrayMotion, random_cloud
@@ -457,9 +457,9 @@ def test_invalid_arguments(call, words):
 def test_pairs_and_the_deepest_of_several_blocks(shapes, most, held, monkeypatch):
     """Added up at the end alone, again and again, and with two blocks at a time."""
     assert 256**2 <= MAX_TABLE_SIZE < 257**2  # both ways are tried
-    monkeypatch.setattr(tally_module, "HELD_ROWS", held)
+    monkeypatch.setattr(totals, "HELD_ROWS", held)
     if shapes**2 > MAX_TABLE_SIZE:
-        monkeypatch.setattr(tally_module, "MAX_TABLE_SIZE", most)
+        monkeypatch.setattr(totals, "MAX_TABLE_SIZE", most)
     rng = np.random.default_rng(shapes)
     tally, rows = Tally(Names(np.arange(shapes), ())), []
     for first in range(0, 30, 10):

@@ -48,7 +48,8 @@ from collidecli.engine.scheduler import (
 )
 from collidecli.errors import InputError
 from collidecli.motions.clearance import shape_poses
-from collidecli.numerics import IDENTITY, compose_poses
+from collidecli.numerics.pose_columns import IDENTITY
+from collidecli.numerics.poses import compose_poses
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.tables import ContactBlock

@@ -12,7 +12,7 @@ from collidecli.engine.distances import PairDistances
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.errors import InputError
-from collidecli.numerics import compose_poses
+from collidecli.numerics.poses import compose_poses
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig

@@ -4,6 +4,7 @@ import csv
 import itertools
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from importlib import import_module
 
 import mujoco
 import numpy as np
@@ -13,17 +14,17 @@ import scipy.sparse
 
 from collidecli.errors import InputError
 from collidecli.exporters import arrays as arrays_module
-from collidecli.exporters import layouts
 from collidecli.exporters.arrays import Array, Layout
 from collidecli.exporters.contact_rows import ContactRows
+from collidecli.exporters.layouts import dart, genesis, mujoco, newton, npz, raisim
 from collidecli.scene.options import ContactOptions
-from collidecli.storage import result_files
+from collidecli.storage import flat_tables
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import selected
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.selected import SelectedContacts
-from collidecli.storage.result_files import TableColumn, csv_table, parquet_table
-from collidecli.storage.trajectory_files import TrajectoryWriter
+from collidecli.storage.flat_tables import TableColumn, csv_table, parquet_table
+from collidecli.storage.trajectory_writer import TrajectoryWriter
 from collidecli.verbs.export.export import export
 from collidecli.verbs.export.request import ExportRequest
 from collidecli.verbs.run.run import RunRequest, run
@@ -32,7 +33,10 @@ from tests.support.contact_sets import made_up, made_up_block, pair_margin, smal
 FRAMES, WORLDS = 7, 3
 BLOCK = made_up_block(small_model(WORLDS, forced=True), FRAMES)
 SHAPE_BODY = np.array([-1, 0, 1, 2, 3])
-ALL = [getattr(layouts, f"{name}_layout") for name in ("npz", "dart", "genesis", "newton", "raisim")]
+ALL = [
+    getattr(import_module(f"collidecli.exporters.layouts.{name}"), f"{name}_layout")
+    for name in ("npz", "dart", "genesis", "newton", "raisim")
+]
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +86,7 @@ def test_npz_reads_back(layout, select, contacts, tmp_path):
         assert file["world"].tolist() == [0, 2]
         counts = np.concatenate([block.cell_counts for block in picked.blocks(())])
         assert np.diff(file["cell_start"]).tolist() == counts.tolist()
-    if layout is layouts.npz_layout:
+    if layout is npz.npz_layout:
         found = made(layout(select()))
         for name, values in BLOCK.columns.items():
             assert np.array_equal(found[name], values), name
@@ -93,7 +97,7 @@ def test_npz_reads_back(layout, select, contacts, tmp_path):
 def test_newtons_separation_and_surfaces(select):
     """dot(normal, point1 - point0) - margins is the distance, with the world points; here the points are in bodies."""
     model = small_model(WORLDS, forced=True)
-    layout = layouts.newton_layout(select())
+    layout = newton.newton_layout(select())
     found = made(layout)
     for theirs, ours in (("point0", "offset0"), ("point1", "offset1"), ("normal", "normal")):
         assert np.array_equal(found[f"rigid_contact_{theirs}"], BLOCK.columns[ours])
@@ -114,19 +118,19 @@ def test_newtons_offsets_without_margins_and_friction_without_surfaces(tmp_path)
     edited.margin[:] = 0.0
     with ContactSet.open(edited.write(tmp_path / "a.h5")) as contacts:
         picked = SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)
-        layout, genesis = layouts.newton_layout(picked), layouts.genesis_layout(picked)
+        layout, of_genesis = newton.newton_layout(picked), genesis.genesis_layout(picked)
         found = made(layout)
-        assert "friction" not in made(genesis)
-        assert "friction: a contact set of version 1.0 has no materials" in genesis.left_out
+        assert "friction" not in made(of_genesis)
+        assert "friction: a contact set of version 1.0 has no materials" in of_genesis.left_out
         with pytest.raises(InputError, match=r"version 1\.0"):
-            layouts.mujoco_layout(picked, layouts.CompiledGeoms((), np.zeros(0, np.int32), {}))
+            mujoco.mujoco_layout(picked, mujoco.CompiledGeoms((), np.zeros(0, np.int32), {}))
     assert layout.left_out == ()
     for name in ("rigid_contact_offset0", "rigid_contact_offset1"):
         assert (found[name].any(), found[name].shape) == (False, (picked.contact_count, 3))
 
 
 def test_genesis(select, contacts):
-    layout = layouts.genesis_layout(select())
+    layout = genesis.genesis_layout(select())
     found = made(layout)
     for name, expected in (
         ("penetration", -BLOCK.columns["distance"]),
@@ -146,7 +150,7 @@ def test_genesis(select, contacts):
 
 def test_dart(select):
     """Manifolds are runs of a cell and a pair; their types those of their contacts; positive depth, normal 2 to 1."""
-    found = made(layouts.dart_layout(select()))
+    found = made(dart.dart_layout(select()))
     cell = np.repeat(np.arange(FRAMES * WORLDS), BLOCK.cell_counts)
     keys = list(zip(cell, BLOCK.columns["shape0"], BLOCK.columns["shape1"], strict=True))
     runs = list(dict.fromkeys(keys))
@@ -170,14 +174,14 @@ def test_dart(select):
 
 def test_raisim(select):
     """Rows are axes: z the normal from B to A, right-handed, orthonormal; world vectors go into the frame."""
-    found = made(layouts.raisim_layout(select()))
+    found = made(raisim.raisim_layout(select()))
     frames, normal = found["contact_frame"], -BLOCK.columns["normal"].astype(float)
     assert np.allclose(frames @ np.swapaxes(frames, 1, 2), np.eye(3), atol=1e-12)
     assert np.allclose(np.linalg.det(frames), 1.0)
     length = np.linalg.norm(normal, axis=1)
     assert np.allclose(np.einsum("nij,nj->ni", frames, normal), np.outer(length, [0.0, 0.0, 1.0]), atol=1e-12)
     assert np.array_equal(found["body_a"], SHAPE_BODY[BLOCK.columns["shape0"]])
-    upright = layouts.contact_frames({"normal": np.array([[0, 0, -1], [0, 0, 1]], np.float32)})
+    upright = raisim.contact_frames({"normal": np.array([[0, 0, -1], [0, 0, 1]], np.float32)})
     assert upright.tolist() == [[[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, -1, 0], [0, 0, -1]]]
 
 
@@ -397,7 +401,7 @@ def test_parquet_is_the_same_table(rows, written):
 
 
 def test_blocks_do_not_show_and_names_that_need_quotes_have_them(select, monkeypatch, written, tmp_path):
-    monkeypatch.setattr(result_files, "CSV_LINES", 3)
+    monkeypatch.setattr(flat_tables, "CSV_LINES", 3)
     write_rows(tmp_path / "a.csv", select(*PICK), csv_table)
     assert (tmp_path / "a.csv").read_bytes() == (written / "a.csv").read_bytes()
     (tmp_path / "a.csv").unlink()

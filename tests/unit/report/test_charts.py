@@ -7,8 +7,8 @@ import pytest
 
 from collidecli.pages.canvas import LEAST_OPACITY, PAGE, THEMES, Canvas, drawing
 from collidecli.pages.quantities import length_unit, plain, short_length, short_number
-from collidecli.texts import count
 from collidecli.verbs.report.charts.kinds import KINDS
+from collidecli.wording import count
 
 TIMES = [0.5, 0.75, 1.0, 1.25]
 SERIES = {

@@ -10,15 +10,17 @@ import collidecli
 from collidecli.engine.device_model import bounding_radius
 from collidecli.engine.narrowphase.dispatch import plane_collider
 from collidecli.errors import InputError
-from collidecli.numerics import compose_poses, inverse_poses
+from collidecli.numerics.poses import compose_poses, inverse_poses
 from collidecli.pages.view.meshes import shape_groups
 from collidecli.python import distances
-from collidecli.scene import filters, shape_types
+from collidecli.scene import filter_lowering, solids
+from collidecli.scene.allowed_pairs import allowed_pairs, explain
 from collidecli.scene.builder import Z_TO_UP, ModelBuilder
-from collidecli.scene.filters import allowed_pairs, explain
+from collidecli.scene.poses import IDENTITY_POSE, shift_between
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.shape_types import IDENTITY_POSE, SOLIDS, ShapeType, half_extents, shift_between
+from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import facets
+from collidecli.scene.solids import SOLIDS, half_extents
 from tests.support.pair_runner import launch_collider
 
 IDENTITY = [0, 0, 0, 0, 0, 0, 1]
@@ -369,7 +371,7 @@ def test_options_that_are_not_known(builder, name, value):
 
 
 def test_too_many_classes(monkeypatch):
-    monkeypatch.setattr(filters, "MAX_CLASSES", 3)
+    monkeypatch.setattr(filter_lowering, "MAX_CLASSES", 3)
     builder = ModelBuilder()
     for group in range(1, 5):
         builder.add_shape_sphere(-1, cfg=ShapeConfig(collision_group=group))
@@ -580,7 +582,7 @@ def test_what_is_stated_by_shape_type_is_of_one_solid(kind):
     turn = Rotation.random(300, np.random.default_rng(1))
     direction = -turn.as_matrix()[:, 2]  # down, in the frame of the turned shape
     size = np.tile(model.shapes.size, (len(direction), 1))
-    height = shape_types.support_heights(np.full(len(direction), kind), size, direction)
+    height = solids.support_heights(np.full(len(direction), kind), size, direction)
     radius = bounding_radius(model.shapes.type, model.shapes.size)
     (group,) = shape_groups(model, 1)
     assert group.planes == (kind == ShapeType.PLANE) == np.isinf([*height, *radius]).all()

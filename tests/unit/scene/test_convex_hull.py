@@ -15,12 +15,12 @@ from collidecli.scene.convex_hull import (
     FEW,
     _outline,
     convex_hull,
-    convex_surface,
     half_width,
     half_widths,
     hull_points,
     kept_corners,
 )
+from collidecli.scene.convex_surface import convex_surface
 from collidecli.scene.triangle_mesh import triangle_mesh
 from tests.support.meshes import blob, box, grid, joined, torus
 from tests.support.oracle import rotation_of

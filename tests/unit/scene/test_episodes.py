@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.analysis.contact_motion import ContactTracker
+from collidecli.analysis.contact_tracking import ContactTracker
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.motion import Episodes
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.tables import CONTACT_ID
-from collidecli.texts import memory, numbered, plural
+from collidecli.wording import memory, numbered, plural
 from tests.support.contact_sets import made_up_block, small_model
 
 FRAMES, WORLDS = 20, 3

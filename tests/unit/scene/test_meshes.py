@@ -13,7 +13,8 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield import heightfield
 from collidecli.scene.mesh_crossings import crossed_triangles, winding_at
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.triangle_mesh import CORNER_LIMIT, TriangleMesh, area_vectors, triangle_mesh, triangulated
+from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
+from collidecli.scene.triangulation import CORNER_LIMIT, area_vectors, triangulated
 from tests.support.meshes import blob, box, grid, joined, knot, torus, turned, windings
 from tests.unit.test_docs import blocks, page
 

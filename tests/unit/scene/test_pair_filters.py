@@ -12,11 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collidecli.errors import InputError
-from collidecli.scene import filters
+from collidecli.scene import filter_lowering
+from collidecli.scene.allowed_pairs import allowed_pairs, excluded_counts, explain
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.filters import allowed_pairs, excluded_counts, explain
+from collidecli.scene.materials import (
+    COMBINE_MODES,
+    Material,
+    Materials,
+    PairMaterial,
+    PairMaterials,
+)
 from collidecli.scene.mixing import BROUGHT_BY, RULE_COLUMNS, ContactMixing, chosen_columns
-from collidecli.scene.shape_config import COMBINE_MODES, Material, Materials, PairMaterial, PairMaterials, ShapeConfig
+from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import MOTION_COLUMNS, OPTIONAL_COLUMNS
 
@@ -333,7 +340,7 @@ def test_the_lowered_filter_says_what_the_rules_say(scene):
     row, models = builder.shape_rows()[part_index], []
     for size in (1, 64):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(filters, "LARGE_BODY", size)
+            patch.setattr(filter_lowering, "LARGE_BODY", size)
             models.append(builder.finalize(static_pairs=scene.static_pairs))
     named = [check_lowered(model, scene, row) for model in models]
     assert named[0] == named[1]
@@ -374,7 +381,7 @@ FULL = Material(
 )  # fmt: skip
 
 
-def two_spheres(rule: str = "mujoco", a: Material = FULL, b: Material = Material()) -> ModelBuilder:  # noqa: B008
+def two_spheres(rule: str = "mujoco", a: Material = FULL, b: Material = Material()) -> ModelBuilder:
     builder = moving_spheres(ShapeConfig(material=a), ShapeConfig(material=b))
     builder.material_rule = rule
     return builder

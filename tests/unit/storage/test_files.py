@@ -21,15 +21,16 @@ from collidecli.engine.geometry.signed_distance import field_key
 from collidecli.engine.pipeline import find_device
 from collidecli.errors import InputError
 from collidecli.scene.shape_types import ShapeType
-from collidecli.storage import array_loops, h5_files, input_files
-from collidecli.storage import array_loops as loops
+from collidecli.storage import array_loops, compiled_loops, h5_files, input_files
+from collidecli.storage.chunk_rows import ChunkRows, Packing
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.field_cache import MAGIC, FieldCache, cache_folder
-from collidecli.storage.h5_chunks import ChunkRows, Packing
 from collidecli.storage.h5_files import open_h5
 from collidecli.storage.input_files import SETTLED_NS, files_sha256, hash_ahead, recording_sha256
-from collidecli.storage.result_files import fits, read_profile, write_json, write_profile_h5
-from collidecli.storage.trajectory_files import check_trajectory, read_header
+from collidecli.storage.json_results import fits
+from collidecli.storage.profile_files import read_profile, write_json, write_profile_h5
+from collidecli.storage.trajectory_check import check_trajectory
+from collidecli.storage.trajectory_header import read_header
 from tests.support.contact_sets import made_up
 from tests.support.fields import field_of
 from tests.unit.storage.contact_sets.test_check import NOT_UTF8, attribute, edit
@@ -41,13 +42,13 @@ LIMIT, TOLERANCE = 1e6, 1e-3
 
 @pytest.fixture(scope="module", params=["numpy", "native"])
 def by(request) -> Iterator[str]:
-    before = loops._native
+    before = array_loops._native
     if request.param == "native":
-        array_loops.use_compiled()
+        compiled_loops.use_compiled()
     else:
-        loops.use(None)
+        array_loops.use(None)
     yield request.param
-    loops.use(before)
+    array_loops.use(before)
 
 
 def fletcher32_by_words(data: bytes) -> int:
@@ -74,8 +75,8 @@ def test_fletcher32_at_row_ends_and_multiples_of_65535(by, length, fill):
         data[-1] = fill != "zeros"
     odd = data[1:]  # where no word is aligned
     both = [fletcher32_by_words(part.tobytes()) for part in (data, odd)]
-    assert loops.fletcher32([data, odd]) == both
-    assert loops.fletcher32([data.tobytes(), bytearray(odd), memoryview(odd)]) == [*both, both[1]]
+    assert array_loops.fletcher32([data, odd]) == both
+    assert array_loops.fletcher32([data.tobytes(), bytearray(odd), memoryview(odd)]) == [*both, both[1]]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "int64"])
@@ -85,7 +86,7 @@ def test_the_bytes_of_numbers_go_to_their_planes_and_nowhere_else(by, dtype, cou
     columns = np.random.default_rng(count).integers(0, 256, (40, count * size)).astype(np.uint8).view(dtype)
     columns.flags.writeable = count != 16
     planes = np.full((40, size, count + 40), 77, np.uint8)
-    loops.shuffle([(column, own, 7) for column, own in zip(columns, planes, strict=True)])
+    array_loops.shuffle([(column, own, 7) for column, own in zip(columns, planes, strict=True)])
     for column, own in zip(columns, planes, strict=True):
         assert np.array_equal(own[:, 7 : 7 + count], column.view(np.uint8).reshape(count, size).T)
     assert (np.delete(planes, np.s_[7 : 7 + count], axis=2) == 77).all()
@@ -105,7 +106,7 @@ def test_quaternions_are_divided_by_the_root_of_their_squares_added_one_by_one(b
     x, y, z, w = given[:, 3:].T
     expected = given.copy()
     expected[:, 3:] /= np.sqrt(((x * x + y * y) + z * z) + w * w)[:, None]
-    assert loops.normalize(given, LIMIT, TOLERANCE)
+    assert array_loops.normalize(given, LIMIT, TOLERANCE)
     assert given.tobytes() == expected.tobytes()
 
 
@@ -115,20 +116,20 @@ def test_quaternions_are_divided_by_the_root_of_their_squares_added_one_by_one(b
 def test_a_faulty_number_is_seen_wherever_it_is(by, row, part, value):
     faulty = poses(19)
     faulty[row, part] = value
-    assert not loops.normalize(faulty, LIMIT, TOLERANCE)
+    assert not array_loops.normalize(faulty, LIMIT, TOLERANCE)
 
 
 def test_the_limits_themselves_are_within_and_arrays_that_do_not_fit_are_refused(by):
     edge = np.array([[LIMIT, -LIMIT, 0, 0, 0, 0, 1.0]])
-    assert loops.normalize(edge, LIMIT, TOLERANCE)
-    assert not loops.normalize(np.nextafter(edge, np.inf), LIMIT, TOLERANCE)
+    assert array_loops.normalize(edge, LIMIT, TOLERANCE)
+    assert not array_loops.normalize(np.nextafter(edge, np.inf), LIMIT, TOLERANCE)
     for norm in (0.9989, 1.0011):
-        assert not loops.normalize(np.array([[0, 0, 0, 0, norm, 0, 0]]), LIMIT, TOLERANCE)
+        assert not array_loops.normalize(np.array([[0, 0, 0, 0, norm, 0, 0]]), LIMIT, TOLERANCE)
     with pytest.raises(ValueError, match="contiguous"):
-        loops.normalize(np.zeros((4, 14))[:, ::2], LIMIT, TOLERANCE)
+        array_loops.normalize(np.zeros((4, 14))[:, ::2], LIMIT, TOLERANCE)
     if by == "native":
         with pytest.raises(ValueError, match="do not fit"):
-            loops.shuffle([(np.zeros(9, np.int32), np.zeros((4, 9), np.uint8), 1)])
+            array_loops.shuffle([(np.zeros(9, np.int32), np.zeros((4, 9), np.uint8), 1)])
 
 
 CHUNK, ROWS = 50, 173

@@ -12,7 +12,13 @@ import pytest
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.scene.builder import ModelBuilder
-from collidecli.storage import trajectory_files as files
+from collidecli.storage import (
+    frame_rows,
+    pose_checks,
+    trajectory_check,
+    trajectory_header,
+    trajectory_writer,
+)
 from collidecli.storage.trajectory_motion import open_trajectory
 from tests.unit.storage.contact_sets.test_check import damage
 
@@ -35,7 +41,7 @@ def random_poses(*shape, seed=0):
 
 def write(path, poses, names, time=None, **options):
     time = np.arange(len(poses)) * 0.25 if time is None else time
-    with files.TrajectoryWriter(path, world_count=poses.shape[1], body_names=names, **options) as writer:
+    with trajectory_writer.TrajectoryWriter(path, world_count=poses.shape[1], body_names=names, **options) as writer:
         writer.append(time, np.arange(len(poses)) * 3, body_q=poses)
     return path
 
@@ -61,7 +67,7 @@ def test_any_chunk_gives_the_same_bits_and_blocks_of_the_file_do_not_matter(tmp_
     poses, by_frame = random_poses(FRAMES, 2, 3), tmp_path / "by_frame.h5"
     path = write(tmp_path / "m.h5", poses, "abc", float_type="float32")
     options = {"world_count": 2, "body_names": "abc", "float_type": "float32", "frames_expected": 4}
-    with files.TrajectoryWriter(by_frame, **options) as writer:
+    with trajectory_writer.TrajectoryWriter(by_frame, **options) as writer:
         for k in range(FRAMES):
             writer.append([k], [k], body_q=poses[k : k + 1])
     motion, other = (open_trajectory(each, model_of(worlds=2)) for each in (path, by_frame))
@@ -116,7 +122,7 @@ def test_header_and_world_counts(tmp_path):
     path = write(tmp_path / "m.h5", random_poses(2, 1, 3), "abc")
     assert open_trajectory(path, model_of(worlds=5)).world_count == 1
     path = write(tmp_path / "n.h5", random_poses(2, 3, 3), "abc", creator="me")
-    header = files.read_header(path)
+    header = trajectory_header.read_header(path)
     assert (header.frame_count, header.world_count, header.kind) == (2, 3, "body_q")
     assert (header.body_names, header.creator, header.particle_count) == (("a", "b", "c"), "me", -1)
     with pytest.raises(InputError, match="3 worlds, the scene 2"):
@@ -147,12 +153,14 @@ def test_positions_of_particles_are_read_and_their_number_is_checked(tmp_path):
     with pytest.raises(InputError, match=r"/particle_q, frame 2, world 0, particle 3: the position is \(.*nan"):
         opened("nan.h5", positions).read_particles(range(4))
     positions[2, 0, 3, 1] = 1e30
-    (found,) = files.check_trajectory(write_content(tmp_path / "far.h5", content | {"particle_q": positions}))
+    (found,) = trajectory_check.check_trajectory(
+        write_content(tmp_path / "far.h5", content | {"particle_q": positions})
+    )
     assert found.where.endswith("/particle_q, frame 2, world 0, entry 3")
     assert found.what == "the position is not finite, or beyond 1e+12 m"
     with (
         pytest.raises(OutputError, match="particle_q, frame 0, world 0, column 0"),
-        files.TrajectoryWriter(tmp_path / "w.h5", body_names=("a",), particle_count=1) as writer,
+        trajectory_writer.TrajectoryWriter(tmp_path / "w.h5", body_names=("a",), particle_count=1) as writer,
     ):
         writer.append(np.zeros(1), np.zeros(1), body_q=random_poses(1, 1, 1), particle_q=np.full((1, 1, 1, 3), 1e30))
     still = opened("still.h5", None)
@@ -163,7 +171,7 @@ def test_positions_of_particles_are_read_and_their_number_is_checked(tmp_path):
 def test_particles_are_refused_unless_they_are_ignored(tmp_path):
     content = content_of(body_q=random_poses(4, 1, 1), body_name=["a"], particle_q=np.zeros((4, 1, 5, 3), np.float32))
     path = write_content(tmp_path / "m.h5", content)
-    assert files.read_header(path).particle_count == 5
+    assert trajectory_header.read_header(path).particle_count == 5
     with pytest.raises(InputError, match=r"m\.h5: /particle_q: the recording has 5 particles") as refused:
         open_trajectory(path, model_of(("a",)))
     assert "--ignore-particles" in refused.value.fix
@@ -214,7 +222,7 @@ def test_joint_coordinates_make_poses(tmp_path, mjcf):
     qpos[..., 1:] = random_poses(5, 2)[..., 3:]
     mocap = random_poses(5, 2, 1, seed=1)
     path = tmp_path / "m.h5"
-    with files.TrajectoryWriter(path, world_count=2, coordinate_count=5, mocap_count=1) as writer:
+    with trajectory_writer.TrajectoryWriter(path, world_count=2, coordinate_count=5, mocap_count=1) as writer:
         writer.append(np.arange(5), np.arange(5), joint_q=qpos, mocap_q=mocap)
     motion = open_trajectory(path, model, scene.kinematics)
     assert motion.float_type == np.float64
@@ -278,10 +286,13 @@ def test_a_welded_body_may_be_recorded_where_it_is(tmp_path, mjcf):
 
 
 def test_nothing_is_left_by_an_error(tmp_path):
-    with suppress(RuntimeError), files.TrajectoryWriter(tmp_path / "n.h5", body_names=("a",)) as writer:
+    with suppress(RuntimeError), trajectory_writer.TrajectoryWriter(tmp_path / "n.h5", body_names=("a",)) as writer:
         writer.append([0.0], [0], body_q=random_poses(1, 1, 1))
         raise RuntimeError
-    with pytest.raises(OutputError, match="no frames"), files.TrajectoryWriter(tmp_path / "n.h5", body_names=("a",)):
+    with (
+        pytest.raises(OutputError, match="no frames"),
+        trajectory_writer.TrajectoryWriter(tmp_path / "n.h5", body_names=("a",)),
+    ):
         pass
     assert os.listdir(tmp_path) == []
 
@@ -290,7 +301,7 @@ def test_the_writer_refuses_what_the_reader_would(tmp_path):
     poses = random_poses(3, 1, 1)
     with pytest.raises(OutputError, match="runs back"):
         write(tmp_path / "m.h5", poses, ("a",), time=np.array([0.0, 2.0, 1.0]))
-    writer = files.TrajectoryWriter(tmp_path / "m.h5", body_names=("a",))
+    writer = trajectory_writer.TrajectoryWriter(tmp_path / "m.h5", body_names=("a",))
     writer.append([1.0], [0], body_q=poses[:1])
     with pytest.raises(OutputError, match="runs back"):
         writer.append([0.5], [1], body_q=poses[1:2])
@@ -334,7 +345,7 @@ def test_the_rows_are_those_that_hdf5_reads(tmp_path, layout, float_type):
     with h5py.File(tmp_path / "a.h5", "w", userblock_size=512 * (layout == "behind a user block")) as file:
         wanted = file.create_dataset("body_q", data=VALUES, **options)[()]
     with h5py.File(tmp_path / "a.h5") as file:
-        held = files.FrameRows(file, file["body_q"])
+        held = frame_rows.FrameRows(file, file["body_q"])
         assert (held._file_descriptor is not None) == (layout in STRAIGHT)
         for frames in ranges():
             assert np.array_equal(held.read(frames), wanted[frames.start : frames.stop])
@@ -353,7 +364,7 @@ def test_a_chunk_never_written_is_zeros_and_one_without_checksum_is_whole(tmp_pa
         data = file.create_dataset("body_q", (30, *ROW), "float64", chunks=(10, *ROW))
         data[:10], data[20:] = VALUES[:10], VALUES[20:30]
     with h5py.File(tmp_path / "a.h5") as file:
-        read = files.FrameRows(file, file["body_q"]).read(range(30))
+        read = frame_rows.FrameRows(file, file["body_q"]).read(range(30))
     assert np.array_equal(read[10:20], np.zeros((10, *ROW)))
     assert np.array_equal(read[20:], VALUES[20:30])
 
@@ -361,9 +372,9 @@ def test_a_chunk_never_written_is_zeros_and_one_without_checksum_is_whole(tmp_pa
 def test_pieces_are_of_whole_chunks_and_no_larger_than_they_must_be(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         data = file.create_dataset("body_q", (5000, *ROW), "float64", chunks=(100, *ROW))
-        pieces = list(files.FrameRows(file, data).pieces(range(50, 5000)))
+        pieces = list(frame_rows.FrameRows(file, data).pieces(range(50, 5000)))
         assert pieces[0] == range(50, 1800)
-        assert {len(piece) * data[:1].nbytes <= files.PIECE_BYTES for piece in pieces} == {True}
+        assert {len(piece) * data[:1].nbytes <= frame_rows.PIECE_BYTES for piece in pieces} == {True}
 
 
 @pytest.mark.parametrize("count", [0, 1, 8191, 8192, 8193, 20_000])
@@ -373,16 +384,16 @@ def test_normalizing_in_blocks_is_to_the_bit_what_it_is_at_once_and_a_fault_in_a
     x, y, z, w = (poses[..., k] for k in range(3, 7))
     wanted = poses.copy()
     wanted[..., 3:] /= np.sqrt(x * x + y * y + z * z + w * w)[..., None]
-    assert files.normalize(poses) is None
+    assert pose_checks.normalize(poses) is None
     assert np.array_equal(poses, wanted)
     for row, value in product({0, 8191, 8192, count - 1} & set(range(count)), (np.nan, np.inf, -1e300, 1.5)):
         poses[:] = [0.0, 0, 0, 0, 0, 0, 1]
         poses[row, :, 5] = value
-        found = files.normalize(poses)
+        found = pose_checks.normalize(poses)
         assert np.flatnonzero(found).tolist() == [row]
-        assert np.array_equal(found, files.bad_poses(poses))
+        assert np.array_equal(found, pose_checks.bad_poses(poses))
     with pytest.raises(ValueError, match="contiguous"):
-        files.normalize(np.zeros((7, 20)).T)
+        pose_checks.normalize(np.zeros((7, 20)).T)
 
 
 NAMES = ("a", "b")

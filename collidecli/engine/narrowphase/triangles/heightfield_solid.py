@@ -68,7 +68,7 @@ from collidecli.engine.narrowphase.triangles.surface_pair import touch_of_pair
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.warp_internals import struct_of
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.heightfield import solid_features, solid_mesh
+from collidecli.scene.heightfield_solid import solid_features, solid_mesh
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh
 

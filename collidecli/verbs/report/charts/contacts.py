@@ -11,7 +11,7 @@ from collidecli.analysis.summary import BINS_PER_DECADE
 from collidecli.pages.pair_map import pair_map
 from collidecli.pages.quantities import ResultDict, length, length_unit, plain, short_length
 from collidecli.pages.time_axis import format_counts, hover_bins, set_time_axes, time_axis
-from collidecli.texts import plural
+from collidecli.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ import numpy as np
 
 from collidecli.pages.quantities import ResultDict, seconds, short_number
 from collidecli.pages.value_map import name_rows
-from collidecli.texts import count
+from collidecli.wording import count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ import numpy as np
 from collidecli.pages.names import pair_labels
 from collidecli.pages.quantities import ResultDict, short_length, short_number
 from collidecli.pages.value_map import name_rows, value_map
-from collidecli.texts import count
+from collidecli.wording import count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

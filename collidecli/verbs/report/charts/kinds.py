@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from collidecli.pages.chart_kinds import ChartKind, missing_unless
 from collidecli.pages.quantities import ResultDict, length, seconds
 from collidecli.scene.tables import group_words
-from collidecli.texts import count, plural
 from collidecli.verbs.audit.chart import AUDIT_CHART
 from collidecli.verbs.clearance.chart import CLEARANCE_CHART
 from collidecli.verbs.label.chart import LABEL_CHART
@@ -24,6 +23,7 @@ from collidecli.verbs.report.charts.contacts import (
 from collidecli.verbs.report.charts.costs import phases_chart, stages_chart, timed_stages
 from collidecli.verbs.report.charts.differences import deviations_chart, differences_chart
 from collidecli.verbs.report.charts.groups import particles_chart, surfaces_chart
+from collidecli.wording import count, plural
 
 if TYPE_CHECKING:
     from collidecli.pages.chart_kinds import Kinds

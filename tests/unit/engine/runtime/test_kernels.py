@@ -46,7 +46,7 @@ from collidecli.engine.runtime.warp_internals import PARSING, V3, KernelHashes, 
 from collidecli.engine.runtime.workspace import execute_steps
 from collidecli.errors import OutputError
 from collidecli.scene.shape_types import ShapeType
-from collidecli.system import TemporaryFolder
+from collidecli.temporary_folders import TemporaryFolder
 from tests.support import pair_runner
 
 # Python warns of what happens to the cache; the tests look at the notes, and one at the warning.

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.importers import mesh_files
-from collidecli.importers.mesh_files import HULL_PREFIX, LEAST_POINTS, cached_hull, parts_kept_in
+from collidecli.importers import hull_cache
+from collidecli.importers.convex_parts_cache import parts_kept_in
+from collidecli.importers.hull_cache import HULL_PREFIX, LEAST_POINTS, cached_hull
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
 from collidecli.storage.field_cache import FieldCache
 
@@ -39,7 +40,7 @@ def folder(tmp_path):
 def test_a_kept_hull_has_the_bits_of_a_computed_one(folder, monkeypatch, dtype):
     points = CYLINDER.astype(dtype)
     assert same(cached_hull(points, "a"), convex_hull(points, "a"))
-    monkeypatch.setattr(mesh_files, "convex_hull", no_computation)
+    monkeypatch.setattr(hull_cache, "convex_hull", no_computation)
     kept = cached_hull(points, "a")
     monkeypatch.undo()
     assert same(kept, convex_hull(points, "a"))

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import collidecli
 from collidecli.errors import InputError
-from collidecli.importers.mujoco import scene as geoms
+from collidecli.importers.mujoco import geoms
 from collidecli.importers.mujoco.compile import compile_mjcf
 from collidecli.importers.mujoco.scene import add_compiled
 from collidecli.scene.builder import ModelBuilder

@@ -12,8 +12,8 @@ from collidecli.engine.joint_kinematics import MANY, TreeLoader, begin_loading_k
 from collidecli.engine.runtime.kernel import load_kernels
 from collidecli.importers.mujoco.kinematics import ForwardKinematics, MujocoKinematics
 from collidecli.motions.derived import MergedMotion, SlicedMotion
-from collidecli.numerics import MODERATE
-from collidecli.scene import kinematics as joint_tree
+from collidecli.numerics.trigonometry import MODERATE
+from collidecli.scene import joint_tree
 from tests.support.mujoco_pairs import load
 
 HUMANOID = Path("samples/02_humanoid/humanoid.xml")

@@ -13,15 +13,16 @@ import pytest
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.errors import InputError
-from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf, refuse_excessive_scene
+from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf
+from collidecli.importers.mujoco.excessive_scenes import refuse_excessive_scene
 from collidecli.importers.mujoco.scene import add_mjcf
-from collidecli.importers.mujoco.urdf import included_files, names_other_files
+from collidecli.importers.mujoco.scene_files import included_files, names_other_files
 from collidecli.motions.scenes import load_scene
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
-from collidecli.storage.trajectory_files import TrajectoryWriter
 from collidecli.storage.trajectory_motion import open_trajectory
+from collidecli.storage.trajectory_writer import TrajectoryWriter
 from tests.support.engine_runs import pipeline_of
 from tests.support.mujoco_pairs import load
 from tests.support.usd_scenes import check_refused

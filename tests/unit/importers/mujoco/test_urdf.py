@@ -8,9 +8,9 @@ from scipy.spatial.transform import Rotation
 
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.compile import is_urdf
-from collidecli.importers.scene_import import read_srdf
+from collidecli.importers.srdf import read_srdf
 from collidecli.motions.scenes import load_scene
-from collidecli.scene.filters import allowed_pairs, explain
+from collidecli.scene.allowed_pairs import allowed_pairs, explain
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from tests.support import mujoco_pairs

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings import recording
-from collidecli.importers.recordings.coordinates import DeformableStates
+from collidecli.importers.recordings import array_files, times
+from collidecli.importers.recordings.array_files import npy_header, read_npy, read_npz
+from collidecli.importers.recordings.deformable_states import DeformableStates
 from collidecli.importers.recordings.mujoco_states import NAMES, USUAL, find_layout, layout_of, parse_spec
-from collidecli.importers.recordings.recording import npy_header, read_npy, read_npz
 from collidecli.motions.requests import SceneRequest
 from collidecli.motions.scenes import scene_in_motion
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import RecordingOptions, SceneOptions
+from collidecli.wording import in_order
 from tests.cli.test_recordings import write_demos
 from tests.support.usd_scenes import check_refused
 
@@ -165,20 +166,18 @@ def test_scenes_and_data_that_are_not_usable(tmp_path, change, words):
 
 def test_shared_time_and_names_in_numeric_order():
     one, two = np.array([0.0, 0.1, 0.2]), np.array([0.0, 0.1])
-    time, warnings = recording.shared_time([two, one], ["a", "b"])
+    time, warnings = times.shared_time([two, one], ["a", "b"])
     assert (time.tolist(), warnings) == (one.tolist(), ())
-    time, warnings = recording.shared_time([one + 3.0, two], ["a", "b"])
+    time, warnings = times.shared_time([one + 3.0, two], ["a", "b"])
     np.testing.assert_allclose(time, one)
     assert warnings
     # A clock of float32 at an hour is one clock still.
     late = 3600.0 + one
-    assert not recording.shared_time([late, late.astype(np.float32)], ["a", "b"])[1]
-    check_refused(
-        lambda: recording.shared_time([one, np.array([0.0, 0.15])], ["a", "b"]), ["b, frame 1", "times differ"]
-    )
-    assert recording.rate_time(3, 50.0, "").tolist() == [0.0, 0.02, 0.04]
+    assert not times.shared_time([late, late.astype(np.float32)], ["a", "b"])[1]
+    check_refused(lambda: times.shared_time([one, np.array([0.0, 0.15])], ["a", "b"]), ["b, frame 1", "times differ"])
+    assert times.rate_time(3, 50.0, "").tolist() == [0.0, 0.02, 0.04]
     ordered = ["9", "10", "demo_1a", "demo_1b", "demo_9", "demo_10", "ep"]
-    assert recording.in_order(sorted(ordered)[::-1]) == ordered
+    assert in_order(sorted(ordered)[::-1]) == ordered
 
 
 def test_a_carried_scene_with_meshes_that_collide(tmp_path):
@@ -466,7 +465,7 @@ def test_headers_that_lie(tmp_path, data, words):
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("states.npy", data)
     with pytest.raises(InputError, match=words):
-        recording.npz_headers(str(tmp_path / "a.npz"))
+        array_files.npz_headers(str(tmp_path / "a.npz"))
 
 
 def test_a_later_header_version_is_read_and_damage_and_missing_arrays_are_told(tmp_path):
@@ -484,8 +483,8 @@ def test_a_later_header_version_is_read_and_damage_and_missing_arrays_are_told(t
 
 def test_an_array_beyond_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "a.npz", states=np.zeros((1000, 100)))
-    monkeypatch.setattr("collidecli.storage.process_activity.LEAST_LIMIT", 500)
-    monkeypatch.setattr("collidecli.storage.process_activity.free_memory", lambda: 1000)
+    monkeypatch.setattr("collidecli.storage.reading_limit.LEAST_LIMIT", 500)
+    monkeypatch.setattr("collidecli.storage.reading_limit.free_memory", lambda: 1000)
     with pytest.raises(InputError, match=r"needs 1.53 MiB of memory, and the limit is 500 B") as raised:
         read_npz(str(tmp_path / "a.npz"), "states")
     assert ".npy" in raised.value.fix

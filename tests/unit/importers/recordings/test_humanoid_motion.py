@@ -11,9 +11,9 @@ import pyarrow.parquet as parquet
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.coordinates import ArticulationMotion
+from collidecli.importers.recordings.articulations import ArticulationMotion
 from collidecli.importers.recordings.humanoid import BodyPoseMotion
-from collidecli.importers.recordings.recording import kind_of, open_motion, open_recording
+from collidecli.importers.recordings.kinds import kind_of, open_motion, open_recording
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.batch.plan import read_plan

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.coordinates import ArticulationMotion
+from collidecli.importers.recordings.articulations import ArticulationMotion
 from collidecli.importers.recordings.isaac_lab import GROUPS
-from collidecli.importers.recordings.recording import kind_of, open_motion, open_recording
+from collidecli.importers.recordings.kinds import kind_of, open_motion, open_recording
 from collidecli.motions.requests import SceneRequest
 from collidecli.motions.scenes import scene_in_motion
 from collidecli.scene.options import RecordingOptions

@@ -8,7 +8,7 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdUtils
 
 import collidecli
 from collidecli.importers.usd.stage import _parse
-from collidecli.scene.filters import allowed_pairs
+from collidecli.scene.allowed_pairs import allowed_pairs
 from tests.support import usd_scenes
 from tests.support.usd_scenes import BODY, BOTH, COLLIDER, METRES, TRANSLATED, at, check_refused, load, sphere
 

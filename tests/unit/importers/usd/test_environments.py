@@ -16,7 +16,7 @@ from collidecli.errors import InputError
 from collidecli.motions.scenes import load_scene
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
-from collidecli.storage.trajectory_files import TrajectoryWriter
+from collidecli.storage.trajectory_writer import TrajectoryWriter
 from tests.support import usd_scenes
 from tests.support.usd_scenes import COUNT, ENVIRONMENTS, HOW, add_targets, attribute, check_against_alone, env, load
 

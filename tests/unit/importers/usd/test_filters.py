@@ -9,9 +9,9 @@ from pxr import Sdf, Usd, UsdPhysics
 
 import collidecli
 from collidecli.errors import InputError
-from collidecli.importers.usd.filters import filtered_groups
+from collidecli.importers.usd.collision_groups import filtered_groups
 from collidecli.motions.scenes import load_scene
-from collidecli.scene.filters import allowed_pairs, explain
+from collidecli.scene.allowed_pairs import allowed_pairs, explain
 from tests.support.filter_scenes import ABC, BODY_ROOT, OFF, ON, ROOT, SCENES, group, joint, links, spheres, xform
 from tests.support.usd_scenes import BODY, COLLIDER, check_refused, load, moving, pairs, sphere, touching, write_usda
 

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 import collidecli
 from collidecli.errors import InputError
-from collidecli.scene.filters import allowed_pairs, explain
+from collidecli.scene.allowed_pairs import allowed_pairs, explain
 from collidecli.scene.shape_types import ShapeType
 from tests.support import usd_scenes
 from tests.support.usd_scenes import BODY, BOTH, COLLIDER, at, check_refused, load, moving, placed, sphere

@@ -5,8 +5,8 @@ import pytest
 import collidecli
 from collidecli.importers.usd.scene import add_usd
 from collidecli.importers.usd.stage import parse_physics
+from collidecli.scene.materials import COMBINE_MODES, Material
 from collidecli.scene.model import Model
-from collidecli.scene.shape_config import COMBINE_MODES, Material
 from tests.support.usd_scenes import at, check_refused, load, sphere, write_usda
 
 CENTIMETRES = 'metersPerUnit = 0.01\n kilogramsPerUnit = 10\n upAxis = "Z"'

@@ -9,12 +9,12 @@ import pytest
 
 from collidecli.cli import main as cli
 from collidecli.errors import InputError
-from collidecli.importers.mesh_files import parts_kept_in
+from collidecli.importers.convex_parts_cache import parts_kept_in
 from collidecli.importers.usd.scene import add_usd
+from collidecli.scene.allowed_pairs import allowed_pairs, explain
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.filters import allowed_pairs, explain
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.signed_distance import surface_distance, winding_number
+from collidecli.scene.surface_distance import surface_distance, winding_number
 from tests.support import usd_scenes
 from tests.support.meshes import point_distances, torus, windings
 from tests.support.usd_scenes import APIS, BODY_APIS, L_FACES, L_POINTS, at, load, mesh, sphere, write_usda

@@ -12,7 +12,7 @@ from collidecli.errors import InputError
 from collidecli.scene.tables import ContactBlock
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.schema import HASHED_ROWS, BlockDigest, content_hash
+from collidecli.storage.content_hash import HASHED_ROWS, BlockDigest, content_hash
 from tests.support import contact_sets as sets
 
 MODEL = sets.small_model(forced=True)

@@ -14,16 +14,18 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
+from collidecli.scene.materials import Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.mixing import RULE_COLUMNS, OptionalColumns
 from collidecli.scene.model import Model
-from collidecli.scene.particles import ParticleObjects, Particles
-from collidecli.scene.shape_config import Material, Materials, PairMaterial, PairMaterials
+from collidecli.scene.particle_objects import ParticleObjects
+from collidecli.scene.particles import Particles
 from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, shapes_of
-from collidecli.storage.contact_sets.check import check_file, pair_values
+from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.schema import BlockDigest, StreamDigest
+from collidecli.storage.contact_sets.row_rules import pair_values
+from collidecli.storage.content_hash import BlockDigest, StreamDigest
 from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, ChunkThreads, GzipPacker
-from collidecli.storage.h5_files import NewObjects
+from collidecli.storage.new_objects import NewObjects
 from tests.support import contact_sets as sets
 from tests.unit.storage.contact_sets.test_check import attribute, drop, edit, put, replaced, words
 

@@ -20,7 +20,8 @@ import pytest
 from collidecli.errors import InputError, Interrupted, OutputError
 from collidecli.scene import tables
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.contact_sets import writer
+from collidecli.storage.contact_sets import table_writer
+from collidecli.storage.contact_sets import writer as contact_writer
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.writer import ContactWriter
@@ -176,8 +177,9 @@ def test_blocks_out_of_turn_and_unfinished_files_are_refused(tmp_path):
 )
 def test_a_short_set_has_shorter_chunks_and_the_same_content(tmp_path, monkeypatch, frames, cells_per_block, rows):
     """Chunks of 256 rows, of 16 at least, and eight of them where that leaves them so long."""
-    monkeypatch.setattr(writer, "CHUNK_ROWS", 256)
-    monkeypatch.setattr(writer, "SHORT_CHUNK_ROWS", 16)
+    for module in (table_writer, contact_writer):
+        monkeypatch.setattr(module, "CHUNK_ROWS", 256)
+    monkeypatch.setattr(contact_writer, "SHORT_CHUNK_ROWS", 16)
     block = sets.made_up_block(MODEL, frames)
     sets.write_contact_set(tmp_path / "given.h5", MODEL, block, chunk_rows=100)
     sets.write_contact_set(tmp_path / "chosen.h5", MODEL, block, cells_per_block=cells_per_block)

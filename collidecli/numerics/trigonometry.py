@@ -1,28 +1,21 @@
-"""Elementary functions and sums of products in float64, equal to the bit on every processor.
+"""Sine, cosine, arc tangent and arc cosine, with errors below 0.8 ulp, equal to the bit on every processor.
 
-They use +, -, *, /, square root and integers alone: IEEE 754 fixes the last bit of each of these, and NumPy applies
-them one after the other, so that no fused multiply-add occurs. The functions of the C library, of NumPy, BLAS and
-LAPACK select an implementation by the processor, and these implementations differ in the last bit.
+Sources: arguments are reduced after Cody and Waite (1980), with π/2 in four parts, and beyond `MODERATE` exactly, in
+integers, after Payne and Hanek (1983). The polynomials are those of fdlibm (Sun Microsystems, 1993).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-
-# Sine, cosine, arc tangent and arc cosine, with errors below 0.8 ulp (tests/unit/test_numerics.py).
-#
-# Sources: arguments are reduced after Cody and Waite (1980), with π/2 in four parts, and beyond `MODERATE` exactly, in
-# integers, after Payne and Hanek (1983). The polynomials are those of fdlibm (Sun Microsystems, 1993).
 
 MODERATE = 2.0**20
 """Up to this magnitude a product of an argument's quadrant and a part of π/2 of 33 bits is exact."""
 _BLOCK = 4096
 """Numbers worked on at a time: the intermediate arrays stay in the processor's cache."""
-
 # π/2 as a sum: three parts of 33 bits each, and the rest.
 HALF_PI_PARTS = (
     1.57079632673412561417e00,
@@ -35,7 +28,6 @@ _HALF_PI_HI, _HALF_PI_LO = 0.5 * _PI_HI, 0.5 * _PI_LO
 TWO_OVER_PI = 6.36619772367581382433e-01
 _FRACTION_BITS = 1200
 """Of π/2 as an integer: 1024 for the largest quadrant, 64 for the closest approach to one, and 112 of the result."""
-
 SINE = (
     -1.66666666666666324348e-01,
     8.33333333332248946124e-03,
@@ -274,242 +266,3 @@ def _halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     spread = 134217729.0 * a
     high = spread - (spread - a)
     return high, a - high
-
-
-# Sums of products: dot products, norms, products of matrices.
-#
-# Each sum is one addition after the other, in the order of its index. Where sums are short, as in three dimensions,
-# passes over whole arrays are also faster than NumPy's products of many small matrices.
-
-_SWEEPS = 30
-"""Of Jacobi rotations; about six reach rounding."""
-SINGULAR = 1e-14
-"""Volume of a matrix's rows, as a fraction of that of a box with their lengths, at which the matrix is singular."""
-_NEWTON_STEPS = 100
-"""About ten reach rounding."""
-_CONVERGED = 1e-15
-"""Change of an entry of a rotation in one step."""
-
-
-def dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """[...]: sums of products over the last axis; the other axes are broadcast."""
-    total = a[..., 0] * b[..., 0]
-    for k in range(1, a.shape[-1]):
-        total = total + a[..., k] * b[..., k]
-    return total
-
-
-def norm(a: np.ndarray) -> np.ndarray:
-    """[...]: Euclidean lengths over the last axis."""
-    return np.sqrt(dot(a, a))
-
-
-def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """[..., 3]: cross products over the last axis."""
-    pairs = ((1, 2), (2, 0), (0, 1))
-    return np.stack([a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in pairs], axis=-1)
-
-
-def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """[..., m, n]: products of matrices [..., m, k] and [..., k, n], k at least 1; the leading axes are broadcast."""
-    total = a[..., :, :1] * b[..., :1, :]
-    for k in range(1, a.shape[-1]):
-        total += a[..., :, k : k + 1] * b[..., k : k + 1, :]
-    return total
-
-
-def matvec(a: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """[..., m]: products of matrices [..., m, k] and vectors [..., k]; the leading axes are broadcast."""
-    return dot(a, v[..., None, :])
-
-
-def length(vector: Sequence[float] | np.ndarray) -> float:
-    """Euclidean length of one vector of numbers."""
-    total = 0.0
-    for number in vector:
-        total += float(number) * float(number)
-    return math.sqrt(total)
-
-
-def integer_power(base: float, exponent: int) -> float:
-    """base to a whole power, rounded once; infinite beyond float64. Raises ZeroDivisionError for 0 to less than 0."""
-    if exponent in (0, 1):
-        return base if exponent else 1.0
-    if not math.isfinite(base):
-        return base**exponent  # exact
-    from fractions import Fraction
-
-    try:
-        return float(Fraction(base) ** exponent)
-    except OverflowError:
-        return -math.inf if base < 0.0 and exponent % 2 else math.inf
-
-
-def symmetric_eigen(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues, ascending, float64[3], and unit eigenvectors as columns float64[3, 3], of a symmetric matrix.
-
-    Source: Golub and Van Loan, section 8.5, the cyclic Jacobi method.
-    """
-    a = [[float(matrix[i, j]) for j in range(3)] for i in range(3)]
-    v = [[1.0 if i == j else 0.0 for j in range(3)] for i in range(3)]
-    for _ in range(_SWEEPS):
-        if a[0][1] == 0.0 and a[0][2] == 0.0 and a[1][2] == 0.0:
-            break
-        for p, q in ((0, 1), (0, 2), (1, 2)):
-            _annihilate(a, v, p, q)
-    values = np.array([a[0][0], a[1][1], a[2][2]])
-    order = np.argsort(values, kind="stable")
-    return values[order], np.array(v)[:, order]
-
-
-def _annihilate(a: list[list[float]], v: list[list[float]], p: int, q: int) -> None:
-    """One Jacobi rotation: makes a[p][q] zero, and applies the rotation to the columns of v."""
-    apq = a[p][q]
-    if abs(apq) <= 1e-18 * math.sqrt(abs(a[p][p])) * math.sqrt(abs(a[q][q])):
-        a[p][q] = a[q][p] = 0.0
-        return
-    tau = (a[q][q] - a[p][p]) / (2.0 * apq)
-    t = math.copysign(1.0, tau) / (abs(tau) + (math.sqrt(1.0 + tau * tau) if abs(tau) < 1e150 else abs(tau)))
-    c = 1.0 / math.sqrt(1.0 + t * t)
-    s = t * c
-    a[p][p], a[q][q], a[p][q], a[q][p] = a[p][p] - t * apq, a[q][q] + t * apq, 0.0, 0.0
-    r = 3 - p - q
-    arp, arq = a[r][p], a[r][q]
-    a[r][p] = a[p][r] = c * arp - s * arq
-    a[r][q] = a[q][r] = s * arp + c * arq
-    for row in v:
-        row[p], row[q] = c * row[p] - s * row[q], s * row[p] + c * row[q]
-
-
-def polar(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rotation and stretch, float64[3, 3] each, whose product is the matrix.
-
-    The rotation is the nearest to the matrix, or to its negative for a matrix with a reflection; the stretch is
-    symmetric and contains the reflection as a scale of -1 along all axes. A singular matrix has no such rotation: its
-    rotation is the identity, and the stretch is the matrix.
-    Source: Higham (1986), Newton's iteration with scaling by the Frobenius norms.
-    """
-    x = np.array(matrix, np.float64)
-    x /= np.abs(x).max()
-    for _ in range(_NEWTON_STEPS):
-        cofactors = _cofactors(x)
-        determinant = dot(x[0], cofactors[0])
-        if abs(determinant) <= SINGULAR * length(x[0]) * length(x[1]) * length(x[2]):
-            return np.eye(3), np.array(matrix, np.float64)
-        inverse_transposed = cofactors / determinant
-        factor = math.sqrt(length(inverse_transposed.ravel()) / length(x.ravel()))
-        after = 0.5 * (factor * x + inverse_transposed / factor)
-        change = np.abs(after - x).max()
-        x = after
-        if change <= _CONVERGED:
-            break
-    if dot(x[0], _cofactors(x)[0]) < 0.0:
-        x = -x
-    return x, matmul(x.T, matrix)
-
-
-def _cofactors(x: np.ndarray) -> np.ndarray:
-    return np.stack([cross(x[1], x[2]), cross(x[2], x[0]), cross(x[0], x[1])])
-
-
-# Products of many poses at once: float64[7, n], the components first, x y z qx qy qz qw.
-#
-# With the components first, every operation is one pass over n contiguous numbers.
-
-WXYZ_TO_XYZW = [1, 2, 3, 0]
-XYZW_TO_WXYZ = [3, 0, 1, 2]
-"""Index of each component in the other order; MuJoCo's is wxyz."""
-IDENTITY = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-
-
-def column(pose: np.ndarray) -> np.ndarray:
-    """float64[7, 1] of one pose float64[7], which broadcasts over any number of others."""
-    return np.asarray(pose, np.float64).reshape(7, 1)
-
-
-def compose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """float64[7, n]: products a b: b, given in a's frame, in the frame in which a is given; either may be [7, 1]."""
-    out = np.empty((7, max(a.shape[1], b.shape[1])))
-    out[:3] = a[:3] + rotate(a[3:], b[:3])
-    out[3:] = multiply(a[3:], b[3:])
-    return out
-
-
-def inverse(a: np.ndarray) -> np.ndarray:
-    """float64[7, n]: inverse transforms of poses with unit quaternions."""
-    out = np.empty_like(a)
-    out[3:6], out[6] = -a[3:6], a[6]
-    out[:3] = -rotate(out[3:], a[:3])
-    return out
-
-
-def multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """float64[4, n]: quaternion products, xyzw; q's rotation first."""
-    px, py, pz, pw = p
-    qx, qy, qz, qw = q
-    return np.stack(
-        [
-            pw * qx + px * qw + py * qz - pz * qy,
-            pw * qy - px * qz + py * qw + pz * qx,
-            pw * qz + px * qy - py * qx + pz * qw,
-            pw * qw - px * qx - py * qy - pz * qz,
-        ]
-    )
-
-
-def rotate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """float64[3, n]: vectors rotated by unit quaternions, xyzw."""
-    x, y, z, w = q
-    vx, vy, vz = v
-    tx, ty, tz = 2.0 * (y * vz - z * vy), 2.0 * (z * vx - x * vz), 2.0 * (x * vy - y * vx)
-    return np.stack([vx + w * tx + y * tz - z * ty, vy + w * ty + z * tx - x * tz, vz + w * tz + x * ty - y * tx])
-
-
-# Poses with the components last, float64[..., 7], the layout of storage. Their sums are in another order than those
-# above, and so their last bits: contact sets depend on both.
-
-
-def compose_poses(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """float64[..., 7]: the product a b: b, given in a's frame, in the frame in which a is given; shapes are broadcast.
-
-    A translation a adds its position and changes no bit of the rotation.
-    """
-    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
-    p, q = a[..., 3:], b[..., 3:]
-    out[..., :3] = moved_points(a, b[..., :3])
-    pv, pw, qv, qw = p[..., :3], p[..., 3:], q[..., :3], q[..., 3:]
-    out[..., 3:6] = pw * qv + qw * pv + cross(pv, qv)
-    out[..., 6] = pw[..., 0] * qw[..., 0] - (pv * qv).sum(-1)
-    return out
-
-
-def compose_as_kernels(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """float64[..., 7]: the product a b with the bits of `COMPOSITION` in engine/geometry/real.h.
-
-    Of nearly equal exits a search may take another one after a difference of the last bit.
-    """
-    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
-    p, w, q, u = a[..., 3:6], a[..., 6:], b[..., 3:6], b[..., 6:]
-    twice = 2.0 * sum(p[..., k : k + 1] * b[..., k : k + 1] for k in range(3))
-    out[..., :3] = b[..., :3] * (2.0 * w * w - 1.0) + p * twice + cross(p, b[..., :3]) * w * 2.0 + a[..., :3]
-    out[..., 3:6] = w * q + u * p + p[..., [1, 2, 0]] * q[..., [2, 0, 1]] - q[..., [1, 2, 0]] * p[..., [2, 0, 1]]
-    out[..., 6:] = w * u - p[..., :1] * q[..., :1] - p[..., 1:2] * q[..., 1:2] - p[..., 2:] * q[..., 2:]
-    return out
-
-
-def inverse_poses(a: np.ndarray) -> np.ndarray:
-    """float64[..., 7]: inverse transforms."""
-    out = np.concatenate([a[..., :3], -a[..., 3:6], a[..., 6:]], axis=-1)
-    out[..., :3] = -rotated(out[..., 3:], a[..., :3])
-    return out
-
-
-def moved_points(poses: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """float64[..., 3]: points of poses' frames in the frames in which the poses are given; shapes are broadcast."""
-    return poses[..., :3] + rotated(poses[..., 3:], points)
-
-
-def rotated(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """float64[..., 3]: vectors rotated by unit quaternions float64[..., 4], xyzw; shapes are broadcast."""
-    twice = 2.0 * cross(q[..., :3], v)
-    return v + q[..., 3:] * twice + cross(q[..., :3], twice)

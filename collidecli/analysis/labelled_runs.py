@@ -1,0 +1,83 @@
+"""Runs of frames in which a pair is labelled as touching: hysteresis of its distance, and a least length of runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from collidecli.analysis.touch_graph import Rows
+from collidecli.analysis.touches import NO_END
+
+
+@dataclass(frozen=True)
+class LabelRule:
+    """When a pair is labelled. enter: a run begins at a distance of at most this [m]. leave: it lasts while the
+    distance is at most this [m], at least `enter`. min_frames: least number of frames of a run, and of a pause.
+    """
+
+    enter: float = 0.0
+    leave: float = 0.0
+    min_frames: int = 1
+
+
+@dataclass(frozen=True)
+class Runs(Rows):
+    """Runs of labelled frames, ordered by key, then first frame; int64[n] each.
+
+    key: of the pair. first, last: frames. end: the frame after the last of the episode.
+    """
+
+    key: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    end: np.ndarray
+
+    @property
+    def frame_count(self) -> np.ndarray:
+        """int64[n]: frames of each run."""
+        return self.last - self.first + 1
+
+    def cells(self) -> tuple[np.ndarray, np.ndarray]:
+        """int64[m] each: key and frame of every frame of every run."""
+        lengths = self.frame_count
+        offset = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return np.repeat(self.key, lengths), np.repeat(self.first, lengths) + offset
+
+
+def labelled_runs(
+    key: np.ndarray, frame: np.ndarray, distance: np.ndarray, rule: LabelRule, end: np.ndarray | None = None
+) -> Runs:
+    """The runs of each key, from its least distance in each frame with a contact.
+
+    A run lasts from a distance of at most `enter` to the last consecutive frame with one of at most `leave`. Then
+    pauses of less than `min_frames` frames between two runs of an episode are filled, and then runs of less than
+    `min_frames` frames are left out; so every run, and every pause between two runs, has at least `min_frames`.
+
+    Args:
+        key, frame: int64[n], ordered by key, then frame, each at most once.
+        distance: float32[n] [m]; compared in float32, so that a distance written as 0.001 equals the limit 0.001.
+        end: int64[n], the frame after the last of the episode; no run crosses it. None: no episodes.
+    """
+    end = np.full(len(key), NO_END) if end is None else end
+    near = np.flatnonzero(distance <= np.float32(rule.leave))
+    key, frame, distance, end = key[near], frame[near], distance[near], end[near]
+    begins = _breaks(key, frame[1:] != frame[:-1] + 1, frame, end)
+    start = np.flatnonzero(begins)
+    entered = np.flatnonzero(distance <= np.float32(rule.enter))
+    number, at = np.unique(np.cumsum(begins)[entered] - 1, return_index=True)
+    first, last = entered[at], np.append(start[1:], len(key))[number] - 1
+    runs = Runs(key[first], frame[first], frame[last], end[first])
+    if rule.min_frames > 1 and len(runs):
+        apart = runs.first[1:] - runs.last[:-1] - 1 >= rule.min_frames
+        start = np.flatnonzero(_breaks(runs.key, apart, runs.first, runs.end))
+        last = runs.last[np.append(start[1:], len(runs)) - 1]
+        runs = Runs(runs.key[start], runs.first[start], last, runs.end[start])
+    return runs.take(np.flatnonzero(runs.frame_count >= rule.min_frames))
+
+
+def _breaks(key: np.ndarray, apart: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """bool[n]: whether a row begins a new run: of another key or episode, or apart from the row before."""
+    if not len(key):
+        return np.zeros(0, bool)
+    return np.concatenate([[True], apart | (key[1:] != key[:-1]) | (first[1:] >= end[:-1])])

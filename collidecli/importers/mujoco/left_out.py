@@ -1,0 +1,158 @@
+"""Removal of elements that affect no contact, for scenes that MuJoCo does not compile completely, and of textures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import mujoco
+import numpy as np
+
+_GEOM = mujoco.mjtGeom
+_REPLACEMENT_RADIUS = 0.01
+_FILE_TYPES = (_GEOM.mjGEOM_MESH, _GEOM.mjGEOM_HFIELD, _GEOM.mjGEOM_SDF)
+
+
+def shrink_textures(spec: mujoco.MjSpec) -> None:
+    """Sets the size of procedural textures to one pixel: MuJoCo takes a tenth of a second to make a usual sky.
+
+    An invalid size stays, so that MuJoCo reports it.
+    """
+    for texture in spec.textures:
+        if texture.builtin != mujoco.mjtBuiltin.mjBUILTIN_NONE:
+            texture.width, texture.height = min(texture.width, 1), min(texture.height, 1)
+
+
+def partition_geoms(spec: mujoco.MjSpec) -> tuple[list, list]:
+    """Geoms that can collide by their masks or a <pair>, and the other (visual) geoms."""
+    paired = {name for pair in spec.pairs for name in (pair.geomname1, pair.geomname2)}
+    colliding, visual = [], []
+    for geom in spec.geoms:
+        collides = geom.contype or geom.conaffinity or (geom.name and geom.name in paired)
+        (colliding if collides else visual).append(geom)
+    return colliding, visual
+
+
+def drop_wrong_keys(spec: mujoco.MjSpec, mj_model: mujoco.MjModel) -> int:
+    """Deletes keyframes whose sizes are not the model's; returns their number."""
+    count = 0
+    for key in list(spec.keys):
+        sizes = {
+            "qpos": mj_model.nq,
+            "qvel": mj_model.nv,
+            "act": mj_model.na,
+            "ctrl": mj_model.nu,
+            "mpos": 3 * mj_model.nmocap,
+            "mquat": 4 * mj_model.nmocap,
+        }
+        if any(np.size(getattr(key, name)) not in (0, size) for name, size in sizes.items()):
+            spec.delete(key)
+            count += 1
+    return count
+
+
+def _delete(*lists: str) -> Callable[[mujoco.MjSpec], int]:
+    def strip(spec: mujoco.MjSpec) -> int:
+        elements = [element for name in lists for element in getattr(spec, name)]
+        for element in elements:
+            spec.delete(element)
+        return len(elements)
+
+    return strip
+
+
+def _strip_appearance(spec: mujoco.MjSpec) -> int:
+    references = 0
+    for element in (*spec.geoms, *spec.sites, *spec.skins, *spec.tendons, *spec.flexes, *spec.meshes):
+        if element.material:
+            element.material = ""
+            references += 1
+    return _delete("textures", "materials")(spec) or references
+
+
+def _strip_actuators(spec: mujoco.MjSpec) -> int:
+    for key in spec.keys:
+        key.ctrl, key.act = [], []
+    return _delete("actuators")(spec)
+
+
+def _replace_visual_meshes(spec: mujoco.MjSpec) -> int:
+    """Replaces visual geoms that use an asset by small spheres, and deletes assets that are then unused.
+
+    The geoms stay in the scene, so that geom numbers, which are in the names of unnamed shapes, do not change. The
+    importer leaves them out of the model later, as all visual geoms.
+    """
+    if _frames_follow_inertia(spec):
+        return 0
+    visual = [g for g in partition_geoms(spec)[1] if g.meshname or g.type in _FILE_TYPES]
+    for geom in (*visual, *(site for site in spec.sites if site.meshname)):
+        geom.type, geom.meshname, geom.size = _GEOM.mjGEOM_SPHERE, "", [_REPLACEMENT_RADIUS] * 3
+    for geom in visual:
+        geom.hfieldname, geom.fromto = "", [np.nan] * 6
+    used = {geom.meshname for geom in spec.geoms}, {geom.hfieldname for geom in spec.geoms}
+    unused = [
+        asset
+        for assets, names in zip((spec.meshes, spec.hfields), used, strict=True)
+        for asset in assets
+        if asset.name not in names
+    ]
+    for asset in unused:
+        spec.delete(asset)
+    return max(len(visual), len(unused))
+
+
+def _replace_inertias(spec: mujoco.MjSpec) -> int:
+    if _frames_follow_inertia(spec):
+        return 0
+    bodies = spec.bodies[1:]
+    spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
+    for body in bodies:
+        body.explicitinertial, body.mass, body.inertia = True, 1.0, [1.0, 1.0, 1.0]
+        body.fullinertia, body.ipos, body.iquat = [np.nan] * 6, [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
+        body.ialt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
+    return len(bodies)
+
+
+def _free_joints(spec: mujoco.MjSpec) -> int:
+    limited = [joint for joint in spec.joints if np.any(joint.range) or np.any(joint.actfrcrange)]
+    for joint in limited:
+        joint.limited = joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE
+        joint.range = joint.actfrcrange = [0.0, 0.0]
+    return len(limited)
+
+
+def _free_sizes(spec: mujoco.MjSpec) -> int:
+    given = [name for name in ("memory", "nstack", "njmax", "nconmax") if getattr(spec, name) != -1]
+    for name in given:
+        setattr(spec, name, -1)
+    return len(given)
+
+
+def _frames_follow_inertia(spec: mujoco.MjSpec) -> bool:
+    """Whether a free body's frame, and with it the meaning of qpos, depends on its inertia."""
+    align = mujoco.mjtAlignFree
+    free = [joint for joint in spec.joints if joint.type == mujoco.mjtJoint.mjJNT_FREE]
+    aligned = {int(align.mjALIGNFREE_TRUE)}
+    if spec.compiler.alignfree:
+        aligned.add(int(align.mjALIGNFREE_AUTO))
+    return any(int(joint.align) in aligned for joint in free)
+
+
+KEYFRAMES = "keyframes"
+FAMILIES: dict[str, Callable[[mujoco.MjSpec], int]] = {
+    "textures and materials": _strip_appearance,
+    "skins": _delete("skins"),
+    "visual meshes": _replace_visual_meshes,
+    "inertias": _replace_inertias,
+    "joint limits": _free_joints,
+    "lights and cameras": _delete("lights", "cameras"),
+    "sizes of memory": _free_sizes,
+    "custom numbers and texts": _delete("numerics", "texts"),
+    "tendons": _delete("tendons"),
+    "equalities": _delete("equalities"),
+    "actuators": _strip_actuators,
+    "sensors": _delete("sensors"),
+    "tuples": _delete("tuples"),
+    KEYFRAMES: _delete("keys"),
+}
+"""Families of elements that affect no contact, in the order in which they are restored: each depends on those before it
+alone. A family's function removes its elements from a spec, and returns their number."""

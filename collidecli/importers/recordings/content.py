@@ -1,0 +1,112 @@
+"""The content of a recording, by which its kind is recognised."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import h5py
+import numpy as np
+
+from collidecli.importers.recordings.array_files import npy_header, npz_headers
+from collidecli.importers.recordings.no_robot import refuse_amass, refuse_pickle
+from collidecli.storage.h5_files import DAMAGE, damaged, open_h5
+from collidecli.storage.storage_formats import CSV, HDF5, JSON, NPY, NPZ, START_BYTES, UNKNOWN, storage_of
+from collidecli.wording import some_names
+
+if TYPE_CHECKING:
+    from collidecli.importers.recordings.array_files import ArrayHeader
+
+
+@dataclass(frozen=True)
+class Content:
+    """An open file by its storage format.
+
+    storage: as of `storage_of`. h5: the open file, of HDF5 only.
+    arrays: headers (shape and type) of the arrays in npz by name, in npy under the name "".
+    columns: names in a csv file's first line.
+    """
+
+    path: str
+    storage: str
+    h5: h5py.File | None = None
+    arrays: dict[str, ArrayHeader] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+
+    @property
+    def h5_file(self) -> h5py.File:
+        assert self.h5 is not None
+        return self.h5
+
+    def close(self) -> None:
+        if self.h5 is not None:
+            self.h5.close()
+
+    def summary(self) -> str:
+        """A short description of the content, for the error about a file that no kind recognises."""
+        if self.h5 is not None:
+            names = [f"attribute {name}" for name in self.h5.attrs][:4] + [f"/{name}" for name in self.h5][:6]
+            return f"an HDF5 file with {', '.join(names) or 'nothing in it'}"
+        if self.storage in (NPZ, NPY):
+            shown = [f"{name or 'one array'} {header}" for name, header in list(self.arrays.items())[:6]]
+            return f"a {self.storage} file with {', '.join(shown) or 'no arrays'}"
+        if self.storage == CSV:
+            return f"text whose first line is {', '.join(self.columns[:6])!r}"
+        if self.storage == JSON:
+            return "a JSON file; of a LeRobot data set, give meta/info.json"
+        return f"a {self.storage} file" if self.storage else "neither HDF5, npz, npy, USD nor csv"
+
+
+def open_content(path: str | os.PathLike[str]) -> Content:
+    """The content of a file, which the caller closes.
+
+    Raises InputError as `storage_of`, for HDF5 that is damaged or has data outside the file, and as `npz_headers`.
+    """
+    name = os.fspath(path)
+    storage = storage_of(name)
+    if storage == HDF5:
+        return Content(name, HDF5, h5=open_h5(name))
+    if storage == UNKNOWN:
+        refuse_pickle(name)
+    if storage == NPZ:
+        refuse_amass(name)
+        return Content(name, NPZ, arrays=npz_headers(name))
+    if storage == NPY:
+        return Content(name, NPY, arrays={"": npy_header(name)})
+    if storage == CSV:
+        with open(name, encoding="utf-8-sig", errors="replace") as file:
+            columns = file.readline(START_BYTES).split(",")
+        return Content(name, CSV, columns=tuple(column.strip() for column in columns))
+    return Content(name, storage)
+
+
+def h5_masks(file: h5py.File) -> tuple[tuple[str, str], ...]:
+    """The names of the masks of demonstrations as a detail of a description; () for a file without masks."""
+    masks = file.get("mask")
+    return (("masks", some_names(list(masks))),) if isinstance(masks, h5py.Group) and len(masks) else ()
+
+
+@contextmanager
+def h5_damage(path: str) -> Iterator[None]:
+    """Converts the exceptions of h5py for a damaged file structure to an InputError."""
+    try:
+        yield
+    except DAMAGE as error:
+        raise damaged(path, error) from error
+
+
+def held_rows(parts: Sequence[h5py.Dataset], frames: range, path: str) -> np.ndarray:
+    """float64[len(frames), ...]: rows of datasets that follow each other; frames after the end have the last row."""
+    starts = np.cumsum([0, *(len(part) for part in parts)])
+    rows = np.minimum(np.asarray(frames, np.intp), starts[-1] - 1)
+    out = np.empty((len(rows), *parts[0].shape[1:]))
+    for start, end, part in zip(starts[:-1], starts[1:], parts, strict=True):
+        within = (rows >= start) & (rows < end)
+        if within.any():
+            offset = rows[within] - start
+            with h5_damage(f"{path}: {part.name}"):
+                out[within] = part[int(offset.min()) : int(offset.max()) + 1][offset - offset.min()]
+    return out

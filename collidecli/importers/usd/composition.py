@@ -1,0 +1,61 @@
+"""References, payloads and sublayers of a stage that do not compose: refused, or passed over with a warning each."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from pxr import Pcp, Usd
+
+from collidecli.errors import InputError
+
+NAMED_ERRORS = 5
+"""Maximum number of broken references in one message."""
+MISSING = (Pcp.ErrorInvalidAssetPath, Pcp.ErrorInvalidSublayerPath, Pcp.ErrorUnresolvedPrimPath)
+"""Composition errors about a file or a prim that does not exist."""
+_ASSET = re.compile(r"@([^@]*)@")
+_REPORTED = re.compile(r"Could not (open asset|load sublayer)|Unresolved (reference|payload)")
+
+
+def check_composition(stage: Usd.Stage, file: str, ignore_missing: bool = False) -> list[str]:
+    """Raises InputError with the references, payloads and sublayers of a stage that do not compose.
+
+    ignore_missing: a file or prim that does not exist is passed over; the returned warnings name each. Asset paths are
+    as written in their layers.
+    """
+    errors = stage.GetCompositionErrors()
+    passed = [error for error in errors if ignore_missing and isinstance(error, MISSING)]
+    written = _written_paths(stage) if errors else {}
+    broken = sorted({_text(error, written) for error in errors if error not in passed})
+    if broken:
+        more = f"; and {len(broken) - NAMED_ERRORS} more" if len(broken) > NAMED_ERRORS else ""
+        fix = "put the referenced file beside the scene, or replace the path, as written, with --asset-map"
+        if all(isinstance(error, MISSING) for error in errors):
+            fix += "; --ignore-missing leaves it out"
+        raise InputError(f"the scene does not compose: {'; '.join(broken[:NAMED_ERRORS])}{more}", file, fix)
+    return [f"left out: {text}" for text in sorted({_text(error, written) for error in passed})]
+
+
+def is_report_of_missing(warning: str) -> bool:
+    """Whether a warning of pxr reports a missing file or prim, which `check_composition` names."""
+    return _REPORTED.search(warning) is not None
+
+
+def _text(error: Pcp.ErrorBase, written: dict[str, str]) -> str:
+    text = str(error).removesuffix("; skipping.").rstrip(".")
+    return _ASSET.sub(lambda match: f"@{written.get(_key(match[1]), match[1])}@", text)
+
+
+def _written_paths(stage: Usd.Stage) -> dict[str, str]:
+    """Asset paths as written in the stage's layers, by the forms that pxr prints: normalized, and anchored."""
+    paths: dict[str, str] = {}
+    for layer in stage.GetUsedLayers():
+        folder = os.path.dirname(layer.realPath)
+        for path in layer.GetCompositionAssetDependencies():
+            paths.setdefault(_key(path), path)
+            paths.setdefault(_key(os.path.join(folder, path)), path)
+    return paths
+
+
+def _key(path: str) -> str:
+    return os.path.normpath(re.sub("/+", "/", path))

@@ -1,0 +1,171 @@
+"""The pairs of shapes that the filters allow, as rows of the model, and the rule that decides about two shapes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.filter_lowering import joint_rule
+from collidecli.scene.filter_rules import ALLOWED, SCHEMES, allow_joints, first_forbidding
+from collidecli.scene.mixing import pair_rows
+from collidecli.scene.model import STATIC_BODY, Model
+from collidecli.scene.records import may_share_world
+
+BLOCK_ROWS = 256
+"""Rows of the pair table computed at a time: 5000 shapes then need a few megabytes besides the result."""
+
+
+def allowed_pairs(model: Model, template: int) -> np.ndarray:
+    """int32[K, 2]: the pairs of shapes that may touch in a world of `template`, rows of the model.
+
+    First < second, lexically sorted. Template -1 gives the pairs of global shapes.
+    """
+    return np.concatenate([np.zeros((0, 2), np.int32), *_pair_blocks(model, template, True)])
+
+
+def are_allowed(model: Model, pairs: np.ndarray) -> np.ndarray:
+    """bool[n]: whether pairs of rows, int[n, 2] with first < second, may touch."""
+    pair_filter, count = model.pair_filter, len(model.shapes)
+    classes = pair_filter.shape_class[pairs]
+    may = pair_filter.class_table[classes[:, 0], classes[:, 1]]
+    key = pairs[:, 0].astype(np.int64) * count + pairs[:, 1]
+    for listed, value in ((pair_filter.excluded, False), (pair_filter.forced, True)):
+        may[np.isin(key, listed[:, 0].astype(np.int64) * count + listed[:, 1])] = value
+    return may
+
+
+def _pair_blocks(model: Model, template: int, allowed: bool) -> Iterator[np.ndarray]:
+    """Yields int32[K, 2]: the pairs of shapes that may touch, or those that may not, as `allowed_pairs` orders them."""
+    pair_filter = model.pair_filter
+    rows = model.template_shapes(template)
+    shape_class = pair_filter.shape_class[rows]
+    excluded = _local_pairs(pair_filter.excluded, rows)
+    forced = _local_pairs(pair_filter.forced, rows)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, len(rows))
+        # Row i of the block pairs only with later shapes, so columns begin at the block's first row.
+        may = pair_filter.class_table[shape_class[start:stop, None], shape_class[start:]]
+        for pairs, value in ((excluded, False), (forced, True)):
+            low, high = np.searchsorted(pairs[:, 0], (start, stop))
+            may[pairs[low:high, 0] - start, pairs[low:high, 1] - start] = value
+        later = np.arange(start, stop)[:, None] < np.arange(start, len(rows))
+        first, second = np.nonzero((may == allowed) & later)
+        yield np.stack([rows[first + start], rows[second + start]], axis=1)
+
+
+def excluded_counts(model: Model, template: int) -> Counter[str]:
+    """Number of pairs of shapes that may not touch in a world of `template`, by the first rule that forbids each.
+
+    The rules have the order in which `explain` takes them; one of listed pairs may contain the names of two bodies.
+    """
+    pair_filter = model.pair_filter
+    body, shape_class, shape_count = model.shapes.body, pair_filter.shape_class, len(model.shapes)
+    first_rule = first_forbidding(pair_filter.classes, pair_filter.context)
+    excluded = pair_filter.excluded[:, 0] * np.int64(shape_count) + pair_filter.excluded[:, 1]
+    counts: Counter[str] = Counter({"same body": 0} | {scheme.name: 0 for scheme in SCHEMES})
+    for pairs in _pair_blocks(model, template, False):
+        on_one = (body[pairs[:, 0]] == body[pairs[:, 1]]) & (body[pairs[:, 0]] != STATIC_BODY)
+        a, b = pairs[~on_one].T.astype(np.int64)
+        index = first_rule[shape_class[a], shape_class[b]]
+        counts["same body"] += int(on_one.sum())
+        for scheme, number in zip(SCHEMES, np.bincount(index, minlength=ALLOWED), strict=False):
+            counts[scheme.name] += int(number)
+        listed = np.searchsorted(excluded, (a * shape_count + b)[index == ALLOWED])
+        counts.update(pair_filter.excluded_rule[row] for row in listed.tolist())
+    return +counts
+
+
+def _local_pairs(pairs: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    if not len(pairs) or not len(rows):
+        return np.zeros((0, 2), np.int64)
+    index = np.searchsorted(rows, pairs)
+    is_pair = (rows[np.minimum(index, len(rows) - 1)] == pairs).all(axis=1)
+    return index[is_pair]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether two shapes may touch, and the deciding rule."""
+
+    may_touch: bool
+    rule: str
+
+
+def explain(model: Model, shape_a: int, shape_b: int) -> Verdict:
+    """The verdict on two rows of `model.shapes`, in either order.
+
+    If several rules forbid a pair, the first of "same body", the schemes in their order, joints and filtered pairs is
+    given. Raises InputError for rows outside the model, and for two equal rows.
+    """
+    for row in (shape_a, shape_b):
+        if not 0 <= row < len(model.shapes):
+            raise InputError(f"there is no shape {row}", fix=f"the scene has {len(model.shapes)}, counted from 0")
+    if shape_a == shape_b:
+        raise InputError(f"both shapes are shape {shape_a}", fix="give two different shapes")
+    a, b = sorted((int(shape_a), int(shape_b)))
+    shapes, pair_filter = model.shapes, model.pair_filter
+    if not may_share_world(int(shapes.template[a]), int(shapes.template[b])):
+        return Verdict(False, "different worlds")
+    if _find(pair_filter.forced, a, b) is not None:
+        return Verdict(True, "forced pair")
+    class_a, class_b = pair_filter.shape_class[a], pair_filter.shape_class[b]
+    excluded = _find(pair_filter.excluded, a, b)
+    allowed = bool(pair_filter.class_table[class_a, class_b])
+    if allowed and excluded is None:
+        return Verdict(True, "no rule forbids it")
+    if shapes.body[a] == shapes.body[b] != STATIC_BODY:
+        return Verdict(False, "same body")
+    if excluded is not None and allowed:
+        return Verdict(False, pair_filter.excluded_rule[excluded])
+    return Verdict(False, _class_rule(model, a, b))
+
+
+def _class_rule(model: Model, a: int, b: int) -> str:
+    pair_filter = model.pair_filter
+    if not pair_filter.classes:
+        return "filter classes"
+    class_a, class_b = (pair_filter.classes[pair_filter.shape_class[row]] for row in (a, b))
+    scheme = SCHEMES[first_forbidding((class_a, class_b), pair_filter.context)[0, 1]]
+    if scheme.allow is allow_joints:
+        body_a, body_b = (model.shapes.body[row] for row in (a, b))
+        return joint_rule(*(None if body == STATIC_BODY else model.bodies.path[body] for body in (body_a, body_b)))
+    return scheme.name if scheme.text is None else scheme.text(class_a, class_b, pair_filter.context)
+
+
+def _find(pairs: np.ndarray, a: int, b: int) -> int | None:
+    """Index of (a, b) in lexically sorted pairs, or None."""
+    low, high = np.searchsorted(pairs[:, 0], (a, a + 1))
+    index = int(low + np.searchsorted(pairs[low:high, 1], b))
+    return index if index < high and pairs[index, 1] == b else None
+
+
+def pair_lengths(model: Model, pair: np.ndarray, name: str) -> np.ndarray:
+    """float64[K]: "margin", the sum of both shapes' margins, or "gap" of pairs [m]; a forced pair may have its own."""
+    of_shapes = getattr(model.shapes, name)[pair]
+    lengths = of_shapes.max(axis=1) if name == "gap" and model.gap_rule == "max" else of_shapes.sum(axis=1)
+    forced = getattr(model, f"forced_{name}")
+    if not len(forced):
+        return lengths
+    at = pair_rows(model.pair_filter.forced, len(model.shapes), pair[:, 0], pair[:, 1])
+    forced_lengths = np.where(at >= 0, forced[at], np.nan)
+    return np.where(np.isnan(forced_lengths), lengths, forced_lengths)
+
+
+def pair_range(length: np.ndarray, body: np.ndarray, forced: np.ndarray, rule: str) -> tuple[float, float]:
+    """Least and largest gap or margin of two shapes, of which one moves, and of forced pairs [m].
+
+    length, body: of shapes. forced: of pairs, NaN without one. rule: "max" or "sum". (0, 0) for less than two shapes.
+    """
+    count = len(length)
+    if count < 2:
+        return 0.0, 0.0
+    join = np.maximum if rule == "max" else np.add
+    moving = np.flatnonzero(body >= 0) if (body >= 0).any() else np.arange(count)
+    order = np.argsort(length, kind="stable")
+    ends = [join(length[moving], length[np.where(moving == at, other, at)]) for at, other in (order[:2], order[:-3:-1])]
+    forced = forced[~np.isnan(forced)]
+    return float(np.append(ends[0], forced).min()), float(np.append(ends[1], forced).max())

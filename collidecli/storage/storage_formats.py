@@ -1,0 +1,59 @@
+"""Storage formats of recordings, recognised by content."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+
+from collidecli.errors import InputError
+from collidecli.storage.input_files import BAG_STARTS, bag_format
+
+HDF5, NPZ, NPY, USD, CSV, JSON, BAG, UNKNOWN = "HDF5", "npz", "npy", "USD", "csv", "JSON", "ROS bag", ""
+ENDINGS = {HDF5: (".h5", ".hdf5"), NPZ: (".npz",), NPY: (".npy",), CSV: (".csv",), BAG: tuple(BAG_STARTS.values())}
+ENDINGS[USD] = (".usd", ".usda", ".usdc", ".usdz")
+"""File extensions by storage format. A JSON file has one name only, that of a LeRobot data set."""
+START_BYTES = 1 << 16
+"""Bytes by which a format is recognised; at most as long is the first line of a csv file."""
+NO_ZIP = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError)
+
+
+def storage_of(path: str) -> str:
+    """The storage format by a file's first bytes. Raises InputError: missing, a folder, empty, unreadable."""
+    if bag_format(path):
+        return BAG
+    if not os.path.isfile(path):
+        what = "is a folder, not a recording" if os.path.isdir(path) else "there is no such file"
+        raise InputError(what, path, "give the path of a recording")
+    try:
+        with open(path, "rb") as file:
+            start = file.read(START_BYTES)
+    except OSError as error:
+        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path) from error
+    if not start:
+        raise InputError("the file is empty", path, "record it again")
+    if start.startswith(b"\x93NUMPY"):
+        return NPY
+    if start.startswith((b"#usda", b"PXR-USDC")):
+        return USD
+    if start[:16].lstrip().startswith(b"{"):
+        return JSON
+    if start.startswith(b"PK\x03\x04"):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = archive.namelist()
+        except NO_ZIP as error:
+            raise InputError(f"the zip archive is damaged: {error}", path, "copy or create the file again") from error
+        if any(name.endswith(".npy") for name in names):
+            return NPZ
+        return USD if any(name.endswith((".usd", ".usda", ".usdc")) for name in names) else UNKNOWN
+    import h5py
+
+    if h5py.is_hdf5(path):
+        return HDF5
+    try:
+        text = start.split(b"\n")[0].decode("utf-8")
+    except UnicodeDecodeError:
+        return UNKNOWN
+    # The first line of csv has several columns; markup and other text have no commas there.
+    is_csv = "," in text and not text.lstrip("\ufeff \t").startswith("<") and text.strip().isprintable()
+    return CSV if is_csv else UNKNOWN
