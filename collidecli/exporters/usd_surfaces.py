@@ -24,6 +24,7 @@ _PATCHES = {
 
 
 def surface_groups(selected: SelectedContacts) -> list[str]:
+    """The groups of hydroelastic surfaces that a contact set has."""
     return [name for name in ("hydro_patches", "hydro_faces") if name in selected.contacts.groups]
 
 

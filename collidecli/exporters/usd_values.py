@@ -24,6 +24,7 @@ def extent_of(points: np.ndarray) -> Vt.Vec3fArray:
 
 
 def integer_array(values: np.ndarray) -> Vt.IntArray:
+    """An integer array of USD."""
     return Vt.IntArray.FromNumpy(np.ascontiguousarray(values, np.int32))
 
 

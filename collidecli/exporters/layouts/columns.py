@@ -40,4 +40,5 @@ PAIR = ("shape0", "shape1")
 
 
 def shapes_of_pair(columns: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of both shapes of each contact."""
     return columns["shape0"], columns["shape1"]

@@ -49,6 +49,7 @@ def euler_quaternions(angles: np.ndarray, sequences: Sequence[str]) -> np.ndarra
 
 
 def resolve_euler(elements: list[Any]) -> None:
+    """Replaces Euler angles by quaternions, of elements with a valid sequence of axes."""
     sequences = ["".join(map(str, e.compiler.eulerseq)) for e in elements]
     valid = [len(s) == 3 and set(s.lower()) <= set("xyz") for s in sequences]
     elements = [e for e, is_valid in zip(elements, valid, strict=True) if is_valid]
@@ -57,6 +58,7 @@ def resolve_euler(elements: list[Any]) -> None:
 
 
 def resolve_axis_angle(elements: list[Any]) -> None:
+    """Replaces an axis and an angle by a quaternion, of elements whose axis has a length."""
     axis = rows_of_angles([e.alt.axisangle[:3] for e in elements], 3)
     length = norm(axis)
     elements = [e for e, size in zip(elements, length, strict=True) if size >= _LEAST_AXIS]
@@ -95,6 +97,7 @@ def from_z_axis(vector: np.ndarray) -> np.ndarray:
 
 
 def set_quaternions(elements: Iterable[Any], quaternions: np.ndarray) -> None:
+    """Sets the orientations of elements, but for quaternions that are not finite."""
     for element, quaternion in zip(elements, quaternions, strict=True):
         if np.isfinite(quaternion).all():
             element.quat = quaternion
@@ -107,4 +110,5 @@ def _radians(angles: np.ndarray, element: Any) -> np.ndarray:
 
 
 def rows_of_angles(vectors: list[Any], width: int) -> np.ndarray:
+    """float64[n, width] from vectors of this width; n may be 0."""
     return np.array(vectors, np.float64).reshape(-1, width)

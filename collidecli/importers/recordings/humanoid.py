@@ -20,7 +20,7 @@ from collidecli.importers.recordings.articulations import (
 from collidecli.importers.recordings.content import Content
 from collidecli.importers.recordings.motion_tables import (
     ROOT_COLUMNS,
-    checked_numbers,
+    are_numbers,
     csv_table,
     holds_motion,
     npz_table,
@@ -58,7 +58,7 @@ class HumanoidRecording(Recording):
         """A .npz with the arrays of a motion, or text in columns of which the first seven are a root's pose."""
         if content.storage == CSV:
             columns = content.columns
-            return len(columns) >= ROOT_COLUMNS and (checked_numbers(columns) or root_columns(columns) is not None)
+            return len(columns) >= ROOT_COLUMNS and (are_numbers(columns) or root_columns(columns) is not None)
         return content.storage == NPZ and holds_motion(content.arrays)
 
     def describe(self) -> RecordingDescription:

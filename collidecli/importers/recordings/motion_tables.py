@@ -147,7 +147,7 @@ def csv_table(path: str) -> MotionTable:
     """One row per frame: the root's x y z, its quaternion, the joints; the first line may be a header."""
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         first = tuple(name.strip() for name in file.readline().split(","))
-    header = not checked_numbers(first)
+    header = not are_numbers(first)
     rows = _table_rows(path, header, len(first))
     if not len(rows):
         raise InputError("the recording has no frames", path, "record at least one")
@@ -190,7 +190,8 @@ def _table_rows(path: str, header: bool, width: int) -> np.ndarray:
     return rows
 
 
-def checked_numbers(columns: tuple[str, ...]) -> bool:
+def are_numbers(columns: tuple[str, ...]) -> bool:
+    """Whether the titles of columns are numbers: the table has no titles."""
     try:
         return bool([float(name) for name in columns])
     except ValueError:

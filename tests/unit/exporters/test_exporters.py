@@ -16,7 +16,8 @@ from collidecli.errors import InputError
 from collidecli.exporters import arrays as arrays_module
 from collidecli.exporters.arrays import Array, Layout
 from collidecli.exporters.contact_rows import ContactRows
-from collidecli.exporters.layouts import dart, genesis, mujoco, newton, npz, raisim
+from collidecli.exporters.layouts import dart, genesis, newton, npz, raisim
+from collidecli.exporters.layouts import mujoco as mujoco_module
 from collidecli.scene.options import ContactOptions
 from collidecli.storage import flat_tables
 from collidecli.storage.atomic_output import AtomicOutput
