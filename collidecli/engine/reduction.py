@@ -27,7 +27,7 @@ from collidecli.engine.geometry.real import Real, Vec3, power
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.numerics.products import length, matmul, norm
-from collidecli.numerics.trigonometry import sincos, trigonometry
+from collidecli.numerics.trigonometry import cos, sincos
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_types import ShapeType
 
@@ -135,7 +135,7 @@ def _rotation() -> np.ndarray:
 
 DIRECTION_TOLERANCE = 1.0
 """Largest angle between the two resultants [degrees]."""
-ALIGNED = wp.constant(Real(float(trigonometry.cos(math.radians(DIRECTION_TOLERANCE)))))
+ALIGNED = wp.constant(Real(float(cos(math.radians(DIRECTION_TOLERANCE)))))
 CANCELLED = wp.constant(Real(1.0e-6))
 """Forces cancel where their resultant is less than this fraction of the sum of their magnitudes: no direction."""
 MIN_GAIN = wp.constant(Real(1.0e-9))

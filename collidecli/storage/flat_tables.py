@@ -1,5 +1,8 @@
 """Flat tables, CSV or Parquet, block by block to an atomic output."""
 
+# pyarrow ships no type stubs.
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

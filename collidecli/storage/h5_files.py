@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 import h5py
-from h5py import h5a, h5d, h5g, h5l, h5o, h5s, h5z
+from h5py import h5a, h5d, h5g, h5l, h5o, h5s, h5z  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
 from collidecli.storage.process_activity import structure, structure_step

@@ -14,7 +14,7 @@ from typing import Any
 
 import h5py
 import numpy as np
-from h5py import h5a, h5d, h5g, h5p, h5s, h5t, h5z
+from h5py import h5a, h5d, h5g, h5p, h5s, h5t, h5z  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
 from collidecli.scene.options import COMPRESSIONS

@@ -9,7 +9,7 @@ from typing import Any
 
 import h5py
 import numpy as np
-from h5py import h5d, h5p
+from h5py import h5d, h5p  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
 from collidecli.scene.episodes import Episodes

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from collidecli.cli.main import main
-from collidecli.exporters.layouts.dart import newton
+from collidecli.exporters.layouts import newton
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.selected import SelectedContacts
 

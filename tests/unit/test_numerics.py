@@ -9,7 +9,8 @@ import warp as wp
 
 from collidecli.engine.geometry import real
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.numerics.trigonometry import MODERATE, acos, atan2, cos, products, sin, sincos
+from collidecli.numerics import products
+from collidecli.numerics.trigonometry import MODERATE, acos, atan2, cos, sin, sincos
 
 COUNT = 250_000
 Long = np.longdouble

@@ -1,5 +1,8 @@
 """ROS bags: joint states or planned trajectories of a robot, the pose of its root, and its URDF."""
 
+# rosbags is not installed everywhere.
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree

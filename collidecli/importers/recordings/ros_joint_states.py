@@ -1,5 +1,8 @@
 """Messages of the type sensor_msgs/JointState: bytes of many messages to arrays."""
 
+# rosbags is not installed everywhere.
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from collections import defaultdict

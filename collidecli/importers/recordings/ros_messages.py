@@ -4,6 +4,9 @@
 layout; the positions in all others are copied from the same bytes, four times as fast.
 """
 
+# rosbags is not installed everywhere.
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import bz2

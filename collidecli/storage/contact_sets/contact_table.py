@@ -51,7 +51,7 @@ class ContactTable:
         required = (column.name for column in definition.columns if column.name not in extra)
         self.names = (*required, *extra, *self._value_count)
 
-    def dataset_of_table(self, name: str) -> h5py.Dataset:
+    def _dataset(self, name: str) -> h5py.Dataset:
         if not self._file:
             raise InputError("the contact set is closed", self._path, "read it within its with block")
         if name not in self._held:

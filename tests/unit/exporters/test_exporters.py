@@ -17,7 +17,7 @@ from collidecli.exporters import arrays as arrays_module
 from collidecli.exporters.arrays import Array, Layout
 from collidecli.exporters.contact_rows import ContactRows
 from collidecli.exporters.layouts import dart, genesis, newton, npz, raisim
-from collidecli.exporters.layouts import mujoco as mujoco_module
+from collidecli.exporters.layouts.mujoco import CompiledGeoms, mujoco_layout
 from collidecli.scene.options import ContactOptions
 from collidecli.storage import flat_tables
 from collidecli.storage.atomic_output import AtomicOutput
@@ -124,7 +124,7 @@ def test_newtons_offsets_without_margins_and_friction_without_surfaces(tmp_path)
         assert "friction" not in made(of_genesis)
         assert "friction: a contact set of version 1.0 has no materials" in of_genesis.left_out
         with pytest.raises(InputError, match=r"version 1\.0"):
-            mujoco.mujoco_layout(picked, mujoco.CompiledGeoms((), np.zeros(0, np.int32), {}))
+            mujoco_layout(picked, CompiledGeoms((), np.zeros(0, np.int32), {}))
     assert layout.left_out == ()
     for name in ("rigid_contact_offset0", "rigid_contact_offset1"):
         assert (found[name].any(), found[name].shape) == (False, (picked.contact_count, 3))
