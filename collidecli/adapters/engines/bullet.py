@@ -11,8 +11,8 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import pybullet
 from adapter import run
+import pybullet
 
 
 def shape_of(problem, k):

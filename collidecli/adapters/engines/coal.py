@@ -3,9 +3,10 @@
 import os
 import sys
 
+
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import coal
 from adapter import fcl_shape, run
+import coal
 
 MOST_CONTACTS = 1000
 """Of a pair: each pair of triangles of two meshes has one."""

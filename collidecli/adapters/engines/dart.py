@@ -8,8 +8,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import dartpy
 from adapter import run
+import dartpy
 
 DETECTORS = {"fcl": "FCL", "dart": "DART", "bullet": "Bullet", "ode": "Ode"}
 REPLACED = {("fcl", "capsule"), ("ode", "ellipsoid"), ("ode", "cone")}

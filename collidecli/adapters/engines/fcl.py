@@ -6,8 +6,8 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fcl
 from adapter import fcl_shape, run
+import fcl
 
 MOST_CONTACTS = 1000
 """Of a pair: each pair of triangles of two meshes has one."""

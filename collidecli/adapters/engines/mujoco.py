@@ -9,8 +9,8 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import mujoco
 from adapter import run
+import mujoco
 
 GEOMS = {"plane": "PLANE", "sphere": "SPHERE", "capsule": "CAPSULE", "box": "BOX", "cylinder": "CYLINDER"}
 GEOMS |= {"ellipsoid": "ELLIPSOID", "convex_mesh": "MESH", "mesh": "MESH", "heightfield": "HFIELD"}

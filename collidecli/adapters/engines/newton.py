@@ -9,9 +9,9 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from adapter import run
 import newton
 import warp as wp
-from adapter import run
 
 MOST_CONTACTS = 1 << 18
 """Of a cell."""

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import rapier3d
 from adapter import run
+import rapier3d
 
 UPRIGHT = rapier3d.Isometry3((0.0, 0.0, 0.0), rapier3d.Rotation3(np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0))
 """From y, the axis of Rapier's cylinders and cones, to z."""

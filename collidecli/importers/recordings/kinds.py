@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 _KINDS = (
     # module, class, storage formats that the kind may have
-    ("recording", "TrajectoryRecording", (HDF5,)),
+    ("simple_kinds", "TrajectoryRecording", (HDF5,)),
     ("isaac_lab", "IsaacLabRecording", (HDF5,)),
-    ("mujoco_states", "RobosuiteRecording", (HDF5,)),
+    ("robosuite", "RobosuiteRecording", (HDF5,)),
     ("mujoco_states", "MujocoStatesRecording", (HDF5, NPZ, NPY)),
     ("humanoid", "HumanoidRecording", (NPZ, CSV)),
     ("lerobot", "LeRobotRecording", (JSON,)),
-    ("recording", "UsdLayerRecording", (USD,)),
+    ("simple_kinds", "UsdLayerRecording", (USD,)),
     ("ros_bag", "RosBagRecording", (BAG,)),
 )
 
