@@ -1,6 +1,7 @@
 """Tracking of contacts from frame to frame: persistent ids, and sticky contact points.
 
-One pass over the cells of a world, in the order of its frames.
+One pass over the contact set in the order of cells. Its state is the contacts of one frame, so memory does not depend
+on the length of the motion; each world and pair is tracked separately, so the result does not depend on chunks.
 """
 
 from __future__ import annotations

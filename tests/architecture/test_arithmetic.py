@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PATH = ("importers", "storage", "scene", "engine")
+PATH = ("importers", "storage", "scene", "engine", "numerics")
 """Packages of collidecli that decide a contact."""
-MODULES = ("numerics.py", "analysis/contact_motion.py")
+MODULES = ("analysis/contact_motion.py", "analysis/contact_tracking.py")
 """Further modules that do; of analysis, what changes contact sets while they are made."""
-NOT_ON_THE_PATH = ("exporters/", "storage/result_files.py", "storage/contact_sets/check.py")
-"""What reads finished contact sets."""
+NOT_ON_THE_PATH = (
+    *("storage/flat_tables.py", "storage/array_files.py", "storage/profile_files.py", "storage/json_results.py"),
+    *("storage/contact_sets/check.py", "storage/contact_sets/row_rules.py", "importers/visuals.py"),
+)
+"""What reads finished contact sets, or draws them."""
 
 # Python's, NumPy's and Warp's functions that call the C library or select an implementation by the processor.
 FUNCTIONS = {
@@ -24,7 +27,7 @@ FUNCTIONS = {
     *("dot", "vdot", "inner", "matmul", "tensordot", "einsum", "kron", "convolve", "correlate", "polyfit", "interp"),
     *("quat_from_axis_angle", "quat_to_axis_angle", "quat_rpy", "quat_slerp", "svd3", "eig3", "qr3"),
 }
-OWN = {"numerics"}
+OWN = {"numerics", "trigonometry", "products"}
 """Modules of ours that have functions of these names."""
 OF_WARP_VECTORS = {"wp": {"dot", "cross"}}
 """Of Warp: sums of products of three numbers, which kernels compile to single operations."""
@@ -38,7 +41,7 @@ IN_FLOAT32 = re.compile(r"^ .*Real\(-?[\d.e-]+ [-+*/] -?[\d.e-]+\)", re.M)
 ALLOWED = {
     "storage/array_loops.py: @": "products of integers, which NumPy computes without BLAS",
     "importers/mujoco/scene.py: mj_kinematics": "of the scene at rest: hinges at 0, whose sine MuJoCo does not take",
-    "numerics.py: **": "of a fraction, infinity and NaN: exact",
+    "numerics/products.py: **": "of a fraction, infinity and NaN: exact",
     "scene/filter_rules.py: @": "sums of 0 and 1 compared with 0: exact in any order",
 }
 

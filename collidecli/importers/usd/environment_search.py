@@ -4,6 +4,10 @@ The stage is opened with an empty population mask. The roots of all environments
 Two environments whose prim indices have equal arcs to equal targets, and equal opinions of their own, are equal by the
 rules of composition. The first of each class is composed completely; classes whose flattened content is equal are then
 merged. For every environment, only one prim is thus composed and its own specs are read.
+
+What makes two environments equal: their opinions, composition arcs, scale, and references from prims outside. Keys are
+compared completely: `Texts` numbers each text, so that no hash collision is possible. References from outside are those
+of collision groups, joints and filtered pairs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The log of a batch: a file for each process and shard, with a line for each episode as it starts and ends."""
+"""The log of a batch: a file for each process and shard, with a line for each episode as it starts and ends.
+
+A process that was killed leaves an episode that has started and not ended: an attempt, which the next process finds
+anywhere.
+"""
 
 from __future__ import annotations
 
