@@ -65,7 +65,8 @@ _HOME = {
         "errors": "CollideError InputError OutputError",
         "importers.mesh_files": "read_mesh",
         "scene.model": "Model",
-        "scene.shape_config": "Material PairMaterial ShapeConfig",
+        "scene.materials": "Material PairMaterial",
+        "scene.shape_config": "ShapeConfig",
         "scene.shape_types": "ShapeType",
     }.items()
     for name in names.split()

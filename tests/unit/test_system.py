@@ -123,7 +123,7 @@ def test_without_the_files_of_linux_psutil_counts(monkeypatch):
 # Temporary folders: none without use, none left at the end, those of killed processes removed, live ones kept.
 
 PURPOSE, PREFIX = "test", "collide_test_"
-USE = f"from collidecli.system import TemporaryFolder\nfolder = TemporaryFolder({PURPOSE!r})\n"
+USE = f"from collidecli.temporary_folders import TemporaryFolder\nfolder = TemporaryFolder({PURPOSE!r})\n"
 
 
 @pytest.fixture
