@@ -45,8 +45,11 @@ class LazyGroup(click.Group):
         return import_module(f"collidecli.verbs.{VERBS[cmd_name].module}").verb
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Verbs"):
-            formatter.write_dl([(row.name, row.summary) for row in VERBS.values()])
+        width = max(map(len, VERBS))
+        for title in dict.fromkeys(row.group for row in VERBS.values()):
+            of_group = [row for row in VERBS.values() if row.group == title]
+            with formatter.section(title):
+                formatter.write_dl([(row.name.ljust(width), row.summary) for row in of_group])
 
     def resolve_command(self, ctx: click.Context, args: list[str]):
         # Click would import every verb to find similar names.

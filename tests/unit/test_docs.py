@@ -124,7 +124,7 @@ def test_commands_parse(path, line):
 def test_table_of_verbs():
     rows = table(page("docs/reference/cli.md"), "# Command line")
     assert [re.findall(r"`collide (\w+)", row[0])[0] for row in rows] == list(cli.VERBS)
-    source = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("collidecli/*/*.py"))
+    source = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("collidecli/**/*.py"))
     for row in rows:
         for schema in re.findall(r"`([a-z._]+/\d)`", row[2]):
             several = re.fullmatch(r"\.(\w+)_list/1", schema)  # of `ResultList`

@@ -26,7 +26,6 @@ from collidecli.analysis.touches import (
 )
 from collidecli.numerics.poses import compose_poses
 from collidecli.scene.tables import ContactBlock
-from collidecli.verbs.diff.diff import share_of
 from tests.support import meshes
 from tests.support.contact_sets import made_up_block, small_model, split
 
@@ -329,10 +328,6 @@ def test_angles_between_normals(angle):
     a, b = np.array([[1.0, 0.0, 0.0]]), np.array([[np.cos(angle), np.sin(angle), 0.0]])
     # Near a half turn the arc sine is steep: at 3 rad rounding counts 14 times.
     assert deviations("normal", a, b)[0][0] == pytest.approx(angle, rel=1e-13, abs=1e-16)
-
-
-def test_shares_are_rounded_as_people_do():
-    assert [share_of(0.29, 100), share_of(0.0, 100), share_of(1.0, 7), share_of(0.299, 10)] == [29, 0, 7, 2]
 
 
 @pytest.mark.parametrize("gap", [0, 1, 3])

@@ -5,10 +5,8 @@ import gc
 import inspect
 import subprocess
 import sys
-from collections import Counter
 from contextlib import closing
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,24 +14,13 @@ import pytest
 
 import collidecli
 from collidecli import InputError, ModelBuilder, Shape, ShapeConfig
-from collidecli.analysis import totals
-from collidecli.analysis.totals import HELD_ROWS, MAX_TABLE_SIZE, GroupTally, Tally
-from collidecli.analysis.touches import Names
-from collidecli.engine.pipeline import ChunkReport
-from collidecli.motions import memory_shares
-from collidecli.motions import timing as timing_module
-from collidecli.motions.timing import TimingReport, covered_seconds
-from collidecli.pages.pair_tables import contact_text
 from collidecli.scene.motion import RestingMotion
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, groups_of_cells
-from collidecli.storage.h5_chunks import CHUNK_ROWS
+from collidecli.scene.tables import RIGID_COLUMNS
 from collidecli.verbs.run.run import RunRequest, run
-from collidecli.wording import memory
 from tests.cli.conftest import write_poses
-from tests.support.contact_sets import block_with_groups, small_model
-from tests.support.engine_runs import ArrayMotion, random_cloud
+from tests.support.engine_runs import random_cloud
 from tests.support.meshes import blob, grid, point_distances, torus, windings
 from tests.support.oracle import rotation_of
 from tests.support.supports import surface_residual
@@ -450,135 +437,3 @@ def test_environments_of_one_template_move_with_their_static_shapes():
 def test_invalid_arguments(call, words):
     with pytest.raises(collidecli.InputError, match=words):
         call(Shape("box", hx=1.0, hy=1.0, hz=1.0))
-
-
-@pytest.mark.parametrize("shapes", [2, 20, 256, 257, 3000])
-@pytest.mark.parametrize(("most", "held"), [(MAX_TABLE_SIZE, HELD_ROWS), (MAX_TABLE_SIZE, 60), (4, 1)])
-def test_pairs_and_the_deepest_of_several_blocks(shapes, most, held, monkeypatch):
-    """Added up at the end alone, again and again, and with two blocks at a time."""
-    assert 256**2 <= MAX_TABLE_SIZE < 257**2  # both ways are tried
-    monkeypatch.setattr(totals, "HELD_ROWS", held)
-    if shapes**2 > MAX_TABLE_SIZE:
-        monkeypatch.setattr(totals, "MAX_TABLE_SIZE", most)
-    rng = np.random.default_rng(shapes)
-    tally, rows = Tally(Names(np.arange(shapes), ())), []
-    for first in range(0, 30, 10):
-        counts = rng.integers(0, 9, 10) if first != 10 else np.zeros(10, np.int64)
-        cell = np.repeat(np.arange(first, first + 10), counts)
-        shape0 = rng.integers(0, shapes - 1, len(cell)).astype(np.int32)
-        shape1 = rng.integers(shape0 + 1, shapes).astype(np.int32)
-        order = np.lexsort((shape1, shape0, cell))
-        shape0, shape1 = shape0[order], shape1[order]
-        distance = rng.normal(size=len(cell)).astype(np.float32)
-        tally.add(ContactBlock(first, counts, {"shape0": shape0, "shape1": shape1, "distance": distance}))
-        rows += zip(*(values.tolist() for values in (distance, shape0, shape1, cell)), strict=True)
-    touches = [row for row in rows if row[0] <= 0.0]
-    wanted, touching = (Counter((one, other) for _, one, other, _ in some) for some in (rows, touches))
-    found = tally.pairs()
-    assert found == {pair: (number, touching[pair]) for pair, number in wanted.items()}
-    assert [number for number, _ in found.values()] == sorted(wanted.values(), reverse=True)
-    pair_cells = (tally.contact_pair_cells, tally.touching_pair_cells)
-    assert pair_cells == tuple(len({row[1:] for row in some}) for some in (rows, touches))
-    assert (tally.deepest[0], *tally.deepest[1], tally.deepest[2]) == min(rows)
-
-
-def test_touching_and_near_contacts_are_told_apart():
-    """Pairs 0-1 and 0-2 touch, 1-2 only comes near; a distance of 0 is a touch."""
-    model = small_model(1)
-    columns = {"shape0": [0, 0, 0, 1, 0], "shape1": [1, 1, 2, 2, 1], "distance": [-0.1, 0.02, 0.0, 0.01, 0.03]}
-    columns = {name: np.array(values, "f4" if name == "distance" else "i4") for name, values in columns.items()}
-    tally = Tally(Names.of(model.shapes.path, model.shapes.template))
-    tally.add(ContactBlock(0, np.array([4, 1]), columns))
-    found = tally.counts(model.world_count, None)
-    assert (found.contacts, found.touching_contacts, found.near_contacts) == (5, 2, 3)
-    pairs = (found.contact_pair_count, found.touching_pair_count, found.contact_pair_cells, found.touching_pair_cells)
-    assert pairs == (3, 2, 4, 2)
-    assert [(pair.contacts, pair.touching) for pair in found.top_pairs] == [(3, 1), (1, 1), (1, 0)]
-    words = "5: 2 touching (2 pairs of shapes), 3 near, in the gap (1 more pair of shapes)"
-    assert contact_text(vars(found)) == words
-
-
-def test_counts_of_groups_do_not_depend_on_the_blocks():
-    model = small_model()
-    block = block_with_groups(model, 6)
-    cells = len(block.cell_counts)
-    tallies = []
-    for edges in ((0, cells), (0, 1, 4, cells)):
-        tally = GroupTally()
-        for first, end in pairwise(edges):
-            tally.add(replace(block, first_cell=first, groups=groups_of_cells(block.groups, np.arange(first, end))))
-        tallies.append(tally.counts(Names.of(model.shapes.path, model.shapes.template), model.world_count, None))
-    assert tallies[0] == tallies[1]
-    for name, held in block.groups.items():
-        found = tallies[0][name]
-        assert (found.rows, found.cells) == (held.row_count, np.count_nonzero(held.cell_counts))
-        if name in ("hydro_faces", "touches"):
-            assert found.deepest is None
-            continue
-        column = held.columns["depth" if name == "hydro_patches" else "distance"]
-        row, deepest = int(np.argmin(column)), found.deepest
-        cell = int(np.repeat(np.arange(cells), held.cell_counts)[row])
-        assert (deepest.distance, deepest.frame, deepest.world) == (column[row], *divmod(cell, model.world_count))
-        shapes = [held.columns[key][row] for key in ("shape0", "shape1", "shape") if key in held.columns]
-        names = [name for name in (deepest.shape0, deepest.shape1) if name]
-        assert names == [model.shapes.path[shape] for shape in shapes]
-
-
-def test_covered_seconds():
-    cases = [([], 0.0), ([(1.0, 3.0)], 2.0), ([(1.0, 3.0), (5.0, 6.0)], 3.0), ([(2.0, 12.0), (0.0, 10.0)], 12.0)]
-    cases += [([(0.0, 10.0), (2.0, 3.0)], 10.0), ([(0.0, 1.0), (1.0, 2.0)], 2.0)]
-    assert [covered_seconds(intervals) for intervals, _ in cases] == [seconds for _, seconds in cases]
-
-
-def test_time_of_compilation_is_no_time_of_the_run(monkeypatch):
-    """Two threads wait for the same kernels: the time counts once."""
-    timing = TimingReport()
-    timing.seconds["compile"] = 0.5
-    timing.add_chunk(ChunkReport(thread="a", compiling=((11.0, 14.0),)))
-    timing.add_chunk(ChunkReport(thread="b", compiling=((12.0, 15.0),)))
-    monkeypatch.setattr(timing_module.time, "perf_counter", lambda: 20.0)
-    for _ in range(2):
-        assert timing.end_run(10.0) == 10.0
-        assert timing.wall_seconds == 6.0
-        assert timing.seconds["compile"] == 4.5
-    spans = [(span.name, span.thread, span.seconds) for span in timing.spans]
-    assert spans == [("compile", name, 3.0) for name in "ab"]
-
-
-MIB = 1 << 20
-
-
-def model_and_motion(bodies: int, worlds: int = 1, recorded: int = 1):
-    builder = ModelBuilder()
-    for _ in range(bodies):
-        builder.add_shape_sphere(builder.add_body(), radius=0.1)
-    poses = np.zeros((2, recorded, bodies, 7))
-    poses[..., 6] = 1.0
-    return builder.finalize(world_count=worlds), ArrayMotion(poses)
-
-
-@pytest.mark.parametrize("limit", [8 * MIB, 64 * MIB, 256 * MIB])
-@pytest.mark.parametrize(("bodies", "worlds", "recorded"), [(3, 1, 1), (50, 64, 64), (50, 64, 1)])
-def test_the_shares_add_up_to_the_limit(limit, bodies, worlds, recorded):
-    shares = memory_shares.shared_out(limit, *model_and_motion(bodies, worlds, recorded), 10_000 * worlds)
-    row_bytes = sum(c.width * c.dtype_for(np.dtype(np.float64)).itemsize for c in RIGID_COLUMNS)
-    poses = memory_shares.HELD_BATCHES * -(-shares.chunk_cells // worlds) * memory_shares.POSE_BYTES * bodies * recorded
-    held = memory_shares.HELD_CHUNKS * shares.chunk_rows * row_bytes
-    assert poses + held + memory_shares.WRITING_BYTES + shares.engine_bytes == limit
-    assert shares.engine_bytes >= limit // 2
-    assert shares.chunk_cells % worlds == 0
-
-
-def test_a_limit_too_small_for_a_frame_is_refused_with_what_is_enough_and_that_is_not_cut():
-    shares = memory_shares.shared_out(1024 * MIB, *model_and_motion(10), 3000)
-    assert (shares.chunk_cells, shares.chunk_rows) == (3000, CHUNK_ROWS)
-    model, motion = model_and_motion(400, 64, 64)
-    frame = memory_shares.POSE_BYTES * 400 * 64
-    with pytest.raises(InputError, match=f"{memory(frame)} of poses") as refusal:
-        memory_shares.shared_out(8 * MIB, model, motion, 640)
-    assert refusal.value.where == "--memory-limit"
-    enough = int(refusal.value.fix.split()[3].removesuffix("MiB"))
-    shares = memory_shares.shared_out(enough * MIB, model, motion, 640)
-    assert (shares.chunk_cells, shares.chunk_rows) == (64, memory_shares.LEAST_CHUNK_ROWS)
-    with pytest.raises(InputError):
-        memory_shares.shared_out((enough - 1) * MIB, model, motion, 640)

@@ -1,7 +1,6 @@
 """Progress, names, numbers and tables on terminals, narrow ones too."""
 
 import re
-from functools import partial
 from io import StringIO
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +9,6 @@ import pytest
 from rich.console import Console
 
 from collidecli.pages import names as names_module
-from collidecli.pages import quantities
 from collidecli.pages import tables as tables_module
 from collidecli.pages.progress import Rate, frame_progress
 from collidecli.verbs.events.tables import events_table
@@ -181,38 +179,3 @@ def test_names_break_after_slashes_and_underscores(width):
         assert "".join(pieces) == PATHS[1]
         assert all(piece.endswith(("/", "_", "name")) for piece in pieces)
         assert len(pieces) > 1 or width > len(PATHS[1])
-
-
-LENGTHS = {
-    0.0: "0 m", -0.0149612: "-14.96 mm", 0.00099999: "1 mm", 0.99999: "1 m", -3.25e-6: "-3.25 µm",
-    2.54e-16: "2.54e-16 m", 123456.7: "123457 m",
-}  # fmt: skip
-TIMES = {0.0: "0 s", 0.9997: "1 s", 0.0009996: "1 ms", 0.0361: "36.1 ms", 123.4: "123 s", 5e-8: "50 ns"}
-RATES = {0.514: "0.514", 38.26: "38.3", 1483.4: "1 483"}
-PRESSURES = {2e5: "200 kPa", 999.99: "1 kPa", 7.25e9: "7.25 GPa", 0.5: "500 mPa", 0.0: "0 Pa", 1e-6: "1e-06 Pa"}
-
-
-QUANTITIES = [(quantities.length, LENGTHS), (quantities.seconds, TIMES), (quantities.rate, RATES)]
-
-
-@pytest.mark.parametrize(("text", "words"), [*QUANTITIES, (partial(quantities.with_prefix, unit="Pa"), PRESSURES)])
-def test_words_of_quantities_and_numbers_of_shapes(text, words):
-    assert {value: text(value) for value in words} == words
-    types = {"convex_mesh": 1, "box": 2, "mesh": 3, "plane": 1, "heightfield": 1200}
-    assert quantities.shape_counts(types) == "1 200 heightfields, 3 meshes, 2 boxes, 1 convex mesh, 1 plane"
-
-
-@pytest.mark.parametrize(
-    ("cells", "shown"),
-    [
-        (["-11.65 mm", "0.2 m", "", "0 m"], ["-0.01165 m", "0.2 m", "", "0 m"]),
-        (["608 ms", "1.05 s", "225 us"], ["0.608 s", "1.05 s", "0.000225 s"]),
-        (["1.5 m", "3 µm"], ["1.5 m", "3 µm"]),
-        (["50 ms", "3 mm"], ["50 ms", "3 mm"]),
-        (["50 ms", "no time"], ["50 ms", "no time"]),
-        (["0 s", "90 ms"], ["0 ms", "90 ms"]),
-        (["0 m", "0 m"], ["0 m", "0 m"]),
-    ],
-)
-def test_a_column_of_lengths_or_times_has_one_unit(cells, shown):
-    assert quantities.in_one_unit(cells) == shown

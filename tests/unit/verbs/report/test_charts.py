@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from collidecli.pages.canvas import LEAST_OPACITY, PAGE, THEMES, Canvas, drawing
-from collidecli.pages.quantities import length_unit, plain, short_length, short_number
+from collidecli.pages.quantities import plain
 from collidecli.verbs.report.charts.kinds import KINDS
 from collidecli.wording import count
 
@@ -256,23 +256,6 @@ def test_deviations_by_field():
     (axes,) = drawn("deviations", difference={**DIFFERENCE, "fields": mixed}).axes
     assert ticks(axes.xaxis) == ["<1e-9", "1e-6", "1e-3", "1"]
     assert axes.get_title(loc="left") == "deviation from [m or rad] to ten times that"
-
-
-def test_units_of_lengths():
-    units = {2.0: "m", 1.0: "m", 0.99: "mm", 1e-3: "mm", 0.99e-3: "µm", 0.99e-6: "nm", 0.0: "mm"}
-    factors = {"m": 1.0, "mm": 1e3, "µm": 1e6, "nm": 1e9}
-    assert [length_unit(metres) for metres in units] == [(factors[unit], unit) for unit in units.values()]
-
-
-LENGTHS = {1.0: "1 m", 10.0: "10 m", 0.1: "100 mm", 1e-3: "1 mm", 1e-5: "10 µm", 1e-6: "1 µm", 1e-8: "10 nm"}
-COUNTS = {
-    12: "12", 9999: "9999", 1e4: "10k", 123456: "123k", 1e6: "1M", 2.5e9: "2.5G", -2e4: "-20k", 0.5: "0.5",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("text", "words"), [(short_length, LENGTHS), (short_number, COUNTS)])
-def test_powers_of_ten_and_counts_on_axes(text, words):
-    assert {value: text(value) for value in words} == words
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -2,16 +2,13 @@
 
 import json
 import re
-import runpy
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from collidecli.adapters import packing, processes
-from collidecli.errors import InputError
+from collidecli.adapters import packing
 from collidecli.pages.canvas import PAGE, Canvas, drawing
 from collidecli.storage.trajectory_writer import TrajectoryWriter
 from collidecli.verbs.fidelity.page import depths_chart
@@ -157,28 +154,6 @@ def test_repros_name_the_version_and_have_no_empty_element(planned, collide, ver
     (script,), (scene,) = ([*planned.folder.glob(f"repros/*{end}")] for end in (".py", ".xml"))
     assert f"pip install {package}\n" in script.read_text()
     assert "asset" not in scene.read_text() + script.read_text()
-
-
-@pytest.mark.parametrize("name", processes.ADAPTERS)
-def test_least_versions_are_stated_and_checked(name, tmp_path, monkeypatch):
-    least = re.search(r'least="([0-9.]+)"', Path(processes.adapter_of(name)).read_text())
-    assert least is not None
-    page = (Path(__file__).parents[3] / "docs" / "howto" / "check-your-engine.md").read_text()
-    assert f"| `{processes.ADAPTERS[name]}` {least[1]} |" in page
-    if name != "mujoco":
-        return
-    (tmp_path / "mujoco.py").write_text('__version__ = "3.2.0"\n')
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(InputError, match=r"mujoco 3\.2\.0 is too old: the adapter needs at least 3\.2\.5") as refused:
-        processes.run_adapter("mujoco", sys.executable, str(tmp_path / "problem.npz"), (1, 1, 1))
-    assert "pip install 'mujoco>=3.2.5'" in refused.value.fix
-
-
-def test_versions_are_compared_by_their_numbers():
-    numbers = runpy.run_path(str(Path(processes.adapter_of("mujoco")).with_name("adapter.py")))["numbers"]
-    versions = ["3.2", "3.2.5rc1", "3.2.5", "3.10.0", "4.0.0.dev1"]
-    assert [numbers(version) for version in versions] == [(3, 2), (3, 2, 5), (3, 2, 5), (3, 10, 0), (4, 0, 0)]
-    assert numbers("unknown") == ()
 
 
 @pytest.mark.parametrize("width", [920, 320])
