@@ -52,7 +52,7 @@ ROWS = (
     VerbRow(
         "report", "report.command", SHOW, "Write an HTML page about a contact set: pairs, depths, timing, differences."
     ),
-    VerbRow("plot", "plot", SHOW, "Draw one chart of a contact set, as PNG or SVG."),
+    VerbRow("plot", "plot.command", SHOW, "Draw one chart of a contact set, as PNG or SVG."),
     VerbRow("view", "view.command", SHOW, "Show scene, motion and contacts in a browser or in Rerun."),
     VerbRow("textconv", "textconv.command", SHOW, "Print a contact set as text, so that git diff shows its changes."),
     VerbRow(
@@ -80,7 +80,9 @@ ROWS = (
     VerbRow(
         "batch", "batch.command", COMPUTE, "Run many recordings: plan, compute on many processes or machines, gather."
     ),
-    VerbRow("cache", "cache", MAINTAIN, "Show or clear the cache of signed distance fields, hulls and convex parts."),
+    VerbRow(
+        "cache", "cache.command", MAINTAIN, "Show or clear the cache of signed distance fields, hulls and convex parts."
+    ),
     VerbRow(
         "completion", "completion", MAINTAIN, "Print the script that completes verbs and options in bash, zsh or fish."
     ),

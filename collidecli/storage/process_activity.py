@@ -112,22 +112,27 @@ def data() -> Iterator[None]:
 
 def structure_step() -> None:
     """Restarts the time limit after progress."""
-    if activity_board is not None and hasattr(signal, "setitimer"):
+    if _board is not None and hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_VIRTUAL, STRUCTURE_SECONDS if _structures else 0.0)
 
 
 DAMAGE = (OSError, RuntimeError, LookupError, ValueError, TypeError, ArithmeticError, EOFError, MemoryError)
 LIBRARIES = ("h5py/", "zipfile.py", "zipfile/", "numpy/lib/")
 """Parts of the file names of library modules that read files and appear in tracebacks."""
-activity_board: Board | None = None
+_board: Board | None = None
 _now: list[tuple[str, str]] = []
 _last = ""
 
 
+def shown_board() -> Board | None:
+    """The board that `show_on` has set; None in a process whose parent does not watch it."""
+    return _board
+
+
 def show_on(board: Board | None) -> None:
     """Sets the board of this process; None is no board."""
-    global activity_board
-    activity_board = board
+    global _board
+    _board = board
 
 
 @contextmanager
@@ -175,11 +180,11 @@ def _from_library(error: BaseException) -> bool:
 
 
 def _show() -> None:
-    if activity_board is not None:
-        activity_board.note_reading(*(_now[-1] if _now else ("", "")))
+    if _board is not None:
+        _board.note_reading(*(_now[-1] if _now else ("", "")))
 
 
 def show_outputs(paths: Iterable[str | os.PathLike[str]]) -> None:
     """Publishes the temporary output files, which the parent removes if this process dies."""
-    if activity_board is not None:
-        activity_board.note_outputs(paths)
+    if _board is not None:
+        _board.note_outputs(paths)

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import NoReturn
 
 from collidecli.errors import InputError
-from collidecli.storage.process_activity import activity_board
+from collidecli.storage.process_activity import shown_board
 from collidecli.system import free_memory, private_memory
 from collidecli.wording import memory
 
@@ -56,7 +56,7 @@ def limited_reading(limit: int = 0) -> Iterator[None]:
             if private_memory() > limit:
                 _end_for_memory(limit)
 
-    if activity_board is not None:
+    if shown_board() is not None:
         threading.Thread(target=watch, args=(_limit.get(),), name="collide-memory", daemon=True).start()
     try:
         yield
@@ -67,7 +67,8 @@ def limited_reading(limit: int = 0) -> Iterator[None]:
 
 def _end_for_memory(limit: int) -> NoReturn:
     """Ends a guarded process that exceeds a memory limit [bytes]; its parent prints the message."""
-    assert activity_board is not None
-    activity_board.note_exceeded(limit)
+    board = shown_board()
+    assert board is not None
+    board.note_exceeded(limit)
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError  # SIGKILL does not return

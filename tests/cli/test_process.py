@@ -175,7 +175,7 @@ with reading('recording', 'b.h5'), structure(), structure():
         pass
 """
 LIMIT = """
-from collidecli.storage import reading_limit
+from collidecli.storage import process_activity
 from collidecli.storage.process_activity import structure, structure_step
 process_activity.STRUCTURE_SECONDS = 0.4
 """
@@ -217,7 +217,7 @@ def test_the_time_limit_does_not_count_data(tmp_path: Path, slow, words):
     with h5py.File(tmp_path / "motion.h5", "a") as file:
         file["step"] = np.arange(len(file["time"]))
     shutil.copy(GOLDEN, tmp_path / "contacts.h5")
-    start = f"{LIMIT}\nactivity.STRUCTURE_SECONDS = 0.25\nSLOW = {slow!r}\nimport sys, time, h5py\n{SLOW_DATA}"
+    start = f"{LIMIT}\nprocess_activity.STRUCTURE_SECONDS = 0.25\nSLOW = {slow!r}\nimport sys, time, h5py\n{SLOW_DATA}"
     done = python(start + GUARD, *words.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 

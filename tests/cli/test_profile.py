@@ -10,9 +10,9 @@ from collidecli.engine import pipeline
 from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, find_device
 from collidecli.motions.timing import TimingReport
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
-from collidecli.verbs.profile import measured
 from collidecli.verbs.profile import profile as profile_module
 from collidecli.verbs.profile.devices import compare_devices
+from collidecli.verbs.profile.measured import Advice, Measured
 from tests.cli.conftest import checked_trace, refusals
 
 PROFILE = ("profile", "scene.xml", "-t", "motion.h5", "--gap", "0.025", "--device", "cpu")
@@ -82,9 +82,9 @@ def test_the_digest_sees_every_column():
     assert len({*values, digest(counts=(2, 0))}) == len(values) + 1
 
 
-def measured(name: str, *seconds: float) -> measured.Measured:
+def measured(name: str, *seconds: float) -> Measured:
     """A broad phase of these compute times, half of them in the broad phase."""
-    found = measured.Measured(name)
+    found = Measured(name)
     for each in seconds:
         report = TimingReport()
         stages = {"transforms": 0.0, "broad_phase": each / 2, "narrow_phase": each / 2, "reduction": 0.0, "order": 0.0}
@@ -117,7 +117,7 @@ def test_advice_agrees_with_the_compute_times(case):
 
 @pytest.mark.parametrize(("is_clear", "passes"), [(True, 2), (False, 8)])
 def test_passes_are_repeated_until_one_is_clearly_faster(here, collide, monkeypatch, is_clear, passes):
-    monkeypatch.setattr(profile_module, "advise", lambda measured, choice: measured.Advice("sap", is_clear, True, ""))
+    monkeypatch.setattr(profile_module, "advise", lambda measured, choice: Advice("sap", is_clear, True, ""))
     result = collide.result(*PROFILE, "--repeats", "2")
     assert result["repeats"] == passes
 

@@ -1,4 +1,4 @@
-"""The verb `plot`: one chart of a contact set as a file."""
+"""Command line of `collide plot`: one chart of a contact set as a file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
 
 from collidecli.cli.chart_outputs import check_chart, write_chart
 from collidecli.cli.commands import Verb
@@ -15,8 +14,6 @@ from collidecli.cli.shared_options import force_option
 from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import WholeNumber
 from collidecli.errors import InputError
-from collidecli.pages.quantities import ResultDict
-from collidecli.pages.tables import name_value_table
 from collidecli.scene.options import CHART_KINDS, CHART_THEMES
 from collidecli.verbs.report.command import AGAINST, requested, selection_options, tolerance_options
 
@@ -45,6 +42,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
 
     Needs the extra packages of `pip install 'collidecli[plots]'`.
     """
+    from collidecli.verbs.plot.tables import plot_table
     from collidecli.verbs.report.charts.kinds import KINDS
     from collidecli.verbs.report.report import PlotResult, report
 
@@ -64,8 +62,3 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     write_chart(output, record, chart, force, theme=theme, width=width)
     streams.result(PlotResult(file, kind, chart.words(record), output), plot_table)
     return 0
-
-
-def plot_table(result: ResultDict) -> Table:
-    """Table of collide.plot/1."""
-    return name_value_table([("shows", result["words"]), ("written", result["output"])])
