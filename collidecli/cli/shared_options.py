@@ -142,3 +142,6 @@ def request_of(kind: type[Group], values: Mapping[str, Any], **given: Any) -> Gr
 def _from_values(kind: type[Group], values: Mapping[str, Any], given: Mapping[str, Any]) -> Group:
     known = {name: value for name, value in {**values, **given}.items() if value is not None or name in given}
     return kind(**{name: known[name] for name in inspect.signature(kind).parameters if name in known})
+
+
+written = partial(option, section="Output")

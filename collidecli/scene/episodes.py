@@ -149,3 +149,15 @@ def recorded_cells(episodes: Episodes | None, frame_count: int, world_count: int
     if episodes is None:
         return np.ones((frame_count, world_count), bool)
     return episodes.inside(0, frame_count * world_count, world_count).reshape(frame_count, world_count)
+
+
+def episodes_of_worlds(tables: Sequence[Episodes], first_world: Sequence[int]) -> Episodes:
+    """The episodes of sets of disjoint worlds; where a name is not unique, each ends with `#` and the merged world."""
+    world = np.concatenate([episodes.world + first for episodes, first in zip(tables, first_world, strict=True)])
+    names = [name for episodes in tables for name in episodes.name]
+    if len(set(names)) < len(names):
+        names = [f"{name}#{number}" for name, number in zip(names, world.tolist(), strict=True)]
+    first_frame, frame_count = (
+        np.concatenate([getattr(episodes, column) for episodes in tables]) for column in ("first_frame", "frame_count")
+    )
+    return Episodes(tuple(names), world.astype(np.int32), first_frame, frame_count)

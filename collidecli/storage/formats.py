@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 
 from collidecli.errors import InputError
+from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_files import format_of, open_h5
 from collidecli.storage.profile_files import PROFILE_FORMAT
+from collidecli.storage.trajectory_header import TRAJECTORY_FORMAT
 
 
 def refuse_profile(kind: str, path: str | os.PathLike[str]) -> None:
@@ -20,3 +22,7 @@ def file_format(path: str | os.PathLike[str]) -> str:
     """Attribute `format` of an HDF5 file; empty without one. Raises InputError for a file that cannot be read."""
     with open_h5(path) as file:
         return format_of(file)
+
+
+CHECKED = (FORMAT, TRAJECTORY_FORMAT)
+"""Formats of the files that are checked."""

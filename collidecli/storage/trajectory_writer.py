@@ -187,3 +187,7 @@ class TrajectoryWriter:
                 raise OutputError(POSE_FAULTS[name], where)
         if count:
             self._last_time = float(times[-1])
+
+
+BLOCK_BYTES = 8 << 20
+"""Size of the motion that is buffered before it is written."""

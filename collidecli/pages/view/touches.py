@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from collidecli.analysis.event_stream import EventStream
+from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.touches import Intervals, PairKeys
 from collidecli.pages.names import short_names
 from collidecli.pages.quantities import length
+from collidecli.results.result import Progress
+from collidecli.storage.contact_sets.reader import ContactSet
 
 MAX_LISTED = 500
 """Largest number of pairs in a list."""
@@ -92,3 +96,14 @@ def touch_label(number: int, touch: Touch, frames: np.ndarray) -> str:
 def pair_words(pair: TouchingPair) -> str:
     """Number of intervals of a pair and its depth, as text."""
     return f"{len(pair.touches)} touch{'' if len(pair.touches) == 1 else 'es'}, {length(-pair.deepest.distance)} deep"
+
+
+def touches_of(sets: Sequence[ContactSet], frames: str = "", progress: Progress = None) -> TouchList:
+    """The touching pairs of contact sets of the same cells; intervals of a pair are those of the first set with it."""
+    lists = []
+    for contacts in sets:
+        stream = EventStream(contacts, EventOptions(frames=frames, with_particles=False, by_name=False))
+        lists.append(TouchList(Intervals.chained(*stream.batches(progress)), stream.keys))
+    for other in lists[1:]:
+        lists[0].add_missing(other)
+    return lists[0]

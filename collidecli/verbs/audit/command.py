@@ -25,6 +25,7 @@ from collidecli.cli.shared_options import (
     source_options,
     sweep_options,
     verdict_options,
+    written,
 )
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import Length, PatternPair, WholeNumber
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 limit = partial(option, section="Limits")
 of_class = partial(repeated, section="Classes of pairs", metavar="GLOB,...")
-written = partial(option, section="Output")
 SELF = "Depth of two bodies of one robot; without a length 0. [default: as --max-depth]"
 AGAINST = "Fail only on what is worse than this earlier --json output."
 ALLOW = "Pairs without a limit, by shape or body."

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.episodes import Episodes
+from collidecli.scene.episodes import Episodes, episodes_of_worlds
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.stored_tables import check_groups
 from collidecli.verbs.batch.gathered import DoneEpisode
-from collidecli.verbs.merge.episodes import episodes_of_worlds
 from collidecli.verbs.merge.merge import MergePlan, merge_episodes
 
 if TYPE_CHECKING:

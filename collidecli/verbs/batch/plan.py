@@ -22,7 +22,7 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.files import recording_files
 from collidecli.importers.recordings.kinds import kind_of, open_recording
 from collidecli.motions.scenes import load_scene
-from collidecli.scene.options import RecordingOptions
+from collidecli.scene.options import OPTION_GROUPS, RecordingOptions
 from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, group_words
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.files import local_copy
@@ -32,7 +32,7 @@ from collidecli.storage.process_activity import reading
 from collidecli.storage.reading_limit import limited_reading
 from collidecli.verbs.batch.episodes import ROWS_AT_ONCE, Episode, EpisodeTable, episodes_of_table, parquet_bytes
 from collidecli.verbs.batch.store import PLAN, Store
-from collidecli.verbs.run.run import OPTION_GROUPS, RunRequest, result_config
+from collidecli.verbs.run.run import RunRequest, result_config
 
 if TYPE_CHECKING:
     from collidecli.verbs.batch.jobs import Job

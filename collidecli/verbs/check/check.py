@@ -9,15 +9,10 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.kinds import kind_of
 from collidecli.results.result import PathLike, Result
 from collidecli.storage.contact_sets.check import check_file
-from collidecli.storage.contact_sets.schema import FORMAT
-from collidecli.storage.formats import file_format, refuse_profile
+from collidecli.storage.formats import CHECKED, file_format, refuse_profile
 from collidecli.storage.process_activity import reading
 from collidecli.storage.storage_formats import HDF5, storage_of
 from collidecli.storage.trajectory_check import check_trajectory
-from collidecli.storage.trajectory_header import TRAJECTORY_FORMAT
-
-CHECKED = (FORMAT, TRAJECTORY_FORMAT)
-"""Formats of the files that are checked."""
 
 
 @dataclass(frozen=True)

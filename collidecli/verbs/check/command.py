@@ -24,7 +24,8 @@ def verb(ctx: click.Context, files: tuple[str, ...]) -> int:
 
     FILE is a path, a folder or a pattern such as 'runs/*.h5'.
     """
-    from collidecli.verbs.check.check import CHECKED, check
+    from collidecli.storage.formats import CHECKED
+    from collidecli.verbs.check.check import check
     from collidecli.verbs.check.tables import check_table
 
     streams = streams_of(ctx)

@@ -13,14 +13,13 @@ from collidecli.cli.commands import Verb
 from collidecli.cli.scene_inputs import run_inputs
 from collidecli.cli.settings import option, setting
 from collidecli.cli.several import Job, computed, listed
-from collidecli.cli.shared_options import cache_options, force_option, request_of, source_options
+from collidecli.cli.shared_options import cache_options, force_option, request_of, source_options, written
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import METRES, PatternPair, WholeNumber
 from collidecli.results.inputs import InputFile
 from collidecli.results.outputs import output_folders, planned_outputs
 from collidecli.results.result import Result
 from collidecli.scene.options import CLEARANCE_THINGS, COMPRESSIONS, SPEED
-from collidecli.verbs.audit.command import written
 
 if TYPE_CHECKING:
     from collidecli.verbs.clearance.clearance import ClearanceRequest

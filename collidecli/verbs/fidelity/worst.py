@@ -17,11 +17,11 @@ from collidecli.adapters.rows import EngineRows
 from collidecli.errors import OutputError
 from collidecli.pages.view.frames import ViewFrames
 from collidecli.pages.view.page import view_page
+from collidecli.pages.view.touches import touches_of
 from collidecli.results.outputs import output_folders, write_output
 from collidecli.scene.particles import Particles
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.fidelity.answers import ROW_FIELDS
-from collidecli.verbs.view.view import touches_of
 
 if TYPE_CHECKING:
     from collidecli.verbs.fidelity.exact import Exact

@@ -39,9 +39,9 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     folder of recordings and contact sets, or a pattern such as 'demos/*.h5': a row for each.
     """
     from collidecli.importers.convex_parts_cache import parts_kept_in
+    from collidecli.storage.formats import CHECKED
     from collidecli.storage.process_activity import reading
     from collidecli.storage.reading_limit import limited_reading
-    from collidecli.verbs.check.check import CHECKED
     from collidecli.verbs.inspect.inspect import inspect_file
     from collidecli.verbs.inspect.tables import inspect_table
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.episodes import Episodes
+from collidecli.scene.episodes import Episodes, episodes_of_worlds
 from collidecli.storage.contact_sets.reader import ContactSet
 
 SAME_EPISODES = "make the sets again, of one recording and with the same demonstrations"
@@ -33,18 +33,6 @@ def merged_episodes(
         raise InputError(what, lacking.path, "merge sets of recordings that consist of demonstrations by themselves")
     known = [contacts for contacts in tables if contacts is not None]
     return episodes_of_worlds(known, first_world) if worlds else _of_frames(sets, known, frame_of)
-
-
-def episodes_of_worlds(tables: Sequence[Episodes], first_world: Sequence[int]) -> Episodes:
-    """The episodes of sets of disjoint worlds; where a name is not unique, each ends with `#` and the merged world."""
-    world = np.concatenate([episodes.world + first for episodes, first in zip(tables, first_world, strict=True)])
-    names = [name for episodes in tables for name in episodes.name]
-    if len(set(names)) < len(names):
-        names = [f"{name}#{number}" for name, number in zip(names, world.tolist(), strict=True)]
-    first_frame, frame_count = (
-        np.concatenate([getattr(episodes, column) for episodes in tables]) for column in ("first_frame", "frame_count")
-    )
-    return Episodes(tuple(names), world.astype(np.int32), first_frame, frame_count)
 
 
 def _of_frames(sets: Sequence[ContactSet], tables: Sequence[Episodes], frame_of: Sequence[np.ndarray]) -> Episodes:

@@ -22,14 +22,12 @@ from collidecli.results.result import PathLike, Result
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.process_activity import reading
 from collidecli.storage.reading_limit import limited_reading
-from collidecli.storage.trajectory_writer import TrajectoryWriter
+from collidecli.storage.trajectory_writer import BLOCK_BYTES, TrajectoryWriter
 from collidecli.verbs.record.control import control_of
 
 if TYPE_CHECKING:
     from collidecli.verbs.record.control import Control
 
-BLOCK_BYTES = 8 << 20
-"""Size of the motion that is buffered before it is written."""
 _UNSTABLE = (
     mujoco.mjtWarning.mjWARN_BADQPOS,
     mujoco.mjtWarning.mjWARN_BADQVEL,

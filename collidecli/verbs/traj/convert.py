@@ -19,8 +19,7 @@ from collidecli.scene.body_names import local_names
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import episodes_in, recorded_particles
 from collidecli.storage.process_activity import reading
-from collidecli.storage.trajectory_writer import TrajectoryWriter
-from collidecli.verbs.record.record import BLOCK_BYTES
+from collidecli.storage.trajectory_writer import BLOCK_BYTES, TrajectoryWriter
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.analysis.event_stream import EventStream
 from collidecli.analysis.frame_texts import parse_frames
-from collidecli.analysis.pair_selection import EventOptions
-from collidecli.analysis.touches import Intervals
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.visuals import with_visuals
 from collidecli.motions.scenes import recorded_options
@@ -23,7 +20,7 @@ from collidecli.pages.view.colours import NO_COLOURS
 from collidecli.pages.view.frames import ViewFrames
 from collidecli.pages.view.meshes import coarse_heightfields
 from collidecli.pages.view.page import first_worlds, view_page
-from collidecli.pages.view.touches import TouchList
+from collidecli.pages.view.touches import TouchList, touches_of
 from collidecli.results.result import Progress, Result
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.atomic_output import AtomicOutput
@@ -157,17 +154,6 @@ def check_same_cells(contacts: ContactSet, second: ContactSet) -> None:
     for what in (what for what, is_other in differs.items() if is_other):
         fix = f"give a contact set of the same scene, motion and --frames as {contacts.path}"
         raise InputError(f"its {what} are not those of {contacts.path}", second.path, fix)
-
-
-def touches_of(sets: Sequence[ContactSet], frames: str = "", progress: Progress = None) -> TouchList:
-    """The touching pairs of contact sets of the same cells; intervals of a pair are those of the first set with it."""
-    lists = []
-    for contacts in sets:
-        stream = EventStream(contacts, EventOptions(frames=frames, with_particles=False, by_name=False))
-        lists.append(TouchList(Intervals.chained(*stream.batches(progress)), stream.keys))
-    for other in lists[1:]:
-        lists[0].add_missing(other)
-    return lists[0]
 
 
 def write_view(view: View, request: ViewRequest, progress: Progress = None) -> ViewResult:

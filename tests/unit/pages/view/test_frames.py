@@ -15,9 +15,7 @@ from collidecli.pages.view import (
 from collidecli.pages.view import (
     surfaces as surfaces_module,
 )
-from collidecli.pages.view import (
-    touches as touches_module,
-)
+from collidecli.pages.view import touches as touches_module
 from collidecli.pages.view.frames import ViewFrames
 from collidecli.scene.builder import ModelBuilder
 
