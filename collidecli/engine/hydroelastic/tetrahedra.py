@@ -4,12 +4,13 @@ The distance inside a cylinder, a cone or a box is the largest of the distances 
 side, of a base and the side, of a box's faces. Each of them is smooth across the edge between two sides, where the
 distance itself has a kink, and outside of which it is round. So where a tetrahedron is at an edge, the surface is cut
 for each combination of the shapes' sides and clipped to where these are the largest: the error at an edge is of second
-order in the voxel, as elsewhere.
+order in the voxel, as elsewhere. Sides of meshes are planes of the faces nearest to the tetrahedron's corners.
 """
 
 import warp as wp
 
 from collidecli.engine.geometry.real import BOX, CONE, CYLINDER, Real, Vec2, Vec3
+from collidecli.engine.hydroelastic.mesh_sides import Mat43, Vec4, mesh_sides
 from collidecli.engine.hydroelastic.pairs import HydroPair, Solids
 from collidecli.engine.hydroelastic.polytopes import (
     IN_PLANE,
@@ -21,9 +22,6 @@ from collidecli.engine.hydroelastic.polytopes import (
     face_of_polygon,
 )
 
-Vec4 = wp.vec4d
-Mat43 = wp.types.matrix((4, 3), Real)
-
 FACE_CORNERS = wp.constant(9)
 """Most corners of a face: a quadrilateral clipped by the depth, and by two other sides of each shape."""
 LOCAL_CORNERS = 20
@@ -32,7 +30,8 @@ LOCAL_CORNERS = 20
 @wp.struct
 class Tetrahedron:
     """Corners of a tetrahedron, both distances there, and their `pressure_difference`.
-    step: of each axis the number of the step along it, from corner `step` to the next. side: of the voxel [m]."""
+    step: of each axis the number of the step along it, from corner `step` to the next. side: of the voxel [m].
+    feature0, feature1: nearest to each corner, of shapes that are meshes: see `feature_number`."""
 
     first: Vec4
     second: Vec4
@@ -40,6 +39,8 @@ class Tetrahedron:
     point: Mat43
     step: wp.vec3i
     side: Real
+    feature0: wp.vec4i
+    feature1: wp.vec4i
 
 
 @wp.func
@@ -159,7 +160,13 @@ def has_edges(solids: Solids, pair: HydroPair, of: int) -> bool:
     """Whether shape 0 or 1 has several sides. A margin rounds the edges between them."""
     row = wp.where(of == 0, pair.row0, pair.row1)
     margin = wp.where(of == 0, pair.margin0, pair.margin1)
-    return side_count(solids.rows.type[row]) > 1 and margin == Real(0.0)
+    return (side_count(solids.rows.type[row]) > 1 or solids.mesh[row] >= 0) and margin == Real(0.0)
+
+
+@wp.func
+def is_mesh(solids: Solids, pair: HydroPair, of: int) -> bool:
+    """Whether the surface of shape 0 or 1 is made of triangles."""
+    return solids.mesh[wp.where(of == 0, pair.row0, pair.row1)] >= 0
 
 
 @wp.func
@@ -179,9 +186,7 @@ def sides_of(solids: Solids, pair: HydroPair, of: int, point: Vec3) -> Vec3:
 
 @wp.func
 def is_near_edge(solids: Solids, pair: HydroPair, of: int, point: Vec3, reach: Real) -> bool:
-    """Whether two sides of shape 0 or 1 are equally far from a point, to `reach` [m]."""
-    if not has_edges(solids, pair, of):
-        return False
+    """Whether two sides of shape 0 or 1, which is no mesh, are equally far from a point, to `reach` [m]."""
     sides = sides_of(solids, pair, of, point)
     most = wp.max(sides)
     near = int(0)
@@ -233,21 +238,52 @@ class Edges:
     sides1: Mat43
 
 
+@wp.struct
+class ShapeSides:
+    """The sides of one shape that a tetrahedron is cut by. count: 1 for the distance alone.
+    value: distances of the corners from them, set where there are several [m]."""
+
+    count: int
+    value: Mat43
+
+
+@wp.func(inline=False)
+def sides_of_mesh(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron) -> ShapeSides:
+    """The sides of shape 0 or 1, a mesh, where the tetrahedron is at an edge of it."""
+    to_local = wp.transform_inverse(wp.where(of == 0, pair.pose0, pair.pose1))
+    local = Mat43()
+    for k in range(4):
+        point = wp.transform_point(to_local, tetrahedron.point[k])
+        for axis in range(3):
+            local[k, axis] = point[axis]
+    feature = wp.where(of == 0, tetrahedron.feature0, tetrahedron.feature1)
+    distance = wp.where(of == 0, tetrahedron.first, tetrahedron.second)
+    mesh = mesh_sides(solids.meshes, feature, local, distance, tetrahedron.side)
+    result = ShapeSides(1, mesh.value)
+    if mesh.count > 1 and is_at_edge(mesh.value):
+        result.count = mesh.count
+    return result
+
+
+@wp.func(inline=False)
+def sides_in(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron) -> ShapeSides:
+    """The sides of shape 0 or 1 where the tetrahedron is at an edge of it."""
+    result = ShapeSides(1, Mat43())
+    if has_edges(solids, pair, of):
+        if is_mesh(solids, pair, of):
+            return sides_of_mesh(solids, pair, of, tetrahedron)
+        result.value = sides_at(solids, pair, of, tetrahedron)
+        if is_at_edge(result.value):
+            result.count = side_count(solids.rows.type[wp.where(of == 0, pair.row0, pair.row1)])
+    return result
+
+
 @wp.func(inline=False)
 def edges_in(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron) -> Edges:
     """The sides of both shapes where the tetrahedron is at an edge of theirs."""
-    result = Edges()
-    result.count0 = 1
-    result.count1 = 1
-    if has_edges(solids, pair, 0):
-        result.sides0 = sides_at(solids, pair, 0, tetrahedron)
-        if is_at_edge(result.sides0):
-            result.count0 = side_count(solids.rows.type[pair.row0])
-    if has_edges(solids, pair, 1):
-        result.sides1 = sides_at(solids, pair, 1, tetrahedron)
-        if is_at_edge(result.sides1):
-            result.count1 = side_count(solids.rows.type[pair.row1])
-    return result
+    first = sides_in(solids, pair, 0, tetrahedron)
+    second = sides_in(solids, pair, 1, tetrahedron)
+    return Edges(first.count, second.count, first.value, second.value)
 
 
 @wp.func
