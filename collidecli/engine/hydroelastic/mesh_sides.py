@@ -21,9 +21,9 @@ PARTS = wp.constant(7)
 SAME_SIDE = wp.constant(Real(0.98))
 """Cosine of the angle up to which faces are one side: 11 degrees. Normals of a curved surface of 64 voxels that is
 divided more finely than the voxels differ by 3 degrees within a voxel; the surface is linear there as it is."""
-MISFIT = wp.constant(Real(0.35))
+MISFIT = wp.constant(Real(1.0e-3))
 """Difference of the distance from the nearest side, as a fraction of a voxel's side, up to which a mesh is convex in a
-tetrahedron: the sine of the angle of SAME_SIDE times the voxel's diagonal."""
+tetrahedron, beside that of the faces of one side."""
 
 
 @wp.struct
@@ -31,12 +31,14 @@ class MeshSides:
     """Distances of a tetrahedron's corners from the sides of a mesh.
 
     count: of the sides, 1 where the mesh has no edge or is not convex; -1 where there are more than three.
-    value: a row for each corner and a column for each side; -inf from `count` on [m].
-    normal: of each side, in the mesh's frame.
+    value: a row for each corner and a column for each side: the largest distance from its faces' planes; -inf from
+    `count` on [m]. spread: largest difference of the planes of one side at each corner [m].
+    normal: of the first face of each side, in the mesh's frame.
     """
 
     count: int
     value: Mat43
+    spread: Vec4
     normal: wp.mat33d
 
 
@@ -48,12 +50,16 @@ def feature_number(face: int, part: int) -> int:
 
 @wp.func
 def with_plane(sides: MeshSides, point: Mat43, origin: Vec3, normal: Vec3) -> MeshSides:
-    """The sides with the plane through `origin` too, unless it is within SAME_SIDE of one of them."""
+    """The sides with the plane through `origin` too: in a side of a normal within SAME_SIDE, or in one more."""
     result = sides
     if result.count < 0:
         return result
     for side in range(3):
         if side < sides.count and wp.dot(sides.normal[side], normal) >= SAME_SIDE:
+            for k in range(4):
+                height = wp.dot(normal, point[k] - origin)
+                result.spread[k] = wp.max(result.spread[k], wp.abs(height - sides.value[k, side]))
+                result.value[k, side] = wp.max(sides.value[k, side], height)
             return result
     if sides.count == 3:
         result.count = -1
@@ -101,6 +107,12 @@ def with_feature(meshes: Meshes, feature: int, sides: MeshSides, point: Mat43) -
     return with_neighbors(meshes, face, (part + 2) % 3, result, point)
 
 
+@wp.func
+def misfit(sides: MeshSides, side: Real) -> Real:
+    """Difference of a distance from the nearest side up to which a mesh is convex there [m]. side: of a voxel [m]."""
+    return MISFIT * side + wp.max(sides.spread)
+
+
 @wp.func(inline=False)
 def mesh_sides(meshes: Meshes, feature: wp.vec4i, point: Mat43, distance: Vec4, side: Real) -> MeshSides:
     """The sides of a mesh at a tetrahedron, as far as the distances of the corners agree with them.
@@ -114,8 +126,8 @@ def mesh_sides(meshes: Meshes, feature: wp.vec4i, point: Mat43, distance: Vec4, 
             result.value[k, column] = -Real(wp.inf)
     for k in range(4):
         result = with_feature(meshes, feature[k], result, point)
-    slack = MISFIT * side
     for k in range(4):
+        slack = misfit(result, side)
         most = wp.max(result.value[k])
         # Outside, beyond an edge, the distance is round and exceeds those from the planes.
         fits = most > -slack if distance[k] > Real(0.0) else wp.abs(most - distance[k]) <= slack

@@ -10,8 +10,8 @@ order in the voxel, as elsewhere. Sides of meshes are planes of the faces neares
 import warp as wp
 
 from collidecli.engine.geometry.real import BOX, CONE, CYLINDER, Real, Vec2, Vec3
-from collidecli.engine.hydroelastic.mesh_sides import Mat43, Vec4, mesh_sides
-from collidecli.engine.hydroelastic.pairs import HydroPair, Solids
+from collidecli.engine.hydroelastic.mesh_sides import Mat43, Vec4, mesh_sides, misfit
+from collidecli.engine.hydroelastic.pairs import HydroPair, Solids, mesh_distance
 from collidecli.engine.hydroelastic.polytopes import (
     IN_PLANE,
     Clipped,
@@ -20,6 +20,7 @@ from collidecli.engine.hydroelastic.polytopes import (
     clip_by_depth,
     clip_polygon,
     face_of_polygon,
+    value_at,
 )
 
 FACE_CORNERS = wp.constant(9)
@@ -230,21 +231,25 @@ class Edges:
     """The sides that a tetrahedron is cut by. count0, count1: number of each shape's, 1 for the distance alone.
 
     sides0, sides1: distances of the corners from them, set where there are several.
+    slack0, slack1: of the distance inside a mesh from that of the nearest side [m].
     """
 
     count0: int
     count1: int
     sides0: Mat43
     sides1: Mat43
+    slack0: Real
+    slack1: Real
 
 
 @wp.struct
 class ShapeSides:
     """The sides of one shape that a tetrahedron is cut by. count: 1 for the distance alone.
-    value: distances of the corners from them, set where there are several [m]."""
+    value: distances of the corners from them, set where there are several [m]. slack: see `Edges`."""
 
     count: int
     value: Mat43
+    slack: Real
 
 
 @wp.func(inline=False)
@@ -259,7 +264,7 @@ def sides_of_mesh(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahe
     feature = wp.where(of == 0, tetrahedron.feature0, tetrahedron.feature1)
     distance = wp.where(of == 0, tetrahedron.first, tetrahedron.second)
     mesh = mesh_sides(solids.meshes, feature, local, distance, tetrahedron.side)
-    result = ShapeSides(1, mesh.value)
+    result = ShapeSides(1, mesh.value, misfit(mesh, tetrahedron.side))
     if mesh.count > 1 and is_at_edge(mesh.value):
         result.count = mesh.count
     return result
@@ -268,7 +273,7 @@ def sides_of_mesh(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahe
 @wp.func(inline=False)
 def sides_in(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron) -> ShapeSides:
     """The sides of shape 0 or 1 where the tetrahedron is at an edge of it."""
-    result = ShapeSides(1, Mat43())
+    result = ShapeSides(1, Mat43(), Real(0.0))
     if has_edges(solids, pair, of):
         if is_mesh(solids, pair, of):
             return sides_of_mesh(solids, pair, of, tetrahedron)
@@ -283,7 +288,7 @@ def edges_in(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron) -> Edges
     """The sides of both shapes where the tetrahedron is at an edge of theirs."""
     first = sides_in(solids, pair, 0, tetrahedron)
     second = sides_in(solids, pair, 1, tetrahedron)
-    return Edges(first.count, second.count, first.value, second.value)
+    return Edges(first.count, second.count, first.value, second.value, first.slack, second.slack)
 
 
 @wp.func
@@ -373,3 +378,59 @@ def face_of_sides(pair: HydroPair, whole: Tetrahedron, edges: Edges, part: int, 
     phi0, phi1 = linear_in(tetrahedron, tetrahedron.first), linear_in(tetrahedron, tetrahedron.second)
     normal = pair.sign * wp.normalize(linear_in(tetrahedron, tetrahedron.difference).slope)
     return face_of_polygon(pair, phi0, phi1, normal, corner, polygon)
+
+
+@wp.func(inline=False)
+def is_on_side(
+    solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, sides: Vec4, point: Vec3, slack: Real
+) -> bool:
+    """Whether the exact distance of a point from shape 0 or 1, a mesh, is that from one of its sides.
+
+    sides: distances of the corners from the side [m].
+    """
+    row = wp.where(of == 0, pair.row0, pair.row1)
+    pose = wp.where(of == 0, pair.pose0, pair.pose1)
+    local = wp.transform_point(wp.transform_inverse(pose), point)
+    exact = mesh_distance(solids.meshes, solids.mesh[row], local)
+    return wp.abs(exact.value - value_at(linear_in(tetrahedron, sides), point)) <= slack
+
+
+@wp.func(inline=False)
+def deepest_corner(
+    pair: HydroPair, tetrahedron: Tetrahedron, edges: Edges, part: int, face: HydroFace, corner: wp.array[Vec3]
+) -> Vec3:
+    """Corner of a face with the least separation."""
+    sided = with_sides(pair, tetrahedron, edges, part / edges.count1, part % edges.count1)
+    separation = linear_in(tetrahedron, sided.first + sided.second)
+    result = corner[face.first_corner]
+    for k in range(face.count):
+        if value_at(separation, corner[face.first_corner + k]) < value_at(separation, result):
+            result = corner[face.first_corner + k]
+    return result
+
+
+@wp.func(inline=False)
+def verified(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron, edges: Edges, corner: wp.array[Vec3]) -> Edges:
+    """The sides that a tetrahedron is cut by, without those of a mesh whose exact distances differ from theirs.
+
+    A face of the mesh may be nearest to no corner of the tetrahedron, as at a rod or a wall thinner than a voxel: the
+    surface would not end there. So the distances are compared at the centroid and the deepest corner of each face.
+    """
+    result = edges
+    parts = edges.count0 * edges.count1
+    for part in range(parts):
+        face = face_of_sides(pair, tetrahedron, edges, part, corner)
+        if face.count > 0:
+            deepest = deepest_corner(pair, tetrahedron, edges, part, face, corner)
+            middle = face.area_moment / face.area
+            if edges.count0 > 1 and is_mesh(solids, pair, 0):
+                sides = column(edges.sides0, part / edges.count1)
+                at_middle = is_on_side(solids, pair, 0, tetrahedron, sides, middle, edges.slack0)
+                if not (at_middle and is_on_side(solids, pair, 0, tetrahedron, sides, deepest, edges.slack0)):
+                    result.count0 = 1
+            if edges.count1 > 1 and is_mesh(solids, pair, 1):
+                sides = column(edges.sides1, part % edges.count1)
+                at_middle = is_on_side(solids, pair, 1, tetrahedron, sides, middle, edges.slack1)
+                if not (at_middle and is_on_side(solids, pair, 1, tetrahedron, sides, deepest, edges.slack1)):
+                    result.count1 = 1
+    return result

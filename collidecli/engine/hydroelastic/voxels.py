@@ -50,6 +50,7 @@ from collidecli.engine.hydroelastic.tetrahedra import (
     is_mesh,
     is_near_edge,
     pressure_difference,
+    verified,
 )
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.warp_internals import set_field
@@ -468,16 +469,21 @@ def edges_of(
     first: int,
     voxel: wp.vec3i,
     feature: wp.array[wp.vec2i],
+    corner: wp.array[Vec3],
 ) -> Edges:
     """The sides of both shapes where a tetrahedron of a voxel is at an edge of theirs. first: of the features."""
+    if not is_mesh(solids, pair, 0) and not is_mesh(solids, pair, 1):
+        return edges_in(solids, pair, tetrahedron)
     whole = tetrahedron
-    if is_mesh(solids, pair, 0) or is_mesh(solids, pair, 1):
-        for k in range(4):
-            at = voxel + corner_of_step(whole.step, k)
-            features = feature[first + corner_number(at[0], at[1], at[2])]
-            whole.feature0[k] = features[0]
-            whole.feature1[k] = features[1]
-    return edges_in(solids, pair, whole)
+    for k in range(4):
+        at = voxel + corner_of_step(whole.step, k)
+        features = feature[first + corner_number(at[0], at[1], at[2])]
+        whole.feature0[k] = features[0]
+        whole.feature1[k] = features[1]
+    edges = edges_in(solids, pair, whole)
+    if edges.count0 * edges.count1 > 1:
+        return verified(solids, pair, whole, edges, corner)
+    return edges
 
 
 @wp.func
@@ -572,7 +578,7 @@ def sum_blocks(
                 if not is_sided:
                     result = with_face(result, face_in(pair, tetrahedron, corner))
                 else:
-                    edges = edges_of(solids, pair, tetrahedron, first, voxel, feature)
+                    edges = edges_of(solids, pair, tetrahedron, first, voxel, feature, corner)
                     for part in range(edges.count0 * edges.count1):
                         result = with_face(result, face_of_sides(pair, tetrahedron, edges, part, corner))
     sums[thread] = result
@@ -610,7 +616,7 @@ def cut_voxels(
         corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
         for which in range(tetrahedra):
             tetrahedron = tetrahedron_of(pair, level, own_block, first, voxel, which, value)
-            edges = edges_of(solids, pair, tetrahedron, first, voxel, feature)
+            edges = edges_of(solids, pair, tetrahedron, first, voxel, feature, corner)
             for part in range(edges.count0 * edges.count1):
                 cut = face_of_sides(pair, tetrahedron, edges, part, corner)
                 if cut.count > 0:
