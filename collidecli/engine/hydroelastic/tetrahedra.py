@@ -10,7 +10,7 @@ order in the voxel, as elsewhere. Sides of meshes are planes of the faces neares
 import warp as wp
 
 from collidecli.engine.geometry.real import BOX, CONE, CYLINDER, Real, Vec2, Vec3
-from collidecli.engine.hydroelastic.mesh_sides import Mat43, Vec4, mesh_sides, misfit
+from collidecli.engine.hydroelastic.mesh_sides import MISFIT, Mat43, Vec4, mesh_sides, misfit
 from collidecli.engine.hydroelastic.pairs import HydroPair, Solids, mesh_distance
 from collidecli.engine.hydroelastic.polytopes import (
     IN_PLANE,
@@ -384,15 +384,16 @@ def face_of_sides(pair: HydroPair, whole: Tetrahedron, edges: Edges, part: int, 
 def is_on_side(
     solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, sides: Vec4, point: Vec3, slack: Real
 ) -> bool:
-    """Whether the exact distance of a point from shape 0 or 1, a mesh, is that from one of its sides.
+    """Whether the exact distance of a point from shape 0 or 1, a mesh, is that from one of its sides, and no less deep.
 
-    sides: distances of the corners from the side [m].
+    sides: distances of the corners from the side [m]. slack: see `Edges`.
     """
     row = wp.where(of == 0, pair.row0, pair.row1)
     pose = wp.where(of == 0, pair.pose0, pair.pose1)
     local = wp.transform_point(wp.transform_inverse(pose), point)
     exact = mesh_distance(solids.meshes, solids.mesh[row], local)
-    return wp.abs(exact.value - value_at(linear_in(tetrahedron, sides), point)) <= slack
+    above = value_at(linear_in(tetrahedron, sides), point) - exact.value
+    return above <= slack and above >= -MISFIT * tetrahedron.side
 
 
 @wp.func(inline=False)
