@@ -31,8 +31,7 @@ LOCAL_CORNERS = 20
 @wp.struct
 class Tetrahedron:
     """Corners of a tetrahedron, both distances there, and their `pressure_difference`.
-    step: of each axis the number of the step along it, from corner `step` to the next. side: of the voxel [m].
-    feature0, feature1: nearest to each corner, of shapes that are meshes: see `feature_number`."""
+    step: of each axis the number of the step along it, from corner `step` to the next. side: of the voxel [m]."""
 
     first: Vec4
     second: Vec4
@@ -40,8 +39,6 @@ class Tetrahedron:
     point: Mat43
     step: wp.vec3i
     side: Real
-    feature0: wp.vec4i
-    feature1: wp.vec4i
 
 
 @wp.func
@@ -188,6 +185,8 @@ def sides_of(solids: Solids, pair: HydroPair, of: int, point: Vec3) -> Vec3:
 @wp.func
 def is_near_edge(solids: Solids, pair: HydroPair, of: int, point: Vec3, reach: Real) -> bool:
     """Whether two sides of shape 0 or 1, which is no mesh, are equally far from a point, to `reach` [m]."""
+    if is_mesh(solids, pair, of) or not has_edges(solids, pair, of):
+        return False
     sides = sides_of(solids, pair, of, point)
     most = wp.max(sides)
     near = int(0)
@@ -253,7 +252,7 @@ class ShapeSides:
 
 
 @wp.func(inline=False)
-def sides_of_mesh(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron) -> ShapeSides:
+def sides_of_mesh(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, feature: wp.vec4i) -> ShapeSides:
     """The sides of shape 0 or 1, a mesh, where the tetrahedron is at an edge of it."""
     to_local = wp.transform_inverse(wp.where(of == 0, pair.pose0, pair.pose1))
     local = Mat43()
@@ -261,7 +260,6 @@ def sides_of_mesh(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahe
         point = wp.transform_point(to_local, tetrahedron.point[k])
         for axis in range(3):
             local[k, axis] = point[axis]
-    feature = wp.where(of == 0, tetrahedron.feature0, tetrahedron.feature1)
     distance = wp.where(of == 0, tetrahedron.first, tetrahedron.second)
     mesh = mesh_sides(solids.meshes, feature, local, distance, tetrahedron.side)
     result = ShapeSides(1, mesh.value, misfit(mesh, tetrahedron.side))
@@ -271,12 +269,12 @@ def sides_of_mesh(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahe
 
 
 @wp.func(inline=False)
-def sides_in(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron) -> ShapeSides:
+def sides_in(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, feature: wp.vec4i) -> ShapeSides:
     """The sides of shape 0 or 1 where the tetrahedron is at an edge of it."""
     result = ShapeSides(1, Mat43(), Real(0.0))
     if has_edges(solids, pair, of):
         if is_mesh(solids, pair, of):
-            return sides_of_mesh(solids, pair, of, tetrahedron)
+            return sides_of_mesh(solids, pair, of, tetrahedron, feature)
         result.value = sides_at(solids, pair, of, tetrahedron)
         if is_at_edge(result.value):
             result.count = side_count(solids.rows.type[wp.where(of == 0, pair.row0, pair.row1)])
@@ -285,9 +283,28 @@ def sides_in(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron)
 
 @wp.func(inline=False)
 def edges_in(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron) -> Edges:
-    """The sides of both shapes where the tetrahedron is at an edge of theirs."""
-    first = sides_in(solids, pair, 0, tetrahedron)
-    second = sides_in(solids, pair, 1, tetrahedron)
+    """The sides of both shapes, which are no meshes, where the tetrahedron is at an edge of theirs."""
+    result = Edges()
+    result.count0 = 1
+    result.count1 = 1
+    if has_edges(solids, pair, 0):
+        result.sides0 = sides_at(solids, pair, 0, tetrahedron)
+        if is_at_edge(result.sides0):
+            result.count0 = side_count(solids.rows.type[pair.row0])
+    if has_edges(solids, pair, 1):
+        result.sides1 = sides_at(solids, pair, 1, tetrahedron)
+        if is_at_edge(result.sides1):
+            result.count1 = side_count(solids.rows.type[pair.row1])
+    return result
+
+
+@wp.func(inline=False)
+def edges_with_meshes(
+    solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron, feature0: wp.vec4i, feature1: wp.vec4i
+) -> Edges:
+    """`edges_in` where a shape is a mesh. feature0, feature1: nearest to each corner, see `feature_number`."""
+    first = sides_in(solids, pair, 0, tetrahedron, feature0)
+    second = sides_in(solids, pair, 1, tetrahedron, feature1)
     return Edges(first.count, second.count, first.value, second.value, first.slack, second.slack)
 
 

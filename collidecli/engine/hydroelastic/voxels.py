@@ -44,6 +44,7 @@ from collidecli.engine.hydroelastic.tetrahedra import (
     Edges,
     Tetrahedron,
     edges_in,
+    edges_with_meshes,
     face_in,
     face_of_sides,
     has_edges,
@@ -462,7 +463,7 @@ def tetrahedron_of(
 
 
 @wp.func(inline=False)
-def edges_of(
+def edges_of_mesh(
     solids: Solids,
     pair: HydroPair,
     tetrahedron: Tetrahedron,
@@ -471,18 +472,17 @@ def edges_of(
     feature: wp.array[wp.vec2i],
     corner: wp.array[Vec3],
 ) -> Edges:
-    """The sides of both shapes where a tetrahedron of a voxel is at an edge of theirs. first: of the features."""
-    if not is_mesh(solids, pair, 0) and not is_mesh(solids, pair, 1):
-        return edges_in(solids, pair, tetrahedron)
-    whole = tetrahedron
+    """The sides of both shapes, one a mesh, where a tetrahedron of a voxel is at an edge. first: of the features."""
+    feature0 = wp.vec4i()
+    feature1 = wp.vec4i()
     for k in range(4):
-        at = voxel + corner_of_step(whole.step, k)
+        at = voxel + corner_of_step(tetrahedron.step, k)
         features = feature[first + corner_number(at[0], at[1], at[2])]
-        whole.feature0[k] = features[0]
-        whole.feature1[k] = features[1]
-    edges = edges_in(solids, pair, whole)
+        feature0[k] = features[0]
+        feature1[k] = features[1]
+    edges = edges_with_meshes(solids, pair, tetrahedron, feature0, feature1)
     if edges.count0 * edges.count1 > 1:
-        return verified(solids, pair, whole, edges, corner)
+        return verified(solids, pair, tetrahedron, edges, corner)
     return edges
 
 
@@ -537,13 +537,12 @@ def is_cut_at_edge(
     center = Vec3()
     for axis in range(3):
         center[axis] = side * (Real(SIDE * block.index[axis] + voxel[axis]) + Real(0.5)) - pair.half[axis]
+    if is_near_edge(solids, pair, 0, center, diagonal) or is_near_edge(solids, pair, 1, center, diagonal):
+        return True
     for of in range(2):
-        if has_edges(solids, pair, of):
-            if is_mesh(solids, pair, of):
-                if not is_flat_in(solids, pair, of, first, voxel, feature):
-                    return True
-            elif is_near_edge(solids, pair, of, center, diagonal):
-                return True
+        is_edged = is_mesh(solids, pair, of) and has_edges(solids, pair, of)
+        if is_edged and not is_flat_in(solids, pair, of, first, voxel, feature):
+            return True
     return False
 
 
@@ -565,6 +564,7 @@ def sum_blocks(
     result = PatchSums()
     result.pair = own_block.pair
     is_sided = has_edges(solids, pair, 0) or has_edges(solids, pair, 1)
+    has_mesh = is_mesh(solids, pair, 0) or is_mesh(solids, pair, 1)
     corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
     for within in range(VOXEL_COUNT):
@@ -578,7 +578,11 @@ def sum_blocks(
                 if not is_sided:
                     result = with_face(result, face_in(pair, tetrahedron, corner))
                 else:
-                    edges = edges_of(solids, pair, tetrahedron, first, voxel, feature, corner)
+                    edges = Edges()
+                    if has_mesh:
+                        edges = edges_of_mesh(solids, pair, tetrahedron, first, voxel, feature, corner)
+                    else:
+                        edges = edges_in(solids, pair, tetrahedron)
                     for part in range(edges.count0 * edges.count1):
                         result = with_face(result, face_of_sides(pair, tetrahedron, edges, part, corner))
     sums[thread] = result
@@ -606,6 +610,7 @@ def cut_voxels(
         return
     own_block = block[number]
     pair = hydro[own_block.pair]
+    has_mesh = is_mesh(solids, pair, 0) or is_mesh(solids, pair, 1)
     first = number * CORNER_COUNT
     count = int(0)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
@@ -616,7 +621,11 @@ def cut_voxels(
         corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
         for which in range(tetrahedra):
             tetrahedron = tetrahedron_of(pair, level, own_block, first, voxel, which, value)
-            edges = edges_of(solids, pair, tetrahedron, first, voxel, feature, corner)
+            edges = Edges()
+            if has_mesh:
+                edges = edges_of_mesh(solids, pair, tetrahedron, first, voxel, feature, corner)
+            else:
+                edges = edges_in(solids, pair, tetrahedron)
             for part in range(edges.count0 * edges.count1):
                 cut = face_of_sides(pair, tetrahedron, edges, part, corner)
                 if cut.count > 0:
