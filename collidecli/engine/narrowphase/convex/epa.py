@@ -475,6 +475,17 @@ def minimum_below_face(
 
 
 @wp.func
+def with_minimum(before: Depth, minimum: Descent, scale: Real) -> Depth:
+    """A depth after a lower minimum of Newton's method."""
+    result = before
+    result.depth = minimum.height
+    result.normal = minimum.normal
+    result.on_a = minimum.on_a
+    result.has_witness = wp.where(minimum.missed <= WITNESS_MISS * scale, 1, 0)
+    return result
+
+
+@wp.func
 def expand_polytope(
     difference: Any,
     vertices: wp.array[Vertex],
@@ -514,10 +525,7 @@ def expand_polytope(
             minimum = minimum_below_face(difference, vertices, face, height + tolerance, scale, found_normal)
             is_closed = minimum.found != 0
             if minimum.found == 1 and minimum.height < result.depth:
-                has_witness = wp.where(minimum.missed <= WITNESS_MISS * scale, 1, 0)
-                result = Depth(
-                    minimum.height, minimum.normal, minimum.on_a, has_witness, 0, result.vertex_count, result.least
-                )
+                result = with_minimum(result, minimum, scale)
                 found_normal = minimum.normal
         if is_closed:
             faces[nearest].key = NEVER

@@ -81,7 +81,7 @@ PLANES = 6
 WIDEST = wp.constant(Real(0.24))
 NARROWEST = wp.constant(Real(0.01))
 """First and last step of the pattern search [rad]."""
-NARROW_COSINE = wp.constant(Real(1.0 - 0.5 * 0.01**2))
+NARROW_COSINE = wp.constant(Real(0.99995))
 """Cosine of NARROWEST."""
 AROUND = wp.constant(6)
 """Directions around the best that each step tries."""
