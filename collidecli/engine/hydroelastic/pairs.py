@@ -17,6 +17,7 @@ from collidecli.engine.geometry.heightfields import Field, Heightfields, field_o
 from collidecli.engine.geometry.meshes import Meshes, facet_meshes, is_inside_mesh, nearest_mesh_point, upload_meshes
 from collidecli.engine.geometry.primitives import surface_point
 from collidecli.engine.geometry.real import HEIGHTFIELD, PLANE, UP, Pose, Real, Vec3
+from collidecli.engine.hydroelastic.mesh_sides import NO_FEATURE, feature_number
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     NearestPart,
     height_over,
@@ -337,10 +338,12 @@ class Solids:
 
 @wp.struct
 class Distance:
-    """Signed distance of a point from a surface [m], negative inside, and its gradient, unit; 0 where not unique."""
+    """Signed distance of a point from a surface [m], negative inside, and its gradient, unit; 0 where not unique.
+    feature: nearest one of a mesh, see `feature_number`."""
 
     value: Real
     gradient: Vec3
+    feature: int
 
 
 @wp.func
@@ -348,6 +351,7 @@ def mesh_distance(meshes: Meshes, mesh: int, point: Vec3) -> Distance:
     """Distance from a closed mesh."""
     result = Distance()
     nearest = nearest_mesh_point(meshes, mesh, point)
+    result.feature = feature_number(nearest.face, nearest.part)
     off = point - nearest.point
     result.value = wp.length(off)
     if result.value > Real(0.0):
@@ -365,6 +369,7 @@ def heightfield_distance(field: Field, point: Vec3) -> Distance:
     Below the base the depth is that of the base's height, so that it does not increase there without bound.
     """
     result = Distance()
+    result.feature = NO_FEATURE
     clamped = Vec3(
         wp.clamp(point[0], -field.half_x, field.half_x), wp.clamp(point[1], -field.half_y, field.half_y), point[2]
     )
@@ -392,9 +397,9 @@ def distance_function(with_meshes: bool, with_heightfields: bool) -> Any:
             if solids.rows.type[row] == HEIGHTFIELD:
                 return heightfield_distance(field_of(solids.heightfields, solids.rows.heightfield[row]), point)
         if solids.rows.type[row] == PLANE:
-            return Distance(point[2], UP)
+            return Distance(point[2], UP, NO_FEATURE)
         nearest = surface_point(solids.rows.type[row], solids.rows.size[row], point)
-        return Distance(nearest.distance, nearest.outward)
+        return Distance(nearest.distance, nearest.outward, NO_FEATURE)
 
     return distance
 

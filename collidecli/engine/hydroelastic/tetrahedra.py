@@ -4,13 +4,14 @@ The distance inside a cylinder, a cone or a box is the largest of the distances 
 side, of a base and the side, of a box's faces. Each of them is smooth across the edge between two sides, where the
 distance itself has a kink, and outside of which it is round. So where a tetrahedron is at an edge, the surface is cut
 for each combination of the shapes' sides and clipped to where these are the largest: the error at an edge is of second
-order in the voxel, as elsewhere.
+order in the voxel, as elsewhere. Sides of meshes are planes of the faces nearest to the tetrahedron's corners.
 """
 
 import warp as wp
 
 from collidecli.engine.geometry.real import BOX, CONE, CYLINDER, Real, Vec2, Vec3
-from collidecli.engine.hydroelastic.pairs import HydroPair, Solids
+from collidecli.engine.hydroelastic.mesh_sides import MISFIT, Mat43, Vec4, mesh_sides, misfit
+from collidecli.engine.hydroelastic.pairs import HydroPair, Solids, mesh_distance
 from collidecli.engine.hydroelastic.polytopes import (
     IN_PLANE,
     Clipped,
@@ -19,10 +20,8 @@ from collidecli.engine.hydroelastic.polytopes import (
     clip_by_depth,
     clip_polygon,
     face_of_polygon,
+    value_at,
 )
-
-Vec4 = wp.vec4d
-Mat43 = wp.types.matrix((4, 3), Real)
 
 FACE_CORNERS = wp.constant(9)
 """Most corners of a face: a quadrilateral clipped by the depth, and by two other sides of each shape."""
@@ -159,7 +158,13 @@ def has_edges(solids: Solids, pair: HydroPair, of: int) -> bool:
     """Whether shape 0 or 1 has several sides. A margin rounds the edges between them."""
     row = wp.where(of == 0, pair.row0, pair.row1)
     margin = wp.where(of == 0, pair.margin0, pair.margin1)
-    return side_count(solids.rows.type[row]) > 1 and margin == Real(0.0)
+    return (side_count(solids.rows.type[row]) > 1 or solids.mesh[row] >= 0) and margin == Real(0.0)
+
+
+@wp.func
+def is_mesh(solids: Solids, pair: HydroPair, of: int) -> bool:
+    """Whether the surface of shape 0 or 1 is made of triangles."""
+    return solids.mesh[wp.where(of == 0, pair.row0, pair.row1)] >= 0
 
 
 @wp.func
@@ -179,8 +184,8 @@ def sides_of(solids: Solids, pair: HydroPair, of: int, point: Vec3) -> Vec3:
 
 @wp.func
 def is_near_edge(solids: Solids, pair: HydroPair, of: int, point: Vec3, reach: Real) -> bool:
-    """Whether two sides of shape 0 or 1 are equally far from a point, to `reach` [m]."""
-    if not has_edges(solids, pair, of):
+    """Whether two sides of shape 0 or 1, which is no mesh, are equally far from a point, to `reach` [m]."""
+    if is_mesh(solids, pair, of) or not has_edges(solids, pair, of):
         return False
     sides = sides_of(solids, pair, of, point)
     most = wp.max(sides)
@@ -225,17 +230,60 @@ class Edges:
     """The sides that a tetrahedron is cut by. count0, count1: number of each shape's, 1 for the distance alone.
 
     sides0, sides1: distances of the corners from them, set where there are several.
+    slack0, slack1: of the distance inside a mesh from that of the nearest side [m].
     """
 
     count0: int
     count1: int
     sides0: Mat43
     sides1: Mat43
+    slack0: Real
+    slack1: Real
+
+
+@wp.struct
+class ShapeSides:
+    """The sides of one shape that a tetrahedron is cut by. count: 1 for the distance alone.
+    value: distances of the corners from them, set where there are several [m]. slack: see `Edges`."""
+
+    count: int
+    value: Mat43
+    slack: Real
+
+
+@wp.func(inline=False)
+def sides_of_mesh(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, feature: wp.vec4i) -> ShapeSides:
+    """The sides of shape 0 or 1, a mesh, where the tetrahedron is at an edge of it."""
+    to_local = wp.transform_inverse(wp.where(of == 0, pair.pose0, pair.pose1))
+    local = Mat43()
+    for k in range(4):
+        point = wp.transform_point(to_local, tetrahedron.point[k])
+        for axis in range(3):
+            local[k, axis] = point[axis]
+    distance = wp.where(of == 0, tetrahedron.first, tetrahedron.second)
+    mesh = mesh_sides(solids.meshes, feature, local, distance, tetrahedron.side)
+    result = ShapeSides(1, mesh.value, misfit(mesh, tetrahedron.side))
+    if mesh.count > 1 and is_at_edge(mesh.value):
+        result.count = mesh.count
+    return result
+
+
+@wp.func(inline=False)
+def sides_in(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, feature: wp.vec4i) -> ShapeSides:
+    """The sides of shape 0 or 1 where the tetrahedron is at an edge of it."""
+    result = ShapeSides(1, Mat43(), Real(0.0))
+    if has_edges(solids, pair, of):
+        if is_mesh(solids, pair, of):
+            return sides_of_mesh(solids, pair, of, tetrahedron, feature)
+        result.value = sides_at(solids, pair, of, tetrahedron)
+        if is_at_edge(result.value):
+            result.count = side_count(solids.rows.type[wp.where(of == 0, pair.row0, pair.row1)])
+    return result
 
 
 @wp.func(inline=False)
 def edges_in(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron) -> Edges:
-    """The sides of both shapes where the tetrahedron is at an edge of theirs."""
+    """The sides of both shapes, which are no meshes, where the tetrahedron is at an edge of theirs."""
     result = Edges()
     result.count0 = 1
     result.count1 = 1
@@ -248,6 +296,16 @@ def edges_in(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron) -> Edges
         if is_at_edge(result.sides1):
             result.count1 = side_count(solids.rows.type[pair.row1])
     return result
+
+
+@wp.func(inline=False)
+def edges_with_meshes(
+    solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron, feature0: wp.vec4i, feature1: wp.vec4i
+) -> Edges:
+    """`edges_in` where a shape is a mesh. feature0, feature1: nearest to each corner, see `feature_number`."""
+    first = sides_in(solids, pair, 0, tetrahedron, feature0)
+    second = sides_in(solids, pair, 1, tetrahedron, feature1)
+    return Edges(first.count, second.count, first.value, second.value, first.slack, second.slack)
 
 
 @wp.func
@@ -337,3 +395,60 @@ def face_of_sides(pair: HydroPair, whole: Tetrahedron, edges: Edges, part: int, 
     phi0, phi1 = linear_in(tetrahedron, tetrahedron.first), linear_in(tetrahedron, tetrahedron.second)
     normal = pair.sign * wp.normalize(linear_in(tetrahedron, tetrahedron.difference).slope)
     return face_of_polygon(pair, phi0, phi1, normal, corner, polygon)
+
+
+@wp.func(inline=False)
+def is_on_side(
+    solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, sides: Vec4, point: Vec3, slack: Real
+) -> bool:
+    """Whether the exact distance of a point from shape 0 or 1, a mesh, is that from one of its sides, and no less deep.
+
+    sides: distances of the corners from the side [m]. slack: see `Edges`.
+    """
+    row = wp.where(of == 0, pair.row0, pair.row1)
+    pose = wp.where(of == 0, pair.pose0, pair.pose1)
+    local = wp.transform_point(wp.transform_inverse(pose), point)
+    exact = mesh_distance(solids.meshes, solids.mesh[row], local)
+    above = value_at(linear_in(tetrahedron, sides), point) - exact.value
+    return above <= slack and above >= -MISFIT * tetrahedron.side
+
+
+@wp.func(inline=False)
+def deepest_corner(
+    pair: HydroPair, tetrahedron: Tetrahedron, edges: Edges, part: int, face: HydroFace, corner: wp.array[Vec3]
+) -> Vec3:
+    """Corner of a face with the least separation."""
+    sided = with_sides(pair, tetrahedron, edges, part / edges.count1, part % edges.count1)
+    separation = linear_in(tetrahedron, sided.first + sided.second)
+    result = corner[face.first_corner]
+    for k in range(face.count):
+        if value_at(separation, corner[face.first_corner + k]) < value_at(separation, result):
+            result = corner[face.first_corner + k]
+    return result
+
+
+@wp.func(inline=False)
+def verified(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron, edges: Edges, corner: wp.array[Vec3]) -> Edges:
+    """The sides that a tetrahedron is cut by, without those of a mesh whose exact distances differ from theirs.
+
+    A face of the mesh may be nearest to no corner of the tetrahedron, as at a rod or a wall thinner than a voxel: the
+    surface would not end there. So the distances are compared at the centroid and the deepest corner of each face.
+    """
+    result = edges
+    parts = edges.count0 * edges.count1
+    for part in range(parts):
+        face = face_of_sides(pair, tetrahedron, edges, part, corner)
+        if face.count > 0:
+            deepest = deepest_corner(pair, tetrahedron, edges, part, face, corner)
+            middle = face.area_moment / face.area
+            if edges.count0 > 1 and is_mesh(solids, pair, 0):
+                sides = column(edges.sides0, part / edges.count1)
+                at_middle = is_on_side(solids, pair, 0, tetrahedron, sides, middle, edges.slack0)
+                if not (at_middle and is_on_side(solids, pair, 0, tetrahedron, sides, deepest, edges.slack0)):
+                    result.count0 = 1
+            if edges.count1 > 1 and is_mesh(solids, pair, 1):
+                sides = column(edges.sides1, part % edges.count1)
+                at_middle = is_on_side(solids, pair, 1, tetrahedron, sides, middle, edges.slack1)
+                if not (at_middle and is_on_side(solids, pair, 1, tetrahedron, sides, deepest, edges.slack1)):
+                    result.count1 = 1
+    return result

@@ -19,6 +19,7 @@ import warp as wp
 from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.real import CONVEX_MESH, Real, Vec2, Vec3
+from collidecli.engine.hydroelastic.mesh_sides import is_flat_near
 from collidecli.engine.hydroelastic.pairs import (
     ROUNDING,
     VOXELS,
@@ -40,13 +41,17 @@ from collidecli.engine.hydroelastic.polytopes import (
 from collidecli.engine.hydroelastic.tetrahedra import (
     FACE_CORNERS,
     LOCAL_CORNERS,
+    Edges,
     Tetrahedron,
     edges_in,
+    edges_with_meshes,
     face_in,
     face_of_sides,
     has_edges,
+    is_mesh,
     is_near_edge,
     pressure_difference,
+    verified,
 )
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.warp_internals import set_field
@@ -327,7 +332,7 @@ def voxel_kernels(with_meshes: bool, with_heightfields: bool) -> VoxelKernels:
         result.gradient = wp.quat_rotate(rotation, result.gradient)
         return result
 
-    return VoxelKernels(_block_kernel(distance_at), _corner_kernel(distance_at))
+    return VoxelKernels(_block_kernel(distance_at), _corner_kernel(distance_at, with_meshes))
 
 
 def _block_kernel(distance_at: Any) -> wp.Kernel:
@@ -375,7 +380,7 @@ def _block_kernel(distance_at: Any) -> wp.Kernel:
     return test_blocks
 
 
-def _corner_kernel(distance_at: Any) -> wp.Kernel:
+def _corner_kernel(distance_at: Any, with_meshes: bool) -> wp.Kernel:
     @kernel
     def sample_corners(
         solids: Solids,
@@ -383,8 +388,12 @@ def _corner_kernel(distance_at: Any) -> wp.Kernel:
         level: Level,
         block: wp.array[Block],
         value: wp.array[Vec2],
+        feature: wp.array[wp.vec2i],
     ):
-        """One thread a corner of a block's voxels: both distances, less the margins."""
+        """One thread a corner of a block's voxels: both distances, less the margins, and the nearest features.
+
+        feature: set only with meshes.
+        """
         thread = wp.tid()
         own_block = block[thread / CORNER_COUNT]
         number = thread % CORNER_COUNT
@@ -397,7 +406,10 @@ def _corner_kernel(distance_at: Any) -> wp.Kernel:
         index = Vec3(Real(own_block.index[0]), Real(own_block.index[1]), Real(own_block.index[2]))
         point = voxel_side(pair, level) * (Real(SIDE) * index + offset) - pair.half
         first = distance_at(solids, pair, 0, point)
-        value[thread] = Vec2(first.value, distance_at(solids, pair, 1, point).value)
+        second = distance_at(solids, pair, 1, point)
+        value[thread] = Vec2(first.value, second.value)
+        if wp.static(with_meshes):
+            feature[thread] = wp.vec2i(first.feature, second.feature)
 
     return sample_corners
 
@@ -420,6 +432,12 @@ def corner_number(x: int, y: int, z: int) -> int:
 
 
 @wp.func
+def corner_of_step(step: wp.vec3i, k: int) -> wp.vec3i:
+    """Corner k of a tetrahedron in its voxel, 0 or 1 along each axis. step: see `Tetrahedron`."""
+    return wp.vec3i(wp.where(step[0] < k, 1, 0), wp.where(step[1] < k, 1, 0), wp.where(step[2] < k, 1, 0))
+
+
+@wp.func
 def tetrahedron_of(
     pair: HydroPair, level: Level, block: Block, first: int, voxel: wp.vec3i, which: int, value: wp.array[Vec2]
 ) -> Tetrahedron:
@@ -434,9 +452,7 @@ def tetrahedron_of(
         result.step[axis] = wp.where(axis == a, 0, wp.where(axis == b, 1, 2))
     result.side = voxel_side(pair, level)
     for k in range(4):
-        at = voxel + wp.vec3i(
-            wp.where(result.step[0] < k, 1, 0), wp.where(result.step[1] < k, 1, 0), wp.where(result.step[2] < k, 1, 0)
-        )
+        at = voxel + corner_of_step(result.step, k)
         values = value[first + corner_number(at[0], at[1], at[2])]
         result.first[k] = values[0]
         result.second[k] = values[1]
@@ -444,6 +460,30 @@ def tetrahedron_of(
         for axis in range(3):
             result.point[k, axis] = result.side * Real(SIDE * block.index[axis] + at[axis]) - pair.half[axis]
     return result
+
+
+@wp.func(inline=False)
+def edges_of_mesh(
+    solids: Solids,
+    pair: HydroPair,
+    tetrahedron: Tetrahedron,
+    first: int,
+    voxel: wp.vec3i,
+    feature: wp.array[wp.vec2i],
+    corner: wp.array[Vec3],
+) -> Edges:
+    """The sides of both shapes, one a mesh, where a tetrahedron of a voxel is at an edge. first: of the features."""
+    feature0 = wp.vec4i()
+    feature1 = wp.vec4i()
+    for k in range(4):
+        at = voxel + corner_of_step(tetrahedron.step, k)
+        features = feature[first + corner_number(at[0], at[1], at[2])]
+        feature0[k] = features[0]
+        feature1[k] = features[1]
+    edges = edges_with_meshes(solids, pair, tetrahedron, feature0, feature1)
+    if edges.count0 * edges.count1 > 1:
+        return verified(solids, pair, tetrahedron, edges, corner)
+    return edges
 
 
 @wp.func
@@ -462,8 +502,29 @@ def has_surface(pair: HydroPair, first: int, voxel: wp.vec3i, value: wp.array[Ve
 
 
 @wp.func(inline=False)
+def is_flat_in(
+    solids: Solids, pair: HydroPair, of: int, first: int, voxel: wp.vec3i, feature: wp.array[wp.vec2i]
+) -> bool:
+    """Whether the corners of a voxel are nearest to one side of shape 0 or 1, a mesh."""
+    nearest = feature[first + corner_number(voxel[0], voxel[1], voxel[2])][of]
+    corners = int(8)  # a variable: the loop is not unrolled
+    for k in range(corners):
+        number = corner_number(voxel[0] + (k >> 2), voxel[1] + ((k >> 1) & 1), voxel[2] + (k & 1))
+        if not is_flat_near(solids.meshes, nearest, feature[first + number][of]):
+            return False
+    return True
+
+
+@wp.func(inline=False)
 def is_cut_at_edge(
-    solids: Solids, pair: HydroPair, level: Level, block: Block, first: int, voxel: wp.vec3i, value: wp.array[Vec2]
+    solids: Solids,
+    pair: HydroPair,
+    level: Level,
+    block: Block,
+    first: int,
+    voxel: wp.vec3i,
+    value: wp.array[Vec2],
+    feature: wp.array[wp.vec2i],
 ) -> bool:
     """Whether a voxel at an edge of a shape may contain some of the surface, though its corners do not allow it.
 
@@ -476,7 +537,13 @@ def is_cut_at_edge(
     center = Vec3()
     for axis in range(3):
         center[axis] = side * (Real(SIDE * block.index[axis] + voxel[axis]) + Real(0.5)) - pair.half[axis]
-    return is_near_edge(solids, pair, 0, center, diagonal) or is_near_edge(solids, pair, 1, center, diagonal)
+    if is_near_edge(solids, pair, 0, center, diagonal) or is_near_edge(solids, pair, 1, center, diagonal):
+        return True
+    for of in range(2):
+        is_edged = is_mesh(solids, pair, of) and has_edges(solids, pair, of)
+        if is_edged and not is_flat_in(solids, pair, of, first, voxel, feature):
+            return True
+    return False
 
 
 @kernel
@@ -486,6 +553,7 @@ def sum_blocks(
     level: Level,
     block: wp.array[Block],
     value: wp.array[Vec2],
+    feature: wp.array[wp.vec2i],
     sums: wp.array[PatchSums],
 ):
     """One thread a block: sums over its faces, in the order of voxels and tetrahedra."""
@@ -496,20 +564,25 @@ def sum_blocks(
     result = PatchSums()
     result.pair = own_block.pair
     is_sided = has_edges(solids, pair, 0) or has_edges(solids, pair, 1)
+    has_mesh = is_mesh(solids, pair, 0) or is_mesh(solids, pair, 1)
     corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
     for within in range(VOXEL_COUNT):
         voxel = wp.vec3i(within / (SIDE * SIDE), (within / SIDE) % SIDE, within % SIDE)
         is_cut = has_surface(pair, first, voxel, value, Real(0.0))
         if is_sided and not is_cut:
-            is_cut = is_cut_at_edge(solids, pair, level, own_block, first, voxel, value)
+            is_cut = is_cut_at_edge(solids, pair, level, own_block, first, voxel, value, feature)
         if is_cut:
             for which in range(tetrahedra):
                 tetrahedron = tetrahedron_of(pair, level, own_block, first, voxel, which, value)
                 if not is_sided:
                     result = with_face(result, face_in(pair, tetrahedron, corner))
                 else:
-                    edges = edges_in(solids, pair, tetrahedron)
+                    edges = Edges()
+                    if has_mesh:
+                        edges = edges_of_mesh(solids, pair, tetrahedron, first, voxel, feature, corner)
+                    else:
+                        edges = edges_in(solids, pair, tetrahedron)
                     for part in range(edges.count0 * edges.count1):
                         result = with_face(result, face_of_sides(pair, tetrahedron, edges, part, corner))
     sums[thread] = result
@@ -522,6 +595,7 @@ def cut_voxels(
     level: Level,
     block: wp.array[Block],
     value: wp.array[Vec2],
+    feature: wp.array[wp.vec2i],
     end: wp.array[wp.int32],
     face: wp.array[HydroFace],
     vertex: wp.array[Vec3],
@@ -536,17 +610,22 @@ def cut_voxels(
         return
     own_block = block[number]
     pair = hydro[own_block.pair]
+    has_mesh = is_mesh(solids, pair, 0) or is_mesh(solids, pair, 1)
     first = number * CORNER_COUNT
     count = int(0)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
     is_cut = has_surface(pair, first, voxel, value, Real(0.0))
     if not is_cut and (has_edges(solids, pair, 0) or has_edges(solids, pair, 1)):
-        is_cut = is_cut_at_edge(solids, pair, level, own_block, first, voxel, value)
+        is_cut = is_cut_at_edge(solids, pair, level, own_block, first, voxel, value, feature)
     if is_cut:
         corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
         for which in range(tetrahedra):
             tetrahedron = tetrahedron_of(pair, level, own_block, first, voxel, which, value)
-            edges = edges_in(solids, pair, tetrahedron)
+            edges = Edges()
+            if has_mesh:
+                edges = edges_of_mesh(solids, pair, tetrahedron, first, voxel, feature, corner)
+            else:
+                edges = edges_in(solids, pair, tetrahedron)
             for part in range(edges.count0 * edges.count1):
                 cut = face_of_sides(pair, tetrahedron, edges, part, corner)
                 if cut.count > 0:
@@ -570,12 +649,14 @@ LEVELS_BELOW = 20
 
 @dataclass(frozen=True)
 class Sampler:
-    """The sampled pairs of a model. corners: the faces and their corners are needed."""
+    """The sampled pairs of a model. corners: the faces and their corners are needed.
+    has_meshes: whether a hydroelastic shape is a mesh or a hull."""
 
     solids: Solids
     compiled: VoxelKernels
     resolution: int
     corners: bool
+    has_meshes: bool
 
     def kernels(self) -> list[wp.Kernel]:
         cutting = (cut_voxels,) if self.corners else ()
@@ -642,7 +723,8 @@ class Sampler:
         block, count = blocks_of_level
         corner_count, voxel_count = count * int(CORNER_COUNT), count * int(VOXEL_COUNT)
         value = workspace.array("hydro_corner_value", corner_count, Vec2)
-        shared = [self.solids, hydro, level, block, value]
+        feature = workspace.array("hydro_corner_feature", corner_count if self.has_meshes else 1, wp.vec2i)
+        shared = [self.solids, hydro, level, block, value, feature]
         workspace.launch(self.compiled.sample_corners, corner_count, shared)
         sums = workspace.array("hydro_block_sums", count, PatchSums)
         workspace.launch(sum_blocks, count, [*shared, sums])
@@ -678,4 +760,4 @@ def new_sampler(device_model: DeviceModel, shapes: HydroShapes, options: Contact
     solids = upload_solids(device_model, marked)
     compiled = voxel_kernels(meshes, heightfields)
     corners = options.writes_surface or options.hydro_reduce
-    return Sampler(solids, compiled, options.hydro_resolution, corners)
+    return Sampler(solids, compiled, options.hydro_resolution, corners, meshes)

@@ -223,7 +223,7 @@ class Depth:
 
     on_a: core a's witness if has_witness is 1, from Newton's method or from the face that attains the depth.
     exact: 0 if a limit ended the search; depth and normal are then the best found, an upper bound.
-    vertex_count: size of the polytope.
+    vertex_count: size of the polytope. least: lower bound of the depth where exact is 0 [m].
     """
 
     depth: Real
@@ -232,6 +232,7 @@ class Depth:
     has_witness: int
     exact: int
     vertex_count: int
+    least: Real
 
 
 @wp.func
@@ -260,7 +261,7 @@ def with_witness(vertices: wp.array[Vertex], faces: wp.array[Face], face_count: 
                     on_a = of_p * vertices[corner[0]].on_a
                     on_a += of_q * vertices[corner[1]].on_a
                     on_a += of_r * vertices[corner[2]].on_a
-                    return Depth(best.depth, best.normal, on_a, 1, best.exact, best.vertex_count)
+                    return Depth(best.depth, best.normal, on_a, 1, best.exact, best.vertex_count, best.least)
         i += 1
     return best
 
@@ -474,6 +475,17 @@ def minimum_below_face(
 
 
 @wp.func
+def with_minimum(before: Depth, minimum: Descent, scale: Real) -> Depth:
+    """A depth after a lower minimum of Newton's method."""
+    result = before
+    result.depth = minimum.height
+    result.normal = minimum.normal
+    result.on_a = minimum.on_a
+    result.has_witness = wp.where(minimum.missed <= WITNESS_MISS * scale, 1, 0)
+    return result
+
+
+@wp.func
 def expand_polytope(
     difference: Any,
     vertices: wp.array[Vertex],
@@ -491,13 +503,14 @@ def expand_polytope(
     is_curved = core_is_curved(difference.a.type) or core_is_curved(difference.b.type)
     is_smooth = core_is_smooth(difference.a.type) and core_is_smooth(difference.b.type)
     close = wp.where(is_smooth, CLOSE_WITHOUT_DISCONTINUITIES, CLOSE)
-    result = Depth(NEVER, Vec3(), Vec3(), 0, 0, 4)
+    result = Depth(NEVER, Vec3(), Vec3(), 0, 0, 4, -NEVER)
     found_normal = Vec3()
     lowest_closed = NEVER + Real(0.0)
     face_count = int(4)
     while True:
         nearest = nearest_face(faces, face_count)
         face = faces[nearest]
+        result.least = wp.min(face.key, lowest_closed)
         if face.key >= result.depth - tolerance:
             result.exact = 1
             break
@@ -512,8 +525,7 @@ def expand_polytope(
             minimum = minimum_below_face(difference, vertices, face, height + tolerance, scale, found_normal)
             is_closed = minimum.found != 0
             if minimum.found == 1 and minimum.height < result.depth:
-                has_witness = wp.where(minimum.missed <= WITNESS_MISS * scale, 1, 0)
-                result = Depth(minimum.height, minimum.normal, minimum.on_a, has_witness, 0, result.vertex_count)
+                result = with_minimum(result, minimum, scale)
                 found_normal = minimum.normal
         if is_closed:
             faces[nearest].key = NEVER

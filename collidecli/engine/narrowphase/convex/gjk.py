@@ -449,8 +449,8 @@ much.
 """
 
 UNSUPPORTED = wp.constant(Real(1.0e-9))
-"""Difference relative to the size between |v| and the separation along v up to which GJK's final v is accepted for
-cores that are NEARLY_TOUCHING; others are passed to the penetration search too."""
+"""Difference relative to the size between |v| and the separation along v up to which GJK's final v is accepted. Others
+of cores that are NEARLY_TOUCHING are passed to the penetration search too."""
 
 NEARLY_TOUCHING = wp.constant(Real(1.0e-6))
 """Distance relative to the size below which the rounding of a sliver simplex can dominate v."""
@@ -481,6 +481,7 @@ class Nearest:
 
     distance: of the cores [m]; down to -TOUCHING of their size for touching cores. normal: unit, a to b. on_a: core a's
     closest point. All in a's frame, and approximate if they overlap. count: vertices of the final simplex.
+    is_supported: 0 where the search ended at a v that no plane across it supports to UNSUPPORTED.
     """
 
     state: int
@@ -488,6 +489,7 @@ class Nearest:
     normal: Vec3
     on_a: Vec3
     count: int
+    is_supported: int
 
 
 @wp.func
@@ -600,7 +602,7 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
         simplex: of length 4; receives the vertices of the final simplex, which contains or nearly contains the origin
             if the cores overlap.
     """
-    result = Nearest(APART, Real(0.0), start, Vec3(), 0)
+    result = Nearest(APART, Real(0.0), start, Vec3(), 0, 0)
     square, scale_square = Real(0.0), Real(0.0)
     step = int(0)
     descend_at = wp.where(core_is_curved(difference.a.type) or core_is_curved(difference.b.type), DESCEND_AT, GJK_LIMIT)
@@ -614,6 +616,7 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
             result.distance = along
             break
         if step > 0 and radius == Real(0.0) and square - result.distance * along <= RELATIVE_GAP * square:
+            result.is_supported = 1
             break
         scale_square = wp.max(scale_square, wp.dot(w.point, w.point))
         simplex[result.count] = w
@@ -633,7 +636,8 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
                 continue
             # v converged close to the origin without a supporting plane, by rounding in a sliver simplex.
             scale = wp.sqrt(scale_square)
-            is_sliver = result.distance < NEARLY_TOUCHING * scale and result.distance - along > UNSUPPORTED * scale
+            result.is_supported = wp.where(result.distance - along > UNSUPPORTED * scale, 0, 1)
+            is_sliver = result.distance < NEARLY_TOUCHING * scale and result.is_supported == 0
             result.state = wp.where(is_sliver, OVERLAP, APART)
             break
         reduce_simplex(simplex, result.count + 1, closest.weights)
@@ -650,7 +654,7 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
             patches = patches_that_differ(simplex, result.count)
             minimum = newton_nearest(difference, result.normal, patches, wp.sqrt(scale_square))
             if minimum.found == 1:
-                return Nearest(APART, -minimum.height, minimum.normal, minimum.on_a, result.count)
+                return Nearest(APART, -minimum.height, minimum.normal, minimum.on_a, result.count, 1)
         step += 1
     return result
 

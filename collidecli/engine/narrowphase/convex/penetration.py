@@ -131,7 +131,7 @@ PARALLEL_EDGES = wp.constant(Real(1.0e-9))
 def shallower(difference: primitives.DifferenceOfHulls, normal: Vec3, best: Depth) -> Depth:
     """`best`, or the depth along a unit normal if it is smaller."""
     height = wp.dot(primitives.difference_support(difference, normal).point, normal)
-    return Depth(height, normal, Vec3(), 0, 1, 0) if height < best.depth else best
+    return Depth(height, normal, Vec3(), 0, 1, 0, height) if height < best.depth else best
 
 
 @wp.func
@@ -153,7 +153,7 @@ def arcs_cross(a0: Vec3, a1: Vec3, b0: Vec3, b1: Vec3) -> bool:
 def depth_by_faces_and_edges(difference: primitives.DifferenceOfHulls) -> Depth:
     """Least depth of two overlapping hulls and its normal; no witness."""
     a, b = difference.a, difference.b
-    result = Depth(Real(wp.inf), Vec3(), Vec3(), 0, 1, 0)
+    result = Depth(Real(wp.inf), Vec3(), Vec3(), 0, 1, 0, Real(0.0))
     for face in range(a.face_count):
         result = shallower(difference, hull_point(a, a.normal + face), result)
     for face in range(b.face_count):
@@ -284,6 +284,12 @@ def nearest_of_separated(
 
 
 @wp.func
+def sum_of_sizes(difference: Any) -> Real:
+    """Largest size of a plus that of b [m]."""
+    return wp.max(difference.a.size) + wp.max(difference.b.size)
+
+
+@wp.func
 def witness_gap(difference: Any) -> Real:
     """Gap by which cores are separated to find the witnesses of their depth [m]."""
     largest_a, largest_b = wp.max(difference.a.size), wp.max(difference.b.size)
@@ -304,17 +310,54 @@ def depth_if_attained(difference: Any, depth: Real, normal: Vec3) -> Depth:
     nearest = nearest_of_separated(difference, depth, normal, gap, simplex)
     missed = wp.abs(nearest.distance - gap)
     exact = wp.where(nearest.state == gjk.APART and missed <= WITNESS_GAP * gap, 1, 0)
-    return Depth(depth, normal, nearest.on_a, 0, exact, 0)
+    return Depth(depth, normal, nearest.on_a, 0, exact, 0, Real(0.0))
+
+
+DESCENTS = wp.constant(32)
+"""Maximum number of steps of `descended`."""
+PROVEN = wp.constant(Real(1.0e-9))
+"""Difference of both bounds of a depth, relative to the sizes' sum, at which it counts as exact."""
+LEAST_DESCENT = wp.constant(Real(1.0e-12))
+"""Gain of a step relative to the sizes' sum at which the descent ends."""
+
+
+@wp.func(inline=False)
+def descended(difference: Any, reached: Depth, simplex: wp.array[primitives.Vertex]) -> Depth:
+    """A depth after a descent along its support heights, to a local minimum.
+
+    The proximal point method, as in `distance_bounds`: of cores moved apart along n by a distance t
+    beyond their depth, the closest points give the normal m that maximizes t m.n - h(m), so that
+    h(m) <= h(n) - t (1 - m.n). A ring of equal minima, as of a cone's tip at a hull's vertex, has
+    more faces than the polytope of EPA, all of which are close to its lower bound.
+    """
+    result = reached
+    gap = witness_gap(difference)
+    size = sum_of_sizes(difference)
+    for _step in range(DESCENTS):
+        apart = nearest_of_separated(difference, result.depth, result.normal, gap, simplex)
+        if apart.state != gjk.APART:
+            break
+        height = wp.dot(primitives.difference_support(difference, apart.normal).point, apart.normal)
+        if height >= result.depth - LEAST_DESCENT * size:
+            break
+        result.depth = height
+        result.normal = apart.normal
+        result.on_a = apart.on_a
+        result.has_witness = 0
+    result.exact = wp.where(result.depth - result.least <= PROVEN * size, 1, 0)
+    return result
 
 
 @wp.func
-def depth_beyond_capacity(difference: Any, reached: Depth) -> Depth:
-    """Depth if EPA exceeds its capacity: EPA's upper bound."""
-    return reached
+def depth_beyond_capacity(difference: Any, reached: Depth, simplex: wp.array[primitives.Vertex]) -> Depth:
+    """Depth if EPA exceeds its capacity: a local minimum below EPA's upper bound."""
+    return descended(difference, reached, simplex)
 
 
 @wp.func
-def depth_beyond_capacity(difference: primitives.DifferenceOfHulls, reached: Depth) -> Depth:
+def depth_beyond_capacity(
+    difference: primitives.DifferenceOfHulls, reached: Depth, simplex: wp.array[primitives.Vertex]
+) -> Depth:
     """Exact depth of two hulls over all faces and pairs of edges."""
     return depth_by_faces_and_edges(difference)
 
@@ -324,7 +367,7 @@ def depth_by_epa(difference: Any, simplex: wp.array[primitives.Vertex], count: i
     """Exact depth by EPA."""
     depth = depth_of_difference(difference, simplex, count)
     if depth.exact == 0:
-        depth = depth_beyond_capacity(difference, depth)
+        depth = depth_beyond_capacity(difference, depth, simplex)
     if depth.has_witness == 0:
         depth.on_a = witness_by_gjk(difference, depth.depth, depth.normal, simplex)
     return depth
@@ -334,122 +377,6 @@ def depth_by_epa(difference: Any, simplex: wp.array[primitives.Vertex], count: i
 def depth_by_mpr(difference: Any, simplex: wp.array[primitives.Vertex], count: int) -> Depth:
     """Approximate depth, see mpr.py; the witness is on a, but on b only if the depth is the least."""
     return depth_through_portal(difference)
-
-
-def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """`separate` with one depth function for overlapping cores, so that the other one's code is not compiled."""
-
-    @wp.func(name=name)
-    def separate(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> Separation:
-        difference = minkowski_difference(a, b, pose_b_to_a)
-        radii = difference.radius_a + difference.radius_b
-        early = analytic_early_out.early_out(difference, max_separation + radii)
-        distance = early.distance
-        result = Separation(Real(0.0), early.normal, early.on_a, wp.where(early.state == analytic_early_out.FAR, 0, 1))
-        if early.state == analytic_early_out.UNDECIDED or early.state == analytic_early_out.CONDITIONAL:
-            simplex = wp.zeros(shape=4, dtype=primitives.Vertex)
-            nearest = gjk.nearest_of_difference(difference, early.normal, max_separation + radii, simplex)
-            distance = nearest.distance
-            result.normal = nearest.normal
-            result.point_a = nearest.on_a
-            if nearest.state == gjk.BEYOND_MAX_SEPARATION:
-                result.exact = 0
-            elif nearest.state == gjk.OVERLAP:
-                if primitives.core_is_flat(a.type) and primitives.core_is_flat(b.type):
-                    distance = Real(0.0)
-                    result.normal = flat_normal(difference)
-                else:
-                    overlap = Depth()
-                    if early.state == analytic_early_out.CONDITIONAL:
-                        overlap = depth_if_attained(difference, -early.distance, early.normal)
-                    if overlap.exact == 0:
-                        overlap = depth_of_overlap(difference, simplex, nearest.count)
-                    distance = -overlap.depth
-                    result.normal = overlap.normal
-                    result.point_a = overlap.on_a
-                    result.exact = overlap.exact
-        result.separation = distance - radii
-        result.point_a += difference.radius_a * result.normal
-        return result
-
-    return separate
-
-
-separate = separation_by(depth_by_epa, "separate")
-"""Signed distance, normal and witness of two convex shapes.
-
-Args:
-    a, b: `Primitive` of any type but plane, `HullShape` or `TriangleShape`.
-    pose_b_to_a: b's frame in a's.
-    max_separation: the search ends once the separation is known to be at least this [m].
-Returns:
-    Separation. Its witness is on both shapes to 5e-8 of the larger's size. The separation of cores that touch, or
-    overlap by less than 2e-9 of their sizes' sum, is accurate to that value, also if b is a million times a's size.
-Degenerate: if several directions attain the depth, one that depends on the arguments alone; see `flat_normal` for
-    spheres and capsules whose inner points or segments intersect.
-"""
-
-separate_by_mpr = separation_by(depth_by_mpr, "separate_by_mpr")
-"""`separate` with an approximate depth, never less than the exact one, at less cost (see mpr.py)."""
-
-TOUCHING = wp.constant(1)
-APART_BY_LIMIT = wp.constant(2)
-UNCERTAIN = wp.constant(0)
-SEARCH_ERROR = wp.constant(Real(1.0e-6))
-"""Bound of the error of a separation before it is improved along a face, relative to the sizes' sum."""
-
-
-@wp.func
-def sum_of_sizes(difference: Any) -> Real:
-    """Largest size of a plus that of b [m]."""
-    return wp.max(difference.a.size) + wp.max(difference.b.size)
-
-
-@wp.func
-def early_touch(difference: Any, max_separation: Real, error: Real) -> analytic_early_out.EarlyOut:
-    """UNDECIDED."""
-    return analytic_early_out.undecided(difference)
-
-
-@wp.func
-def early_touch(
-    difference: primitives.MinkowskiDifference, max_separation: Real, error: Real
-) -> analytic_early_out.EarlyOut:
-    """DECIDED if a point of each core, found by projections, are nearer than `max_separation` by more than `error`; FAR
-    if the plane between them proves that the cores are farther.
-    """
-    guess = analytic_early_out.guess_nearest(difference)
-    if guess.is_valid == 0 or guess.distance < max_separation - error:
-        state = wp.where(max_separation > error, analytic_early_out.DECIDED, analytic_early_out.UNDECIDED)
-        return analytic_early_out.EarlyOut(state, Real(0.0), analytic_early_out.toward(difference), Vec3())
-    height = wp.dot(primitives.difference_support(difference, guess.normal).point, guess.normal)
-    is_far = -height >= max_separation + error and height < Real(0.0)
-    return analytic_early_out.EarlyOut(
-        wp.where(is_far, analytic_early_out.FAR, analytic_early_out.UNDECIDED), Real(0.0), guess.normal, Vec3()
-    )
-
-
-@wp.func
-def touch_of(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> int:
-    """Whether two shapes are nearer than `max_separation` [m], without their depth: TOUCHING, APART_BY_LIMIT, or
-    UNCERTAIN within SEARCH_ERROR of the limit.
-    """
-    difference = minkowski_difference(a, b, pose_b_to_a)
-    limit = max_separation + difference.radius_a + difference.radius_b
-    error = SEARCH_ERROR * sum_of_sizes(difference)
-    early = early_touch(difference, limit, error)
-    if early.state == analytic_early_out.FAR:
-        return APART_BY_LIMIT
-    if early.state == analytic_early_out.DECIDED:
-        return TOUCHING
-    simplex = wp.zeros(shape=4, dtype=primitives.Vertex)
-    nearest = gjk.nearest_of_difference(difference, early.normal, limit + error, simplex)
-    if nearest.state == gjk.BEYOND_MAX_SEPARATION:
-        return APART_BY_LIMIT
-    below = limit - nearest.distance
-    if nearest.state == gjk.OVERLAP and below <= error:
-        below += gjk.depth_in_simplex(simplex, nearest.count)
-    return wp.where(below > error, TOUCHING, UNCERTAIN)
 
 
 # Certified bounds of the distance of two cores that nearly touch.
@@ -524,19 +451,10 @@ def separated_across_sides(difference: Any, bounds: DistanceBounds) -> DistanceB
 
 
 @wp.func(inline=False)
-def distance_bounds(difference: Any, nearest: gjk.Nearest, simplex: wp.array[primitives.Vertex]) -> DistanceBounds:
-    """Bounds of the distance of a core and a triangle from GJK's result, which may be OVERLAP without an overlap.
-
-    simplex: scratch.
-    """
-    result = DistanceBounds(nearest.distance, -Real(wp.inf), Vec3(), nearest.on_a)
-    result = separated_along(difference, nearest.normal, result)
+def narrowed(difference: Any, before: DistanceBounds, simplex: wp.array[primitives.Vertex]) -> DistanceBounds:
+    """Bounds of the distance of two cores after the proximal point method from their normal. simplex: scratch."""
+    result = before
     size = sum_of_sizes(difference)
-    if result.upper - result.lower <= LOOSE * size or result.upper <= wp.max(difference.radius_a, TIGHT * size):
-        return result
-    turn, b = difference.rotation, difference.b
-    p, q, r = turn * b.p, turn * b.q, turn * b.r
-    result = separated_across(difference, p, q, r, result)
     gap = WIDER * witness_gap(difference)
     normal = result.normal
     for _ in range(STEPS):
@@ -555,7 +473,165 @@ def distance_bounds(difference: Any, nearest: gjk.Nearest, simplex: wp.array[pri
         result = separated_across(difference, simplex[0].point, simplex[1].point, simplex[2].point, result)
         normal = wp.where(result.lower > lower, result.normal, apart.normal)
         gap = wp.where(result.lower > Real(0.0), WIDER * gap, gap)
+    return result
+
+
+@wp.func(inline=False)
+def supported(difference: Any, before: gjk.Nearest, simplex: wp.array[primitives.Vertex]) -> gjk.Nearest:
+    """GJK's result after the proximal point method, where no plane supports its v.
+
+    Vertices of one rim that are close to each other span slivers, in whose plane rounding hides the closest point.
+    OVERLAP, without a simplex, where no direction separates the cores. simplex: scratch.
+    """
+    bounds = DistanceBounds(before.distance, -Real(wp.inf), before.normal, before.on_a)
+    bounds = narrowed(difference, separated_along(difference, before.normal, bounds), simplex)
+    result = before
+    result.distance = bounds.upper
+    result.normal = bounds.normal
+    result.on_a = bounds.on_a
+    if bounds.lower <= Real(0.0):
+        result.state = gjk.OVERLAP
+        result.count = 0
+    return result
+
+
+@wp.func
+def nearest_cores(
+    difference: Any, start: Vec3, max_separation: Real, simplex: wp.array[primitives.Vertex]
+) -> gjk.Nearest:
+    """Distance, normal and closest point of two cores, as `gjk.nearest_of_difference`, supported by a plane."""
+    nearest = gjk.nearest_of_difference(difference, start, max_separation, simplex)
+    if nearest.state == gjk.APART and nearest.is_supported == 0:
+        return supported(difference, nearest, simplex)
+    return nearest
+
+
+@wp.func(inline=False)
+def distance_bounds(difference: Any, nearest: gjk.Nearest, simplex: wp.array[primitives.Vertex]) -> DistanceBounds:
+    """Bounds of the distance of a core and a triangle from GJK's result, which may be OVERLAP without an overlap.
+
+    simplex: scratch.
+    """
+    result = DistanceBounds(nearest.distance, -Real(wp.inf), Vec3(), nearest.on_a)
+    result = separated_along(difference, nearest.normal, result)
+    size = sum_of_sizes(difference)
+    if result.upper - result.lower <= LOOSE * size or result.upper <= wp.max(difference.radius_a, TIGHT * size):
+        return result
+    turn, b = difference.rotation, difference.b
+    p, q, r = turn * b.p, turn * b.q, turn * b.r
+    result = separated_across(difference, p, q, r, result)
+    result = narrowed(difference, result, simplex)
     # Last, since a better start may lead the steps, whose number is limited, to a worse end.
     if result.upper - result.lower > TIGHT * size:
         result = separated_across_sides(difference, result)
     return result
+
+
+def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """`separate` with one depth function for overlapping cores, so that the other one's code is not compiled."""
+
+    @wp.func(name=name)
+    def separate(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> Separation:
+        difference = minkowski_difference(a, b, pose_b_to_a)
+        radii = difference.radius_a + difference.radius_b
+        early = analytic_early_out.early_out(difference, max_separation + radii)
+        distance = early.distance
+        result = Separation(Real(0.0), early.normal, early.on_a, wp.where(early.state == analytic_early_out.FAR, 0, 1))
+        if early.state == analytic_early_out.UNDECIDED or early.state == analytic_early_out.CONDITIONAL:
+            simplex = wp.zeros(shape=4, dtype=primitives.Vertex)
+            nearest = nearest_cores(difference, early.normal, max_separation + radii, simplex)
+            distance = nearest.distance
+            result.normal = nearest.normal
+            result.point_a = nearest.on_a
+            if nearest.state == gjk.BEYOND_MAX_SEPARATION:
+                result.exact = 0
+            elif nearest.state == gjk.OVERLAP:
+                if primitives.core_is_flat(a.type) and primitives.core_is_flat(b.type):
+                    distance = Real(0.0)
+                    result.normal = flat_normal(difference)
+                else:
+                    overlap = Depth()
+                    if early.state == analytic_early_out.CONDITIONAL:
+                        overlap = depth_if_attained(difference, -early.distance, early.normal)
+                    if overlap.exact == 0:
+                        overlap = depth_of_overlap(difference, simplex, nearest.count)
+                    distance = -overlap.depth
+                    result.normal = overlap.normal
+                    result.point_a = overlap.on_a
+                    result.exact = overlap.exact
+        result.separation = distance - radii
+        result.point_a += difference.radius_a * result.normal
+        return result
+
+    return separate
+
+
+separate = separation_by(depth_by_epa, "separate")
+"""Signed distance, normal and witness of two convex shapes.
+
+Args:
+    a, b: `Primitive` of any type but plane, `HullShape` or `TriangleShape`.
+    pose_b_to_a: b's frame in a's.
+    max_separation: the search ends once the separation is known to be at least this [m].
+Returns:
+    Separation. Its witness is on both shapes to 5e-8 of the larger's size. The separation of cores that touch, or
+    overlap by less than 2e-9 of their sizes' sum, is accurate to that value, also if b is a million times a's size.
+Degenerate: if several directions attain the depth, one that depends on the arguments alone; see `flat_normal` for
+    spheres and capsules whose inner points or segments intersect.
+"""
+
+separate_by_mpr = separation_by(depth_by_mpr, "separate_by_mpr")
+"""`separate` with an approximate depth, never less than the exact one, at less cost (see mpr.py)."""
+
+TOUCHING = wp.constant(1)
+APART_BY_LIMIT = wp.constant(2)
+UNCERTAIN = wp.constant(0)
+SEARCH_ERROR = wp.constant(Real(1.0e-6))
+"""Bound of the error of a separation before it is improved along a face, relative to the sizes' sum."""
+
+
+@wp.func
+def early_touch(difference: Any, max_separation: Real, error: Real) -> analytic_early_out.EarlyOut:
+    """UNDECIDED."""
+    return analytic_early_out.undecided(difference)
+
+
+@wp.func
+def early_touch(
+    difference: primitives.MinkowskiDifference, max_separation: Real, error: Real
+) -> analytic_early_out.EarlyOut:
+    """DECIDED if a point of each core, found by projections, are nearer than `max_separation` by more than `error`; FAR
+    if the plane between them proves that the cores are farther.
+    """
+    guess = analytic_early_out.guess_nearest(difference)
+    if guess.is_valid == 0 or guess.distance < max_separation - error:
+        state = wp.where(max_separation > error, analytic_early_out.DECIDED, analytic_early_out.UNDECIDED)
+        return analytic_early_out.EarlyOut(state, Real(0.0), analytic_early_out.toward(difference), Vec3())
+    height = wp.dot(primitives.difference_support(difference, guess.normal).point, guess.normal)
+    is_far = -height >= max_separation + error and height < Real(0.0)
+    return analytic_early_out.EarlyOut(
+        wp.where(is_far, analytic_early_out.FAR, analytic_early_out.UNDECIDED), Real(0.0), guess.normal, Vec3()
+    )
+
+
+@wp.func
+def touch_of(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> int:
+    """Whether two shapes are nearer than `max_separation` [m], without their depth: TOUCHING, APART_BY_LIMIT, or
+    UNCERTAIN within SEARCH_ERROR of the limit.
+    """
+    difference = minkowski_difference(a, b, pose_b_to_a)
+    limit = max_separation + difference.radius_a + difference.radius_b
+    error = SEARCH_ERROR * sum_of_sizes(difference)
+    early = early_touch(difference, limit, error)
+    if early.state == analytic_early_out.FAR:
+        return APART_BY_LIMIT
+    if early.state == analytic_early_out.DECIDED:
+        return TOUCHING
+    simplex = wp.zeros(shape=4, dtype=primitives.Vertex)
+    nearest = gjk.nearest_of_difference(difference, early.normal, limit + error, simplex)
+    if nearest.state == gjk.BEYOND_MAX_SEPARATION:
+        return APART_BY_LIMIT
+    below = limit - nearest.distance
+    if nearest.state == gjk.OVERLAP and below <= error:
+        below += gjk.depth_in_simplex(simplex, nearest.count)
+    return wp.where(below > error, TOUCHING, UNCERTAIN)

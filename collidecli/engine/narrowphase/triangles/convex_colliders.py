@@ -63,13 +63,13 @@ from collidecli.engine.narrowphase.convex.gjk import (
     BEYOND_MAX_SEPARATION,
     OVERLAP,
     depth_in_simplex,
-    nearest_of_difference,
 )
 from collidecli.engine.narrowphase.convex.penetration import (
     APART_BY_LIMIT,
     TOUCHING,
     UNCERTAIN,
     minkowski_difference,
+    nearest_cores,
     sum_of_sizes,
 )
 from collidecli.engine.narrowphase.sub_pairs import (
@@ -543,7 +543,7 @@ def touch_of_triangle(a: Any, b: TriangleShape, surface: Any, query: Query) -> i
     simplex = wp.zeros(shape=4, dtype=Vertex)
     radius = difference.radius_a
     start = toward_triangle(difference, b, query.pose_b_to_a)
-    nearest = nearest_of_difference(difference, start, query.max_separation + radius, simplex)
+    nearest = nearest_cores(difference, start, query.max_separation + radius, simplex)
     rounding = TOUCH_ROUNDING * (sum_of_sizes(difference) + wp.abs(query.max_separation))
     if nearest.state == OVERLAP:
         below = query.max_separation + radius - nearest.distance

@@ -81,6 +81,8 @@ PLANES = 6
 WIDEST = wp.constant(Real(0.24))
 NARROWEST = wp.constant(Real(0.01))
 """First and last step of the pattern search [rad]."""
+NARROW_COSINE = wp.constant(Real(0.99995))
+"""Cosine of NARROWEST."""
 AROUND = wp.constant(6)
 """Directions around the best that each step tries."""
 SIXTH = wp.constant(Real(1.0 / 6.0))
@@ -250,18 +252,27 @@ def nearest_beyond(planes: wp.array[Plane], count: int, slack: Real) -> Vec3:
 
 @wp.func(inline=False)
 def refine(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3) -> FreeAt:
-    """The best translation after refining a direction by sequential quadratic programming."""
+    """The best translation after refining a direction by sequential quadratic programming.
+
+    A direction whose exit is beyond the limit gives no plane of a last triangle: half the turn is tried instead.
+    """
     best = before
     planes = wp.zeros(shape=wp.static(PLANES), dtype=Plane)
     count = int(0)
     direction = start
+    left = start
     limit = best.t * NEARBY
-    for _step in range(STEPS):
+    for step in range(STEPS):
         free = first_free(pair, surface, sweep, direction, limit)
         best = better(best, free)
-        limit = wp.min(limit, wp.max(free.t, best.t))
         if free.number < 0:
             return best
+        if step > 0 and free.t >= limit:
+            if wp.dot(direction, left) > NARROW_COSINE:
+                return best
+            direction = allowed_in(pair, surface, wp.normalize(left + direction))
+            continue
+        limit = wp.min(limit, wp.max(free.t, best.t))
         if free.t < best.t * NEARBY:
             free = with_last_triangle(pair, surface, sweep, free)
         count = add_plane(planes, count, free)
@@ -272,6 +283,7 @@ def refine(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3) -
         after = allowed_in(pair, surface, x / length)
         if wp.dot(after, direction) > Real(1.0) - Real(1.0e-12):
             return best
+        left = direction
         direction = after
     return best
 
@@ -305,6 +317,18 @@ def pattern_search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start:
             if least > BEHIND * best.t:
                 return best
     return best
+
+
+@wp.func(inline=False)
+def leads_to(
+    pair: Any, surface: Any, sweep: Sweep, direction: Vec3, limit: Real, starts: wp.array[Vec3], started: int
+) -> bool:
+    """Whether the first step of `refine` from a direction is one of the directions that were refined before."""
+    last = with_last_triangle(pair, surface, sweep, first_free(pair, surface, sweep, direction, limit))
+    result = bool(False)
+    for i in range(started):
+        result = result or wp.dot(starts[i], allowed_in(pair, surface, last.normal)) > NARROW_COSINE
+    return result
 
 
 @wp.func(inline=False)
@@ -346,6 +370,9 @@ def search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, directions: wp
                 chosen = k
         if chosen < 0:
             break
+        if leads_to(pair, surface, sweep, directions[chosen], limit, as_vectors(starts), started):
+            length[chosen] = Real(wp.inf)
+            continue
         starts[started] = directions[chosen]
         started += 1
         best = refine(pair, surface, sweep, best, directions[chosen])

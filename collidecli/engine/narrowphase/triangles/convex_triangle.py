@@ -40,7 +40,7 @@ from collidecli.engine.narrowphase.convex.features import (
     support_feature,
     triangle_feature_at,
 )
-from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, OVERLAP, nearest_of_difference
+from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, OVERLAP
 from collidecli.engine.narrowphase.convex.manifold import (
     Witness,
     along_face,
@@ -51,6 +51,7 @@ from collidecli.engine.narrowphase.convex.manifold import (
 from collidecli.engine.narrowphase.convex.penetration import (
     depth_by_epa,
     minkowski_difference,
+    nearest_cores,
     sum_of_sizes,
     witness_by_gjk,
 )
@@ -565,7 +566,7 @@ def collide_convex_triangle(a: Any, b: TriangleShape, surface: Any, query: Query
     difference = minkowski_difference(a, b, query.pose_b_to_a)
     simplex = wp.zeros(shape=4, dtype=Vertex)
     start = toward_triangle(difference, b, query.pose_b_to_a)
-    nearest = nearest_of_difference(difference, start, query.max_separation + difference.radius_a, simplex)
+    nearest = nearest_cores(difference, start, query.max_separation + difference.radius_a, simplex)
     if nearest.state == OVERLAP:
         return contacts_of_crossing(a, b, difference, surface, query, simplex, nearest.count, out, row)
     if nearest.state == BEYOND_MAX_SEPARATION or nearest.distance - difference.radius_a >= query.max_separation:

@@ -17,7 +17,12 @@ from collidecli.engine.contact_record import (
     SPARE_UNTESTED,
     ContactRecord,
 )
-from collidecli.engine.geometry.closest_points import SAME_EXIT, closest_points, perpendicular
+from collidecli.engine.geometry.closest_points import (
+    SAME_EXIT,
+    closest_points,
+    overlap_of_projections,
+    perpendicular,
+)
 from collidecli.engine.geometry.meshes import FACE_PART, Meshes
 from collidecli.engine.geometry.real import Real, Vec3, array_of
 from collidecli.engine.narrowphase.contact_merging import sort_contacts
@@ -31,10 +36,15 @@ from collidecli.engine.narrowphase.triangles.separating_translation import (
     precede,
 )
 from collidecli.engine.narrowphase.triangles.surface import (
+    begin_in_box,
     boxes_intersect,
     feature_on,
     first_exit,
+    first_face_of,
+    mesh_arrays,
     nearest_on,
+    next_in_box,
+    surface_clearance,
 )
 from collidecli.engine.narrowphase.triangles.surface_pair import (
     CAPACITY,
@@ -43,6 +53,8 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     add_crossings,
     as_pairs,
     as_regions,
+    box_in_b,
+    crossing_of_pair,
     exchange_rows,
     exchanged_pair,
     inner_regions,
@@ -53,6 +65,7 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
 # Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
 
 as_vectors = array_of(Vec3, "as_vectors")
+as_numbers = array_of(int, "as_numbers")
 
 # The depth of a region of overlap, its least translation.
 #
@@ -218,6 +231,114 @@ def search_normals(source: Any, pair: SurfacePair, rows: ContactRows, before: Se
     return best
 
 
+@wp.struct
+class FaceNormals:
+    """Directions along which triangles of a region are exited through their faces, no two of them similar.
+
+    direction: unit, a's frame. number: of the triangle, by which they are sorted. count: of directions.
+    """
+
+    direction: wp.array[Vec3]
+    number: wp.array[int]
+    count: int
+
+
+@wp.func
+def add_face_normal(before: FaceNormals, direction: Vec3, number: int) -> FaceNormals:
+    """The list with a direction in the order of numbers; of similar directions the one with the lowest number stays.
+
+    Of more than MAX_NORMALS directions those with the lowest numbers stay.
+    """
+    result = before
+    at = before.count
+    for k in range(before.count):
+        if wp.dot(before.direction[k], direction) >= SAME_DIRECTION and at == before.count:
+            if number >= before.number[k]:
+                return result
+            at = k
+    if at == before.count:
+        if at < wp.static(MAX_NORMALS):
+            result.count += 1
+        elif number >= before.number[at - 1]:
+            return result
+        else:
+            at -= 1
+    while at > 0 and before.number[wp.max(at - 1, 0)] > number:
+        before.direction[at] = before.direction[at - 1]
+        before.number[at] = before.number[at - 1]
+        at -= 1
+    before.direction[at] = direction
+    before.number[at] = number
+    return result
+
+
+@wp.func(inline=False)
+def add_normals_of_crossing(
+    source: Any, pair: SurfacePair, face_a: int, face_b: int, before: FaceNormals
+) -> FaceNormals:
+    """The list with the normals of two triangles, if they cross in the region that is being separated."""
+    triangles = triangles_of_pair(source, pair, face_a, face_b)
+    if overlap_of_projections(triangles, pair.touch, pair.tie) <= pair.touch:
+        return before
+    common = crossing_of_pair(pair, triangles)
+    region = pair.regions[pair.own]
+    low = wp.min(common.start, common.end)
+    high = wp.max(common.start, common.end)
+    if not boxes_intersect(low, high, region.low, region.high):
+        return before
+    result = before
+    # An open surface may be exited to either side of a triangle.
+    for turn in range(2):
+        sign = Real(1 - 2 * turn)
+        if turn == 0 or (pair.closed_a == 0 and pair.front_a == 0):
+            number = 4 * (face_a - first_face_of(source, pair.a)) + turn
+            result = add_face_normal(result, sign * triangles.normal_pqr, number)
+        if turn == 0 or (pair.closed_b == 0 and pair.front_b == 0):
+            number = 4 * (face_b - first_face_of(source, pair.b)) + 2 + turn
+            result = add_face_normal(result, -sign * triangles.normal_abc, number)
+    return result
+
+
+@wp.func(inline=False)
+def search_faces(source: Any, pair: SurfacePair, before: Search) -> Search:
+    """The search after trying the normals of the triangles that cross in the region.
+
+    A convex overlap is left along a face of either surface or across an edge of each. Where edges
+    alone have crossed, no contact has a face's normal.
+    """
+    directions = wp.zeros(shape=wp.static(MAX_NORMALS), dtype=Vec3)
+    numbers = wp.zeros(shape=wp.static(MAX_NORMALS), dtype=int)
+    normals = FaceNormals(as_vectors(directions), as_numbers(numbers), 0)
+    meshes = mesh_arrays(source)
+    node = meshes.arrays[0].header[pair.a].first_node
+    stop = meshes.arrays[0].header[pair.a].end_node
+    region = pair.regions[pair.own]
+    into_b = wp.transform_inverse(pair.pose_b_to_a)
+    while node < stop:
+        lower = meshes.arrays[0].lower[node]
+        upper = meshes.arrays[0].upper[node]
+        half = Real(0.5) * (upper - lower)
+        middle = wp.transform_point(into_b, lower + half)
+        is_apart = surface_clearance(source, pair.b, middle) > wp.length(half) + pair.grown
+        if is_apart or not boxes_intersect(lower, upper, region.low, region.high):
+            node = meshes.arrays[0].skip[node]
+            continue
+        face = meshes.arrays[0].leaf[node]
+        node += 1
+        if face >= 0:
+            extent = box_in_b(pair, half)
+            low = middle - extent
+            high = middle + extent
+            cursor = begin_in_box(source, pair.b, low, high)
+            while cursor.number >= 0:
+                normals = add_normals_of_crossing(source, pair, face, cursor.number, normals)
+                cursor = next_in_box(source, pair.b, cursor, low, high)
+    best = before
+    for k in range(normals.count):
+        best = try_direction(source, pair, normals.direction[k], best)
+    return best
+
+
 @wp.func(inline=False)
 def projected_translation(pair: SurfacePair, rows: ContactRows, of_region: bool) -> Vec3:
     """A short translation in the half-spaces of all contacts, each bounded by a plane; zero without contacts [m].
@@ -240,7 +361,7 @@ def projected_translation(pair: SurfacePair, rows: ContactRows, of_region: bool)
 def search_all(source: Any, pair: SurfacePair, rows: ContactRows, before: Search) -> Search:
     """The least translation over the contacts' normals, their projected translations and, unless it is short, the fixed
     directions, then refined."""
-    best = search_normals(source, pair, rows, before)
+    best = search_faces(source, pair, search_normals(source, pair, rows, before))
     for turn in range(2):  # the contacts of the region, then all of the pair
         translation = projected_translation(pair, rows, turn == 0)
         if wp.length_sq(translation) > Real(0.0):
@@ -362,10 +483,13 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
             if tried_exit.found == 1:
                 best.exit = tried_exit
     is_own_depth = best.exit.found == 1 and best.exit.translation <= depth + NEARLY * pair.touch
-    is_known = is_own_depth and best.exit.translation <= SHALLOW * pair.size
-    if not is_known and (best.exit.found == 0 or best.exit.translation > ACCURACY * lower + pair.touch):
+    is_shallow = is_own_depth and best.exit.translation <= SHALLOW * pair.size
+    if best.exit.found == 0 or best.exit.translation > ACCURACY * lower + pair.touch:
         length = best.exit.translation
-        best = search_all(source, pair, rows, best)
+        if is_shallow:
+            best = search_faces(source, pair, search_normals(source, pair, rows, best))
+        else:
+            best = search_all(source, pair, rows, best)
         if best.exit.translation < length:
             stays = -1
     if best.exit.found == 0:

@@ -97,12 +97,11 @@ def side_of(rows: ShapeRows, meshes: Meshes, query: Query, of_a: bool) -> Search
         row = query.row_a
         other = query.row_b
         side.pose = wp.transform_inverse(query.pose_b_to_a)
-    max_separation = wp.max(query.max_separation, Real(0.0))
-    side.bounds = box_of_shape(rows.type[other], rows.size[other], wp.transform_inverse(side.pose), max_separation)
+    side.grown = wp.max(query.max_separation, Real(0.0)) + NEAR * touch_of_pair(rows, query)
+    side.bounds = box_of_shape(rows.type[other], rows.size[other], wp.transform_inverse(side.pose), side.grown)
     side.bounds.first = meshes.arrays[0].header[rows.mesh[row]].first_node
     side.bounds.end = meshes.arrays[0].header[rows.mesh[row]].end_node
     side.other = rows.mesh[other]
-    side.grown = max_separation + NEAR * touch_of_pair(rows, query)
     return side
 
 
