@@ -16,8 +16,9 @@
 >>> contacts.cell(frame=2).normal.tolist()
 [[0.0, 0.0, 1.0]]
 
-`run` finds the contacts of scene files as the command `collide run` does, and `open_contacts` reads a contact set that
-either wrote. Importing this package imports no other module: each public name is imported at its first use.
+`run` finds the contacts of scene files as the command `collide run` does, and `open_contacts` reads
+a contact set that either wrote. Importing this package imports no other module: each public name is
+imported at its first use.
 """
 
 from __future__ import annotations
@@ -72,10 +73,45 @@ _HOME = {
     for name in names.split()
 }
 
-__all__ = ["Material", "Model", "ModelBuilder", "PairMaterial", "Shape", "ShapeConfig", "ShapeType", "read_mesh"]
-__all__ += ["Audit", "Clearances", "ContactSet", "Contacts", "Distances", "Labels", "Problem", "RecordingFile"]
-__all__ += ["CollideError", "InputError", "OutputError", "ParticleSweep", "SelfSweep", "Sweep", "signed_distance"]
-__all__ += ["audit", "clearance", "collide", "distance", "label", "open_contacts", "open_recording", "problem"]
+__all__ = [
+    "Material",
+    "Model",
+    "ModelBuilder",
+    "PairMaterial",
+    "Shape",
+    "ShapeConfig",
+    "ShapeType",
+    "read_mesh",
+]
+__all__ += [
+    "Audit",
+    "Clearances",
+    "ContactSet",
+    "Contacts",
+    "Distances",
+    "Labels",
+    "Problem",
+    "RecordingFile",
+]
+__all__ += [
+    "CollideError",
+    "InputError",
+    "OutputError",
+    "ParticleSweep",
+    "SelfSweep",
+    "Sweep",
+    "signed_distance",
+]
+__all__ += [
+    "audit",
+    "clearance",
+    "collide",
+    "distance",
+    "label",
+    "open_contacts",
+    "open_recording",
+    "problem",
+]
 __all__ += ["run", "sweep"]
 
 

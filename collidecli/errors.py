@@ -23,16 +23,22 @@ class CollideError(Exception):
 
     def __init__(self, what: str, where: str = "", fix: str = "") -> None:
         super().__init__(what)
-        self.what, self.where, self.fix = what, where, fix
+        self.what = what
+        self.where = where
+        self.fix = fix
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the location and the remedy too: errors of worker processes are printed by their parent."""
+        """Pickles the location and the remedy too: errors of worker processes are printed by their
+        parent."""
         return type(self), (self.what, self.where, self.fix)
 
     def __str__(self) -> str:
-        """One line of location and error, and one of the remedy; names from files may contain any character."""
+        """One line of location and error, and one of the remedy; names from files may contain any
+        character."""
         location = f"{one_line(self.where)}: " if self.where else ""
-        return f"{location}{one_line(self.what)}" + (f"\n  {one_line(self.fix)}" if self.fix else "")
+        return f"{location}{one_line(self.what)}" + (
+            f"\n  {one_line(self.fix)}" if self.fix else ""
+        )
 
 
 class InputError(CollideError):
@@ -66,12 +72,14 @@ def located_errors(location: str) -> Iterator[None]:
 
 
 def extra_module(package: str, extra: str, wanted_for: str, module: str = "") -> Any:
-    """A module of a package of an extra, by default its main one; InputError if the package is not installed.
+    """A module of a package of an extra, by default its main one; InputError if the package is not
+    installed.
 
     wanted_for: the option or call that needs it.
     """
     try:
         return import_module(module or package)
     except ImportError as error:
-        what, fix = f"needs {package}, which is not installed", f"pip install 'collidecli[{extra}]'"
+        what = f"needs {package}, which is not installed"
+        fix = f"pip install 'collidecli[{extra}]'"
         raise InputError(what, wanted_for, fix) from error

@@ -1,7 +1,7 @@
 """Free memory and processors of this process.
 
-Containers and batch systems limit a process by control groups. The machine's free memory and cores do not show that,
-and a process that exceeds the memory limit of its group is killed.
+Containers and batch systems limit a process by control groups. The machine's free memory and cores
+do not show that, and a process that exceeds the memory limit of its group is killed.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from typing import NamedTuple
 
 
 def free_memory() -> int:
-    """Memory that this process can allocate before the system or a control group is out of memory [bytes]."""
+    """Memory that this process can allocate before the system or a control group is out of memory
+    [bytes]."""
     return max(0, min([_available(), *_free_in_groups()]))
 
 
 def private_memory() -> int:
-    """Memory of this process without shared pages, such as those of mapped files, which the system can drop [bytes]."""
+    """Memory of this process without shared pages, such as those of mapped files, which the system
+    can drop [bytes]."""
     pages = [int(word) for line in _lines("/proc/self/statm") for word in line.split()]
     if pages:
         return (pages[1] - pages[2]) * os.sysconf("SC_PAGE_SIZE")
@@ -28,8 +30,8 @@ def private_memory() -> int:
 
 
 def _available() -> int:
-    """Memory that the system can allocate without swapping [bytes]; psutil, whose import takes 7 ms, where it does not
-    tell."""
+    """Memory that the system can allocate without swapping [bytes]; psutil, whose import takes 7
+    ms, where it does not tell."""
     for line in _lines("/proc/meminfo"):
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) << 10
@@ -39,8 +41,11 @@ def _available() -> int:
 
 
 def processor_count() -> int:
-    """Processors for the threads of this process: its affinity, or the CPU quota of a control group, rounded up."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Processors for the threads of this process: its affinity, or the CPU quota of a control
+    group, rounded up."""
+    count = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     return max(1, min([count, *(math.ceil(quota) for quota in _quotas())]))
 
 
@@ -61,17 +66,24 @@ class _Group(NamedTuple):
 
     def statistic(self, name: str) -> int:
         rows = (line.split() for line in self.lines("memory.stat"))
-        return next((int(row[1]) for row in rows if len(row) == 2 and row[0] == name and row[1].isdigit()), 0)
+        return next(
+            (int(row[1]) for row in rows if len(row) == 2 and row[0] == name and row[1].isdigit()),
+            0,
+        )
 
 
 def _free_in_groups() -> Iterator[int]:
-    """Free memory of each group with a limit: what is cached of files and not in use counts as free, as the kernel
-    drops it before it kills."""
+    """Free memory of each group with a limit: what is cached of files and not in use counts as
+    free, as the kernel drops it before it kills."""
     for group in _groups("memory"):
         if group.unified:
-            limits, used, cached = ("memory.max", "memory.high"), "memory.current", "inactive_file"
+            limits = ("memory.max", "memory.high")
+            used = "memory.current"
+            cached = "inactive_file"
         else:
-            limits, used, cached = ("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactive_file"
+            limits = ("memory.limit_in_bytes",)
+            used = "memory.usage_in_bytes"
+            cached = "total_inactive_file"
         for limit in map(group.number, limits):
             usage = group.number(used)
             if limit is not None and usage is not None:
@@ -88,16 +100,24 @@ def _quotas() -> Iterator[float]:
 
 
 def _groups(controller: str) -> Iterator[_Group]:
-    """The groups of this process that may limit `controller`, and all their parents; none on other systems."""
+    """The groups of this process that may limit `controller`, and all their parents; none on other
+    systems."""
     for mount_root, mount_point, mounted in _mounts():
         unified = mounted is None
         if mounted is not None and controller not in mounted:
             continue
         for line in _lines("/proc/self/cgroup"):
             number, controllers, path = [*line.split(":", 2), "", ""][:3]
-            if (number == "0" and not controllers) if unified else controller in controllers.split(","):
-                # In a container without a namespace of its own the mount begins at the container's group.
-                inside = os.path.relpath(path, mount_root) if mount_root != "/" else path.lstrip("/")
+            if (
+                (number == "0" and not controllers)
+                if unified
+                else controller in controllers.split(",")
+            ):
+                # In a container without a namespace of its own the mount begins at the container's
+                # group.
+                inside = (
+                    os.path.relpath(path, mount_root) if mount_root != "/" else path.lstrip("/")
+                )
                 folder = os.path.normpath(os.path.join(mount_point, inside))
                 while folder != mount_point and folder.startswith(mount_point):
                     yield _Group(folder, unified)
@@ -106,16 +126,27 @@ def _groups(controller: str) -> Iterator[_Group]:
 
 
 def _mounts() -> Iterator[tuple[str, str, list[str] | None]]:
-    """Root, mount point and controllers of each mounted hierarchy of groups; None for controllers of version 2."""
+    """Root, mount point and controllers of each mounted hierarchy of groups; None for controllers
+    of version 2."""
     for line in _lines("/proc/self/mountinfo"):
         before, _, after = line.partition(" - ")
-        fields, kind = before.split(), after.split()
+        fields = before.split()
+        kind = after.split()
         if len(fields) >= 5 and len(kind) >= 3 and kind[0] in ("cgroup", "cgroup2"):
-            yield _unescaped(fields[3]), _unescaped(fields[4]), kind[2].split(",") if kind[0] == "cgroup" else None
+            yield (
+                _unescaped(fields[3]),
+                _unescaped(fields[4]),
+                kind[2].split(",") if kind[0] == "cgroup" else None,
+            )
 
 
 def _unescaped(path: str) -> str:
-    return path.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
+    return (
+        path.replace("\\040", " ")
+        .replace("\\011", "\t")
+        .replace("\\012", "\n")
+        .replace("\\134", "\\")
+    )
 
 
 def _lines(path: str) -> list[str]:

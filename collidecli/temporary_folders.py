@@ -1,7 +1,9 @@
-"""Temporary folders of a process: made at the first use, removed at the end; those of killed processes too.
+"""Temporary folders of a process: made at the first use, removed at the end; those of killed
+processes too.
 
-The process that made a file or folder is part of its name, so that its end is known without locks: a file system that
-several machines mount may keep locks to one of them (`flock` of a folder on NFS, any lock on FUSE).
+The process that made a file or folder is part of its name, so that its end is known without locks:
+a file system that several machines mount may keep locks to one of them (`flock` of a folder on NFS,
+any lock on FUSE).
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ _OWNER = "[0-9a-f]{12}-[0-9]+-[0-9]+"
 
 @cache
 def _machine() -> str:
-    """Hash of host, start of the system, and space of process ids; containers of one machine differ in the last."""
+    """Hash of host, start of the system, and space of process ids; containers of one machine differ
+    in the last."""
     known = [os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")]
     with suppress(OSError), open("/proc/sys/kernel/random/boot_id") as boot:
         known += [boot.read(), os.readlink("/proc/self/ns/pid")]
@@ -36,7 +39,8 @@ def _machine() -> str:
 
 
 def _process_start(process: int) -> str:
-    """Start of a running process [clock ticks since the start of the system]; "0" where it is unknown, "" for none."""
+    """Start of a running process [clock ticks since the start of the system]; "0" where it is
+    unknown, "" for none."""
     if sys.platform != "linux":
         import psutil
 
@@ -50,7 +54,8 @@ def _process_start(process: int) -> str:
 
 
 def owned_name(before: str, after: str = "") -> str:
-    """A new name of a file or folder with this beginning and end, which `is_abandoned` knows as this process's."""
+    """A new name of a file or folder with this beginning and end, which `is_abandoned` knows as
+    this process's."""
     process = os.getpid()
     return f"{before}{_machine()}-{process}-{_process_start(process) or 0}-{secrets.token_hex(4)}{after}"
 
@@ -61,13 +66,14 @@ def owned_names(before: str, after: str = "") -> re.Pattern[str]:
 
 
 def is_abandoned(owner: str, modified: float, now: float) -> bool:
-    """Whether the process of a name of `owned_name` has ended: on this machine, which knows its processes.
+    """Whether the process of a name of `owned_name` has ended: on this machine, which knows its
+    processes.
 
     On another machine, whether it has changed nothing for ABANDONED_SECONDS.
 
     Args:
-        owner: the first group of `owned_names`. modified: time of its last change. now: of a change now, by the clock
-            of the same file system.
+        owner: the first group of `owned_names`. modified: time of its last change. now: of a change
+            now, by the clock of the same file system.
     """
     machine, process, start = owner.split("-")
     if machine == _machine():
@@ -81,16 +87,18 @@ _NAME = owned_names("collide_[a-z]+_")
 class TemporaryFolder:
     """A temporary folder of this process. `name`, its path, creates it; most runs need none.
 
-    A context manager, whose value is the path; its exit removes the folder, as the end of the object or process does.
+    A context manager, whose value is the path; its exit removes the folder, as the end of the
+    object or process does.
 
     Args:
         purpose: a word of lower-case letters, part of the name.
-        parent: the folder that contains it; "" is the system's folder of temporary files. The first use removes the
-            folders of ended processes from it.
+        parent: the folder that contains it; "" is the system's folder of temporary files. The first
+            use removes the folders of ended processes from it.
     """
 
     def __init__(self, purpose: str, parent: str = "") -> None:
-        self._purpose, self._parent = purpose, parent
+        self._purpose = purpose
+        self._parent = parent
         self._path = ""
         self._lock = threading.Lock()
         self._end: weakref.finalize | None = None
@@ -110,7 +118,10 @@ class TemporaryFolder:
         return self.name
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._end is not None:
             self._end()
@@ -124,16 +135,19 @@ def _remove(path: str, process: int) -> None:
 
 
 def remove_abandoned(parent: str = "", now: float | None = None) -> None:
-    """Removes this user's temporary folders in `parent` whose process has ended without removing them.
+    """Removes this user's temporary folders in `parent` whose process has ended without removing
+    them.
 
     Args:
         parent: "" is the system's folder of temporary files.
-        now: time of a change now by the clock of its file system; without it, folders of other machines stay.
+        now: time of a change now by the clock of its file system; without it, folders of other
+            machines stay.
     """
     parent = parent or tempfile.gettempdir()
     with suppress(OSError):
         for name in os.listdir(parent):
-            match, path = _NAME.fullmatch(name), os.path.join(parent, name)
+            match = _NAME.fullmatch(name)
+            path = os.path.join(parent, name)
             with suppress(OSError):  # removed in the meantime
                 if match is None or not stat.S_ISDIR((status := os.lstat(path)).st_mode):
                     continue

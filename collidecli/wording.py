@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 
 NAMES_SHOWN = 12
 LENGTH_UNITS = (("mm", 1e3), ("cm", 1e2), ("µm", 1e6), ("μm", 1e6), ("um", 1e6), ("m", 1.0))
-"""Units of lengths and their number in a metre; m is last, as the others end with it. µ has two code points."""
+"""Units of lengths and their number in a metre; m is last, as the others end with it. µ has two
+code points."""
 
 
 def count(number: int) -> str:
@@ -17,7 +18,8 @@ def count(number: int) -> str:
 
 
 def plural(number: int, noun: str, several: str = "") -> str:
-    """A number and its noun, in the plural unless the number is 1. several: the plural, if it is not the noun and s."""
+    """A number and its noun, in the plural unless the number is 1. several: the plural, if it is
+    not the noun and s."""
     return f"{count(number)} {noun if number == 1 else several or noun + 's'}"
 
 
@@ -44,10 +46,13 @@ def metres(value: object) -> float:
     Raises ValueError for another text, and for a number that is not finite.
     """
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        number, unit = float(value), 1.0
+        number = float(value)
+        unit = 1.0
     else:
         text = str(value).strip()
-        ending, unit = next(((ending, unit) for ending, unit in LENGTH_UNITS if text.endswith(ending)), ("", 1.0))
+        ending, unit = next(
+            ((ending, unit) for ending, unit in LENGTH_UNITS if text.endswith(ending)), ("", 1.0)
+        )
         number = float(text.removesuffix(ending))
     if not math.isfinite(number):
         raise ValueError(f"{value} is not finite")
@@ -60,18 +65,27 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def number_parts(name: str) -> list[int | str]:
-    """The texts and numbers that a name consists of, texts first: a key by which numbers are in numeric order."""
+    """The texts and numbers that a name consists of, texts first: a key by which numbers are in
+    numeric order."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None, shown: int = 1) -> str:
-    """The remedy for an unknown name: the most similar names, whole or in their part after the last slash.
+def did_you_mean(
+    name: str, known: Iterable[str], otherwise: str | None = None, shown: int = 1
+) -> str:
+    """The remedy for an unknown name: the most similar names, whole or in their part after the last
+    slash.
 
     otherwise: the remedy if none is similar; None is a list of all.
     """
-    from difflib import get_close_matches  # imported only for a message, as the command line starts without it
+    # imported only for a message, as the command line starts without it
+    from difflib import get_close_matches
 
-    named = {word.rsplit("/", 1)[-1]: word for word in reversed(in_order(known))} if "/" not in name else {}
+    named = (
+        {word.rsplit("/", 1)[-1]: word for word in reversed(in_order(known))}
+        if "/" not in name
+        else {}
+    )
     named |= {word: word for word in known}
     close = dict.fromkeys(named[word] for word in get_close_matches(name, named, n=shown))
     if close:
@@ -87,4 +101,6 @@ def first_and_count(names: Sequence[str]) -> str:
 def some_names(names: Sequence[str]) -> str:
     """Up to `NAMES_SHOWN` names in quotes, and the number of the others."""
     shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN])
-    return shown + (f" and {count(len(names) - NAMES_SHOWN)} more" if len(names) > NAMES_SHOWN else "")
+    return shown + (
+        f" and {count(len(names) - NAMES_SHOWN)} more" if len(names) > NAMES_SHOWN else ""
+    )

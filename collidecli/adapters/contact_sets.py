@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collidecli.adapters.logged_rows import logged_rows
-from collidecli.adapters.problem import ProblemResult, about, load_problem, write_problem, write_rows
+from collidecli.adapters.problem import (
+    ProblemResult,
+    about,
+    load_problem,
+    write_problem,
+    write_rows,
+)
 from collidecli.adapters.processes import adapter_of, run_adapter
 from collidecli.adapters.rows import ENGINE_FIELDS, EngineRows, read_rows, unusable_rows
 from collidecli.analysis.totals import ContactCounts
@@ -32,8 +38,8 @@ if TYPE_CHECKING:
 class ImportRequest(EngineRequest):
     """A scene in motion, and other contacts of it: those of a file, or of an engine that runs.
 
-    source: a file, or an engine of `adapter_of`. layout: of IMPORT_SOURCES; "" runs the engine. engine_options: texts
-    NAME=VALUE. engine_python: its interpreter; "" is this one.
+    source: a file, or an engine of `adapter_of`. layout: of IMPORT_SOURCES; "" runs the engine.
+    engine_options: texts NAME=VALUE. engine_python: its interpreter; "" is this one.
     """
 
     source: str
@@ -50,8 +56,8 @@ class ImportRequest(EngineRequest):
 class ImportResult(ContactCounts, ProblemResult, schema="collide.import/1"):
     """A written contact set of another engine. Times [s].
 
-    engine: of `about_engine`. unusable_rows: with a number that is not finite or a normal that is not of unit length;
-    zero_normals: with no direction at all. Both are kept.
+    engine: of `about_engine`. unusable_rows: with a number that is not finite or a normal that is
+    not of unit length; zero_normals: with no direction at all. Both are kept.
     """
 
     engine: dict[str, Any]
@@ -65,7 +71,8 @@ class ImportResult(ContactCounts, ProblemResult, schema="collide.import/1"):
 def import_contacts(request: ImportRequest, progress: Progress = None) -> ImportResult:
     """Writes the contact set of a file of contacts, or of an engine's contacts.
 
-    Raises InputError as `load_problem`, `run_adapter`, `read_rows` and `logged_rows`, and OutputError.
+    Raises InputError as `load_problem`, `run_adapter`, `read_rows` and `logged_rows`, and
+    OutputError.
     """
     start = time.perf_counter()
     inputs = (*request.scenes, request.trajectory, request.source if request.layout else None)
@@ -83,9 +90,16 @@ def import_contacts(request: ImportRequest, progress: Progress = None) -> Import
         with tempfile.TemporaryDirectory(prefix="collide-") as folder:
             path = os.path.join(folder, "problem.npz")
             write_problem(problem, path, False)
-            rows = run_adapter(request.source, request.engine_python, path, problem.shape, request.engine_options)
+            rows = run_adapter(
+                request.source, request.engine_python, path, problem.shape, request.engine_options
+            )
     counts, content = write_rows(
-        problem, rows, request.output, request.force, compression=request.compression, major=request.format
+        problem,
+        rows,
+        request.output,
+        request.force,
+        compression=request.compression,
+        major=request.format,
     )
     unusable, zero = unusable_rows(rows)[1:]
     return ImportResult(
@@ -101,11 +115,14 @@ def import_contacts(request: ImportRequest, progress: Progress = None) -> Import
 
 
 def about_engine(problem: Problem, rows: EngineRows) -> dict[str, Any]:
-    """What results say of an engine: version, interpreter, treatment of shapes, and times [s], None if unknown."""
+    """What results say of an engine: version, interpreter, treatment of shapes, and times [s], None
+    if unknown."""
     setup, cells = (None if np.isnan(seconds) else float(seconds) for seconds in rows.seconds)
     return {
         **{name: getattr(rows, name) for name in ENGINE_FIELDS},
-        "shapes": {state: int(number) for state, number in sorted(Counter(rows.treated.tolist()).items())},
+        "shapes": {
+            state: int(number) for state, number in sorted(Counter(rows.treated.tolist()).items())
+        },
         "reasons": sorted({reason for reason in rows.reason.tolist() if reason}),
         "setup_seconds": setup,
         "frame_seconds": None if cells is None else cells / max(1, problem.shape[0]),

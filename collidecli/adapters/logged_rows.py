@@ -31,18 +31,31 @@ SAME_RUN = "give the scene and the motion of the contacts, with the same --frame
 def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
     """The contacts of a log. kind: of LOG_FORMATS.
 
-    Raises InputError for a damaged log, other frames or worlds than those of the motion, and for unknown shapes.
+    Raises InputError for a damaged log, other frames or worlds than those of the motion, and for
+    unknown shapes.
     """
-    log, model = read_log(path, kind), problem.model
+    log = read_log(path, kind)
+    model = problem.model
     worlds = model.world_count
     if log.world.tolist() != list(range(worlds)):
-        raise InputError(f"has the worlds {log.world.tolist()}, the motion has {worlds}", f"{path}: world", SAME_RUN)
+        raise InputError(
+            f"has the worlds {log.world.tolist()}, the motion has {worlds}",
+            f"{path}: world",
+            SAME_RUN,
+        )
     frame, world = np.divmod(log.cell, max(1, worlds))
     frames = align_frames(log.step, log.time, problem.motion.step, problem.motion.time)
-    for only, where, other in ((frames.only_a, path, "the motion"), (frames.only_b, "the motion", path)):
+    for only, where, other in (
+        (frames.only_a, path, "the motion"),
+        (frames.only_b, "the motion", path),
+    ):
         if len(only):
             what = f"{plural(len(only), 'frame')} of {where} {'is' if len(only) == 1 else 'are'} not in {other}"
-            raise InputError(f"{what}, by {frames.by}", path, "give the recording of the log; --frames selects of it")
+            raise InputError(
+                f"{what}, by {frames.by}",
+                path,
+                "give the recording of the log; --frames selects of it",
+            )
     cell = problem.cell_of(frames.b[np.argsort(frames.a)][frame] * worlds + world)
     if (cell < 0).any():
         raise InputError("has contacts outside of every demonstration", path, SAME_RUN)
@@ -50,23 +63,30 @@ def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
     swapped = shapes[:, 0] > shapes[:, 1]
     if (shapes[:, 0] == shapes[:, 1]).any():
         name = model.shapes.path[int(shapes[shapes[:, 0] == shapes[:, 1]][0, 0])]
-        raise InputError(f"has a contact of '{name}' with itself", path, "log contacts of two shapes")
+        raise InputError(
+            f"has a contact of '{name}' with itself", path, "log contacts of two shapes"
+        )
     shapes = np.where(swapped[:, None], shapes[:, ::-1], shapes)
     normal = np.where(swapped[:, None], -log.normal, log.normal)
-    pair, margin = problem.pair_of(shapes), problem.margins(shapes)
+    pair = problem.pair_of(shapes)
+    margin = problem.margins(shapes)
     if log.distance is None:  # points in frames of bodies, on surfaces of the log's own margins
         sides = [np.where(swapped, 1 - k, k) for k in (0, 1)]
-        local, margins = np.stack(log.points, axis=1), np.stack(log.margins, axis=1)
+        local = np.stack(log.points, axis=1)
+        margins = np.stack(log.margins, axis=1)
         authored = ContactMixing.of_model(model).of_pairs(*shapes.T)
         row = np.arange(len(cell))
         points = [
             moved_points(problem.body_poses(cell, shapes[:, k]), local[row, sides[k]])
-            + ((1.0 - 2.0 * k) * (margins[row, sides[k]] - authored[f"margin{k}"]))[:, None] * normal
+            + ((1.0 - 2.0 * k) * (margins[row, sides[k]] - authored[f"margin{k}"]))[:, None]
+            * normal
             for k in (0, 1)
         ]
-        distance, rule = ((points[1] - points[0]) * normal).sum(axis=1), "both"
+        distance = ((points[1] - points[0]) * normal).sum(axis=1)
+        rule = "both"
     else:
-        distance, rule = log.distance + (margin if log.layout.distance_rule != "plain" else 0.0), "midpoint"
+        distance = log.distance + (margin if log.layout.distance_rule != "plain" else 0.0)
+        rule = "midpoint"
         points = witness_points(rule, log.points[0], normal, distance)
     unknown = int((pair < 0).sum())
     what = f"{path}: {plural(unknown, 'contact')} of shapes that the scene does not allow to touch"
@@ -83,7 +103,8 @@ def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
 
 
 def _rows_of_names(problem: Problem, log: Log, path: str) -> np.ndarray:
-    """int64: the row of the shape of each name of a log. Raises InputError for a shape of another scene."""
+    """int64: the row of the shape of each name of a log. Raises InputError for a shape of another
+    scene."""
     row_of = {name: row for row, name in enumerate(problem.model.shapes.path)}
     names = list(log.names)
     if log.layout is LOGS["mujoco"]:  # geoms may have no name: they have ids
@@ -91,14 +112,18 @@ def _rows_of_names(problem: Problem, log: Log, path: str) -> np.ndarray:
 
         geoms = compiled_geoms(problem.scene)
         if names != list(geoms.name):
-            raise InputError("are not the geoms of the scene", f"{path}: geom_name", "give the scene of the log")
+            raise InputError(
+                "are not the geoms of the scene", f"{path}: geom_name", "give the scene of the log"
+            )
         path_of = {geom: shape for shape, geom in geoms.of_path.items()}
         names = [path_of.get(geom, name) for geom, name in enumerate(names)]
     rows = np.array([row_of.get(name, -1) for name in names], np.int64)
     unknown = [names[k] for k in np.unique(log.shapes).tolist() if rows[k] < 0]
     if unknown:
         fix = did_you_mean(unknown[0], list(row_of), "give the scene of the log")
-        raise InputError(f"'{unknown[0]}' is no shape of the scene", f"{path}: {log.layout.names}", fix)
+        raise InputError(
+            f"'{unknown[0]}' is no shape of the scene", f"{path}: {log.layout.names}", fix
+        )
     return rows
 
 
@@ -107,7 +132,8 @@ def rows_of_set(problem: Problem, path: str) -> EngineRows:
 
     Raises InputError for one of another scene, motion, frames or worlds.
     """
-    model, motion = problem.model, problem.motion
+    model = problem.model
+    motion = problem.motion
     with reading("contact set", path), ContactSet.open(path) as contacts:
         check_has_contacts(contacts)
         paths = tuple(model.shapes.path)
@@ -119,28 +145,39 @@ def rows_of_set(problem: Problem, path: str) -> EngineRows:
         }
         for what in (what for what, is_other in differs.items() if is_other):
             raise InputError(f"the {what} of the contact set differs", path, SAME_RUN)
-        block = contacts.cells(0, contacts.cell_count, ("shape0", "shape1", "distance", "normal", "point0", "point1"))
+        block = contacts.cells(
+            0, contacts.cell_count, ("shape0", "shape1", "distance", "normal", "point0", "point1")
+        )
         check_shape_rows(contacts, block)
         margin = pair_values(contacts)[0](block.shape0, block.shape1)
-        seconds, engine = np.full(2, np.nan), contacts.engine
+        seconds = np.full(2, np.nan)
+        engine = contacts.engine
         if engine is not None and "timing/seconds" in contacts.file:
             seconds = np.asarray(contacts.file["timing/seconds"][()], np.float64)  # type: ignore[index]
     if engine is None:
-        none, count = np.zeros(0, np.int32), len(paths)
+        none = np.zeros(0, np.int32)
+        count = len(paths)
         name, _, version = contacts.creator.partition(" ")
         texts = (name, version, "{}", "", "float64")
-        engine = EngineRecord(*texts, False, "both", "plain", True, ("exact",) * count, ("",) * count, none, none)
+        engine = EngineRecord(
+            *texts, False, "both", "plain", True, ("exact",) * count, ("",) * count, none, none
+        )
     columns = {name: values.astype(np.float64) for name, values in block.columns.items()}
     shapes = np.stack([block.shape0, block.shape1], axis=1).astype(np.int64)
-    cell, pair = problem.cell_of(block.cell), problem.pair_of(shapes)
+    cell = problem.cell_of(block.cell)
+    pair = problem.pair_of(shapes)
     known = np.flatnonzero((pair >= 0) & (cell >= 0))
     order = known[np.lexsort((columns["distance"][known], pair[known], cell[known]))]
     asked = (np.array(engine.treated)[problem.arrays["pair"]] != "skipped").all(axis=1)
-    not_asked = problem.pair_of(np.stack([engine.not_asked0, engine.not_asked1], axis=1).astype(np.int64))
+    not_asked = problem.pair_of(
+        np.stack([engine.not_asked0, engine.not_asked1], axis=1).astype(np.int64)
+    )
     asked[not_asked[not_asked >= 0]] = False
     lost = len(pair) - len(known)
     what = f"{path}: {plural(lost, 'contact')} of shapes that the scene does not allow to touch: not compared"
-    named: dict[str, Any] = {name: getattr(engine, name) for name in ENGINE_ATTRIBUTES if name != "name"}
+    named: dict[str, Any] = {
+        name: getattr(engine, name) for name in ENGINE_ATTRIBUTES if name != "name"
+    }
     named |= {name: columns[name][order] for name in ("normal", "point0", "point1")}
     return EngineRows(
         **named,

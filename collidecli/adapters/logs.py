@@ -15,9 +15,11 @@ PLAIN, LESS_MARGINS = DISTANCE_RULES
 
 @dataclass(frozen=True)
 class LogLayout:
-    """The arrays of a layout: two indices into `names`, and of each contact its distance, normal and point.
+    """The arrays of a layout: two indices into `names`, and of each contact its distance, normal
+    and point.
 
-    towards_first: the normal points to the first shape, and a distance is a depth. points: two, in frames of bodies.
+    towards_first: the normal points to the first shape, and a distance is a depth. points: two, in
+    frames of bodies.
     """
 
     shapes: tuple[str, str]
@@ -30,11 +32,24 @@ class LogLayout:
     distance_rule: str = LESS_MARGINS
 
 
-_NEWTON = {name: (f"rigid_contact_{name}0", f"rigid_contact_{name}1") for name in ("shape", "point", "margin")}
+_NEWTON = {
+    name: (f"rigid_contact_{name}0", f"rigid_contact_{name}1")
+    for name in ("shape", "point", "margin")
+}
 LOGS = {
-    "mujoco": LogLayout(("geom1", "geom2"), "geom_name", "dist", "frame", ("pos",), (), False, PLAIN),
+    "mujoco": LogLayout(
+        ("geom1", "geom2"), "geom_name", "dist", "frame", ("pos",), (), False, PLAIN
+    ),
     "newton": LogLayout(
-        *(_NEWTON["shape"], "shape_label", "", "rigid_contact_normal", _NEWTON["point"], _NEWTON["margin"], False)
+        *(
+            _NEWTON["shape"],
+            "shape_label",
+            "",
+            "rigid_contact_normal",
+            _NEWTON["point"],
+            _NEWTON["margin"],
+            False,
+        )
     ),
     "dart": LogLayout(("object1", "object2"), "object_name", "depth", "normal", ("position",)),
     "genesis": LogLayout(("geom_a", "geom_b"), "geom_name", "penetration", "normal", ("pos",)),
@@ -47,9 +62,10 @@ LOGS = {
 class Log:
     """N contacts of F frames and W worlds.
 
-    time: float64[F] [s]. step: int64[F]. world: int64[W]. cell: int64[N], frame * W + world. shapes: int64[N, 2], of
-    `names`. distance: float64[N], negative is overlap; None follows from the points. normal: float64[N, 3], from the
-    first shape to the second. points: [N, 3], 1 or 2. margins: [N], 0 or 2. float_type: of the distance or the normal.
+    time: float64[F] [s]. step: int64[F]. world: int64[W]. cell: int64[N], frame * W + world.
+    shapes: int64[N, 2], of `names`. distance: float64[N], negative is overlap; None follows from
+    the points. normal: float64[N, 3], from the first shape to the second. points: [N, 3], 1 or 2.
+    margins: [N], 0 or 2. float_type: of the distance or the normal.
     """
 
     layout: LogLayout
@@ -78,23 +94,39 @@ class _Arrays:
         )
         if values.dtype.kind not in kinds or not fits:
             what = f"is {values.dtype}[{', '.join(map(str, values.shape))}]"
-            raise InputError(what, f"{self.path}: {name}", "write the arrays that collide export --to writes")
+            raise InputError(
+                what, f"{self.path}: {name}", "write the arrays that collide export --to writes"
+            )
         return values
 
     def starts(self, name: str, count: int, end: int | None = None) -> np.ndarray:
-        """Numbers of rows of `count` groups. Raises InputError for starts that are not ascending from 0 to `end`."""
+        """Numbers of rows of `count` groups. Raises InputError for starts that are not ascending
+        from 0 to `end`."""
         start = self(name, "iu", count + 1).astype(np.int64)
         if start[0] != 0 or (np.diff(start) < 0).any() or end not in (None, int(start[-1])):
-            raise InputError("is not ascending from 0 to the number of rows", f"{self.path}: {name}", "write it again")
+            raise InputError(
+                "is not ascending from 0 to the number of rows",
+                f"{self.path}: {name}",
+                "write it again",
+            )
         return np.diff(start)
 
 
 def read_log(path: str, kind: str) -> Log:
-    """The contacts of a log. kind: of LOGS. Raises InputError: damaged, or other arrays than those of the layout."""
-    layout, arrays = LOGS[kind], _Arrays(path)
-    time, step, world = (arrays(name, kinds, None) for name, kinds in (("time", "f"), ("step", "iu"), ("world", "iu")))
+    """The contacts of a log. kind: of LOGS. Raises InputError: damaged, or other arrays than those
+    of the layout."""
+    layout = LOGS[kind]
+    arrays = _Arrays(path)
+    time, step, world = (
+        arrays(name, kinds, None)
+        for name, kinds in (("time", "f"), ("step", "iu"), ("world", "iu"))
+    )
     if len(step) != len(time):
-        raise InputError(f"has {len(step)} rows for {len(time)} times", f"{path}: step", "write a step of each frame")
+        raise InputError(
+            f"has {len(step)} rows for {len(time)} times",
+            f"{path}: step",
+            "write a step of each frame",
+        )
     counts = arrays.starts("cell_start", len(time) * len(world))
     count = int(counts.sum())
     first = arrays(layout.shapes[0], "iu", None)
@@ -104,10 +136,16 @@ def read_log(path: str, kind: str) -> Log:
     names = tuple(map(str, arrays(layout.names, "U", None).tolist()))
     if len(shapes) != count or ((shapes < 0) | (shapes >= len(names))).any():
         what = f"are not {count} indices of {layout.names}, which has {len(names)}"
-        raise InputError(what, f"{path}: {', '.join(layout.shapes)}", "write the shapes of each contact")
+        raise InputError(
+            what, f"{path}: {', '.join(layout.shapes)}", "write the shapes of each contact"
+        )
     normal = arrays(layout.normal, "f", count, None)
     if normal.shape[1] not in (3, 9):
-        raise InputError(f"has vectors of {normal.shape[1]} numbers", f"{path}: {layout.normal}", "write 3, or a frame")
+        raise InputError(
+            f"has vectors of {normal.shape[1]} numbers",
+            f"{path}: {layout.normal}",
+            "write 3, or a frame",
+        )
     distance = arrays(layout.distance, "f", count) if layout.distance else None
     sign = -1.0 if layout.towards_first else 1.0
     return Log(

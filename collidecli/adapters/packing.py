@@ -9,18 +9,24 @@ import numpy as np
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.model import Model
 
-PROBLEM, ROWS = "collide.engine_problem/1", "collide.engine_rows/1"
+PROBLEM = "collide.engine_problem/1"
+ROWS = "collide.engine_rows/1"
 """Formats of the two files, their arrays `format`."""
 
 
 def packed_problem(
-    model: Model, pair: np.ndarray, gap: np.ndarray, margin: np.ndarray, cells: Mapping[str, np.ndarray]
+    model: Model,
+    pair: np.ndarray,
+    gap: np.ndarray,
+    margin: np.ndarray,
+    cells: Mapping[str, np.ndarray],
 ) -> dict[str, np.ndarray]:
     """The arrays of a problem, by name.
 
     Args:
         pair: int32[K, 2], rows of shapes. gap, margin: float64[K], of the pairs [m].
-        cells: frame int64[C], world int32[C], time float64[C] [s] and pose float64[C, S, 7], of shapes in world, xyzw.
+        cells: frame int64[C], world int32[C], time float64[C] [s] and pose float64[C, S, 7], of
+            shapes in world, xyzw.
     """
     shapes = model.shapes
     geometries = [*model.hulls, *model.meshes]
@@ -36,7 +42,9 @@ def packed_problem(
         "shape_margin": shapes.margin,
         "shape_gap": shapes.gap,
         "shape_body": shapes.body,
-        "shape_geometry": np.where(shapes.heightfield >= 0, shapes.heightfield, geometry).astype(np.int32),
+        "shape_geometry": np.where(shapes.heightfield >= 0, shapes.heightfield, geometry).astype(
+            np.int32
+        ),
         "vertex": _joined([item.vertex for item in geometries], np.float64, (3,)),
         "vertex_start": _starts([len(item.vertex) for item in geometries]),
         "face": _joined(triangles, np.int32, (3,)),
@@ -55,7 +63,9 @@ def packed_problem(
 
 def _fans(faces: Sequence[Sequence[int]]) -> np.ndarray:
     """int32[T, 3]: the triangles of convex polygons."""
-    return np.array([(face[0], *face[k : k + 2]) for face in faces for k in range(1, len(face) - 1)], np.int32)
+    return np.array(
+        [(face[0], *face[k : k + 2]) for face in faces for k in range(1, len(face) - 1)], np.int32
+    )
 
 
 def _starts(lengths: Sequence[int]) -> np.ndarray:

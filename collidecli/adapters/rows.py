@@ -16,14 +16,16 @@ from collidecli.storage.contact_sets.schema import DISTANCE_RULES, POINT_RULES, 
 
 @dataclass(frozen=True)
 class EngineRows:
-    """Contacts of an engine, N rows ordered by cell, pair and distance. S shapes and K pairs of the problem.
+    """Contacts of an engine, N rows ordered by cell, pair and distance. S shapes and K pairs of the
+    problem.
 
-    float_type, stateful, point_rule, distance_rule, reports_gap: as in `EngineRecord`.
-    cell, pair: int64[N], of the problem; pair -1 is of shapes that may not touch. distance: float64[N], of the plain
-    surfaces [m]; negative is overlap. normal, point0, point1: float64[N, 3], from shape0 to shape1, and points on both
-    surfaces in world [m], which are equal for an unspecified rule. shapes: int64[N, 2]; None are those of the pairs.
-    treated: str[S], of TREATMENTS. reason: str[S], of a shape that is not exact. asked: bool[K], whether the engine
-    holds both shapes and their pair. seconds: set-up, and all cells [s]. python_loop: what a call of the engine from
+    float_type, stateful, point_rule, distance_rule, reports_gap: as in `EngineRecord`. cell, pair:
+    int64[N], of the problem; pair -1 is of shapes that may not touch. distance: float64[N], of the
+    plain surfaces [m]; negative is overlap. normal, point0, point1: float64[N, 3], from shape0 to
+    shape1, and points on both surfaces in world [m], which are equal for an unspecified rule.
+    shapes: int64[N, 2]; None are those of the pairs. treated: str[S], of TREATMENTS. reason:
+    str[S], of a shape that is not exact. asked: bool[K], whether the engine holds both shapes and
+    their pair. seconds: set-up, and all cells [s]. python_loop: what a call of the engine from
     Python is for, cells or pairs; "" is unknown. warnings: about the rows.
     """
 
@@ -65,8 +67,8 @@ PARTS = {"midpoint": (-0.5, 0.5), "on0": (0.0, 1.0), "on1": (-1.0, 0.0)}
 def witness_points(
     rule: str, point: np.ndarray, normal: np.ndarray, distance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The points on both surfaces, from one point of a rule. They are equal for an unspecified one, and where a normal
-    or a distance is not finite.
+    """The points on both surfaces, from one point of a rule. They are equal for an unspecified one,
+    and where a normal or a distance is not finite.
     """
     apart = distance[:, None] * normal
     apart[~np.isfinite(apart).all(axis=1)] = 0.0
@@ -82,20 +84,42 @@ def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
     cells, shapes, pairs = shape
     headers = npz_headers(path)
     count = headers["cell"].shape[0] if "cell" in headers and headers["cell"].shape else 0
-    row_shapes = {"cell": (count,), "pair": (count,), "distance": (count,), "normal": (count, 3), "point": (count, 3)}
-    more = {"shape_treated": (shapes,), "shape_reason": (shapes,), "pair_asked": (pairs,), "seconds": (2,)}
+    row_shapes = {
+        "cell": (count,),
+        "pair": (count,),
+        "distance": (count,),
+        "normal": (count, 3),
+        "point": (count, 3),
+    }
+    more = {
+        "shape_treated": (shapes,),
+        "shape_reason": (shapes,),
+        "pair_asked": (pairs,),
+        "seconds": (2,),
+    }
     texts = ("format", "engine", "version", "options", "interpreter", "point_rule")
     wanted = {**row_shapes, **more, **dict.fromkeys((*texts, "stateful"), ())}
     optional = {"point1": (count, 3), "reports_gap": (), "python_loop": ()}
     wanted |= {name: extent for name, extent in optional.items() if name in headers}
-    kinds = {"cell": "iu", "pair": "iu", "distance": "f", "normal": "f", "point": "f", "seconds": "f"}
+    kinds = {
+        "cell": "iu",
+        "pair": "iu",
+        "distance": "f",
+        "normal": "f",
+        "point": "f",
+        "seconds": "f",
+    }
     kinds |= {"pair_asked": "b", "stateful": "b", "reports_gap": "b", "point1": "f"}
     arrays = {}
     for name, extent in wanted.items():
         values = read_npz(path, name)
         if values.shape != extent or values.dtype.kind not in kinds.get(name, "U"):
             what = f"is {values.dtype}[{', '.join(map(str, values.shape))}]"
-            raise InputError(what, f"{path}: {name}", f"write shape {list(extent)}: docs/reference/engine-problem.md")
+            raise InputError(
+                what,
+                f"{path}: {name}",
+                f"write shape {list(extent)}: docs/reference/engine-problem.md",
+            )
         arrays[name] = values
     about: dict[str, Any] = {name: str(arrays.pop(name)) for name in texts}
     if about.pop("format") != ROWS:
@@ -104,19 +128,37 @@ def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
         raise InputError(fault, f"{path}: options", "write a JSON object")
     for name, limit in (("cell", cells), ("pair", pairs)):
         if np.any((arrays[name] < 0) | (arrays[name] >= limit)):
-            raise InputError(f"an index is not from 0 to {limit - 1}", f"{path}: {name}", "write rows of this problem")
+            raise InputError(
+                f"an index is not from 0 to {limit - 1}",
+                f"{path}: {name}",
+                "write rows of this problem",
+            )
     if not arrays["pair_asked"][arrays["pair"]].all():
-        raise InputError("has rows of a pair that is not asked", f"{path}: pair_asked", "leave out such rows")
+        raise InputError(
+            "has rows of a pair that is not asked", f"{path}: pair_asked", "leave out such rows"
+        )
     if np.any((arrays["seconds"] < 0.0) | np.isinf(arrays["seconds"])):
-        raise InputError("has no durations", f"{path}: seconds", "write two times of at least 0; NaN is unknown")
+        raise InputError(
+            "has no durations", f"{path}: seconds", "write two times of at least 0; NaN is unknown"
+        )
     unknown = set(arrays["shape_treated"].tolist()) - set(TREATMENTS)
     if unknown or about["point_rule"] not in POINT_RULES:
         what = f"unknown: {', '.join(sorted(unknown)) or about['point_rule']}"
-        raise InputError(what, path, f"shape_treated: {', '.join(TREATMENTS)}; point_rule: {', '.join(POINT_RULES)}")
+        raise InputError(
+            what,
+            path,
+            f"shape_treated: {', '.join(TREATMENTS)}; point_rule: {', '.join(POINT_RULES)}",
+        )
     if (about["point_rule"] == "both") != ("point1" in arrays):
-        raise InputError("point1 is there, or the point_rule is both, without the other", path, "write both or neither")
+        raise InputError(
+            "point1 is there, or the point_rule is both, without the other",
+            path,
+            "write both or neither",
+        )
     order = np.lexsort((arrays["distance"], arrays["pair"], arrays["cell"]))
-    distance, normal, point = (arrays[name][order].astype(np.float64) for name in ("distance", "normal", "point"))
+    distance, normal, point = (
+        arrays[name][order].astype(np.float64) for name in ("distance", "normal", "point")
+    )
     points = witness_points(about["point_rule"], point, normal, distance)
     if "point1" in arrays:
         points = point, arrays["point1"][order].astype(np.float64)
@@ -146,7 +188,8 @@ NO_DIRECTION = 1e-6
 
 
 def unusable_rows(rows: EngineRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """bool[N] each: normals that are not of unit length; these and numbers that are not finite; zero normals."""
+    """bool[N] each: normals that are not of unit length; these and numbers that are not finite;
+    zero normals."""
     bad, zero = unusable_normals(rows.normal)
     finite = np.isfinite(rows.distance) & np.isfinite(rows.point).all(axis=1)
     return bad, bad | ~finite, zero
@@ -154,7 +197,8 @@ def unusable_rows(rows: EngineRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @np.errstate(over="ignore")
 def unusable_normals(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """bool[n] each: vectors [n, 3] that are not of unit length, and those of them that have no direction."""
+    """bool[n] each: vectors [n, 3] that are not of unit length, and those of them that have no
+    direction."""
     size = np.linalg.norm(normal, axis=1)
     return ~(np.abs(size - 1.0) <= NOT_UNIT), size < NO_DIRECTION
 

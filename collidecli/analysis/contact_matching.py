@@ -1,4 +1,5 @@
-"""Matching of the contacts of two blocks of cells: by cell, shapes and features, then by least distance."""
+"""Matching of the contacts of two blocks of cells: by cell, shapes and features, then by least
+distance."""
 
 from __future__ import annotations
 
@@ -12,19 +13,22 @@ from collidecli.scene.patterns import chosen_rows
 from collidecli.scene.tables import RIGID_CONTACTS, columns_of_sides, entries_of
 
 SMALL = 4
-"""Pairs with at most so many contacts are matched in vectorized groups, by enumeration of all 24 permutations."""
+"""Pairs with at most so many contacts are matched in vectorized groups, by enumeration of all 24
+permutations."""
 MOST_COSTS = 4_000_000
-"""Most entries of a cost matrix; a pair with more in one cell is matched in order along its longest extent."""
+"""Most entries of a cost matrix; a pair with more in one cell is matched in order along its longest
+extent."""
 
 
 @dataclass(frozen=True)
 class Contacts:
     """Contacts of some cells, with shape numbers common to both files.
 
-    cell: int64[n], ascending. first, second: int64[n], numbers of the two shapes, first < second; of a table without
-    pairs of shapes both are 0. columns: by name; index 0 in a name is the first shape. lists: by name, lengths [n] and
-    values. keys: integers [n] that identify a row in its cell; None is the pair, its features and the position.
-    objects: numbers [n] of the particle objects of a row.
+    cell: int64[n], ascending. first, second: int64[n], numbers of the two shapes, first < second;
+    of a table without pairs of shapes both are 0. columns: by name; index 0 in a name is the first
+    shape. lists: by name, lengths [n] and values. keys: integers [n] that identify a row in its
+    cell; None is the pair, its features and the position. objects: numbers [n] of the particle
+    objects of a row.
     """
 
     cell: np.ndarray
@@ -45,7 +49,10 @@ class Contacts:
             self.first[rows],
             self.second[rows],
             {name: values[rows] for name, values in self.columns.items()},
-            {name: (size[rows], values[entries_of(size, rows)]) for name, (size, values) in self.lists.items()},
+            {
+                name: (size[rows], values[entries_of(size, rows)])
+                for name, (size, values) in self.lists.items()
+            },
             None if self.keys is None else [key[rows] for key in self.keys],
             [owner[rows] for owner in self.objects],
         )
@@ -53,11 +60,13 @@ class Contacts:
 
 @dataclass(frozen=True)
 class Matches:
-    """Matched rows of two blocks. a, b: int64[n], rows of one contact. missing, extra: unmatched rows of A, of B.
+    """Matched rows of two blocks. a, b: int64[n], rows of one contact. missing, extra: unmatched
+    rows of A, of B.
 
     identical: both blocks have the same contacts in the same order; a and b are then 0, 1, 2 ...
-    missing_pairs, extra_pairs: rows of A, of B: first row of each pair in a cell in which the other has no such pair.
-    crowded: number of pairs in cells with too many contacts for a least-cost assignment.
+    missing_pairs, extra_pairs: rows of A, of B: first row of each pair in a cell in which the other
+    has no such pair. crowded: number of pairs in cells with too many contacts for a least-cost
+    assignment.
     """
 
     a: np.ndarray
@@ -74,12 +83,17 @@ _NONE = np.zeros(0, np.int64)
 
 
 def contacts_of(
-    cell_counts: np.ndarray, columns: Mapping[str, np.ndarray], numbers: np.ndarray, kept: np.ndarray | None = None
+    cell_counts: np.ndarray,
+    columns: Mapping[str, np.ndarray],
+    numbers: np.ndarray,
+    kept: np.ndarray | None = None,
 ) -> Contacts:
-    """Rows of a file as `Contacts`. For a pair of descending numbers, 0 and 1 are exchanged and the normal is flipped.
+    """Rows of a file as `Contacts`. For a pair of descending numbers, 0 and 1 are exchanged and the
+    normal is flipped.
 
-    cell_counts: int64[cells]. columns: with shape0 and shape1, rows of the file's shapes. numbers: int64[shapes].
-    kept: bool[numbers, 2]: a pair has at least one shape of the first column, and both of the second; None keeps all.
+    cell_counts: int64[cells]. columns: with shape0 and shape1, rows of the file's shapes. numbers:
+    int64[shapes]. kept: bool[numbers, 2]: a pair has at least one shape of the first column, and
+    both of the second; None keeps all.
     """
     cell = np.repeat(np.arange(len(cell_counts)), cell_counts)
     chosen = {name: values for name, values in columns.items() if name not in ("shape0", "shape1")}
@@ -92,10 +106,11 @@ def contacts_of(
 def in_order_of_shapes(
     shapes: Sequence[np.ndarray], columns: Mapping[str, np.ndarray], flipped: Sequence[str]
 ) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
-    """Two numbers of shapes in ascending order, and the columns with 0 and 1 exchanged and the vectors `flipped` of
-    opposite sign where the numbers were descending.
+    """Two numbers of shapes in ascending order, and the columns with 0 and 1 exchanged and the
+    vectors `flipped` of opposite sign where the numbers were descending.
     """
-    ordered, swapped = dict(columns), shapes[0] > shapes[1]
+    ordered = dict(columns)
+    swapped = shapes[0] > shapes[1]
     if not swapped.any():
         return list(shapes), ordered
 
@@ -109,42 +124,60 @@ def in_order_of_shapes(
 
 
 def kept_rows(contacts: Contacts, kept: np.ndarray, items: Sequence[np.ndarray]) -> Contacts:
-    """The rows that `NamedItems.kept` keeps. items: int64[n] each, numbers of the shapes and objects of a row."""
+    """The rows that `NamedItems.kept` keeps. items: int64[n] each, numbers of the shapes and
+    objects of a row."""
     wanted = chosen_rows(kept, items)
     return contacts if wanted.all() else contacts.at(np.flatnonzero(wanted))
 
 
 def match_rows(a: Contacts, b: Contacts, shape_count: int) -> Matches:
-    """Matches rows by their keys, repeated keys in order, or as `match_contacts` those that have none."""
+    """Matches rows by their keys, repeated keys in order, or as `match_contacts` those that have
+    none."""
     if a.keys is None or b.keys is None:
         return match_contacts(a, b, shape_count)
-    keys_a, keys_b = [a.cell, *a.keys], [b.cell, *b.keys]
+    keys_a = [a.cell, *a.keys]
+    keys_b = [b.cell, *b.keys]
     if identical := _identical(keys_a, keys_b):
         return identical
     key = _labels([np.concatenate([x, y]) for x, y in zip(keys_a, keys_b, strict=True)])
     rows_a, rows_b = _same(key[: len(a)], key[len(a) :])
     order = np.argsort(rows_a)
-    rows_a, rows_b = rows_a[order], rows_b[order]
+    rows_a = rows_a[order]
+    rows_b = rows_b[order]
     return Matches(rows_a, rows_b, _without(len(a), rows_a), _without(len(b), rows_b), _NONE, _NONE)
 
 
 def match_contacts(a: Contacts, b: Contacts, shape_count: int) -> Matches:
-    """Matches rows by cell, pair and features; the remaining rows of a pair by least cost of position and normal.
+    """Matches rows by cell, pair and features; the remaining rows of a pair by least cost of
+    position and normal.
 
-    shape_count: of numbers. Without feature columns pairs are matched: the first row of each pair of a cell.
+    shape_count: of numbers. Without feature columns pairs are matched: the first row of each pair
+    of a cell.
     """
-    pair_a, pair_b = a.first * shape_count + a.second, b.first * shape_count + b.second
-    keys_a, keys_b = _keys(a, pair_a), _keys(b, pair_b)
+    pair_a = a.first * shape_count + a.second
+    pair_b = b.first * shape_count + b.second
+    keys_a = _keys(a, pair_a)
+    keys_b = _keys(b, pair_b)
     if identical := _identical(keys_a, keys_b):
         return identical
     alike_a, alike_b = _alike_cells(keys_a, keys_b)
-    rows_a, rows_b = np.flatnonzero(~alike_a), np.flatnonzero(~alike_b)
-    key = _labels([np.concatenate([x[rows_a], y[rows_b]]) for x, y in zip(keys_a, keys_b, strict=True)])
-    pair = _labels([np.concatenate([x[rows_a], y[rows_b]]) for x, y in zip(keys_a[:2], keys_b[:2], strict=True)])
+    rows_a = np.flatnonzero(~alike_a)
+    rows_b = np.flatnonzero(~alike_b)
+    key = _labels(
+        [np.concatenate([x[rows_a], y[rows_b]]) for x, y in zip(keys_a, keys_b, strict=True)]
+    )
+    pair = _labels(
+        [
+            np.concatenate([x[rows_a], y[rows_b]])
+            for x, y in zip(keys_a[:2], keys_b[:2], strict=True)
+        ]
+    )
     count = len(rows_a)
     by_key_a, by_key_b = _same(key[:count], key[count:])
-    matched_a, matched_b = [rows_a[by_key_a]], [rows_b[by_key_b]]
-    left_a, left_b = _without(count, by_key_a), _without(len(rows_b), by_key_b)
+    matched_a = [rows_a[by_key_a]]
+    matched_b = [rows_b[by_key_b]]
+    left_a = _without(count, by_key_a)
+    left_b = _without(len(rows_b), by_key_b)
     crowded = 0
     if "point0" in a.columns and "normal" in a.columns and len(left_a) and len(left_b):
         near_a, near_b, crowded = _nearest(
@@ -152,8 +185,12 @@ def match_contacts(a: Contacts, b: Contacts, shape_count: int) -> Matches:
         )
         matched_a.append(rows_a[left_a[near_a]])
         matched_b.append(rows_b[left_b[near_b]])
-        left_a, left_b = _without(len(left_a), near_a, left_a), _without(len(left_b), near_b, left_b)
-    both = np.concatenate([np.flatnonzero(alike_a), *matched_a]), np.concatenate([np.flatnonzero(alike_b), *matched_b])
+        left_a = _without(len(left_a), near_a, left_a)
+        left_b = _without(len(left_b), near_b, left_b)
+    both = (
+        np.concatenate([np.flatnonzero(alike_a), *matched_a]),
+        np.concatenate([np.flatnonzero(alike_b), *matched_b]),
+    )
     order = np.argsort(both[0], kind="stable")
     return Matches(
         both[0][order],
@@ -175,16 +212,23 @@ def _identical(keys_a: list[np.ndarray], keys_b: list[np.ndarray]) -> Matches | 
 
 
 def _keys(contacts: Contacts, pair: np.ndarray) -> list[np.ndarray]:
-    features = [contacts.columns[name] for name in ("feature0", "feature1") if name in contacts.columns]
+    features = [
+        contacts.columns[name] for name in ("feature0", "feature1") if name in contacts.columns
+    ]
     return [contacts.cell, pair, *features]
 
 
-def _alike_cells(keys_a: list[np.ndarray], keys_b: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """bool for the rows of each file: whether the row's cell has equal keys in equal order in both files."""
-    cell_a, cell_b = keys_a[0], keys_b[0]
+def _alike_cells(
+    keys_a: list[np.ndarray], keys_b: list[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """bool for the rows of each file: whether the row's cell has equal keys in equal order in both
+    files."""
+    cell_a = keys_a[0]
+    cell_b = keys_b[0]
     cells = int(max(cell_a.max(initial=-1), cell_b.max(initial=-1))) + 1
     alike = np.bincount(cell_a, minlength=cells) == np.bincount(cell_b, minlength=cells)
-    rows_a, rows_b = alike[cell_a], alike[cell_b]
+    rows_a = alike[cell_a]
+    rows_b = alike[cell_b]
     differs = np.zeros(int(rows_a.sum()), bool)
     for x, y in zip(keys_a[1:], keys_b[1:], strict=True):
         differs |= x[rows_a] != y[rows_b]
@@ -197,16 +241,21 @@ def _labels(keys: Sequence[np.ndarray]) -> np.ndarray:
     label = np.zeros(len(keys[0]), np.int64)
     for key in keys:
         values, ranks = np.unique(key, return_inverse=True)
-        label = np.unique(label * max(1, len(values)) + ranks.reshape(-1), return_inverse=True)[1].reshape(-1)
+        label = np.unique(label * max(1, len(values)) + ranks.reshape(-1), return_inverse=True)[
+            1
+        ].reshape(-1)
     return label
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Indices of equal labels; repeated labels are paired in order."""
-    order_a, order_b = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
-    sorted_a, sorted_b = a[order_a], b[order_b]
+    order_a = np.argsort(a, kind="stable")
+    order_b = np.argsort(b, kind="stable")
+    sorted_a = a[order_a]
+    sorted_b = b[order_b]
     turn_a = np.arange(len(a)) - np.searchsorted(sorted_a, sorted_a)
-    start, end = np.searchsorted(sorted_b, sorted_a), np.searchsorted(sorted_b, sorted_a, side="right")
+    start = np.searchsorted(sorted_b, sorted_a)
+    end = np.searchsorted(sorted_b, sorted_a, side="right")
     exists = start + turn_a < end
     return order_a[exists], order_b[(start + turn_a)[exists]]
 
@@ -224,15 +273,21 @@ def _only_here(here: np.ndarray, there: np.ndarray) -> np.ndarray:
     return np.sort(first[~np.isin(labels, there)])
 
 
-def _nearest(a: Contacts, b: Contacts, pair_a: np.ndarray, pair_b: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+def _nearest(
+    a: Contacts, b: Contacts, pair_a: np.ndarray, pair_b: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, int]:
     """Rows matched within each pair of a cell, and the number of pairs that exceed MOST_COSTS."""
-    order_a, order_b = np.argsort(pair_a, kind="stable"), np.argsort(pair_b, kind="stable")
+    order_a = np.argsort(pair_a, kind="stable")
+    order_b = np.argsort(pair_b, kind="stable")
     shared = np.intersect1d(pair_a, pair_b)
-    start_a, start_b = np.searchsorted(pair_a[order_a], shared), np.searchsorted(pair_b[order_b], shared)
+    start_a = np.searchsorted(pair_a[order_a], shared)
+    start_b = np.searchsorted(pair_b[order_b], shared)
     count_a = np.searchsorted(pair_a[order_a], shared, side="right") - start_a
     count_b = np.searchsorted(pair_b[order_b], shared, side="right") - start_b
     position_a, position_b = (_positions(one) for one in (a, b))
-    found_a, found_b, crowded = [_NONE], [_NONE], 0
+    found_a = [_NONE]
+    found_b = [_NONE]
+    crowded = 0
     for size_a, size_b in np.unique(np.stack([count_a, count_b], axis=1), axis=0).tolist():
         groups = np.flatnonzero((count_a == size_a) & (count_b == size_b))
         rows_a = order_a[start_a[groups][:, None] + np.arange(size_a)]
@@ -257,19 +312,23 @@ def _positions(contacts: Contacts) -> np.ndarray:
 
 
 def _costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """[..., n, m]: costs of positions [..., n, 6] and [..., m, 6]: their distance, plus that of the normals times the
-    group's extent."""
+    """[..., n, m]: costs of positions [..., n, 6] and [..., m, 6]: their distance, plus that of the
+    normals times the group's extent."""
     middles = np.concatenate([a, b], axis=-2)[..., :3]
     extent = np.linalg.norm(middles.max(axis=-2) - middles.min(axis=-2), axis=-1)
     apart = a[..., :, None, :] - b[..., None, :, :]
     turned = np.linalg.norm(apart[..., 3:], axis=-1)
     scale = np.where(extent > 0.0, extent, 1.0)[..., None, None]
-    return np.nan_to_num(np.linalg.norm(apart[..., :3], axis=-1) + scale * turned, nan=np.inf, posinf=1e300)
+    return np.nan_to_num(
+        np.linalg.norm(apart[..., :3], axis=-1) + scale * turned, nan=np.inf, posinf=1e300
+    )
 
 
 def _assign_small(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Matched columns [groups, min(n, m)] of positions [groups, n, 6] and [groups, m, 6], by enumeration."""
-    n, m = a.shape[1], b.shape[1]
+    """Matched columns [groups, min(n, m)] of positions [groups, n, 6] and [groups, m, 6], by
+    enumeration."""
+    n = a.shape[1]
+    m = b.shape[1]
     if n > m:
         other, one = _assign_small(b, a)
         return one, other
@@ -281,11 +340,16 @@ def _assign_small(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def _assign_large(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Matched rows of positions [n, 6] and [m, 6] of one pair in one cell, and whether their cost is the least."""
+    """Matched rows of positions [n, 6] and [m, 6] of one pair in one cell, and whether their cost
+    is the least."""
     if len(a) * len(b) > MOST_COSTS:
         axis = int(np.argmax(np.ptp(np.concatenate([a, b])[:, :3], axis=0)))
         count = min(len(a), len(b))
-        return np.argsort(a[:, axis], kind="stable")[:count], np.argsort(b[:, axis], kind="stable")[:count], False
+        return (
+            np.argsort(a[:, axis], kind="stable")[:count],
+            np.argsort(b[:, axis], kind="stable")[:count],
+            False,
+        )
     from scipy.optimize import linear_sum_assignment
 
     rows, columns = linear_sum_assignment(np.minimum(_costs(a, b), 1e300))

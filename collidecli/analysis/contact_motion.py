@@ -1,9 +1,11 @@
-"""Contacts of bodies in motion: gradients of distance and velocities; persistent ids and sticky contact points.
+"""Contacts of bodies in motion: gradients of distance and velocities; persistent ids and sticky
+contact points.
 
-Where the two nearest points are unique, the distance d changes with the bodies' positions x and rotations as if the
-points p were fixed to the bodies (envelope theorem): with the normal n from shape0 to shape1, dd/dx0 = -n,
-dd/dtheta0 = -(p0 - x0) x n, dd/dx1 = n, dd/dtheta1 = (p1 - x1) x n, where theta is a rotation vector in the world,
-about the body's origin. Hence dd/dt = n . (v1 - v0) with the velocities v of the points as fixed to their bodies.
+Where the two nearest points are unique, the distance d changes with the bodies' positions x and
+rotations as if the points p were fixed to the bodies (envelope theorem): with the normal n from
+shape0 to shape1, dd/dx0 = -n, dd/dtheta0 = -(p0 - x0) x n, dd/dx1 = n, dd/dtheta1 = (p1 - x1) x n,
+where theta is a rotation vector in the world, about the body's origin. Hence dd/dt = n . (v1 - v0)
+with the velocities v of the points as fixed to their bodies.
 """
 
 from __future__ import annotations
@@ -26,10 +28,12 @@ MOTION_STRIP = 1 << 15
 
 @dataclass(frozen=True)
 class FramePoses:
-    """Poses of consecutive frames, and the two frames of each cell between which velocities are taken.
+    """Poses of consecutive frames, and the two frames of each cell between which velocities are
+    taken.
 
-    first_frame: frame of body_pose[0]. body_pose: float64[frames, recorded worlds, B, 7]. before, after: int64[cells],
-    frames. seconds: float64[cells], time between them; greater than zero, or NaN where no velocity is wanted.
+    first_frame: frame of body_pose[0]. body_pose: float64[frames, recorded worlds, B, 7]. before,
+    after: int64[cells], frames. seconds: float64[cells], time between them; greater than zero, or
+    NaN where no velocity is wanted.
     """
 
     first_frame: int
@@ -39,16 +43,21 @@ class FramePoses:
     seconds: np.ndarray
 
 
-def body_poses(model: Model, poses: np.ndarray, frame: np.ndarray, world: np.ndarray, body: np.ndarray) -> np.ndarray:
+def body_poses(
+    model: Model, poses: np.ndarray, frame: np.ndarray, world: np.ndarray, body: np.ndarray
+) -> np.ndarray:
     """float64[n, 7]: poses of bodies in worlds; the identity for body -1, the world.
 
-    poses: float64[frames, recorded worlds, B, 7]. frame: int64[n], rows of poses. world, body: int64[n].
+    poses: float64[frames, recorded worlds, B, 7]. frame: int64[n], rows of poses. world, body:
+    int64[n].
     """
     placed = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (len(body), 1))
     moving = np.flatnonzero(body >= 0)
     if not len(moving):
         return placed
-    frame, world, body = frame[moving], world[moving], body[moving]
+    frame = frame[moving]
+    world = world[moving]
+    body = body[moving]
     is_shared = poses.shape[1] == 1
     pose = poses[frame, np.zeros_like(world) if is_shared else world, body]
     if is_shared and model.world_shift is not None:
@@ -70,11 +79,15 @@ def rotation_vector(quaternion: np.ndarray) -> np.ndarray:
     return quaternion[:, :3] * (sign * factor)[:, None]
 
 
-def distance_gradient(side: int, normal: np.ndarray, point: np.ndarray, origin: np.ndarray) -> np.ndarray:
-    """float64[n, 6]: derivatives of distances over the position of a body [1], and over its rotation vector [m].
+def distance_gradient(
+    side: int, normal: np.ndarray, point: np.ndarray, origin: np.ndarray
+) -> np.ndarray:
+    """float64[n, 6]: derivatives of distances over the position of a body [1], and over its
+    rotation vector [m].
 
-    side: 0 or 1, of the shape on the body. normal, point: float64[n, 3], unit from shape 0 to shape 1, and the witness
-    point of the shape, in world. origin: float64[n, 3], of the body in world, about which it rotates.
+    side: 0 or 1, of the shape on the body. normal, point: float64[n, 3], unit from shape 0 to shape
+    1, and the witness point of the shape, in world. origin: float64[n, 3], of the body in world,
+    about which it rotates.
     """
     return (2.0 * side - 1.0) * np.concatenate([normal, cross(point - origin, normal)], axis=1)
 
@@ -82,8 +95,8 @@ def distance_gradient(side: int, normal: np.ndarray, point: np.ndarray, origin: 
 PART = 1e-5
 """Displacement of a difference, as a part of the size."""
 AGREEMENT = 0.01
-"""Largest difference of the slopes to either side from the gradient, per unit of displacement. Rounding of a depth, up
-to 1e-9 of the size, makes 1e-4; a curvature of 1000 / size makes 5e-3.
+"""Largest difference of the slopes to either side from the gradient, per unit of displacement.
+Rounding of a depth, up to 1e-9 of the size, makes 1e-4; a curvature of 1000 / size makes 5e-3.
 """
 
 
@@ -97,21 +110,28 @@ def is_differentiable(
 ) -> np.ndarray:
     """bool[n]: whether least distances of pairs have these gradients, by differences to both sides.
 
-    The distance is measured again with the body of shape 1 moved and turned both ways about each axis, by PART of the
-    size. At a kink, such as that of two faces that are parallel, the differences to both sides differ.
+    The distance is measured again with the body of shape 1 moved and turned both ways about each
+    axis, by PART of the size. At a kink, such as that of two faces that are parallel, the
+    differences to both sides differ.
 
     Args:
         distance: least distances [m] for world poses float64[n, 7] of shape 1.
-        gradient, origin, point: float64[n, 6], [n, 3] and [n, 3], of shape 1, see `distance_gradient`.
-        placed: float64[n, 7], world poses of shape 1. size: float64[n], of the smaller shape of each pair [m].
+        gradient, origin, point: float64[n, 6], [n, 3] and [n, 3], of shape 1, see
+            `distance_gradient`.
+        placed: float64[n, 7], world poses of shape 1. size: float64[n], of the smaller shape of
+            each pair [m].
     """
     arm = norm(point - origin)
-    reach = np.stack([np.ones_like(arm)] * 3 + [arm + size] * 3, axis=1)  # displacement per unit of the motion
-    distance_here, exact = distance(placed), np.ones(len(placed), bool)
+    # displacement per unit of the motion
+    reach = np.stack([np.ones_like(arm)] * 3 + [arm + size] * 3, axis=1)
+    distance_here = distance(placed)
+    exact = np.ones(len(placed), bool)
     for axis in range(6):
         for sign in (-1.0, 1.0):
             step = sign * PART * size / reach[:, axis]
-            slope = (distance(compose_poses(_motion(origin, axis, step), placed)) - distance_here) / step
+            slope = (
+                distance(compose_poses(_motion(origin, axis, step), placed)) - distance_here
+            ) / step
             exact &= np.abs(slope - gradient[:, axis]) <= AGREEMENT * reach[:, axis]
     return exact
 
@@ -129,7 +149,8 @@ def least_rows(block: ContactBlock) -> np.ndarray:
 
 
 def _motion(origin: np.ndarray, axis: int, step: np.ndarray) -> np.ndarray:
-    """float64[n, 7]: motions along axis 0 to 2 [m], or turns about axis 3 to 5 through origins [n, 3] [rad]."""
+    """float64[n, 7]: motions along axis 0 to 2 [m], or turns about axis 3 to 5 through origins [n,
+    3] [rad]."""
     motion = np.zeros((len(step), 7))
     motion[:, 6] = 1.0
     if axis < 3:
@@ -137,7 +158,8 @@ def _motion(origin: np.ndarray, axis: int, step: np.ndarray) -> np.ndarray:
         return motion
     motion[:, axis], motion[:, 6] = sincos(0.5 * step)
     about = np.zeros_like(motion)
-    about[:, :3], about[:, 6] = origin, 1.0
+    about[:, :3] = origin
+    about[:, 6] = 1.0
     back = about * [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0]
     return compose_poses(compose_poses(about, motion), back)
 
@@ -146,10 +168,14 @@ def motion_columns(
     model: Model, block: ContactBlock, poses: FramePoses, names: frozenset[str]
 ) -> dict[str, np.ndarray]:
     """The columns `names`, of MOTION_COLUMNS without grad_exact, of a block's contacts."""
-    wanted = [column for column in MOTION_COLUMNS if column.name in names and column.name != "grad_exact"]
+    wanted = [
+        column for column in MOTION_COLUMNS if column.name in names and column.name != "grad_exact"
+    ]
     shapes = [(column.width,) if column.width > 1 else () for column in wanted]
     count = block.contact_count
-    columns = {c.name: np.empty((count, *shape), c.dtype) for c, shape in zip(wanted, shapes, strict=True)}
+    columns = {
+        c.name: np.empty((count, *shape), c.dtype) for c, shape in zip(wanted, shapes, strict=True)
+    }
     index = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
     for start in range(0, count, MOTION_STRIP):
         rows = slice(start, min(start + MOTION_STRIP, count))
@@ -159,7 +185,12 @@ def motion_columns(
 
 
 def _strip(
-    model: Model, block: ContactBlock, poses: FramePoses, rows: slice, index: np.ndarray, names: frozenset[str]
+    model: Model,
+    block: ContactBlock,
+    poses: FramePoses,
+    rows: slice,
+    index: np.ndarray,
+    names: frozenset[str],
 ) -> dict[str, np.ndarray]:
     """`motion_columns` of some rows; index: of the cell of each in the block."""
     frame, world = np.divmod(block.first_cell + index, model.world_count)
@@ -183,10 +214,14 @@ def _strip(
             conjugate = before[:, 3:] * [-1.0, -1.0, -1.0, 1.0]
             turn = rotation_vector(multiply(after[:, 3:].T, conjugate.T).T)
             velocity.append(
-                (after[:, :3] - before[:, :3] + cross(turn, point - origin)) / poses.seconds[index][:, None]
+                (after[:, :3] - before[:, :3] + cross(turn, point - origin))
+                / poses.seconds[index][:, None]
             )
     if velocity:
         relative = velocity[1] - velocity[0]
         along = dot(relative, normal)
-        of_strip["normal_velocity"], of_strip["slip"] = along, norm(relative - along[:, None] * normal)
+        of_strip["normal_velocity"], of_strip["slip"] = (
+            along,
+            norm(relative - along[:, None] * normal),
+        )
     return {name: values for name, values in of_strip.items() if name in names}

@@ -1,7 +1,8 @@
 """Tracking of contacts from frame to frame: persistent ids, and sticky contact points.
 
-One pass over the contact set in the order of cells. Its state is the contacts of one frame, so memory does not depend
-on the length of the motion; each world and pair is tracked separately, so the result does not depend on chunks.
+One pass over the contact set in the order of cells. Its state is the contacts of one frame, so
+memory does not depend on the length of the motion; each world and pair is tracked separately, so
+the result does not depend on chunks.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ DISTANCE_STRIP = 1 << 20
 class TrackedContacts(Rows):
     """Contacts of some worlds in one frame, in canonical order.
 
-    world: int64[n]. pair: int64[n], key of world and shapes. feature: int64[n], key of the features. point:
-    float64[n, 2, 3], the contact's points on its two shapes, in the frames of their bodies [m]. id: int64[n].
+    world: int64[n]. pair: int64[n], key of world and shapes. feature: int64[n], key of the
+    features. point: float64[n, 2, 3], the contact's points on its two shapes, in the frames of
+    their bodies [m]. id: int64[n].
     """
 
     world: np.ndarray
@@ -45,13 +47,15 @@ class ContactTracker:
     """Tracks contacts through the blocks of a run, which must be given in order.
 
     Args:
-        model: the scene. distance: largest distance of two matched contacts with different features [m], and largest
-            displacement of a sticky contact; 0 matches by features alone and moves nothing. episodes: of the motion;
-            no contact is matched with one of another episode.
+        model: the scene. distance: largest distance of two matched contacts with different features
+            [m], and largest displacement of a sticky contact; 0 matches by features alone and moves
+            nothing. episodes: of the motion; no contact is matched with one of another episode.
     """
 
     def __init__(self, model: Model, distance: float, episodes: Episodes | None = None) -> None:
-        self._model, self._distance, self._episodes = model, distance, episodes
+        self._model = model
+        self._distance = distance
+        self._episodes = episodes
         self._next_id = np.zeros(model.world_count, np.int64)
         self._before = NOTHING
         self._now: list[TrackedContacts] = []
@@ -59,7 +63,8 @@ class ContactTracker:
     def follow(self, block: ContactBlock, first_frame: int, body_pose: np.ndarray) -> ContactBlock:
         """The block with a column of ids, and with sticky contacts moved to their previous points.
 
-        body_pose: float64[frames, recorded worlds, B, 7], from first_frame on: poses of at least the block's frames.
+        body_pose: float64[frames, recorded worlds, B, 7], from first_frame on: poses of at least
+        the block's frames.
         """
         if not block.contact_count and not len(self._before) and not self._now:
             return replace(block, columns={**block.columns, CONTACT_ID.name: np.zeros(0, np.int64)})
@@ -73,16 +78,24 @@ class ContactTracker:
         for frame in range(cell[0] // worlds, cell[-1] // worlds + 1):
             inside = np.flatnonzero(cell // worlds == frame)
             if self._episodes is not None:
-                self._before = self._before.take(~np.isin(self._before.world, self._episodes.starts(frame)))
+                self._before = self._before.take(
+                    ~np.isin(self._before.world, self._episodes.starts(frame))
+                )
             rows = slice(end[inside[0]] - block.cell_counts[inside[0]], end[inside[-1]])
             world = np.repeat(cell[inside] % worlds, block.cell_counts[inside])
-            self._frame({name: values[rows] for name, values in columns.items()}, world, body_pose[frame - first_frame])
+            self._frame(
+                {name: values[rows] for name, values in columns.items()},
+                world,
+                body_pose[frame - first_frame],
+            )
             if cell[inside[-1]] % worlds == worlds - 1:
-                self._before, self._now = TrackedContacts.chained(*self._now), []
+                self._before = TrackedContacts.chained(*self._now)
+                self._now = []
         return replace(block, columns=columns)
 
     def _frame(self, columns: dict[str, np.ndarray], world: np.ndarray, pose: np.ndarray) -> None:
-        """Tracks the contacts of consecutive worlds of one frame; writes to their columns, which are views."""
+        """Tracks the contacts of consecutive worlds of one frame; writes to their columns, which
+        are views."""
         now, rotation = self._contacts(columns, world, pose)
         first, last = (world[0], world[-1]) if len(world) else (0, -1)
         before = self._before.take(slice(*np.searchsorted(self._before.world, [first, last + 1])))
@@ -91,7 +104,8 @@ class ContactTracker:
             # The remaining contacts of each pair of shapes are matched, the nearest first.
             left = np.ones(len(before), bool)
             left[earlier[earlier >= 0]] = False
-            rows, others = np.flatnonzero(earlier < 0), np.flatnonzero(left)
+            rows = np.flatnonzero(earlier < 0)
+            others = np.flatnonzero(left)
             for pair in np.intersect1d(now.pair[rows], before.pair[others]):
                 mine = rows[slice(*np.searchsorted(now.pair[rows], [pair, pair + 1]))]
                 theirs = others[slice(*np.searchsorted(before.pair[others], [pair, pair + 1]))]
@@ -114,7 +128,8 @@ class ContactTracker:
     def _contacts(
         self, columns: dict[str, np.ndarray], world: np.ndarray, pose: np.ndarray
     ) -> tuple[TrackedContacts, np.ndarray]:
-        """The contacts, without ids, and float64[n, 2, 4], the rotations of the two bodies, xyzw."""
+        """The contacts, without ids, and float64[n, 2, 4], the rotations of the two bodies,
+        xyzw."""
         model = self._model
         count = len(model.shapes)
         shape, points, offsets = (_of_both(columns, name) for name in ("shape", "point", "offset"))
@@ -122,7 +137,9 @@ class ContactTracker:
         # Offsets of a static shape are its points in the world, but only in float32.
         point = np.where(body[..., None] < 0, points.astype(np.float64), offsets.astype(np.float64))
         frame = np.zeros_like(world)
-        rotation = [body_poses(model, pose[None], frame, world, of_side)[:, 3:] for of_side in body.T]
+        rotation = [
+            body_poses(model, pose[None], frame, world, of_side)[:, 3:] for of_side in body.T
+        ]
         pair = (world * count + shape[:, 0]) * count + shape[:, 1]
         feature = columns["feature0"].astype(np.int64) * 2**32 + columns["feature1"]
         contacts = TrackedContacts(world, pair, feature, point, np.zeros(len(world), np.int64))
@@ -136,7 +153,8 @@ class ContactTracker:
         continued: np.ndarray,
         point_before: np.ndarray,
     ) -> None:
-        """Moves contacts within their contact planes to their previous points, if those are within the distance.
+        """Moves contacts within their contact planes to their previous points, if those are within
+        the distance.
 
         The previous point is the mean of the two points as moved by the two bodies.
         """
@@ -145,11 +163,15 @@ class ContactTracker:
         along = (shift * normal).sum(axis=1) / (normal * normal).sum(axis=1)
         shift -= along[:, None] * normal
         near = norm(shift) <= self._distance
-        rows, shift = continued[near], shift[near]
-        now.point[rows] += _rotated(rotation[rows] * [-1.0, -1.0, -1.0, 1.0], np.stack([shift, shift], axis=1))
+        rows = continued[near]
+        shift = shift[near]
+        now.point[rows] += _rotated(
+            rotation[rows] * [-1.0, -1.0, -1.0, 1.0], np.stack([shift, shift], axis=1)
+        )
         static = self._model.shapes.body[_of_both(columns, "shape")[rows]] < 0
         for side, of_static in enumerate(static.T):
-            point, offset = columns[f"point{side}"], columns[f"offset{side}"]
+            point = columns[f"point{side}"]
+            offset = columns[f"offset{side}"]
             point[rows] = point[rows] + shift
             offset[rows] = np.where(of_static[:, None], point[rows], now.point[rows, side])
 
@@ -171,16 +193,20 @@ def _same_features(before: TrackedContacts, now: TrackedContacts) -> np.ndarray:
 
 
 def _nearest_first(here: np.ndarray, there: np.ndarray, distance: float) -> list[tuple[int, int]]:
-    """Matched rows of two sets of points, greedily: the nearest two points, then the nearest two of the rest.
+    """Matched rows of two sets of points, greedily: the nearest two points, then the nearest two of
+    the rest.
 
-    At most `distance` apart. Of equal distances the first row of `here`, then of `there`. All mutually nearest pairs
-    are matched in one round, with the result of the sequential order.
+    At most `distance` apart. Of equal distances the first row of `here`, then of `there`. All
+    mutually nearest pairs are matched in one round, with the result of the sequential order.
     """
     matched: list[tuple[int, int]] = []
-    rows, others = np.arange(len(here)), np.arange(len(there))
+    rows = np.arange(len(here))
+    others = np.arange(len(there))
     while len(rows) and len(others):
-        best, best_at = np.full(len(others), np.inf), np.zeros(len(others), np.int64)
-        nearest, size = np.zeros(len(rows), np.int64), max(1, DISTANCE_STRIP // len(others))
+        best = np.full(len(others), np.inf)
+        best_at = np.zeros(len(others), np.int64)
+        nearest = np.zeros(len(rows), np.int64)
+        size = max(1, DISTANCE_STRIP // len(others))
         for start in range(0, len(rows), size):
             strip = slice(start, start + size)
             apart = norm(here[rows[strip], None] - there[others])
@@ -199,5 +225,6 @@ def _nearest_first(here: np.ndarray, there: np.ndarray, distance: float) -> list
 
 
 def _rotated(quaternion: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """float64[n, 2, 3]: vectors rotated by unit quaternions xyzw. Contiguous: the order of later sums depends on it."""
+    """float64[n, 2, 3]: vectors rotated by unit quaternions xyzw. Contiguous: the order of later
+    sums depends on it."""
     return np.ascontiguousarray(rotate(quaternion.T, vector.T).T)

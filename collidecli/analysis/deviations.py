@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-LEAST_DECADE, MOST_DECADE = -10, 0
+LEAST_DECADE = -10
+MOST_DECADE = 0
 """The histogram's first bin is below 1e-9, its last is 1 and above; each other bin is a decade."""
 BINS = MOST_DECADE - LEAST_DECADE + 1
 POINTS = (
@@ -19,7 +20,8 @@ POINTS = (
 
 @dataclass(frozen=True)
 class Tolerances:
-    """Largest allowed deviations: atol + rtol * the larger of the two sizes. The name "" is the default of fields.
+    """Largest allowed deviations: atol + rtol * the larger of the two sizes. The name "" is the
+    default of fields.
 
     A normal's atol is an angle [rad], and it has no rtol. Integers have neither.
     """
@@ -36,9 +38,9 @@ class Tolerances:
 class FieldTally:
     """Running comparison of one field.
 
-    exact: an integer field. differing: contacts with a deviation. changed: contacts with a deviation beyond the
-    tolerance. largest: the largest deviation. largest_at: its location, set by the caller. histogram: int64[BINS] of
-    the deviations.
+    exact: an integer field. differing: contacts with a deviation. changed: contacts with a
+    deviation beyond the tolerance. largest: the largest deviation. largest_at: its location, set by
+    the caller. histogram: int64[BINS] of the deviations.
     """
 
     name: str
@@ -52,11 +54,14 @@ class FieldTally:
 
 
 def deviations(name: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """float64[n], deviations and sizes of values: for a point the distance [m], for a normal the angle [rad].
+    """float64[n], deviations and sizes of values: for a point the distance [m], for a normal the
+    angle [rad].
 
-    For other vectors the largest deviation of a component. NaN deviates from NaN by 0, from a number by inf.
+    For other vectors the largest deviation of a component. NaN deviates from NaN by 0, from a
+    number by inf.
     """
-    a, b = a.astype(np.float64).reshape(len(a), -1), b.astype(np.float64).reshape(len(b), -1)
+    a = a.astype(np.float64).reshape(len(a), -1)
+    b = b.astype(np.float64).reshape(len(b), -1)
     with np.errstate(invalid="ignore", over="ignore"):
         apart = np.where(a == b, 0.0, np.abs(a - b))
         apart[np.isnan(a) & np.isnan(b)] = 0.0
@@ -74,7 +79,8 @@ def deviations(name: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def spread(values: np.ndarray, limit: float | None = None) -> dict[str, float] | None:
-    """Median, 99th percentile and greatest of the finite values, and the share above a limit; None without any."""
+    """Median, 99th percentile and greatest of the finite values, and the share above a limit; None
+    without any."""
     known = values[np.isfinite(values)]
     if not len(known):
         return None
@@ -83,7 +89,9 @@ def spread(values: np.ndarray, limit: float | None = None) -> dict[str, float] |
     return {name: float(value) for name, value in figures.items()}
 
 
-def compare_field(tally: FieldTally, tolerances: Tolerances, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:
+def compare_field(
+    tally: FieldTally, tolerances: Tolerances, a: np.ndarray, b: np.ndarray
+) -> tuple[np.ndarray, int]:
     """Adds to `tally`; returns the changed rows, and the row of a new largest deviation or -1.
 
     a, b: [n] or [n, width], values of matched contacts.

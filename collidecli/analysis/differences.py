@@ -1,4 +1,5 @@
-"""Differences of two contact sets, block by block: counts, pairs, fields, and the first differences in full."""
+"""Differences of two contact sets, block by block: counts, pairs, fields, and the first differences
+in full."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from collidecli.analysis.deviations import FieldTally, Tolerances
 
 GAP = "pair gap"
-"""Column: the gap of the pair [m], the limit below which its contacts are reported. It is not compared."""
+"""Column: the gap of the pair [m], the limit below which its contacts are reported. It is not
+compared."""
 KINDS: tuple[str, ...] = ("missing", "extra", "changed")
 MISSING, EXTRA, CHANGED = KINDS
 RowsByKind = Mapping[str, tuple[Contacts, np.ndarray]]
@@ -27,7 +29,8 @@ DENSE_KEYS = 1 << 16
 
 @dataclass
 class PairTally:
-    """Differences of one pair of shapes over all cells: contacts of each kind, and cells with the pair in one file."""
+    """Differences of one pair of shapes over all cells: contacts of each kind, and cells with the
+    pair in one file."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     missing_cells: int = 0
@@ -37,9 +40,11 @@ class PairTally:
 
 @dataclass
 class Difference:
-    """One differing contact. kind: of KINDS. cell: counted over matched frames. pair: numbers of the shapes.
+    """One differing contact. kind: of KINDS. cell: counted over matched frames. pair: numbers of
+    the shapes.
 
-    features: of A's contact, or of B's extra one. values: changed fields with their values in A and B.
+    features: of A's contact, or of B's extra one. values: changed fields with their values in A and
+    B.
     """
 
     kind: str
@@ -53,13 +58,14 @@ class Difference:
 class TableDifferences:
     """Running differences of one table of two contact sets.
 
-    fields: FieldTally of each compared column; of a list column, counted by value. counts: of rows by kind. by_pair:
-    whether differences are counted by pair of shapes. first: number of differences kept in full, the first by cell.
-    at_limit: missing and extra rows whose distance is within its tolerance of the limit at which they are reported,
-    the column GAP; they are no differences, as a deviation within the tolerance decides whether they are reported.
-    at_limit_pairs: by pair. shallow: missing and extra rows with a distance at most this below their limit are ignored
-    [m]; -1 none. first_cell: that differs, -1 without any. by_object: rows by kind, of each combination of particle
-    objects.
+    fields: FieldTally of each compared column; of a list column, counted by value. counts: of rows
+    by kind. by_pair: whether differences are counted by pair of shapes. first: number of
+    differences kept in full, the first by cell. at_limit: missing and extra rows whose distance is
+    within its tolerance of the limit at which they are reported, the column GAP; they are no
+    differences, as a deviation within the tolerance decides whether they are reported.
+    at_limit_pairs: by pair. shallow: missing and extra rows with a distance at most this below
+    their limit are ignored [m]; -1 none. first_cell: that differs, -1 without any. by_object: rows
+    by kind, of each combination of particle objects.
     """
 
     def __init__(
@@ -85,10 +91,14 @@ class TableDifferences:
         self.world_differs = np.zeros(worlds, bool)
         self.frames_differing = 0
         self._last_frame = -1
-        self._worlds, self._first, self._shallow, self._tolerances = worlds, first, shallow, tolerances
+        self._worlds = worlds
+        self._first = first
+        self._shallow = shallow
+        self._tolerances = tolerances
 
     def add(self, a: Contacts, b: Contacts, matches: Matches, first_cell: int) -> None:
-        """Adds a block of cells, in order. first_cell: first cell of the block, counted over matched frames."""
+        """Adds a block of cells, in order. first_cell: first cell of the block, counted over
+        matched frames."""
         self.rows_a += len(a)
         self.rows_b += len(b)
         self.matched += len(matches.a)
@@ -102,7 +112,9 @@ class TableDifferences:
         for kind, (_, chosen) in rows.items():
             self.counts[kind] += len(chosen)
             self._count_objects(kind, *rows[kind])
-        cells = _distinct(np.concatenate([side.cell[chosen] for side, chosen in rows.values()]) + first_cell)
+        cells = _distinct(
+            np.concatenate([side.cell[chosen] for side, chosen in rows.values()]) + first_cell
+        )
         self.first_cell = int(cells[0]) if self.first_cell < 0 else self.first_cell
         self.world_differs[cells % self._worlds] = True
         frames = _distinct(cells // self._worlds)
@@ -115,7 +127,9 @@ class TableDifferences:
                 tally = self.pairs.setdefault(pair, PairTally())
                 tally.counts[kind] += count
                 set_cell = cell + first_cell
-                tally.first_cell = set_cell if tally.first_cell < 0 else min(tally.first_cell, set_cell)
+                tally.first_cell = (
+                    set_cell if tally.first_cell < 0 else min(tally.first_cell, set_cell)
+                )
         for kind, side, chosen in ((MISSING, a, missing_pairs), (EXTRA, b, extra_pairs)):
             self.pair_cells[kind] += len(chosen)
             for pair, count, _ in _per_pair(side, chosen):
@@ -123,7 +137,12 @@ class TableDifferences:
                 tally.missing_cells += count if kind == MISSING else 0
                 tally.extra_cells += count if kind == EXTRA else 0
         if len(self.differences) < self._first:
-            self._keep(rows, matches.b[changed], [(f, np.isin(changed, c)) for f, c in by_field], first_cell)
+            self._keep(
+                rows,
+                matches.b[changed],
+                [(f, np.isin(changed, c)) for f, c in by_field],
+                first_cell,
+            )
 
     def add_same(self, count: int) -> None:
         """Adds contacts of blocks that are equal in both files."""
@@ -133,18 +152,24 @@ class TableDifferences:
 
     def _count_objects(self, kind: str, side: Contacts, rows: np.ndarray) -> None:
         if side.objects and len(rows):
-            keys, counts = np.unique(np.stack([owner[rows] for owner in side.objects]), axis=1, return_counts=True)
+            keys, counts = np.unique(
+                np.stack([owner[rows] for owner in side.objects]), axis=1, return_counts=True
+            )
             for key, count in zip(keys.T.tolist(), counts.tolist(), strict=True):
                 self.by_object.setdefault(tuple(key), dict.fromkeys(KINDS, 0))[kind] += count
 
-    def _deep(self, kind: str, side: Contacts, rows: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _deep(
+        self, kind: str, side: Contacts, rows: np.ndarray, pairs: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """`rows` and `pairs` without contacts at the limit and shallow contacts."""
         if GAP not in side.columns or not len(rows):
             return rows, pairs
-        gap, distance = side.columns[GAP][rows], side.columns["distance"][rows].astype(np.float64)
+        gap = side.columns[GAP][rows]
+        distance = side.columns["distance"][rows].astype(np.float64)
         atol, rtol = self._tolerances.of("distance")
         tolerance = atol + rtol * np.abs(gap)
-        # Distances are float32: a contact within the tolerance of the limit can be a unit in the last place below.
+        # Distances are float32: a contact within the tolerance of the limit can be a unit in the
+        # last place below.
         rounding = np.where(tolerance > 0.0, np.spacing(gap.astype(np.float32)), -1.0)
         at_limit = gap - distance <= tolerance + rounding
         is_shallow = ~at_limit & (self._shallow >= 0.0) & (gap - distance <= self._shallow)
@@ -156,7 +181,11 @@ class TableDifferences:
         if not len(pairs):
             return deep, pairs
         deep_keys = {(int(side.cell[r]), int(side.first[r]), int(side.second[r])) for r in deep}
-        kept = [r for r in pairs if (int(side.cell[r]), int(side.first[r]), int(side.second[r])) in deep_keys]
+        kept = [
+            r
+            for r in pairs
+            if (int(side.cell[r]), int(side.first[r]), int(side.second[r])) in deep_keys
+        ]
         return deep, np.array(kept, np.int64)
 
     def _compare(
@@ -166,14 +195,18 @@ class TableDifferences:
         by_field: list[tuple[str, np.ndarray]] = []
         for tally in self.fields:
             if tally.name in a.lists:
-                differing = self._lists_differ(tally, a.lists[tally.name], b.lists[tally.name], matches)
+                differing = self._lists_differ(
+                    tally, a.lists[tally.name], b.lists[tally.name], matches
+                )
                 by_field.append((tally.name, np.flatnonzero(differing)))
                 continue
             if tally.name not in a.columns and tally.name not in b.columns:
                 continue  # the caller skips columns that are equal in both files
-            values_a, values_b = a.columns[tally.name], b.columns[tally.name]
+            values_a = a.columns[tally.name]
+            values_b = b.columns[tally.name]
             if not matches.identical:
-                values_a, values_b = values_a[matches.a], values_b[matches.b]
+                values_a = values_a[matches.a]
+                values_b = values_b[matches.b]
             changed, most = compare_field(tally, self._tolerances, values_a, values_b)
             if len(changed):
                 by_field.append((tally.name, changed))
@@ -191,7 +224,11 @@ class TableDifferences:
         return np.flatnonzero(differs), by_field
 
     def _lists_differ(
-        self, tally: FieldTally, a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray], matches: Matches
+        self,
+        tally: FieldTally,
+        a: tuple[np.ndarray, np.ndarray],
+        b: tuple[np.ndarray, np.ndarray],
+        matches: Matches,
     ) -> np.ndarray:
         """bool: matched rows whose lists have other lengths or values."""
         lengths = a[0][matches.a]
@@ -200,20 +237,37 @@ class TableDifferences:
         tally.changed += int(differs.sum())
         alike = np.flatnonzero(~differs)
         row = np.repeat(alike, lengths[alike])
-        values = [entries[entries_of(size, rows[alike])] for (size, entries), rows in ((a, matches.a), (b, matches.b))]
+        values = [
+            entries[entries_of(size, rows[alike])]
+            for (size, entries), rows in ((a, matches.a), (b, matches.b))
+        ]
         differs[row[compare_field(tally, self._tolerances, *values)[0]]] = True
         return differs
 
     def _keep(
-        self, rows: RowsByKind, partners: np.ndarray, by_field: list[tuple[str, np.ndarray]], first_cell: int
+        self,
+        rows: RowsByKind,
+        partners: np.ndarray,
+        by_field: list[tuple[str, np.ndarray]],
+        first_cell: int,
     ) -> None:
-        """Keeps the first differences by cell and pair, up to `first`. partners: B's rows of the changed contacts."""
-        (a, _), (b, _) = rows[MISSING], rows[EXTRA]
-        kinds = np.concatenate([np.full(len(kind_rows), n) for n, (_, kind_rows) in enumerate(rows.values())])
+        """Keeps the first differences by cell and pair, up to `first`. partners: B's rows of the
+        changed contacts."""
+        (a, _) = rows[MISSING]
+        (b, _) = rows[EXTRA]
+        kinds = np.concatenate(
+            [np.full(len(kind_rows), n) for n, (_, kind_rows) in enumerate(rows.values())]
+        )
         indices = np.concatenate([np.arange(len(kind_rows)) for _, kind_rows in rows.values()])
-        keys = [np.concatenate([getattr(s, key)[f] for s, f in rows.values()]) for key in ("second", "first", "cell")]
-        for at in np.lexsort((indices, kinds, *keys))[: self._first - len(self.differences)].tolist():
-            kind, index = KINDS[int(kinds[at])], int(indices[at])
+        keys = [
+            np.concatenate([getattr(s, key)[f] for s, f in rows.values()])
+            for key in ("second", "first", "cell")
+        ]
+        for at in np.lexsort((indices, kinds, *keys))[
+            : self._first - len(self.differences)
+        ].tolist():
+            kind = KINDS[int(kinds[at])]
+            index = int(indices[at])
             side, kind_rows = rows[kind]
             row = int(kind_rows[index])
             values = {}
@@ -221,16 +275,25 @@ class TableDifferences:
                 other = int(partners[index])
                 for name, mask in by_field:
                     if mask[index]:
-                        values[name] = (a.columns[name][row].tolist(), b.columns[name][other].tolist())
-            features = tuple(int(side.columns[n][row]) if n in side.columns else -1 for n in ("feature0", "feature1"))
+                        values[name] = (
+                            a.columns[name][row].tolist(),
+                            b.columns[name][other].tolist(),
+                        )
+            features = tuple(
+                int(side.columns[n][row]) if n in side.columns else -1
+                for n in ("feature0", "feature1")
+            )
             distance = float(side.columns["distance"][row]) if "distance" in side.columns else None
             pair = (int(side.first[row]), int(side.second[row]))
             cell = int(side.cell[row]) + first_cell
-            self.differences.append(Difference(kind, cell, pair, (features[0], features[1]), values, distance))
+            self.differences.append(
+                Difference(kind, cell, pair, (features[0], features[1]), values, distance)
+            )
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:
-    """The distinct values of a non-empty array, ascending. Values are usually ascending, and then need no sort."""
+    """The distinct values of a non-empty array, ascending. Values are usually ascending, and then
+    need no sort."""
     steps = np.diff(values)
     return values[np.concatenate([[True], steps > 0])] if (steps >= 0).all() else np.unique(values)
 
@@ -240,9 +303,11 @@ def _per_pair(side: Contacts, rows: np.ndarray) -> list[tuple[tuple[int, int], i
     if not len(rows):
         return []
     shapes = int(side.second.max()) + 1
-    key, cell = side.first[rows] * shapes + side.second[rows], side.cell[rows]
+    key = side.first[rows] * shapes + side.second[rows]
+    cell = side.cell[rows]
     if shapes * shapes <= DENSE_KEYS:
-        pairs, index = np.arange(shapes * shapes), key
+        pairs = np.arange(shapes * shapes)
+        index = key
     else:
         pairs, index = np.unique(key, return_inverse=True)
     counts = np.bincount(index, minlength=len(pairs))
@@ -255,9 +320,12 @@ def _per_pair(side: Contacts, rows: np.ndarray) -> list[tuple[tuple[int, int], i
 
 
 def pairs_alone(contacts: Contacts) -> Contacts:
-    """One row for each pair of a cell, with the least distance and GAP as the only columns, if they are read."""
+    """One row for each pair of a cell, with the least distance and GAP as the only columns, if they
+    are read."""
     keys = np.stack([contacts.cell, contacts.first, contacts.second])
-    starts = np.flatnonzero(np.concatenate([[True], (np.diff(keys, axis=1) != 0).any(axis=0)])[: len(contacts)])
+    starts = np.flatnonzero(
+        np.concatenate([[True], (np.diff(keys, axis=1) != 0).any(axis=0)])[: len(contacts)]
+    )
     columns = {}
     if GAP in contacts.columns:
         distance = contacts.columns["distance"]

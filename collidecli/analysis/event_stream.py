@@ -1,4 +1,5 @@
-"""Intervals in which pairs of a contact set touch, block by block for selected contacts and pairs; their columns."""
+"""Intervals in which pairs of a contact set touch, block by block for selected contacts and pairs;
+their columns."""
 
 from __future__ import annotations
 
@@ -10,7 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.analysis.frame_texts import parse_frames
-from collidecli.analysis.pair_selection import PARTICLES, PairSelection, group_notes, threshold_notes
+from collidecli.analysis.pair_selection import (
+    PARTICLES,
+    PairSelection,
+    group_notes,
+    threshold_notes,
+)
 from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, Names, PairKeys, touches
 from collidecli.analysis.touching_rows import touching_blocks
 from collidecli.errors import InputError
@@ -33,29 +39,40 @@ _UNITS = {DURATION: "s", "least_distance": "m"}
 
 
 def interval_seconds(intervals: Intervals, frames: Frames) -> np.ndarray:
-    """Duration of each interval [s]: up to the first frame without touch, or the last frame of its episode."""
+    """Duration of each interval [s]: up to the first frame without touch, or the last frame of its
+    episode."""
     return frames.time[_following(intervals)] - frames.time[intervals.first]
 
 
 def is_known(intervals: Intervals) -> tuple[np.ndarray, np.ndarray]:
-    """bool[n]: whether the begin, and the end, of each interval is recorded: not at a border of its episode."""
+    """bool[n]: whether the begin, and the end, of each interval is recorded: not at a border of its
+    episode."""
     return intervals.first > intervals.begin, intervals.last + 1 < intervals.end
 
 
 def _following(intervals: Intervals) -> np.ndarray:
-    """int64[n]: the frame after each interval; the last one if the interval lasts to the end of its episode."""
+    """int64[n]: the frame after each interval; the last one if the interval lasts to the end of its
+    episode."""
     return np.minimum(intervals.last + 1, intervals.end - 1)
 
 
-def interval_rows(intervals: Intervals, frames: Frames, keys: PairKeys, by: str) -> dict[str, np.ndarray]:
-    """Columns by name, with a row per interval; see docs/howto/list-touches.md. Paths are rows of `keys.paths`.
+def interval_rows(
+    intervals: Intervals, frames: Frames, keys: PairKeys, by: str
+) -> dict[str, np.ndarray]:
+    """Columns by name, with a row per interval; see docs/howto/list-touches.md. Paths are rows of
+    `keys.paths`.
 
-    by: what the pairs are of, one of EVENT_THINGS.
-    episode: only if there are episodes: row of the episode, plus one. end_time is NaN if the end is unknown.
+    by: what the pairs are of, one of EVENT_THINGS. episode: only if there are episodes: row of the
+    episode, plus one. end_time is NaN if the end is unknown.
     """
     begun, ended = is_known(intervals)
-    following, world = _following(intervals), keys.world(intervals.key)
-    episode = {} if frames.episodes is None else {"episode": frames.episodes.row(world, intervals.first) + 1}
+    following = _following(intervals)
+    world = keys.world(intervals.key)
+    episode = (
+        {}
+        if frames.episodes is None
+        else {"episode": frames.episodes.row(world, intervals.first) + 1}
+    )
     return {
         "world": world,
         **episode,
@@ -80,12 +97,12 @@ def interval_rows(intervals: Intervals, frames: Frames, keys: PairKeys, by: str)
 class EventStream:
     """Intervals of a contact set, ordered by last frame, then world and pair.
 
-    keys: pairs of the intervals' keys. frames: frames of the intervals' indices. worlds: selected worlds.
-    contact_count: contacts and hydroelastic surfaces of the selected pairs, worlds and frames; touching_count: those
-    that touch. notes: warnings.
+    keys: pairs of the intervals' keys. frames: frames of the intervals' indices. worlds: selected
+    worlds. contact_count: contacts and hydroelastic surfaces of the selected pairs, worlds and
+    frames; touching_count: those that touch. notes: warnings.
 
-    Raises InputError for a threshold beyond the gap of every pair, for patterns, worlds and frames that are not in the
-    set, and for unsorted times if the merge gap depends on them.
+    Raises InputError for a threshold beyond the gap of every pair, for patterns, worlds and frames
+    that are not in the set, and for unsorted times if the merge gap depends on them.
     """
 
     def __init__(self, contacts: ContactSet, options: EventOptions) -> None:
@@ -100,9 +117,12 @@ class EventStream:
         self.notes = threshold_notes(contacts, options.threshold, particles_only)
         self.notes += group_notes(contacts, options.threshold, particles_only)
         check_body_rows(contacts)
-        self.contacts, self.by, self._options = contacts, options.by, options
+        self.contacts = contacts
+        self.by = options.by
+        self._options = options
         picked = parse_frames(options.frames, contacts.frame_count)
-        self._start, self._step = picked.start, picked.step
+        self._start = picked.start
+        self._step = picked.step
         number = np.arange(picked.start, picked.stop, picked.step)
         episodes = None if contacts.episodes is None else contacts.episodes.sliced(picked)
         self.frames = Frames(number, contacts.time[number], episodes)
@@ -118,7 +138,8 @@ class EventStream:
         return interval_rows(intervals, self.frames, self.keys, self.by)
 
     def columns(self, intervals: Intervals) -> dict[str, np.ndarray]:
-        """The rows, with paths and names of episodes as objects of type str in place of their numbers."""
+        """The rows, with paths and names of episodes as objects of type str in place of their
+        numbers."""
         return {
             column.name: values if column.words is None else np.array(column.words, object)[values]
             for column, values in zip(self.table(), self.rows(intervals).values(), strict=True)
@@ -126,27 +147,40 @@ class EventStream:
 
     def table(self) -> tuple[TableColumn, ...]:
         """Descriptions of the columns of a file of `rows`."""
-        episodes, words = self.frames.episodes, dict.fromkeys(EVENT_COLUMNS[self.by], self.keys.paths)
+        episodes = self.frames.episodes
+        words = dict.fromkeys(EVENT_COLUMNS[self.by], self.keys.paths)
         words["episode"] = ("", *(() if episodes is None else episodes.name))
         units = {**_UNITS, **dict.fromkeys(TIME_COLUMNS, self.contacts.time_unit)}
         return tuple(
-            TableColumn(name, values.dtype, units.get(name, ""), words=words.get(name), nan_is_none=name == "end_time")
+            TableColumn(
+                name,
+                values.dtype,
+                units.get(name, ""),
+                words=words.get(name),
+                nan_is_none=name == "end_time",
+            )
             for name, values in self.rows(Intervals.none()).items()
         )
 
     def batches(self, progress: Progress = None) -> Iterator[Intervals]:
-        """Intervals in the order in which they end; to be called once. Raises InputError for a damaged file."""
+        """Intervals in the order in which they end; to be called once. Raises InputError for a
+        damaged file."""
         for following, touches_of_frame in self.frame_touches(progress):
             yield self._tracker.add(touches_of_frame, following)
         yield self._tracker.finish()
 
     def frame_touches(self, progress: Progress = None) -> Iterator[tuple[int, Intervals]]:
-        """Lower bounds of the frames of later touches, and results of `touches_of`. Raises InputError as `batches`."""
-        worlds, count = self.contacts.world_count, len(self.frames)
+        """Lower bounds of the frames of later touches, and results of `touches_of`. Raises
+        InputError as `batches`."""
+        worlds = self.contacts.world_count
+        count = len(self.frames)
         if count and worlds:
-            first, last = int(self.frames.number[0]) * worlds, (int(self.frames.number[-1]) + 1) * worlds
+            first = int(self.frames.number[0]) * worlds
+            last = (int(self.frames.number[-1]) + 1) * worlds
             particles = self._options.with_particles, self._options.by == PARTICLES
-            blocks = touching_blocks(self.contacts, self._options.block_rows, first, last, *particles)
+            blocks = touching_blocks(
+                self.contacts, self._options.block_rows, first, last, *particles
+            )
             for block in read_ahead(blocks):
                 following = self._index((block.first_cell + len(block.cell_counts)) // worlds)
                 yield following, self.touches_of(block)
@@ -156,8 +190,11 @@ class EventStream:
     def _index(self, frame: int) -> int:
         return -(-(frame - self._start) // self._step)
 
-    def selected_steps(self, cell: np.ndarray, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
-        """int64: rows of steps that begin in `cell`, int[n], of selected pairs and worlds, between selected frames."""
+    def selected_steps(
+        self, cell: np.ndarray, shape0: np.ndarray, shape1: np.ndarray
+    ) -> np.ndarray:
+        """int64: rows of steps that begin in `cell`, int[n], of selected pairs and worlds, between
+        selected frames."""
         frame, world = np.divmod(cell, self.contacts.world_count)
         last = self.frames.number[-1] if len(self.frames) else -1
         between = (frame >= self._start) & (frame + 1 <= last) & self._is_selected_world[world]
@@ -165,19 +202,23 @@ class EventStream:
         return np.flatnonzero(between if selected is None else selected & between)
 
     def touches_of(self, block: ContactBlock) -> Intervals:
-        """An interval of one frame for each touching pair of each cell of a block of `touching_blocks`."""
+        """An interval of one frame for each touching pair of each cell of a block of
+        `touching_blocks`."""
         worlds = self.contacts.world_count
         cells = block.first_cell + np.arange(len(block.cell_counts))
-        frame, world = cells // worlds, cells % worlds
+        frame = cells // worlds
+        world = cells % worlds
         index, between = np.divmod(frame - self._start, self._step)
         cell = np.repeat(np.arange(len(cells)), block.cell_counts)
-        shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
+        shape0 = block.columns["shape0"]
+        shape1 = block.columns["shape1"]
         distance = block.columns["distance"].astype(np.float32, copy=False)
         is_selected_cell = (between == 0) & self._is_selected_world[world]
         selected = None if is_selected_cell.all() else is_selected_cell[cell]
         selected = self._selection.of_rows(shape0, shape1, selected)
         self.contact_count += len(cell) if selected is None else int(selected.sum())
-        # In float32, like the column, so that a distance that was written as 0.001 equals the threshold 0.001.
+        # In float32, like the column, so that a distance that was written as 0.001 equals the
+        # threshold 0.001.
         near = distance <= np.float32(self._options.threshold)
         near |= shape0 >= len(self.contacts.shapes)  # contacts of particle objects with each other
         rows = np.flatnonzero(near if selected is None else near & selected)
@@ -190,8 +231,11 @@ class EventStream:
 
 
 def pair_keys(contacts: ContactSet, by: str, by_name: bool = True) -> PairKeys:
-    """Keys of pairs of the items of `touching_blocks`, by name over all templates, or each item by itself."""
-    shapes, objects, worlds = contacts.shapes, contacts.particle_objects, contacts.world_count
+    """Keys of pairs of the items of `touching_blocks`, by name over all templates, or each item by
+    itself."""
+    shapes = contacts.shapes
+    objects = contacts.particle_objects
+    worlds = contacts.world_count
     if by == "bodies":
         keys = PairKeys.of_bodies(contacts.body_path, shapes.path, shapes.body, worlds)
     else:
@@ -210,7 +254,12 @@ def shape_names(contacts: ContactSet) -> Names:
 
 
 def row_templates(contacts: ContactSet, count: int) -> np.ndarray:
-    """int[count]: templates of the first rows of `touching_blocks`: shapes, particle objects, particles."""
+    """int[count]: templates of the first rows of `touching_blocks`: shapes, particle objects,
+    particles."""
     objects = contacts.particle_objects
-    every = contacts.shapes.template, objects.template, np.repeat(objects.template, objects.particle_count)
+    every = (
+        contacts.shapes.template,
+        objects.template,
+        np.repeat(objects.template, objects.particle_count),
+    )
     return np.concatenate(every)[:count]

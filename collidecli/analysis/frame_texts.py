@@ -8,7 +8,8 @@ from collidecli.errors import InputError
 
 
 def parse_frames(text: str, frame_count: int) -> range:
-    """Frames of the slice `A:B:S` of `frame_count` frames, as in Python; "" is all. Raises InputError for no frames."""
+    """Frames of the slice `A:B:S` of `frame_count` frames, as in Python; "" is all. Raises
+    InputError for no frames."""
     if not text:
         return range(frame_count)
     parts = text.split(":")
@@ -16,7 +17,11 @@ def parse_frames(text: str, frame_count: int) -> range:
         numbers = [int(part) if part else None for part in parts]
         if not 1 <= len(numbers) <= 3 or numbers == [None]:
             raise ValueError
-        picked = range(frame_count)[slice(*numbers)] if len(numbers) > 1 else _one_frame(numbers[0] or 0, frame_count)
+        picked = (
+            range(frame_count)[slice(*numbers)]
+            if len(numbers) > 1
+            else _one_frame(numbers[0] or 0, frame_count)
+        )
     except ValueError as error:
         what = f"'{text}' is not a slice of frames"
         raise InputError(what, "--frames", "write A:B:S, such as 0:100 or ::10") from error
@@ -25,7 +30,9 @@ def parse_frames(text: str, frame_count: int) -> range:
         what = f"'{text}' selects none of {frame_count} frames"
         raise InputError(what, "--frames", f"{range_text}; write A:B:S with A < B")
     if picked.step < 0:
-        raise InputError(f"'{text}' is descending", "--frames", "write A:B:S with a step S above zero")
+        raise InputError(
+            f"'{text}' is descending", "--frames", "write A:B:S with a step S above zero"
+        )
     return picked
 
 
@@ -35,7 +42,10 @@ def frames_text(frames: str | int | slice) -> str:
     Raises InputError for another type.
     """
     if isinstance(frames, slice):
-        return ":".join("" if number is None else str(number) for number in (frames.start, frames.stop, frames.step))
+        return ":".join(
+            "" if number is None else str(number)
+            for number in (frames.start, frames.stop, frames.step)
+        )
     if isinstance(frames, str | int | np.integer) and not isinstance(frames, bool):
         return str(frames)
     what = f"frames is a {type(frames).__name__}"
@@ -43,6 +53,7 @@ def frames_text(frames: str | int | slice) -> str:
 
 
 def _one_frame(index: int, frame_count: int) -> range:
-    """The frame with an index, which is relative to the end if negative; empty without such a frame."""
+    """The frame with an index, which is relative to the end if negative; empty without such a
+    frame."""
     index += frame_count if index < 0 else 0
     return range(index, index + 1) if 0 <= index < frame_count else range(0)

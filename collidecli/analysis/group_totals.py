@@ -18,7 +18,9 @@ class PairForces:
         self.key = np.zeros(0, np.int64)
         self.force = self.area = np.zeros(0)
 
-    def add(self, shape0: np.ndarray, shape1: np.ndarray, area: np.ndarray, force: np.ndarray) -> None:
+    def add(
+        self, shape0: np.ndarray, shape1: np.ndarray, area: np.ndarray, force: np.ndarray
+    ) -> None:
         """Adds patches. force: float64[n, 3] [N]."""
         key = np.concatenate([self.key, shape0.astype(np.int64) * self._shapes + shape1])
         sizes = np.concatenate([self.force, np.linalg.norm(force, axis=1)])
@@ -28,7 +30,8 @@ class PairForces:
         self.area = np.bincount(index, areas, len(self.key))
 
     def largest(self, most: int) -> np.ndarray:
-        """int64[up to most]: the keys of the pairs with the largest sums of forces, then of areas."""
+        """int64[up to most]: the keys of the pairs with the largest sums of forces, then of
+        areas."""
         return self.key[np.lexsort((self.key, -self.area, -self.force))[:most]]
 
 
@@ -39,12 +42,18 @@ class SurfaceSeries:
     """
 
     def __init__(self, keys: np.ndarray, shape_count: int, frame_count: int) -> None:
-        self._keys, self._shapes = keys, shape_count
+        self._keys = keys
+        self._shapes = shape_count
         self.area = np.zeros((len(keys), frame_count))
         self.force = np.zeros((len(keys), frame_count))
 
     def add(
-        self, frame: np.ndarray, shape0: np.ndarray, shape1: np.ndarray, area: np.ndarray, force: np.ndarray
+        self,
+        frame: np.ndarray,
+        shape0: np.ndarray,
+        shape1: np.ndarray,
+        area: np.ndarray,
+        force: np.ndarray,
     ) -> None:
         """Adds patches. frame: int64[n]."""
         key = shape0.astype(np.int64) * self._shapes + shape1
@@ -54,13 +63,21 @@ class SurfaceSeries:
             np.add.at(self.area[row], frame[is_wanted], area[is_wanted])
             np.add.at(self.force[row], frame[is_wanted], size[is_wanted])
 
-    def binned(self, start: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Largest area, force and mean pressure [Pa] of the frames of each bin: float64[pairs, bins].
+    def binned(
+        self, start: Sequence[int] | np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Largest area, force and mean pressure [Pa] of the frames of each bin: float64[pairs,
+        bins].
 
-        start: first frame of each bin. The mean pressure of a frame is the force divided by the area.
+        start: first frame of each bin. The mean pressure of a frame is the force divided by the
+        area.
         """
         if not len(start):
             return self.area, self.force, self.force
-        pressure = np.divide(self.force, self.area, out=np.zeros_like(self.force), where=self.area > 0.0)
-        area, force, pressure = (np.maximum.reduceat(v, start, axis=1) for v in (self.area, self.force, pressure))
+        pressure = np.divide(
+            self.force, self.area, out=np.zeros_like(self.force), where=self.area > 0.0
+        )
+        area, force, pressure = (
+            np.maximum.reduceat(v, start, axis=1) for v in (self.area, self.force, pressure)
+        )
         return area, force, pressure

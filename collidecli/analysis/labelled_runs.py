@@ -1,4 +1,5 @@
-"""Runs of frames in which a pair is labelled as touching: hysteresis of its distance, and a least length of runs."""
+"""Runs of frames in which a pair is labelled as touching: hysteresis of its distance, and a least
+length of runs."""
 
 from __future__ import annotations
 
@@ -12,8 +13,9 @@ from collidecli.analysis.touches import NO_END
 
 @dataclass(frozen=True)
 class LabelRule:
-    """When a pair is labelled. enter: a run begins at a distance of at most this [m]. leave: it lasts while the
-    distance is at most this [m], at least `enter`. min_frames: least number of frames of a run, and of a pause.
+    """When a pair is labelled. enter: a run begins at a distance of at most this [m]. leave: it
+    lasts while the distance is at most this [m], at least `enter`. min_frames: least number of
+    frames of a run, and of a pause.
     """
 
     enter: float = 0.0
@@ -46,27 +48,38 @@ class Runs(Rows):
 
 
 def labelled_runs(
-    key: np.ndarray, frame: np.ndarray, distance: np.ndarray, rule: LabelRule, end: np.ndarray | None = None
+    key: np.ndarray,
+    frame: np.ndarray,
+    distance: np.ndarray,
+    rule: LabelRule,
+    end: np.ndarray | None = None,
 ) -> Runs:
     """The runs of each key, from its least distance in each frame with a contact.
 
-    A run lasts from a distance of at most `enter` to the last consecutive frame with one of at most `leave`. Then
-    pauses of less than `min_frames` frames between two runs of an episode are filled, and then runs of less than
-    `min_frames` frames are left out; so every run, and every pause between two runs, has at least `min_frames`.
+    A run lasts from a distance of at most `enter` to the last consecutive frame with one of at most
+    `leave`. Then pauses of less than `min_frames` frames between two runs of an episode are filled,
+    and then runs of less than `min_frames` frames are left out; so every run, and every pause
+    between two runs, has at least `min_frames`.
 
     Args:
         key, frame: int64[n], ordered by key, then frame, each at most once.
-        distance: float32[n] [m]; compared in float32, so that a distance written as 0.001 equals the limit 0.001.
-        end: int64[n], the frame after the last of the episode; no run crosses it. None: no episodes.
+        distance: float32[n] [m]; compared in float32, so that a distance written as 0.001 equals
+            the limit 0.001.
+        end: int64[n], the frame after the last of the episode; no run crosses it. None: no
+            episodes.
     """
     end = np.full(len(key), NO_END) if end is None else end
     near = np.flatnonzero(distance <= np.float32(rule.leave))
-    key, frame, distance, end = key[near], frame[near], distance[near], end[near]
+    key = key[near]
+    frame = frame[near]
+    distance = distance[near]
+    end = end[near]
     begins = _breaks(key, frame[1:] != frame[:-1] + 1, frame, end)
     start = np.flatnonzero(begins)
     entered = np.flatnonzero(distance <= np.float32(rule.enter))
     number, at = np.unique(np.cumsum(begins)[entered] - 1, return_index=True)
-    first, last = entered[at], np.append(start[1:], len(key))[number] - 1
+    first = entered[at]
+    last = np.append(start[1:], len(key))[number] - 1
     runs = Runs(key[first], frame[first], frame[last], end[first])
     if rule.min_frames > 1 and len(runs):
         apart = runs.first[1:] - runs.last[:-1] - 1 >= rule.min_frames
@@ -77,7 +90,8 @@ def labelled_runs(
 
 
 def _breaks(key: np.ndarray, apart: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """bool[n]: whether a row begins a new run: of another key or episode, or apart from the row before."""
+    """bool[n]: whether a row begins a new run: of another key or episode, or apart from the row
+    before."""
     if not len(key):
         return np.zeros(0, bool)
     return np.concatenate([[True], apart | (key[1:] != key[:-1]) | (first[1:] >= end[:-1])])

@@ -1,4 +1,5 @@
-"""Depths of penetrating pairs over the cells of a motion: of each pair, and the deepest of each cell."""
+"""Depths of penetrating pairs over the cells of a motion: of each pair, and the deepest of each
+cell."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ NONE = -1
 class PairDepths(Rows):
     """Penetrating pairs, ordered by key; arrays of one length.
 
-    key: int64, of the pair. depth: float32, the greatest [m]. cell: int64, the first with it. cells: int64, number
-    with penetration. over: int64, number with a depth above the pair's limit. start: float32, greatest depth in a first
-    frame [m], 0 without.
+    key: int64, of the pair. depth: float32, the greatest [m]. cell: int64, the first with it.
+    cells: int64, number with penetration. over: int64, number with a depth above the pair's limit.
+    start: float32, greatest depth in a first frame [m], 0 without.
     """
 
     DTYPES: ClassVar = {"depth": np.float32, "start": np.float32}
@@ -37,11 +38,13 @@ class PairDepths(Rows):
         return both.merged(both.key)
 
     def merged(self, of: np.ndarray) -> PairDepths:
-        """One row for each number in `of`, int64[n], in ascending order; its key is that of its deepest row."""
+        """One row for each number in `of`, int64[n], in ascending order; its key is that of its
+        deepest row."""
         if not len(self):
             return self
         order = np.lexsort((self.cell, -self.depth, of))
-        both, of = self.take(order), of[order]
+        both = self.take(order)
+        of = of[order]
         start = np.flatnonzero(np.concatenate([[True], of[1:] > of[:-1]]))
         return PairDepths(
             both.key[start], both.depth[start], both.cell[start], np.add.reduceat(both.cells, start),
@@ -55,8 +58,10 @@ class MotionDepths:
     Args:
         is_start: bool[cells], first frames of worlds or demonstrations.
     Attributes:
-        pairs: of all cells so far. depth: float32[cells], the greatest [m], 0 without penetration. deepest:
-        int64[cells], the key of its pair, NONE without. by_class: greatest depth float32[cells] of each class of pairs
+        pairs: of all cells so far. depth: float32[cells], the greatest [m], 0 without penetration.
+        deepest:
+        int64[cells], the key of its pair, NONE without. by_class: greatest depth float32[cells] of
+            each class of pairs
         that `add` names. usable: bool[cells], no pair is above its limit.
     """
 
@@ -70,16 +75,24 @@ class MotionDepths:
         self.usable = np.ones(count, bool)
 
     def add(
-        self, key: np.ndarray, cell: np.ndarray, depth: np.ndarray, limit: np.ndarray, classes: dict[str, np.ndarray]
+        self,
+        key: np.ndarray,
+        cell: np.ndarray,
+        depth: np.ndarray,
+        limit: np.ndarray,
+        classes: dict[str, np.ndarray],
     ) -> None:
-        """Adds the depths of `depths_of`. limit: float[n] of each row's pair [m], infinite for none. classes: bool[n],
-        the rows of each class.
+        """Adds the depths of `depths_of`. limit: float[n] of each row's pair [m], infinite for
+        none. classes: bool[n], the rows of each class.
         """
         over = depth > limit.astype(np.float32)
         ones = np.ones(len(key), np.int64)
         start = np.where(self._is_start[cell], depth, np.float32(0.0))
-        self.pairs = self.pairs.joined(PairDepths(key, depth, cell, ones, over.astype(np.int64), start))
-        order = np.lexsort((-key, depth))  # of equal depths the pair of the least key is written last
+        self.pairs = self.pairs.joined(
+            PairDepths(key, depth, cell, ones, over.astype(np.int64), start)
+        )
+        # of equal depths the pair of the least key is written last
+        order = np.lexsort((-key, depth))
         np.maximum.at(self.depth, cell, depth)
         ordered = order[depth[order] == self.depth[cell[order]]]
         self.deepest[cell[ordered]] = key[ordered]
@@ -89,8 +102,11 @@ class MotionDepths:
             np.maximum.at(of_class, cell[rows], depth[rows])
 
 
-def depths_of(key: np.ndarray, cell: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Key, cell and depth [m] of each penetrating pair in each cell, from the contacts of cells in order.
+def depths_of(
+    key: np.ndarray, cell: np.ndarray, distance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Key, cell and depth [m] of each penetrating pair in each cell, from the contacts of cells in
+    order.
 
     key, cell: int64[n]. distance: float32[n] [m], negative is penetration.
     """
@@ -101,4 +117,8 @@ def depths_of(key: np.ndarray, cell: np.ndarray, distance: np.ndarray) -> tuple[
 
 def leading_run(bad: np.ndarray) -> np.ndarray:
     """int64[n]: number of leading True in each row of bool[n, m]."""
-    return np.where(bad.all(axis=1), bad.shape[1], np.argmin(bad, axis=1)) if bad.shape[1] else np.zeros(len(bad), int)
+    return (
+        np.where(bad.all(axis=1), bad.shape[1], np.argmin(bad, axis=1))
+        if bad.shape[1]
+        else np.zeros(len(bad), int)
+    )

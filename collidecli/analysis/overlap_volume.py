@@ -1,7 +1,9 @@
-"""Volume of the intersection of two solids, by the library Manifold, with a certified bound for round shapes.
+"""Volume of the intersection of two solids, by the library Manifold, with a certified bound for
+round shapes.
 
-Boxes, hulls, closed meshes and heightfields are polyhedra: their volume is exact up to rounding. A round shape is
-enclosed by two polyhedra, one inside it and one around it, whose two volumes bound the true one.
+Boxes, hulls, closed meshes and heightfields are polyhedra: their volume is exact up to rounding. A
+round shape is enclosed by two polyhedra, one inside it and one around it, whose two volumes bound
+the true one.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ NO_VOLUME = float("nan")
 def overlap_volume(model: Model, poses: np.ndarray, shape0: int, shape1: int) -> OverlapVolume:
     """Volume of the intersection of two shapes of a model, without margins.
 
-    poses: float64[S, 7], xyzw, of the shapes in world. An open mesh, and one that Manifold rejects, has no volume.
-    Source: github.com/elalish/manifold, whose booleans are exact for the given vertices up to float64 rounding.
+    poses: float64[S, 7], xyzw, of the shapes in world. An open mesh, and one that Manifold rejects,
+    has no volume. Source: github.com/elalish/manifold, whose booleans are exact for the given
+    vertices up to float64 rounding.
     """
     rows = sorted((shape0, shape1), key=lambda row: model.shapes.type[row] == ShapeType.PLANE)
     if model.shapes.type[rows[0]] == ShapeType.PLANE:
@@ -56,7 +59,8 @@ def overlap_volume(model: Model, poses: np.ndarray, shape0: int, shape1: int) ->
         volumes.append(float(common.volume()))
         if all(inside is outside for inside, outside in solids):
             break
-    low, high = volumes[0], volumes[-1]
+    low = volumes[0]
+    high = volumes[-1]
     return OverlapVolume((low + high) / 2, (high - low) / 2)
 
 
@@ -66,38 +70,52 @@ def _matrix(pose: np.ndarray) -> np.ndarray:
 
 
 def _solids(model: Model, row: int) -> tuple[Any, Any] | str:
-    """Solids of Manifold in a shape and around it, in its own frame, one for a polyhedron; a text if it is none."""
-    mesh, path = _triangles(model, row), model.shapes.path[row]
+    """Solids of Manifold in a shape and around it, in its own frame, one for a polyhedron; a text
+    if it is none."""
+    mesh = _triangles(model, row)
+    path = model.shapes.path[row]
     if not (mesh.is_closed and mesh.is_solid):
         return f"{path} is {'a hollow' if mesh.is_closed else 'an open'} mesh"
     inside = _polyhedron(mesh.vertex, mesh.face if mesh.volume >= 0.0 else mesh.face[:, ::-1], path)
     excess = _excess(model, row, mesh)
-    return inside if isinstance(inside, str) else (inside, inside.scale([1.0 + excess] * 3) if excess else inside)
+    return (
+        inside
+        if isinstance(inside, str)
+        else (inside, inside.scale([1.0 + excess] * 3) if excess else inside)
+    )
 
 
 def _triangles(model: Model, row: int) -> TriangleMesh:
     """The triangles of a shape that is no plane."""
-    shapes, kind = model.shapes, ShapeType(model.shapes.type[row])
+    shapes = model.shapes
+    kind = ShapeType(model.shapes.type[row])
     if kind == ShapeType.HEIGHTFIELD:
         return solid_mesh(model.heightfields[shapes.heightfield[row]])
     if kind == ShapeType.MESH:
         return model.meshes[shapes.mesh[row]]
     if kind == ShapeType.CONVEX_MESH:
-        vertex, face = model.hulls[shapes.hull[row]].vertex, model.hulls[shapes.hull[row]].triangles
+        vertex = model.hulls[shapes.hull[row]].vertex
+        face = model.hulls[shapes.hull[row]].triangles
     else:
-        make, segments = SOLIDS[kind].triangles, SOLIDS[kind].segments
+        make = SOLIDS[kind].triangles
+        segments = SOLIDS[kind].segments
         assert make is not None
         vertex, face = make(shapes.size[row], segments)
-    return TriangleMesh(np.ascontiguousarray(vertex, np.float64), np.zeros(3), face.astype(np.int32))
+    return TriangleMesh(
+        np.ascontiguousarray(vertex, np.float64), np.zeros(3), face.astype(np.int32)
+    )
 
 
 def _excess(model: Model, row: int, mesh: TriangleMesh) -> float:
-    """Least x for which a round shape is within its triangles scaled by 1 + x about its origin; 0 of a polyhedron.
+    """Least x for which a round shape is within its triangles scaled by 1 + x about its origin; 0
+    of a polyhedron.
 
-    A convex shape is within the half spaces below its supporting planes along the triangles' normals, and those are
-    within the triangles' scaled by the greatest ratio of both planes' heights.
+    A convex shape is within the half spaces below its supporting planes along the triangles'
+    normals, and those are within the triangles' scaled by the greatest ratio of both planes'
+    heights.
     """
-    kind, size = model.shapes.type[row], model.shapes.size[row]
+    kind = model.shapes.type[row]
+    size = model.shapes.size[row]
     if kind not in SOLIDS or not SOLIDS[kind].segments:
         return 0.0
     a, b, c = (mesh.vertex[mesh.face[:, k]] for k in range(3))
@@ -108,10 +126,12 @@ def _excess(model: Model, row: int, mesh: TriangleMesh) -> float:
 
 
 def surface_of(model: Model, row: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Vertices float64[n, 3] and triangles int[m, 3] of a shape that is no plane, in its frame [m], and the greatest
-    distance of its surface from them [m]: 0 for all but round shapes, whose vertices are on the surface.
+    """Vertices float64[n, 3] and triangles int[m, 3] of a shape that is no plane, in its frame [m],
+    and the greatest distance of its surface from them [m]: 0 for all but round shapes, whose
+    vertices are on the surface.
     """
-    mesh, shapes = _triangles(model, row), model.shapes
+    mesh = _triangles(model, row)
+    shapes = model.shapes
     radius = ball_radius(shapes.type[row], shapes.size[row], shapes.size[row])
     excess = _excess(model, row, mesh)
     return mesh.vertex, mesh.face, excess * float(radius) if excess else 0.0
@@ -122,7 +142,9 @@ def _polyhedron(vertex: np.ndarray, face: np.ndarray, path: str) -> Any:
 
     # Manifold takes no read-only arrays.
     solid = manifold3d.Manifold(
-        manifold3d.Mesh64(np.array(vertex, np.float64, order="C"), np.array(face, np.uint64, order="C"))
+        manifold3d.Mesh64(
+            np.array(vertex, np.float64, order="C"), np.array(face, np.uint64, order="C")
+        )
     )
     if solid.status() != manifold3d.Error.NoError or solid.is_empty():
         return f"{path} is no manifold solid: {str(solid.status()).rpartition('.')[2]}"

@@ -26,13 +26,14 @@ PARTICLES = "particles"
 class EventOptions:
     """Definition of a touch and selection of pairs; by default every pair is selected.
 
-    threshold: contacts with a distance of at most this touch [m]; infinity: every contact touches. Contacts of particle
-    objects with each other always do. merge_gap: longest pause within an interval. by: pairs of "shapes" or "bodies",
-    with particle objects, or pairs of "particles" with shapes and particle objects. include, exclude: a pair must have,
-    and must not have, a shape or particle object whose path matches. bodies, exclude_bodies: a pair must have, and must
-    not have, a body whose path matches. between: two patterns of paths of shapes, bodies or particle objects; a pair
-    must match one with each side. worlds: numbers. frames: A:B:S. with_particles: contacts of particles are counted.
-    by_name: items of one path in several templates are one.
+    threshold: contacts with a distance of at most this touch [m]; infinity: every contact touches.
+    Contacts of particle objects with each other always do. merge_gap: longest pause within an
+    interval. by: pairs of "shapes" or "bodies", with particle objects, or pairs of "particles" with
+    shapes and particle objects. include, exclude: a pair must have, and must not have, a shape or
+    particle object whose path matches. bodies, exclude_bodies: a pair must have, and must not have,
+    a body whose path matches. between: two patterns of paths of shapes, bodies or particle objects;
+    a pair must match one with each side. worlds: numbers. frames: A:B:S. with_particles: contacts
+    of particles are counted. by_name: items of one path in several templates are one.
     """
 
     threshold: float = 0.0
@@ -53,7 +54,8 @@ class EventOptions:
 def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool) -> list[str]:
     """Warnings about contacts that a threshold does not reach.
 
-    particles_only: pairs of shapes are not listed. Raises InputError for a threshold beyond the limit of every contact.
+    particles_only: pairs of shapes are not listed. Raises InputError for a threshold beyond the
+    limit of every contact.
     """
     if threshold <= 0.0 or math.isinf(threshold):
         return []
@@ -62,7 +64,9 @@ def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool
     if tables.SOFT_CONTACTS.name in contacts.groups and soft_gap is not None:
         limits.append(float(np.float32(soft_gap)))
     if limits and np.float32(threshold) > max(limits):
-        what = f"the contact set has no contacts beyond {max(limits):.6g} m, the largest gap of a pair"
+        what = (
+            f"the contact set has no contacts beyond {max(limits):.6g} m, the largest gap of a pair"
+        )
         fix = f"give at most that, or 'any'; collide run --gap {threshold:g} reports contacts up to there"
         raise InputError(what, f"--threshold {threshold:g}", fix)
     if not limits or np.float32(threshold) <= min(limits):
@@ -77,14 +81,17 @@ def group_notes(contacts: ContactSet, threshold: float, particles_only: bool) ->
         return []
     notes = []
     if tables.HYDRO_PATCHES.name in contacts.groups and not particles_only:
-        notes.append("hydroelastic surfaces are there only where shapes overlap: the threshold adds none")
+        notes.append(
+            "hydroelastic surfaces are there only where shapes overlap: the threshold adds none"
+        )
     if tables.SELF_CONTACTS.name in contacts.groups:
         notes.append("contacts of particle objects with each other touch at any reported distance")
     return notes
 
 
 def items_on_bodies(contacts: ContactSet, patterns: Sequence[str], option: str) -> np.ndarray:
-    """bool[n]: of `named_items`, those on a body whose path matches. Raises InputError for one without a match."""
+    """bool[n]: of `named_items`, those on a body whose path matches. Raises InputError for one
+    without a match."""
     met = matching_paths(contacts.body_path, patterns, option, f"body of {contacts.path}")
     return np.append(met, False)[named_items(contacts).body]  # the last entry is for body -1
 
@@ -92,11 +99,13 @@ def items_on_bodies(contacts: ContactSet, patterns: Sequence[str], option: str) 
 class PairSelection:
     """Selected pairs of the items of `touching_blocks`.
 
-    Masks bool[items]: a pair has an item in each of `one`, both items in `both`, and one in each of `sides`.
+    Masks bool[items]: a pair has an item in each of `one`, both items in `both`, and one in each of
+    `sides`.
     """
 
     def __init__(self, contacts: ContactSet, options: EventOptions) -> None:
-        items, objects = named_items(contacts), contacts.particle_objects
+        items = named_items(contacts)
+        objects = contacts.particle_objects
         # A particle is selected as its object is.
         counts = objects.particle_count if options.by == PARTICLES else 0
         owner = np.repeat(len(contacts.shapes) + np.arange(len(objects)), counts)
@@ -112,7 +121,9 @@ class PairSelection:
         if options.between:
             self.sides = Sides(*(side[row] for side in items.sides(options.between, "--between")))
 
-    def of_rows(self, shape0: np.ndarray, shape1: np.ndarray, selected: np.ndarray | None) -> np.ndarray | None:
+    def of_rows(
+        self, shape0: np.ndarray, shape1: np.ndarray, selected: np.ndarray | None
+    ) -> np.ndarray | None:
         """bool[n]: `selected` and in a selected pair; None is all."""
         masks = [mask[shape0] | mask[shape1] for mask in self.one]
         if self.both is not None:

@@ -16,10 +16,12 @@ from collidecli.storage.process_activity import structure
 
 @dataclass(frozen=True, kw_only=True)
 class ContactSetSource(Result, optional=("engine",)):
-    """Origin and size of a contact set, without its contacts. shape_types: count by type. Times [s].
+    """Origin and size of a contact set, without its contacts. shape_types: count by type. Times
+    [s].
 
-    episodes: name, world, first_frame, frame_count and seconds of each; empty without demonstrations.
-    duration: recorded time; of demonstrations their sum. engine: attributes of another engine; None of this one.
+    episodes: name, world, first_frame, frame_count and seconds of each; empty without
+    demonstrations. duration: recorded time; of demonstrations their sum. engine: attributes of
+    another engine; None of this one.
     """
 
     file: str
@@ -44,7 +46,8 @@ class ContactSetSource(Result, optional=("engine",)):
 
 def contact_set_source(contacts: ContactSet) -> dict[str, Any]:
     """The fields of `ContactSetSource` by name."""
-    episodes, time = contacts.episodes, contacts.time
+    episodes = contacts.episodes
+    time = contacts.time
     ends = (float(time[0]), float(time[-1])) if contacts.frame_count else (None, None)
     types, counts = np.unique(np.array(contacts.shapes.type, str), return_counts=True)
     return {
@@ -60,11 +63,20 @@ def contact_set_source(contacts: ContactSet) -> dict[str, Any]:
         "end": ends[1],
         "episodes": [] if episodes is None else episodes.listed(time),
         "engine": None if contacts.engine is None else contacts.engine.attributes,
-        "duration": (ends[1] or 0.0) - (ends[0] or 0.0) if episodes is None else float(episodes.seconds(time).sum()),
+        "duration": (ends[1] or 0.0) - (ends[0] or 0.0)
+        if episodes is None
+        else float(episodes.seconds(time).sum()),
     }
 
 
-SET_ATTRIBUTES = ("creator", "scene", "scene_sha256", "trajectory_sha256", "content_sha256", "config")
+SET_ATTRIBUTES = (
+    "creator",
+    "scene",
+    "scene_sha256",
+    "trajectory_sha256",
+    "content_sha256",
+    "config",
+)
 
 
 @structure()
@@ -74,11 +86,19 @@ def read_timing(path: str) -> dict[str, Any]:
         group = file.get("timing")
         if not isinstance(group, h5py.Group):
             return {}
-        timing: dict[str, Any] = {name: _plain(value) for name, value in sorted(group.attrs.items())}
-        columns = [item for item in map(group.get, ("stage", "seconds", "calls")) if isinstance(item, h5py.Dataset)]
+        timing: dict[str, Any] = {
+            name: _plain(value) for name, value in sorted(group.attrs.items())
+        }
+        columns = [
+            item
+            for item in map(group.get, ("stage", "seconds", "calls"))
+            if isinstance(item, h5py.Dataset)
+        ]
         if len(columns) == 3:
             rows = zip(*(column[()] for column in columns), strict=False)
-            timing["stages"] = [{"stage": text_of(s), "seconds": float(t), "calls": int(n)} for s, t, n in rows]
+            timing["stages"] = [
+                {"stage": text_of(s), "seconds": float(t), "calls": int(n)} for s, t, n in rows
+            ]
         return timing
 
 

@@ -16,8 +16,8 @@ from collidecli.scene.tables import ContactBlock, pair_begins
 class Touches(Rows):
     """A row for each touching pair of each cell of a block, in the order of the contacts.
 
-    start: int64[m], first contact in the block. contact_count: int64[m]. cell: int64[m], counted over the file.
-    shape0, shape1: int32[m]. distance: float32[m], the least distance [m].
+    start: int64[m], first contact in the block. contact_count: int64[m]. cell: int64[m], counted
+    over the file. shape0, shape1: int32[m]. distance: float32[m], the least distance [m].
     """
 
     start: np.ndarray
@@ -33,7 +33,8 @@ class Touches(Rows):
         return replace(self, shape0=shape0, shape1=shape1)
 
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """float64[m, ...]: the mean of a column over each touch. Mean vectors are not normalized."""
+        """float64[m, ...]: the mean of a column over each touch. Mean vectors are not
+        normalized."""
         if not len(self):
             return np.zeros((0, *values.shape[1:]))
         sums = np.add.reduceat(values.astype(np.float64), self.start)
@@ -46,10 +47,13 @@ def touches_of(block: ContactBlock) -> Touches:
     start = np.flatnonzero(pair_begins(block))
     cell = np.repeat(block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts)[start]
     least = np.minimum.reduceat(distance, start) if len(start) else distance[:0]
-    return Touches(start, np.diff(start, append=len(shape0)), cell, shape0[start], shape1[start], least)
+    return Touches(
+        start, np.diff(start, append=len(shape0)), cell, shape0[start], shape1[start], least
+    )
 
 
-LEAST_DECADE, MOST_DECADE = -9, 2
+LEAST_DECADE = -9
+MOST_DECADE = 2
 """The histogram resolves depths from 1 nm to 100 m [powers of ten, m]."""
 BINS_PER_DECADE = 5
 
@@ -57,7 +61,8 @@ BINS_PER_DECADE = 5
 class FrameSums:
     """Per frame, over its worlds: contacts, penetrating contacts, and the least distance.
 
-    contacts, penetrating: int64[frames]. least: float64[frames] [m], inf for a frame without contacts.
+    contacts, penetrating: int64[frames]. least: float64[frames] [m], inf for a frame without
+    contacts.
     """
 
     def __init__(self, frames: int, worlds: int) -> None:
@@ -81,12 +86,15 @@ class FrameSums:
         start = (np.cumsum(counts) - counts)[filled]
         distance = block.columns["distance"]
         below = np.add.reduceat((distance < 0.0).astype(np.int64), start)
-        self.penetrating[span] += np.bincount(frame[filled] - first, below, span.stop - first).astype(np.int64)
+        self.penetrating[span] += np.bincount(
+            frame[filled] - first, below, span.stop - first
+        ).astype(np.int64)
         np.minimum.at(self.least, frame[filled], np.minimum.reduceat(distance, start))
 
 
 class DepthHistogram:
-    """Histogram of penetrating contacts by depth: int64 counts of bins of equal width on a logarithmic scale.
+    """Histogram of penetrating contacts by depth: int64 counts of bins of equal width on a
+    logarithmic scale.
 
     The first bin includes all smaller depths, the last all larger ones.
     """
@@ -106,10 +114,11 @@ class DepthHistogram:
 
 @dataclass(frozen=True)
 class PairTotals(Rows):
-    """A row for each pair of shapes with contacts, in ascending order of its key, shape0 * shapes + shape1.
+    """A row for each pair of shapes with contacts, in ascending order of its key, shape0 * shapes +
+    shape1.
 
-    contacts, touches: int64[n], numbers of contacts and cells. first, last: int64[n], cells. least: float64[n], the
-    least distance [m]. at: int64[n], the first cell with it.
+    contacts, touches: int64[n], numbers of contacts and cells. first, last: int64[n], cells. least:
+    float64[n], the least distance [m]. at: int64[n], the first cell with it.
     """
 
     DTYPES: ClassVar = {"least": np.float64}
@@ -158,13 +167,17 @@ class PairTotals(Rows):
 
 
 class PairMap:
-    """Contacts and least distance of some pairs over time. key: int64[n], ascending. bin_of: int64[frames].
+    """Contacts and least distance of some pairs over time. key: int64[n], ascending. bin_of:
+    int64[frames].
 
     contacts: int64[n, bins]. least: float64[n, bins] [m], inf for a pair without contacts.
     """
 
     def __init__(self, key: np.ndarray, bin_of: np.ndarray, worlds: int, shape_count: int) -> None:
-        self._key, self._bin_of, self._worlds, self._shape_count = key, bin_of, worlds, shape_count
+        self._key = key
+        self._bin_of = bin_of
+        self._worlds = worlds
+        self._shape_count = shape_count
         bins = int(bin_of[-1]) + 1 if len(bin_of) else 0
         self.contacts = np.zeros((len(key), bins), np.int64)
         self.least = np.full((len(key), bins), np.inf)
@@ -193,10 +206,15 @@ class TimeBins:
         self.lengths = np.diff(self.start, append=frames)
 
     def axis(self, time: np.ndarray, number: np.ndarray | None = None) -> dict[str, Any]:
-        """Frames per bin, and number and time of the first frame of each. time, number: of all frames."""
+        """Frames per bin, and number and time of the first frame of each. time, number: of all
+        frames."""
         frame = self.start if number is None else number[self.start]
         per_bin = int(self.lengths[0]) if len(self.lengths) else 1
-        return {"frames_per_bin": per_bin, "frame": frame.tolist(), "time": time[self.start].tolist()}
+        return {
+            "frames_per_bin": per_bin,
+            "frame": frame.tolist(),
+            "time": time[self.start].tolist(),
+        }
 
     def means(self, values: np.ndarray) -> list[float]:
         """The mean of the values of the frames of each bin."""

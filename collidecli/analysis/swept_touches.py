@@ -1,4 +1,5 @@
-"""Touches between frames: rows of the groups of steps joined over steps, with begins and ends in seconds."""
+"""Touches between frames: rows of the groups of steps joined over steps, with begins and ends in
+seconds."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ MISSED = "missed"
 class SweptTouches:
     """Touches of selected pairs, worlds and frames, joined over steps; ordered by key, then begin.
 
-    key: of `EventStream.keys`. frame: of the first step. begin, end: times [s]. missed: in no frame. least: least
-    distance [m]. undecided: rows of pairs that may touch.
+    key: of `EventStream.keys`. frame: of the first step. begin, end: times [s]. missed: in no
+    frame. least: least distance [m]. undecided: rows of pairs that may touch.
     """
 
     key: np.ndarray
@@ -44,11 +45,16 @@ class SweptTouches:
     undecided: int
 
     def times(self, key: np.ndarray, first: np.ndarray, last: np.ndarray) -> dict[str, np.ndarray]:
-        """TIMES of touches in frames, of pairs `key` from time `first` to `last` [s]: the begin of the earliest touch
-        of the pair at one of these times, and the end of the latest. NaN without one, such as at a larger threshold.
+        """TIMES of touches in frames, of pairs `key` from time `first` to `last` [s]: the begin of
+        the earliest touch of the pair at one of these times, and the end of the latest. NaN without
+        one, such as at a larger threshold.
         """
-        order = np.unique(np.concatenate([self.begin, self.end, first, last]), return_inverse=True)[1]
-        n, m, count = len(self.key), len(key), int(order.max(initial=0)) + 1
+        order = np.unique(np.concatenate([self.begin, self.end, first, last]), return_inverse=True)[
+            1
+        ]
+        n = len(self.key)
+        m = len(key)
+        count = int(order.max(initial=0)) + 1
         numbered = np.unique(np.concatenate([self.key, key]), return_inverse=True)[1]
         pair = numbered[n:]
         begins, ends = (numbered[:n] * count + order[at : at + n] for at in (0, n))
@@ -56,15 +62,21 @@ class SweptTouches:
         until = np.searchsorted(begins, pair * count + order[2 * n + m :], side="right") - 1
         swept = since <= until
         times = {name: np.full(m, np.nan) for name in TIMES}
-        times["enter_time"][swept], times["leave_time"][swept] = self.begin[since[swept]], self.end[until[swept]]
+        times["enter_time"][swept] = self.begin[since[swept]]
+        times["leave_time"][swept] = self.end[until[swept]]
         return times
 
     def missed_rows(self, stream: EventStream) -> dict[str, np.ndarray]:
         """Rows of `interval_rows`, TIMES and MISSED for the touches in no frame, by begin."""
         rows = np.flatnonzero(self.missed)
         rows = rows[np.lexsort((self.key[rows], self.begin[rows]))]
-        key, frame, begin, end = self.key[rows], self.frame[rows], self.begin[rows], self.end[rows]
-        none, known, world = np.zeros(len(rows), np.int64), np.ones(len(rows), bool), stream.keys.world(key)
+        key = self.key[rows]
+        frame = self.frame[rows]
+        begin = self.begin[rows]
+        end = self.end[rows]
+        none = np.zeros(len(rows), np.int64)
+        known = np.ones(len(rows), bool)
+        world = stream.keys.world(key)
         episodes = stream.frames.episodes
         first = int(stream.frames.number[0]) if len(stream.frames) else 0
         return {
@@ -74,14 +86,26 @@ class SweptTouches:
             **dict.fromkeys(("begin_frame", "last_frame", "deepest_frame"), frame),
             **dict.fromkeys(("begin_known", "end_known", MISSED), known),
             **dict.fromkeys(("touching_frames", "pauses", "contacts", "most_contacts"), none),
-            **{"begin_time": begin, "end_time": end, "seconds": end - begin, "enter_time": begin, "leave_time": end},
-            **{"least_distance": self.least[rows].astype(np.float32), "deepest_time": np.full(len(rows), np.nan)},
+            **{
+                "begin_time": begin,
+                "end_time": end,
+                "seconds": end - begin,
+                "enter_time": begin,
+                "leave_time": end,
+            },
+            **{
+                "least_distance": self.least[rows].astype(np.float32),
+                "deepest_time": np.full(len(rows), np.nan),
+            },
         }
 
 
 def swept_columns(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
     """Columns of a table of intervals, with TIMES and MISSED."""
-    kept = [replace(column, nan_is_none=True) if column.name == "deepest_time" else column for column in columns]
+    kept = [
+        replace(column, nan_is_none=True) if column.name == "deepest_time" else column
+        for column in columns
+    ]
     times = (TableColumn(name, np.dtype(np.float64), "s", nan_is_none=True) for name in TIMES)
     return (*kept, *times, TableColumn(MISSED, np.dtype(bool)))
 
@@ -89,9 +113,9 @@ def swept_columns(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:
 def swept_touches(stream: EventStream) -> SweptTouches:
     """The touches of a stream's set with contacts between frames.
 
-    A touch that lasts to the end of its step goes on in a touch of the pair from the begin of the next step. Particles
-    touch as their object, or each by itself with `by` particles. Raises InputError for a set without contacts between
-    frames, and for frames that are not consecutive.
+    A touch that lasts to the end of its step goes on in a touch of the pair from the begin of the
+    next step. Particles touch as their object, or each by itself with `by` particles. Raises
+    InputError for a set without contacts between frames, and for frames that are not consecutive.
     """
     contacts = stream.contacts
     if tables.SWEEP.name not in contacts.groups:
@@ -100,26 +124,39 @@ def swept_touches(stream: EventStream) -> SweptTouches:
         raise InputError(what, f"{contacts.path}: /{tables.SWEEP.name}", fix)
     if stream.by == PARTICLES and tables.SOFT_SWEEP.name not in contacts.groups:
         what = "the contact set has no particles between frames"
-        raise InputError(what, f"{contacts.path}: /{tables.SOFT_SWEEP.name}", "give --by shapes or bodies")
+        raise InputError(
+            what, f"{contacts.path}: /{tables.SOFT_SWEEP.name}", "give --by shapes or bodies"
+        )
     frames = stream.frames
     if len(frames) > 1 and frames.number[1] - frames.number[0] > 1:
         raise InputError("the frames are not consecutive", "--frames", "select a range of frames")
     columns, cell = _swept_rows(contacts, stream.by == PARTICLES)
     rows = stream.selected_steps(cell, columns["shape0"], columns["shape1"])
-    columns, cell = {name: values[rows] for name, values in columns.items()}, cell[rows]
+    columns = {name: values[rows] for name, values in columns.items()}
+    cell = cell[rows]
     touches = columns["status"] == TOUCHES
     undecided = int((~touches).sum())
-    columns, cell = {name: values[touches] for name, values in columns.items()}, cell[touches]
+    columns = {name: values[touches] for name, values in columns.items()}
+    cell = cell[touches]
     frame, world = np.divmod(cell, contacts.world_count)
     key = stream.keys.key(world, columns["shape0"], columns["shape1"])
-    before, after = contacts.time[frame], contacts.time[frame + 1]
-    begin, end = before + columns["enter"] * (after - before), before + columns["leave"] * (after - before)
-    end = np.where(columns["leave"] == 1.0, after, end)  # equal to the bit to the begin of a touch that goes on
+    before = contacts.time[frame]
+    after = contacts.time[frame + 1]
+    begin = before + columns["enter"] * (after - before)
+    end = before + columns["leave"] * (after - before)
+    # equal to the bit to the begin of a touch that goes on
+    end = np.where(columns["leave"] == 1.0, after, end)
     order = np.lexsort((end, begin, key))
-    key, begin, end, frame = key[order], begin[order], end[order], frame[order]
-    tunnel, least = columns["tunnel"][order] == 1, columns["least"][order]
-    # Rows are ordered by key, then begin. A later row belongs to a touch that has not ended before it begins.
-    first, latest = [], -np.inf
+    key = key[order]
+    begin = begin[order]
+    end = end[order]
+    frame = frame[order]
+    tunnel = columns["tunnel"][order] == 1
+    least = columns["least"][order]
+    # Rows are ordered by key, then begin. A later row belongs to a touch that has not ended before
+    # it begins.
+    first = []
+    latest = -np.inf
     for row, (begins, ends) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
         if row == 0 or key[row] != key[row - 1] or begins > latest:
             first.append(row)
@@ -127,7 +164,8 @@ def swept_touches(stream: EventStream) -> SweptTouches:
         latest = max(latest, ends)
     start = np.array(first, np.int64)
     if len(start):
-        end, least = np.maximum.reduceat(end, start), np.minimum.reduceat(least, start)
+        end = np.maximum.reduceat(end, start)
+        least = np.minimum.reduceat(least, start)
         tunnel = np.logical_and.reduceat(tunnel, start)
     return SweptTouches(key[start], frame[start], begin[start], end, tunnel, least, undecided)
 
@@ -147,22 +185,36 @@ def swept_events(swept: SweptTouches, stream: EventStream, first: int) -> dict[s
         "least_distance": swept.least[shown].tolist(),
     }
     rows = [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
-    counts = {"count": len(swept.key), "missed": int(swept.missed.sum()), "undecided": swept.undecided}
+    counts = {
+        "count": len(swept.key),
+        "missed": int(swept.missed.sum()),
+        "undecided": swept.undecided,
+    }
     return {**counts, "listed": rows}
 
 
-def _swept_rows(contacts: ContactSet, each_particle: bool) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Columns of the rows of all groups, with the items of `touching_blocks` as shape0 and shape1; and their cells."""
-    parts, cells = [], []
+def _swept_rows(
+    contacts: ContactSet, each_particle: bool
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Columns of the rows of all groups, with the items of `touching_blocks` as shape0 and shape1;
+    and their cells."""
+    parts = []
+    cells = []
     of_particles = [tables.SOFT_SWEEP.name, tables.SELF_SWEEP.name]
     for group in of_particles if each_particle else [tables.SWEEP.name, *of_particles]:
         if group in contacts.groups:
             table = contacts.groups[group]
             rows = GroupRows(
-                np.diff(table.cell_start()), {name: table.column(name) for name in COLUMNS_OF_GROUP[group]}
+                np.diff(table.cell_start()),
+                {name: table.column(name) for name in COLUMNS_OF_GROUP[group]},
             )
             check_group_rows(contacts, {group: rows}, 0, contacts.cell_count)
             row, one, other = items_of_rows(contacts, group, rows, each_particle)
-            parts.append({"shape0": one, "shape1": other} | {name: rows.columns[name][row] for name in OF_STEPS})
+            parts.append(
+                {"shape0": one, "shape1": other}
+                | {name: rows.columns[name][row] for name in OF_STEPS}
+            )
             cells.append(np.repeat(np.arange(contacts.cell_count), rows.cell_counts)[row])
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, np.concatenate(cells)
+    return {
+        name: np.concatenate([part[name] for part in parts]) for name in parts[0]
+    }, np.concatenate(cells)

@@ -1,4 +1,5 @@
-"""Totals that verbs print: contacts and touching contacts of pairs, rows of groups, ranges of columns."""
+"""Totals that verbs print: contacts and touching contacts of pairs, rows of groups, ranges of
+columns."""
 
 from __future__ import annotations
 
@@ -14,9 +15,11 @@ from collidecli.scene.episodes import Episodes
 from collidecli.scene.tables import OF_STEPS, ContactBlock, shapes_of
 
 MAX_TABLE_SIZE = 1 << 16
-"""Largest number of shape pairs that are counted in a dense table; above it the pairs that occur are sorted."""
+"""Largest number of shape pairs that are counted in a dense table; above it the pairs that occur
+are sorted."""
 HELD_ROWS = 65536
-"""Cells and contacts that are counted together: the dozen calls of NumPy take longer than counting a small block."""
+"""Cells and contacts that are counted together: the dozen calls of NumPy take longer than counting
+a small block."""
 DEPTHS = ("depth", "distance", "least")
 """Columns of groups with a signed distance."""
 TOUCHES = 1
@@ -27,8 +30,9 @@ TOP_PAIRS = 10
 
 @dataclass(frozen=True)
 class DeepestContact:
-    """The contact, or row of a group, with the least distance. distance: of a surface's row its `depth`; negative is
-    penetration [m]. shape0, shape1: names, "" for particles and for a group without them. episode: "" without any.
+    """The contact, or row of a group, with the least distance. distance: of a surface's row its
+    `depth`; negative is penetration [m]. shape0, shape1: names, "" for particles and for a group
+    without them. episode: "" without any.
     """
 
     distance: float
@@ -51,12 +55,13 @@ class PairContacts:
 
 @dataclass(frozen=True, kw_only=True)
 class ContactCounts:
-    """Counts of the contacts of a run. A contact touches if its distance is at most 0, else it is near: in the gap.
+    """Counts of the contacts of a run. A contact touches if its distance is at most 0, else it is
+    near: in the gap.
 
-    contacts: all; touching_contacts, near_contacts: the parts of it. contact_pair_count, touching_pair_count: pairs of
-    shapes with a contact, and with a touching one, in any cell. contact_pair_cells, touching_pair_cells: each pair
-    counted once in every cell in which it has one. deepest: None without a contact. top_pairs: the first pairs by
-    contact count.
+    contacts: all; touching_contacts, near_contacts: the parts of it. contact_pair_count,
+    touching_pair_count: pairs of shapes with a contact, and with a touching one, in any cell.
+    contact_pair_cells, touching_pair_cells: each pair counted once in every cell in which it has
+    one. deepest: None without a contact. top_pairs: the first pairs by contact count.
     """
 
     contacts: int
@@ -72,7 +77,8 @@ class ContactCounts:
 
 @dataclass(frozen=True)
 class GroupCounts:
-    """Rows of a table of contacts beside /rigid_contacts, cells with rows, and the deepest row, None without rows."""
+    """Rows of a table of contacts beside /rigid_contacts, cells with rows, and the deepest row,
+    None without rows."""
 
     rows: int
     cells: int
@@ -81,10 +87,11 @@ class GroupCounts:
 
 @dataclass(frozen=True)
 class SweepCounts:
-    """Pairs between frames, of shapes, of a particle and a shape or of elements, each counted in every step.
+    """Pairs between frames, of shapes, of a particle and a shape or of elements, each counted in
+    every step.
 
-    touches: that touch. tunnels: those of them that are apart in both frames, which the recording misses. undecided: of
-    which neither is certain.
+    touches: that touch. tunnels: those of them that are apart in both frames, which the recording
+    misses. undecided: of which neither is certain.
     """
 
     touches: int
@@ -93,7 +100,8 @@ class SweepCounts:
 
 
 class Tally:
-    """Counts of contacts and touching contacts of pairs of shapes by name, and the deepest contact, block by block.
+    """Counts of contacts and touching contacts of pairs of shapes by name, and the deepest contact,
+    block by block.
 
     deepest: (distance, (shape0, shape1), cell), or None without a contact of a finite distance.
     """
@@ -101,7 +109,9 @@ class Tally:
     def __init__(self, names: Names) -> None:
         self._names = names
         shape_count = self._shape_count = len(names.row)
-        self._contact_table = np.zeros(shape_count**2 if shape_count**2 <= MAX_TABLE_SIZE else 0, np.int64)
+        self._contact_table = np.zeros(
+            shape_count**2 if shape_count**2 <= MAX_TABLE_SIZE else 0, np.int64
+        )
         self._touching_table = self._contact_table.copy()
         self._added: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._added_rows = 0
@@ -111,8 +121,12 @@ class Tally:
         self.deepest: tuple[float, tuple[int, int], int] | None = None
 
     def add(self, block: ContactBlock) -> None:
-        """Adds the contacts of a block; consecutive small blocks are counted together, `count_held` counts the last."""
-        if self._held and self._held[-1].first_cell + len(self._held[-1].cell_counts) != block.first_cell:
+        """Adds the contacts of a block; consecutive small blocks are counted together, `count_held`
+        counts the last."""
+        if (
+            self._held
+            and self._held[-1].first_cell + len(self._held[-1].cell_counts) != block.first_cell
+        ):
             self.count_held()
         columns = {name: block.columns[name] for name in ("shape0", "shape1", "distance")}
         self._held.append(ContactBlock(block.first_cell, block.cell_counts, columns))
@@ -122,10 +136,19 @@ class Tally:
 
     def count_held(self) -> None:
         """Counts the blocks that were added and not counted yet."""
-        blocks, self._held, self._held_rows = self._held, [], 0
+        blocks = self._held
+        self._held = []
+        self._held_rows = 0
         if len(blocks) > 1:
-            columns = {name: np.concatenate([b.columns[name] for b in blocks]) for name in blocks[0].columns}
-            blocks = [ContactBlock(blocks[0].first_cell, np.concatenate([b.cell_counts for b in blocks]), columns)]
+            columns = {
+                name: np.concatenate([b.columns[name] for b in blocks])
+                for name in blocks[0].columns
+            }
+            blocks = [
+                ContactBlock(
+                    blocks[0].first_cell, np.concatenate([b.cell_counts for b in blocks]), columns
+                )
+            ]
         for block in blocks:
             self._count(block)
 
@@ -149,15 +172,22 @@ class Tally:
             row = int(np.argmin(np.nan_to_num(columns["distance"], nan=np.inf, neginf=np.inf)))
         distance = float(columns["distance"][row])
         if np.isfinite(distance) and (self.deepest is None or distance < self.deepest[0]):
-            cell = block.first_cell + int(np.searchsorted(np.cumsum(block.cell_counts), row, side="right"))
-            self.deepest = distance, (int(columns["shape0"][row]), int(columns["shape1"][row])), cell
+            cell = block.first_cell + int(
+                np.searchsorted(np.cumsum(block.cell_counts), row, side="right")
+            )
+            self.deepest = (
+                distance,
+                (int(columns["shape0"][row]), int(columns["shape1"][row])),
+                cell,
+            )
 
     def _keys(self, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
         one, other = self._names.pair(shape0, shape1)
         return one.astype(np.int64) * self._shape_count + other
 
     def _append(self, keys: np.ndarray, contacts: np.ndarray, touching: np.ndarray) -> None:
-        """Appends the pairs of a block; sums the appended pairs when they are more than twice the distinct ones."""
+        """Appends the pairs of a block; sums the appended pairs when they are more than twice the
+        distinct ones."""
         self._added.append((keys, contacts, touching))
         self._added_rows += len(keys)
         if self._added_rows > MAX_TABLE_SIZE + 2 * len(self._added[0][0]):
@@ -165,29 +195,38 @@ class Tally:
             self._added_rows = len(self._added[0][0])
 
     def _summed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Sorted keys of the appended pairs, and the counts of contacts and of touching ones of each."""
+        """Sorted keys of the appended pairs, and the counts of contacts and of touching ones of
+        each."""
         if not self._added:
             return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
         keys, *counts = (np.concatenate(parts) for parts in zip(*self._added, strict=True))
         together, inverse = np.unique(keys, return_inverse=True)
-        contacts, touching = (np.bincount(inverse, values, len(together)).astype(np.int64) for values in counts)
+        contacts, touching = (
+            np.bincount(inverse, values, len(together)).astype(np.int64) for values in counts
+        )
         return together, contacts, touching
 
     def pairs(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Counts of contacts and of touching ones of each pair (shape0, shape1), in descending order of contacts."""
+        """Counts of contacts and of touching ones of each pair (shape0, shape1), in descending
+        order of contacts."""
         self.count_held()
         if len(self._contact_table):
             keys = np.flatnonzero(self._contact_table)
-            contacts, touching = self._contact_table[keys], self._touching_table[keys]
+            contacts = self._contact_table[keys]
+            touching = self._touching_table[keys]
         else:
             keys, contacts, touching = self._summed()
         order = np.lexsort((keys, -contacts))
         rows = zip(*(values[order].tolist() for values in (keys, contacts, touching)), strict=True)
-        return {divmod(key, self._shape_count): (of_contacts, of_touching) for key, of_contacts, of_touching in rows}
+        return {
+            divmod(key, self._shape_count): (of_contacts, of_touching)
+            for key, of_contacts, of_touching in rows
+        }
 
     def counts(self, worlds: int, episodes: Episodes | None) -> ContactCounts:
         """The counts of all added blocks. worlds: number of them."""
-        pairs, text = self.pairs(), self._names.text
+        pairs = self.pairs()
+        text = self._names.text
         contacts, touching = (sum(counts[k] for counts in pairs.values()) for k in (0, 1))
         return ContactCounts(
             contacts=contacts,
@@ -197,13 +236,23 @@ class Tally:
             touching_pair_count=sum(of_pair > 0 for _, of_pair in pairs.values()),
             contact_pair_cells=self.contact_pair_cells,
             touching_pair_cells=self.touching_pair_cells,
-            deepest=None if self.deepest is None else _deepest(*self.deepest, self._names, worlds, episodes),
-            top_pairs=[PairContacts(text[a], text[b], *counts) for (a, b), counts in islice(pairs.items(), TOP_PAIRS)],
+            deepest=None
+            if self.deepest is None
+            else _deepest(*self.deepest, self._names, worlds, episodes),
+            top_pairs=[
+                PairContacts(text[a], text[b], *counts)
+                for (a, b), counts in islice(pairs.items(), TOP_PAIRS)
+            ],
         )
 
 
 def _deepest(
-    distance: float, shapes: Sequence[int], cell: int, names: Names, worlds: int, episodes: Episodes | None
+    distance: float,
+    shapes: Sequence[int],
+    cell: int,
+    names: Names,
+    worlds: int,
+    episodes: Episodes | None,
 ) -> DeepestContact:
     frame, world = divmod(cell, worlds)
     episode = "" if episodes is None else episodes.name_at(world, frame)
@@ -222,7 +271,10 @@ class GroupTally:
     @property
     def sweeps(self) -> tuple[SweepCounts | None, ...]:
         """Counts of contacts between frames, of the groups OF_STEPS; None without their group."""
-        return tuple(SweepCounts(*self._swept[name].tolist()) if name in self._counts else None for name in OF_STEPS)
+        return tuple(
+            SweepCounts(*self._swept[name].tolist()) if name in self._counts else None
+            for name in OF_STEPS
+        )
 
     def add(self, block: ContactBlock) -> None:
         for name in block.groups.keys() & self._swept.keys():
@@ -239,18 +291,28 @@ class GroupTally:
                 continue
             row = int(np.argmin(depths))
             if name not in self._deepest or depths[row] < self._deepest[name][0]:
-                cell = block.first_cell + int(np.searchsorted(np.cumsum(rows.cell_counts), row, side="right"))
+                cell = block.first_cell + int(
+                    np.searchsorted(np.cumsum(rows.cell_counts), row, side="right")
+                )
                 shapes = tuple(int(column[row]) for column in shapes_of(block.groups, name))
                 self._deepest[name] = float(depths[row]), shapes, cell
 
-    def counts(self, names: Names, worlds: int, episodes: Episodes | None) -> dict[str, GroupCounts]:
+    def counts(
+        self, names: Names, worlds: int, episodes: Episodes | None
+    ) -> dict[str, GroupCounts]:
         """The counts of all added blocks. names: of the shapes. worlds: number of them."""
-        deepest = {name: _deepest(*row, names, worlds, episodes) for name, row in self._deepest.items()}
-        return {name: GroupCounts(rows, cells, deepest.get(name)) for name, (rows, cells) in self._counts.items()}
+        deepest = {
+            name: _deepest(*row, names, worlds, episodes) for name, row in self._deepest.items()
+        }
+        return {
+            name: GroupCounts(rows, cells, deepest.get(name))
+            for name, (rows, cells) in self._counts.items()
+        }
 
 
 class ColumnRanges:
-    """Least and greatest value of each column, per component of a vector, accumulated block by block."""
+    """Least and greatest value of each column, per component of a vector, accumulated block by
+    block."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._ends: dict[str, list[np.ndarray]] = {name: [] for name in names}
@@ -264,8 +326,11 @@ class ColumnRanges:
             self._ends[name] = [both.min(axis=0, keepdims=True), both.max(axis=0, keepdims=True)]
 
     def as_dict(self) -> dict[str, dict[str, list[float]]]:
-        """By column name {"least": [...], "most": [...]}, a number per component; empty lists without a contact."""
+        """By column name {"least": [...], "most": [...]}, a number per component; empty lists
+        without a contact."""
         return {
-            name: {"least": ends[0][0].tolist(), "most": ends[1][0].tolist()} if ends else {"least": [], "most": []}
+            name: {"least": ends[0][0].tolist(), "most": ends[1][0].tolist()}
+            if ends
+            else {"least": [], "most": []}
             for name, ends in self._ends.items()
         }

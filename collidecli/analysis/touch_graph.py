@@ -11,7 +11,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Rows:
-    """Arrays of one length: a subclass has them as its fields. DTYPES: of those that are not int64."""
+    """Arrays of one length: a subclass has them as its fields. DTYPES: of those that are not
+    int64."""
 
     DTYPES: ClassVar[Mapping[str, type]] = {}
 
@@ -29,16 +30,21 @@ class Rows:
     @classmethod
     def chained(cls, *parts: Self) -> Self:
         """The rows of all parts, one part after the other."""
-        return cls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)))
+        return cls(
+            *(
+                np.concatenate([getattr(part, column.name) for part in parts])
+                for column in fields(cls)
+            )
+        )
 
 
 @dataclass(frozen=True)
 class Edges(Rows):
     """Edges of the graph, arrays of one length.
 
-    pair: int64, smaller * number of items + larger. intervals, touching (frames), contacts: int64, counts.
-    seconds: float64, of all intervals [s]. distance: float32, the least [m].
-    worlds: int64, number of worlds. unknown: int64, intervals whose begin or end is not recorded.
+    pair: int64, smaller * number of items + larger. intervals, touching (frames), contacts: int64,
+    counts. seconds: float64, of all intervals [s]. distance: float32, the least [m]. worlds: int64,
+    number of worlds. unknown: int64, intervals whose begin or end is not recorded.
     """
 
     DTYPES: ClassVar = {"seconds": np.float64, "distance": np.float32}
@@ -54,7 +60,8 @@ class Edges(Rows):
 
 
 class TouchGraph:
-    """Sums of intervals by pair of items, independent of the division of the intervals into batches.
+    """Sums of intervals by pair of items, independent of the division of the intervals into
+    batches.
 
     count: number of items, see `PairKeys`.
     """
@@ -74,7 +81,8 @@ class TouchGraph:
         distance: np.ndarray,
         unknown: np.ndarray,
     ) -> None:
-        """Adds intervals, in the order of `IntervalTracker`. items: the smaller first. All arrays have one length."""
+        """Adds intervals, in the order of `IntervalTracker`. items: the smaller first. All arrays
+        have one length."""
         if not len(world):
             return
         count = self._count
@@ -85,7 +93,8 @@ class TouchGraph:
         for name, values in (("touching", touching), ("contacts", contacts), ("unknown", unknown)):
             np.add.at(getattr(sums, name), row, values)
         np.add.at(sums.intervals, row, 1)
-        # Added one by one in the order of the intervals: partial sums of floats would depend on the batches.
+        # Added one by one in the order of the intervals: partial sums of floats would depend on the
+        # batches.
         np.add.at(sums.seconds, row, seconds)
         np.minimum.at(sums.distance, row, distance)
         met = np.union1d(self._met, world * count**2 + pair)
@@ -112,7 +121,8 @@ class TouchGraph:
         self._sums = Edges(together, *columns[1:])
 
     def edges(self) -> Edges:
-        """The edges by descending duration, then by descending number of intervals, then by pair."""
+        """The edges by descending duration, then by descending number of intervals, then by
+        pair."""
         sums = self._sums
         return sums.take(np.lexsort((sums.pair, -sums.intervals, -sums.seconds)))
 

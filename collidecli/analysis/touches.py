@@ -16,7 +16,8 @@ from collidecli.scene.episodes import Episodes
 
 @dataclass(frozen=True)
 class Frames:
-    """The selected frames, in order. number: int64[K], frames of the contact set. time: float64[K] [s].
+    """The selected frames, in order. number: int64[K], frames of the contact set. time: float64[K]
+    [s].
 
     episodes: in the selected frames, or None.
     """
@@ -33,17 +34,21 @@ class Frames:
 
         Without episodes, and for a cell outside every episode, those of all frames.
         """
-        begin, end = np.zeros(len(frame), np.int64), np.full(len(frame), len(self), np.int64)
+        begin = np.zeros(len(frame), np.int64)
+        end = np.full(len(frame), len(self), np.int64)
         if self.episodes is not None:
             row = self.episodes.row(world, frame)
-            known, row = row >= 0, row[row >= 0]
-            begin[known], end[known] = self.episodes.first_frame[row], self.episodes.end_frame[row]
+            known = row >= 0
+            row = row[row >= 0]
+            begin[known] = self.episodes.first_frame[row]
+            end[known] = self.episodes.end_frame[row]
         return begin, end
 
 
 @dataclass(frozen=True)
 class MergeGap:
-    """The longest pause within an interval. frames: without touch. seconds: from a touch to the next, or None.
+    """The longest pause within an interval. frames: without touch. seconds: from a touch to the
+    next, or None.
 
     With `seconds`, touches in consecutive frames are one interval whatever their times.
     """
@@ -51,8 +56,11 @@ class MergeGap:
     frames: int = 0
     seconds: float | None = None
 
-    def bridged(self, last: np.ndarray | int, following: np.ndarray | int, time: np.ndarray) -> np.ndarray:
-        """bool: whether a touch in frame index `following` continues one that ended in frame index `last`."""
+    def bridged(
+        self, last: np.ndarray | int, following: np.ndarray | int, time: np.ndarray
+    ) -> np.ndarray:
+        """bool: whether a touch in frame index `following` continues one that ended in frame index
+        `last`."""
         pause = np.asarray(following) - last - 1
         if self.seconds is None:
             return pause <= self.frames
@@ -65,10 +73,11 @@ class MergeGap:
 class Intervals(Rows):
     """Intervals of touching pairs; arrays of one length. Frames are indices into `Frames`.
 
-    key: int64, world and pair, see `PairKeys`. first, last: int64, frames with touch. touching: int64, number of frames
-    with touch. pauses: int64, bridged pauses. contacts: int64, total. most: int64, contacts of one frame.
-    distance: float32, the least [m]. deepest: int64, the first frame with it. begin, end: int64, the first frame of the
-    episode and the frame after its last, which no interval crosses.
+    key: int64, world and pair, see `PairKeys`. first, last: int64, frames with touch. touching:
+    int64, number of frames with touch. pauses: int64, bridged pauses. contacts: int64, total. most:
+    int64, contacts of one frame. distance: float32, the least [m]. deepest: int64, the first frame
+    with it. begin, end: int64, the first frame of the episode and the frame after its last, which
+    no interval crosses.
     """
 
     DTYPES: ClassVar = {"distance": np.float32}
@@ -90,18 +99,25 @@ NO_END = np.iinfo(np.int64).max
 
 
 def touches(key: np.ndarray, frame: np.ndarray, distance: np.ndarray) -> Intervals:
-    """One interval of one frame for each touching pair of the frame, from contacts in the order of cells.
+    """One interval of one frame for each touching pair of the frame, from contacts in the order of
+    cells.
 
-    key, frame: int64[n]. distance: float32[n]. The result is ordered by key, then frame; its episodes have no borders.
+    key, frame: int64[n]. distance: float32[n]. The result is ordered by key, then frame; its
+    episodes have no borders.
     """
     contacts = np.ones(len(key), np.int64)
-    # Rows of a pair are contiguous in a contact set. A first sum reduces the rows to sort; the sum after the sort
-    # merges keys of bodies, whose shapes are several pairs.
+    # Rows of a pair are contiguous in a contact set. A first sum reduces the rows to sort; the sum
+    # after the sort merges keys of bodies, whose shapes are several pairs.
     key, frame, contacts, distance = _summed(key, frame, contacts, distance)
     order = np.argsort(key, kind="stable")
-    key, frame, contacts, distance = _summed(key[order], frame[order], contacts[order], distance[order])
-    ones, none = np.ones(len(key), np.int64), np.zeros(len(key), np.int64)
-    return Intervals(key, frame, frame, ones, none, contacts, contacts, distance, frame, none, none + NO_END)
+    key, frame, contacts, distance = _summed(
+        key[order], frame[order], contacts[order], distance[order]
+    )
+    ones = np.ones(len(key), np.int64)
+    none = np.zeros(len(key), np.int64)
+    return Intervals(
+        key, frame, frame, ones, none, contacts, contacts, distance, frame, none, none + NO_END
+    )
 
 
 def _summed(
@@ -112,15 +128,23 @@ def _summed(
     start = np.flatnonzero(new)
     if len(start) == len(key):
         return key, frame, contacts, distance
-    return key[start], frame[start], np.add.reduceat(contacts, start), np.minimum.reduceat(distance, start)
+    return (
+        key[start],
+        frame[start],
+        np.add.reduceat(contacts, start),
+        np.minimum.reduceat(distance, start),
+    )
 
 
 def joined(intervals: Intervals, gap: MergeGap, time: np.ndarray) -> Intervals:
-    """Intervals of one key merged over bridged pauses. Argument and result are ordered by key, then frame."""
+    """Intervals of one key merged over bridged pauses. Argument and result are ordered by key, then
+    frame."""
     if not len(intervals):
         return intervals
     pause = intervals.first[1:] - intervals.last[:-1] - 1
-    follows = (intervals.key[1:] == intervals.key[:-1]) & gap.bridged(intervals.last[:-1], intervals.first[1:], time)
+    follows = (intervals.key[1:] == intervals.key[:-1]) & gap.bridged(
+        intervals.last[:-1], intervals.first[1:], time
+    )
     follows &= intervals.first[1:] < intervals.end[:-1]
     new = np.concatenate([[True], ~follows])
     start = np.flatnonzero(new)
@@ -128,7 +152,8 @@ def joined(intervals: Intervals, gap: MergeGap, time: np.ndarray) -> Intervals:
     bridged = np.concatenate([[0], follows & (pause > 0)])
     distance = np.minimum.reduceat(intervals.distance, start)
     least = np.flatnonzero(intervals.distance == distance[number])
-    # Rows of a key are in the order of time: the first row with the least distance has the earliest frame.
+    # Rows of a key are in the order of time: the first row with the least distance has the earliest
+    # frame.
     earliest = least[np.concatenate([[True], np.diff(number[least]) > 0])]
     return Intervals(
         intervals.key[start],
@@ -146,22 +171,29 @@ def joined(intervals: Intervals, gap: MergeGap, time: np.ndarray) -> Intervals:
 
 
 class IntervalTracker:
-    """Merges touches block by block, in the order of frames; returns intervals once no later touch can extend them.
+    """Merges touches block by block, in the order of frames; returns intervals once no later touch
+    can extend them.
 
-    Its state is the open intervals: at most one for each pair and world. The results are ordered by last frame, then
-    key, independent of the blocks.
+    Its state is the open intervals: at most one for each pair and world. The results are ordered by
+    last frame, then key, independent of the blocks.
     """
 
     def __init__(self, frames: Frames, gap: MergeGap) -> None:
         """Raises InputError for a gap in seconds and times that are descending or not finite."""
-        self._time, self._gap = frames.time, gap
-        if gap.seconds is not None and not (np.isfinite(frames.time).all() and (np.diff(frames.time) >= 0.0).all()):
+        self._time = frames.time
+        self._gap = gap
+        if gap.seconds is not None and not (
+            np.isfinite(frames.time).all() and (np.diff(frames.time) >= 0.0).all()
+        ):
             fix = "give --merge-gap in frames"
-            raise InputError("the recorded times are not ascending, so pauses have no length", "--merge-gap", fix)
+            raise InputError(
+                "the recorded times are not ascending, so pauses have no length", "--merge-gap", fix
+            )
         self._open = Intervals.none()
 
     def add(self, block: Intervals, following: int) -> Intervals:
-        """Intervals that ended. block: a result of `touches`. following: lower bound of the frames of later touches."""
+        """Intervals that ended. block: a result of `touches`. following: lower bound of the frames
+        of later touches."""
         both = Intervals.chained(self._open, block)
         both = joined(both.take(np.argsort(both.key, kind="stable")), self._gap, self._time)
         goes_on = np.zeros(len(both), bool)
@@ -184,10 +216,11 @@ NO_TEMPLATE = -2
 
 @dataclass(frozen=True)
 class Names:
-    """Items of several templates by name. row: int64[n], for each item the first one of its name. text: of each item.
+    """Items of several templates by name. row: int64[n], for each item the first one of its name.
+    text: of each item.
 
-    Items of one path in different templates have one name, as no world has two of them. Where a world has two, each
-    is a name by itself, with its template in the text.
+    Items of one path in different templates have one name, as no world has two of them. Where a
+    world has two, each is a name by itself, with its template in the text.
     """
 
     row: np.ndarray
@@ -195,8 +228,10 @@ class Names:
 
     @classmethod
     def of(cls, paths: Sequence[str], template: np.ndarray, kinds: Sequence[str] = ()) -> Names:
-        """template: int[n], -1 for every world, or NO_TEMPLATE. kinds: items of two kinds have two names; () is one."""
-        row, text = np.arange(len(paths)), list(paths)
+        """template: int[n], -1 for every world, or NO_TEMPLATE. kinds: items of two kinds have two
+        names; () is one."""
+        row = np.arange(len(paths))
+        text = list(paths)
         if template.max(initial=-1) < 1:
             return cls(row, tuple(text))
         items: dict[tuple[str, str], list[int]] = {}
@@ -204,7 +239,9 @@ class Names:
             items.setdefault((path, kind), []).append(item)
         for (path, _), items_here in items.items():
             templates = template[items_here][template[items_here] > NO_TEMPLATE].tolist()
-            if len(set(templates)) == len(templates) and (len(templates) < 2 or min(templates) >= 0):
+            if len(set(templates)) == len(templates) and (
+                len(templates) < 2 or min(templates) >= 0
+            ):
                 row[items_here] = items_here[0]
                 continue
             for item in items_here:
@@ -216,17 +253,19 @@ class Names:
         return bool((self.row != np.arange(len(self.row))).any())
 
     def pair(self, item0: np.ndarray, item1: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The first items of the names of pairs, the smaller first; the pairs if every item is a name."""
+        """The first items of the names of pairs, the smaller first; the pairs if every item is a
+        name."""
         if not self._merges:
             return item0, item1
-        one, other = self.row[item0], self.row[item1]
+        one = self.row[item0]
+        other = self.row[item1]
         return np.minimum(one, other), np.maximum(one, other)
 
 
 @dataclass(frozen=True)
 class PairKeys:
-    """Keys of pairs of items. paths, kinds: of the items. number: int64[n], the item of each shape, and of each of
-    further rows.
+    """Keys of pairs of items. paths, kinds: of the items. number: int64[n], the item of each shape,
+    and of each of further rows.
     """
 
     paths: tuple[str, ...]
@@ -239,13 +278,18 @@ class PairKeys:
         return cls(tuple(paths), ("shape",) * len(paths), np.arange(len(paths)))._fitting(worlds)
 
     @classmethod
-    def of_bodies(cls, body_paths: Sequence[str], paths: Sequence[str], body: np.ndarray, worlds: int) -> PairKeys:
-        """Keys with bodies, and static shapes (body -1), as items. body: int[S], body of each shape."""
+    def of_bodies(
+        cls, body_paths: Sequence[str], paths: Sequence[str], body: np.ndarray, worlds: int
+    ) -> PairKeys:
+        """Keys with bodies, and static shapes (body -1), as items. body: int[S], body of each
+        shape."""
         static = np.flatnonzero(body < 0)
         number = body.astype(np.int64)
         number[static] = len(body_paths) + np.arange(len(static))
         names = (*body_paths, *(path for path, row in zip(paths, body, strict=True) if row < 0))
-        return cls(names, ("body",) * len(body_paths) + ("shape",) * len(static), number)._fitting(worlds)
+        return cls(names, ("body",) * len(body_paths) + ("shape",) * len(static), number)._fitting(
+            worlds
+        )
 
     def with_more(self, paths: Sequence[str], kinds: Sequence[str], worlds: int) -> PairKeys:
         """Keys with further rows, each of which is an item."""
@@ -256,24 +300,33 @@ class PairKeys:
         """Keys whose items are names, see `Names`. template: int[n] of each row of `number`."""
         of_item = np.full(len(self.paths), NO_TEMPLATE)
         of_item[self.number] = template
-        # A body, and a static shape of its path in another template, are one name, and particles another.
-        names = Names.of(self.paths, of_item, ["rigid" if kind in RIGID else "" for kind in self.kinds])
+        # A body, and a static shape of its path in another template, are one name, and particles
+        # another.
+        names = Names.of(
+            self.paths, of_item, ["rigid" if kind in RIGID else "" for kind in self.kinds]
+        )
         kept, item = np.unique(names.row, return_inverse=True)
         bodies = set(item[[kind == "body" for kind in self.kinds]].tolist())
         kinds = ("body" if n in bodies else self.kinds[row] for n, row in enumerate(kept.tolist()))
-        return PairKeys(tuple(names.text[row] for row in kept.tolist()), tuple(kinds), item[self.number])
+        return PairKeys(
+            tuple(names.text[row] for row in kept.tolist()), tuple(kinds), item[self.number]
+        )
 
     def _fitting(self, worlds: int) -> PairKeys:
         if worlds * len(self.paths) ** 2 >= 2**63:
             raise InputError(
-                f"{worlds} worlds of {len(self.paths)} shapes, bodies and particles are too many", "events"
+                f"{worlds} worlds of {len(self.paths)} shapes, bodies and particles are too many",
+                "events",
             )
         return self
 
     def key(self, world: np.ndarray, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
         """int64: keys, ordered by world, then pair; symmetric in the two shapes."""
-        one, other = self.number[shape0], self.number[shape1]
-        return (world * len(self.paths) + np.minimum(one, other)) * len(self.paths) + np.maximum(one, other)
+        one = self.number[shape0]
+        other = self.number[shape1]
+        return (world * len(self.paths) + np.minimum(one, other)) * len(self.paths) + np.maximum(
+            one, other
+        )
 
     def world(self, key: np.ndarray) -> np.ndarray:
         return key // max(1, len(self.paths)) ** 2

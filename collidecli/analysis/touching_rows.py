@@ -23,32 +23,46 @@ COLUMNS_OF_GROUP = {
     tables.SOFT_SWEEP.name: ("shape", "indices", *OF_STEPS),
     tables.SELF_SWEEP.name: ("kind", "indices", *OF_STEPS),
 }
-"""Columns of each table: two that have the items of its rows, then the distance or the columns of steps."""
+"""Columns of each table: two that have the items of its rows, then the distance or the columns of
+steps."""
 
 
 def touching_blocks(
-    contacts: ContactSet, max_rows: int, first: int, last: int, with_particles: bool, each_particle: bool
+    contacts: ContactSet,
+    max_rows: int,
+    first: int,
+    last: int,
+    with_particles: bool,
+    each_particle: bool,
 ) -> Generator[ContactBlock, None, None]:
     """Blocks of the cells `first` to `last` - 1 with the columns shape0, shape1 and distance.
 
-    Items are the shapes, S of them, then the particle objects, then the particles. A hydroelastic surface is a contact
-    of its pair, whose distance is the least separation of its faces. with_particles: a contact of particles is one of
-    its shape and object, or of both objects. each_particle: only contacts of particles, each one of its shape, or of
-    the other object, with each of its particles. Raises InputError for unknown shapes and particles.
+    Items are the shapes, S of them, then the particle objects, then the particles. A hydroelastic
+    surface is a contact of its pair, whose distance is the least separation of its faces.
+    with_particles: a contact of particles is one of its shape and object, or of both objects.
+    each_particle: only contacts of particles, each one of its shape, or of the other object, with
+    each of its particles. Raises InputError for unknown shapes and particles.
     """
     names = [] if each_particle else [tables.RIGID_CONTACTS.name, tables.HYDRO_PATCHES.name]
     names += [tables.SOFT_CONTACTS.name, tables.SELF_CONTACTS.name] if with_particles else []
     selected = {name: contacts.tables[name] for name in names if name in contacts.tables}
     starts = [table.cell_start for table in selected.values()]
     for begin, end in spans(starts, max_rows, first, last) if starts else ():
-        groups = {name: table.rows(begin, end, COLUMNS_OF_GROUP[name]) for name, table in selected.items()}
+        groups = {
+            name: table.rows(begin, end, COLUMNS_OF_GROUP[name]) for name, table in selected.items()
+        }
         check_group_rows(contacts, groups, begin, end)
         parts = []
         for name, rows in groups.items():
             row, one, other = items_of_rows(contacts, name, rows, each_particle)
             cell = np.repeat(np.arange(end - begin), rows.cell_counts)[row]
             parts.append(
-                (cell, one, other, rows.columns[COLUMNS_OF_GROUP[name][2]][row].astype(np.float32, copy=False))
+                (
+                    cell,
+                    one,
+                    other,
+                    rows.columns[COLUMNS_OF_GROUP[name][2]][row].astype(np.float32, copy=False),
+                )
             )
         cell, *columns = (np.concatenate(values) for values in zip(*parts, strict=True))
         order = np.argsort(cell, kind="stable") if len(parts) > 1 else slice(None)
@@ -60,7 +74,8 @@ def touching_blocks(
 def items_of_rows(
     contacts: ContactSet, group: str, rows: GroupRows, each_particle: bool
 ) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
-    """Rows and their two items: with `each_particle` each particle of a row, and what its element touches."""
+    """Rows and their two items: with `each_particle` each particle of a row, and what its element
+    touches."""
     one, other = (rows.columns[name] for name in COLUMNS_OF_GROUP[group][:2])
     if not contacts.tables[group].definition.objects:
         return slice(None), one, other

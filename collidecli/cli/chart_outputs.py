@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def check_chart(path: str, force: bool, inputs: Iterable[str | None]) -> None:
-    """Raises InputError for another extension than those of charts and without matplotlib, OutputError."""
+    """Raises InputError for another extension than those of charts and without matplotlib,
+    OutputError."""
     from collidecli.pages.canvas import require_matplotlib
     from collidecli.results.outputs import check_ending, check_output
 
@@ -22,7 +23,9 @@ def check_chart(path: str, force: bool, inputs: Iterable[str | None]) -> None:
     require_matplotlib()
 
 
-def write_chart(path: str, result: Mapping[str, Any], kind: ChartKind, force: bool, **style: Any) -> None:
+def write_chart(
+    path: str, result: Mapping[str, Any], kind: ChartKind, force: bool, **style: Any
+) -> None:
     """Writes a chart of a result. style: theme and width of the file."""
     from collidecli.pages.chart_kinds import chart_file
     from collidecli.results.outputs import write_output

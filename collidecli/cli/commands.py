@@ -11,7 +11,15 @@ from typing import Any, TypeVar
 import click
 
 from collidecli.cli.error_messages import source_of
-from collidecli.cli.settings import CONFIG_FILE, PREFIX, Setting, VerbOption, read_config, variables_of, verbs_of
+from collidecli.cli.settings import (
+    CONFIG_FILE,
+    PREFIX,
+    Setting,
+    VerbOption,
+    read_config,
+    variables_of,
+    verbs_of,
+)
 from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import PatternPair
 from collidecli.errors import InputError
@@ -20,7 +28,8 @@ from collidecli.wording import did_you_mean
 Group = TypeVar("Group")
 COMMON = "Every verb"
 WIDEST_TERM = 30
-"""Width of an option and its value up to which its help begins on the same line of `--help` [characters]."""
+"""Width of an option and its value up to which its help begins on the same line of `--help`
+[characters]."""
 
 
 class Verb(click.Command):
@@ -44,7 +53,12 @@ class Verb(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Joins the two values that a `PatternPair` had in earlier versions."""
-        pairs = {name for param in self.params if isinstance(param.type, PatternPair) for name in param.opts}
+        pairs = {
+            name
+            for param in self.params
+            if isinstance(param.type, PatternPair)
+            for name in param.opts
+        }
         for at in reversed(range(len(args) - 2)):
             one, other = args[at + 1 : at + 3]
             if args[at] in pairs and not set(one) & {",", " "} and other[:1] != "-":
@@ -58,10 +72,14 @@ class Verb(click.Command):
 
         def parse_once(args: list[str]) -> Any:
             parsed = parse(args)
-            times = Counter(parameter for parameter in parsed[2] if isinstance(parameter, click.Option))
+            times = Counter(
+                parameter for parameter in parsed[2] if isinstance(parameter, click.Option)
+            )
             for parameter, number in times.items():
                 if number > 1 and not (parameter.multiple or parameter.is_flag):
-                    raise click.UsageError(f"{parameter.opts[-1]} is given {number} times and takes one value.", ctx)
+                    raise click.UsageError(
+                        f"{parameter.opts[-1]} is given {number} times and takes one value.", ctx
+                    )
             return parsed
 
         parser.parse_args = parse_once
@@ -73,17 +91,22 @@ class Verb(click.Command):
         known = {name for words, verb in verbs.items() for name in variables_of(verb, words)}
         for name in given:
             if name not in known:
-                streams_of(ctx).warn(f"{name} sets no option; {did_you_mean(name, known, 'it is ignored')}")
+                streams_of(ctx).warn(
+                    f"{name} sets no option; {did_you_mean(name, known, 'it is ignored')}"
+                )
         try:
             return super().invoke(ctx)
         except InputError as error:
             source = _source(error, ctx)
             if not source:
                 raise
-            raise InputError(error.what, ", ".join(filter(None, (source, error.where))), error.fix) from error
+            raise InputError(
+                error.what, ", ".join(filter(None, (source, error.where))), error.fix
+            ) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the options under the headings of their sections, in the order of declaration, common options last."""
+        """Writes the options under the headings of their sections, in the order of declaration,
+        common options last."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             row = parameter.get_help_record(ctx)
@@ -91,20 +114,30 @@ class Verb(click.Command):
                 section = parameter.section if isinstance(parameter, VerbOption) else COMMON
                 sections.setdefault(section, []).append(row)
         common = sections.pop(COMMON)
-        width = max(len(term) for rows in (*sections.values(), common) for term, _ in rows if len(term) <= WIDEST_TERM)
+        width = max(
+            len(term)
+            for rows in (*sections.values(), common)
+            for term, _ in rows
+            if len(term) <= WIDEST_TERM
+        )
         for heading, rows in (*sections.items(), (COMMON, common)):
             with formatter.section(heading):
-                formatter.write_dl([(term.ljust(width), words) for term, words in rows], WIDEST_TERM)
+                formatter.write_dl(
+                    [(term.ljust(width), words) for term, words in rows], WIDEST_TERM
+                )
 
 
 def _source(error: InputError, ctx: click.Context) -> str:
-    """The configuration file or variable that set the option of a refused value; "" for a flag, or no named option.
+    """The configuration file or variable that set the option of a refused value; "" for a flag, or
+    no named option.
 
     Errors about options are located at "options" or at the flag, and name the option.
     """
     if not error.where.startswith(("options", "--")):
         return ""
-    words = set(re.findall(r"[a-z_]+", f"{error.where} {error.what}".replace("--", "").replace("-", "_")))
+    words = set(
+        re.findall(r"[a-z_]+", f"{error.where} {error.what}".replace("--", "").replace("-", "_"))
+    )
     for parameter in ctx.command.params:
         if parameter.name in words and (source := source_of(parameter, ctx)):
             return source
@@ -120,7 +153,8 @@ def _print_help(ctx: click.Context) -> int:
 
 
 class VerbGroup(click.Group):
-    """A group whose help has the heading of `collide --help`, and which prints it without a verb."""
+    """A group whose help has the heading of `collide --help`, and which prints it without a
+    verb."""
 
     def __init__(self, name: str, text: str, epilog: str) -> None:
         super().__init__(

@@ -39,7 +39,8 @@ def exit_code_of(error: BaseException, streams: Streams) -> int:
 
 
 def described_error(error: BaseException, verbose: bool) -> tuple[CollideError, int]:
-    """An exception of a verb as an error for the user, and its exit code. verbose: whether its traceback is printed."""
+    """An exception of a verb as an error for the user, and its exit code. verbose: whether its
+    traceback is printed."""
     if isinstance(error, CollideError):
         return error, error.exit_code
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -56,14 +57,19 @@ def described_error(error: BaseException, verbose: bool) -> tuple[CollideError, 
 
 
 def usage_message(error: click.ClickException) -> str:
-    """Click's message, the source of a value that is not from the command line, and a hint to --help."""
+    """Click's message, the source of a value that is not from the command line, and a hint to
+    --help."""
     text = error.format_message()
     ctx = getattr(error, "ctx", None)
     if ctx is None:
         return text
     param = getattr(error, "param", None)
     given = re.search(r"'([^']*)' is not one of", text)
-    if given is not None and isinstance(param, click.Option) and isinstance(param.type, click.Choice):
+    if (
+        given is not None
+        and isinstance(param, click.Option)
+        and isinstance(param.type, click.Choice)
+    ):
         hint = did_you_mean(given[1], [str(choice) for choice in param.type.choices], "")
         text += f"\n  {hint}" if hint else ""
     if param is not None and (source := source_of(param, ctx)):
@@ -72,7 +78,8 @@ def usage_message(error: click.ClickException) -> str:
 
 
 def source_of(param: click.Parameter, ctx: click.Context) -> str:
-    """The configuration file or environment variable that has set a parameter; "" for a flag or a default."""
+    """The configuration file or environment variable that has set a parameter; "" for a flag or a
+    default."""
     source = ctx.get_parameter_source(param.name or "")
     if source == click.core.ParameterSource.DEFAULT_MAP:
         return str(ctx.meta["collide.config"])
@@ -80,4 +87,6 @@ def source_of(param: click.Parameter, ctx: click.Context) -> str:
         return ""
     own_variable = f"{ctx.auto_envvar_prefix}_{str(param.name).upper()}"
     named = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
-    return next((name for name in (*named, own_variable) if name in os.environ), "an environment variable")
+    return next(
+        (name for name in (*named, own_variable) if name in os.environ), "an environment variable"
+    )

@@ -1,8 +1,9 @@
-"""The command `collide`: a parent process that waits for a child process (docs/adr/0012-guard-process.md).
+"""The command `collide`: a parent process that waits for a child process
+(docs/adr/0012-guard-process.md).
 
-The child reads scene and recording files with large C and C++ libraries, which a damaged file can crash. Then the
-parent prints the name of the file, removes partial outputs of the child, and returns a defined exit code. --help and
-systems without fork use no child.
+The child reads scene and recording files with large C and C++ libraries, which a damaged file can
+crash. Then the parent prints the name of the file, removes partial outputs of the child, and
+returns a defined exit code. --help and systems without fork use no child.
 """
 
 from __future__ import annotations
@@ -18,21 +19,35 @@ import threading
 import time
 from collections.abc import Callable
 
-from collidecli.cli.stop import GRACE_SECONDS, INTERRUPTED, STOP_SIGNALS, StopHandler, end_interrupted
+from collidecli.cli.stop import (
+    GRACE_SECONDS,
+    INTERRUPTED,
+    STOP_SIGNALS,
+    StopHandler,
+    end_interrupted,
+)
 from collidecli.storage.process_activity import Board, show_on
 
-UNUSABLE_INPUT, KILLED, INTERNAL_ERROR = 2, 4, 70
-CRASHES = tuple(getattr(signal, n) for n in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL") if hasattr(signal, n))
+UNUSABLE_INPUT = 2
+KILLED = 4
+INTERNAL_ERROR = 70
+CRASHES = tuple(
+    getattr(signal, n)
+    for n in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
+    if hasattr(signal, n)
+)
 MAX_TRACE_BYTES = 65536
 GC_THRESHOLD = 300_000
-"""Threshold of the garbage collector. Imports and scenes create some hundred thousand objects that persist. With
-Python's threshold of 700, the search for cycles takes a tenth of a short run. The chunk loop creates no cycles."""
+"""Threshold of the garbage collector. Imports and scenes create some hundred thousand objects that
+persist. With Python's threshold of 700, the search for cycles takes a tenth of a short run. The
+chunk loop creates no cycles."""
 SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 """Clears the line of a progress bar and shows the cursor, which it hides."""
 
 
 def command() -> int:
-    """Runs the command line, in a child process unless it only prints help; returns the exit code."""
+    """Runs the command line, in a child process unless it only prints help; returns the exit
+    code."""
     args = sys.argv[1:]
     only_help = not args or any(arg in ("-h", "--help", "--version") for arg in args)
     if only_help or not hasattr(os, "fork") or threading.active_count() > 1:
@@ -42,7 +57,8 @@ def command() -> int:
 
 def _work() -> int:
     gc.set_threshold(GC_THRESHOLD)
-    # NumPy's OpenBLAS otherwise starts threads that wait in a loop: 50 ms of a core, for products of small matrices.
+    # NumPy's OpenBLAS otherwise starts threads that wait in a loop: 50 ms of a core, for products
+    # of small matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from collidecli.cli.main import main
 
@@ -50,20 +66,27 @@ def _work() -> int:
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """Runs `work` in a child with this process's stdio, terminal and process group; returns its exit code.
+    """Runs `work` in a child with this process's stdio, terminal and process group; returns its
+    exit code.
 
-    The parent passes termination and pause signals on to the child. A child whose parent is killed terminates. A child
-    that a signal kills gives 130 (a termination signal), 4 (SIGKILL, as for want of memory), 2 (it was reading an
-    input) or 70, with a message on stderr; its unfinished output files are removed.
+    The parent passes termination and pause signals on to the child. A child whose parent is killed
+    terminates. A child that a signal kills gives 130 (a termination signal), 4 (SIGKILL, as for
+    want of memory), 2 (it was reading an input) or 70, with a message on stderr; its unfinished
+    output files are removed.
     """
     board = Board()
     trace_read, trace_write = os.pipe()
     life_read, life_write = os.pipe()
     for fd in (trace_read, trace_write):
         os.set_blocking(fd, False)
-    ends: list[int] = [number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    pauses: list[int] = [signal.SIGTSTP] if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL else []
-    # Blocked, with a handler: with SIG_IGN the exit code of the child is lost, without a handler the signal is.
+    ends: list[int] = [
+        number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN
+    ]
+    pauses: list[int] = (
+        [signal.SIGTSTP] if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL else []
+    )
+    # Blocked, with a handler: with SIG_IGN the exit code of the child is lost, without a handler
+    # the signal is.
     signal.signal(signal.SIGCHLD, lambda *_: None)
     # Blocked signals stay pending until `_wait` takes them, also those that arrive before it.
     earlier_mask = signal.pthread_sigmask(signal.SIG_BLOCK, [*ends, *pauses, signal.SIGCHLD])
@@ -105,28 +128,34 @@ def _prepare_child(board: Board, trace_write: int, life_read: int, ends: list[in
     if not faulthandler.is_enabled():
         faulthandler.enable(trace_write)
     if hasattr(signal, "SIGVTALRM"):
-        faulthandler.register(signal.SIGVTALRM, trace_write, chain=True)  # then the default action ends the process
+        # then the default action ends the process
+        faulthandler.register(signal.SIGVTALRM, trace_write, chain=True)
     for number in ends:
         signal.signal(number, _end_early)
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-    watch = threading.Thread(target=_watch_signals, args=(life_read, wake_read), name="collide-parent", daemon=True)
+    watch = threading.Thread(
+        target=_watch_signals, args=(life_read, wake_read), name="collide-parent", daemon=True
+    )
     watch.start()
 
 
 def _end_early(number: int, frame: object) -> None:
-    """Handler until the command line installs its own; a second signal during the termination has no effect."""
+    """Handler until the command line installs its own; a second signal during the termination has
+    no effect."""
     if not StopHandler.any_stopped:
         StopHandler.any_stopped = True
         end_interrupted(2)
 
 
 def _watch_signals(life_read: int, wake_read: int) -> None:
-    """Thread of the child: ends it with its parent, and after a signal whose handler has not run in GRACE_SECONDS.
+    """Thread of the child: ends it with its parent, and after a signal whose handler has not run in
+    GRACE_SECONDS.
 
-    A handler of Python runs between two instructions of Python: one that arrives just before a blocking call waits for
-    the end of that call. The command line has its own watch thread (`stop`), this one is for the time before.
+    A handler of Python runs between two instructions of Python: one that arrives just before a
+    blocking call waits for the end of that call. The command line has its own watch thread
+    (`stop`), this one is for the time before.
     """
     while True:
         ready, _, _ = select.select([life_read, wake_read], [], [])
@@ -142,8 +171,8 @@ def _watch_signals(life_read: int, wake_read: int) -> None:
 def _wait(child: int, ends: list[int], pauses: list[int]) -> int:
     """Waits for the child and passes signals on to it; returns its status. The signals are blocked.
 
-    A signal that the terminal sends to both processes reaches the child twice. No signal is lost: a handler of Python
-    would not run while `waitpid` waits, if the signal arrives just before.
+    A signal that the terminal sends to both processes reaches the child twice. No signal is lost: a
+    handler of Python would not run while `waitpid` waits, if the signal arrives just before.
     """
     while True:
         number = signal.sigwait([*ends, *pauses, signal.SIGCHLD])
@@ -166,9 +195,11 @@ def _send(child: int, number: int) -> None:
 
 
 def _exit_code(status: int, board: Board, trace: str) -> int:
-    """The exit code; prints a message if the child has printed none. status: exit code, or minus the signal."""
+    """The exit code; prints a message if the child has printed none. status: exit code, or minus
+    the signal."""
     if board.code is not None:
-        # The work is done: a crash afterwards, as in the shutdown of a library, does not change the exit code.
+        # The work is done: a crash afterwards, as in the shutdown of a library, does not change the
+        # exit code.
         return board.code
     for path in board.outputs:
         with contextlib.suppress(OSError):
@@ -181,7 +212,11 @@ def _exit_code(status: int, board: Board, trace: str) -> int:
     from collidecli.texts import printable
 
     with contextlib.suppress(OSError, AttributeError, ValueError):
-        print(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}error: {printable(text)}", file=sys.stderr, flush=True)
+        print(
+            f"{SHOW_CURSOR if sys.stderr.isatty() else ''}error: {printable(text)}",
+            file=sys.stderr,
+            flush=True,
+        )
         if "--json" in sys.argv:
             from collidecli.cli.streams import error_json
             from collidecli.errors import CollideError
@@ -212,7 +247,8 @@ def _crash_message(status: int, board: Board, trace: str) -> tuple[int, str]:
             f"{place}{doing} did not end: the structure of the HDF5 file has a cycle\n"
             "  the file is damaged: copy it again, or create it again"
         )
-    # Frames are read while others are computed: the stack of the crashed thread shows which of the two crashed.
+    # Frames are read while others are computed: the stack of the crashed thread shows which of the
+    # two crashed.
     crashed = trace.partition("Current thread")[2].partition("\nThread ")[0]
     if what and "/collidecli/engine/" not in crashed and (status >= 0 or -status in CRASHES):
         return UNUSABLE_INPUT, (

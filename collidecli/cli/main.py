@@ -1,8 +1,8 @@
 """The command `collide`: a group of verbs, each imported only when it is called.
 
-Exit codes: 0 success (for check and diff: no difference); 1 a difference or a failed check; 2 a usage error or an
-input that cannot be used; 3 an output that cannot be written, including a closed pipe; 4 killed, as for want of memory;
-70 an internal error; 130 interrupted.
+Exit codes: 0 success (for check and diff: no difference); 1 a difference or a failed check; 2 a
+usage error or an input that cannot be used; 3 an output that cannot be written, including a closed
+pipe; 4 killed, as for want of memory; 70 an internal error; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -78,7 +78,12 @@ def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(
-    "--version", is_flag=True, expose_value=False, is_eager=True, callback=print_version, help="Show the version."
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=print_version,
+    help="Show the version.",
 )
 @click.pass_context
 def group(ctx: click.Context) -> int:
@@ -95,18 +100,22 @@ def group(ctx: click.Context) -> int:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Runs the command line in this process; returns the exit code. The entry point of `collide` is `guard.command`.
+    """Runs the command line in this process; returns the exit code. The entry point of `collide` is
+    `guard.command`.
 
     args: without the program's name; None is those of sys.argv.
     """
     streams = Streams()
     streams.prepare()
-    streams.json = "--json" in (sys.argv[1:] if args is None else args)  # for an error before the options are read
+    # for an error before the options are read
+    streams.json = "--json" in (sys.argv[1:] if args is None else args)
     stop = StopHandler()
     try:
         with stopping_in_time() as stop, owned_process():
             streams.is_stopping = partial(getattr, stop, "stopping")
-            code = group.main(args, "collide", standalone_mode=False, obj=streams, auto_envvar_prefix="COLLIDE")
+            code = group.main(
+                args, "collide", standalone_mode=False, obj=streams, auto_envvar_prefix="COLLIDE"
+            )
             streams.warn_of_kernels()
             streams.flush()
         return int(code or 0)

@@ -17,18 +17,22 @@ class ClosedPipeError(CollideError):
 
 
 def discard_stdout() -> None:
-    """Redirects stdout to the null device, so that Python prints no second error when it flushes at exit."""
+    """Redirects stdout to the null device, so that Python prints no second error when it flushes at
+    exit."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def unbroken_pipe() -> Iterator[None]:
-    """Raises ClosedPipeError for a closed pipe and OutputError for another OSError, as of a full disk."""
+    """Raises ClosedPipeError for a closed pipe and OutputError for another OSError, as of a full
+    disk."""
     try:
         yield
     except OSError as error:
         discard_stdout()
         if isinstance(error, BrokenPipeError):
             raise ClosedPipeError("the output was closed") from None
-        raise OutputError(f"cannot be written: {(error.strerror or str(error)).lower()}", "standard output") from error
+        raise OutputError(
+            f"cannot be written: {(error.strerror or str(error)).lower()}", "standard output"
+        ) from error

@@ -27,8 +27,11 @@ class RunInputs:
     each: bool = False
 
 
-def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str], each: bool) -> RunInputs:
-    """The runs that arguments request. A pattern of scenes stands for the scenes, as if the shell had expanded it.
+def run_inputs(
+    streams: Streams, scenes: Sequence[str], recordings: Sequence[str], each: bool
+) -> RunInputs:
+    """The runs that arguments request. A pattern of scenes stands for the scenes, as if the shell
+    had expanded it.
 
     Raises UsageError and InputError for inputs that do not exist or do not go together.
     """
@@ -43,10 +46,19 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
     scenes = [file.path for file in files] if files is not None else list(scenes)
     if each:
         if not scenes or names_several(recordings):
-            what = "needs a SCENE" if not scenes else "runs several scenes, each with one recording or none"
-            raise click.UsageError(f"--each {what}; a job file of collide batch combines scenes and recordings.")
-        if files is None:  # as of the pattern that a shell has expanded, so that diff finds equal names in two folders
-            common = os.path.commonpath([os.path.dirname(os.path.abspath(scene)) for scene in scenes])
+            what = (
+                "needs a SCENE"
+                if not scenes
+                else "runs several scenes, each with one recording or none"
+            )
+            raise click.UsageError(
+                f"--each {what}; a job file of collide batch combines scenes and recordings."
+            )
+        # as of the pattern that a shell has expanded, so that diff finds equal names in two folders
+        if files is None:
+            common = os.path.commonpath(
+                [os.path.dirname(os.path.abspath(scene)) for scene in scenes]
+            )
             files = [
                 replace(found, relative=os.path.relpath(found.path, common))
                 for found in input_files(scenes, (), "SCENE")
@@ -56,8 +68,12 @@ def run_inputs(streams: Streams, scenes: Sequence[str], recordings: Sequence[str
         scenes, recordings = [], scenes
     recorded = [scene for scene in scenes[1:] if scene.lower().endswith(RECORDING_ENDINGS)]
     if recorded and not recordings:
-        raise click.UsageError(f"'{recorded[0]}' is a recording, not a further scene: give it with -t {recorded[0]}.")
-    several = listed_files(streams, recordings, ("collide-trajectory",), "recordings", RECORDING_ENDINGS)
+        raise click.UsageError(
+            f"'{recorded[0]}' is a recording, not a further scene: give it with -t {recorded[0]}."
+        )
+    several = listed_files(
+        streams, recordings, ("collide-trajectory",), "recordings", RECORDING_ENDINGS
+    )
     if several is not None:
         return RunInputs(tuple(scenes), None, several)
     return RunInputs(*scenes_and_recording(scenes, recordings[0] if recordings else None))
@@ -67,7 +83,8 @@ HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 def default_output(scenes: Sequence[str], trajectory: str | None, ending: str) -> str:
-    """Name of the output that is not given: of the scene, else of the trajectory, with another ending.
+    """Name of the output that is not given: of the scene, else of the trajectory, with another
+    ending.
 
     Raises UsageError for neither, and for several scenes, none of which names the output of all.
     """
@@ -80,8 +97,11 @@ def default_output(scenes: Sequence[str], trajectory: str | None, ending: str) -
     return f"{Path(scenes[0] if scenes else str(trajectory)).stem}{ending}"
 
 
-def scenes_and_recording(scenes: Sequence[str], trajectory: str | None) -> tuple[tuple[str, ...], str | None]:
-    """The scenes and the trajectory; one HDF5 file or ROS bag in place of a scene is the trajectory with its scene."""
+def scenes_and_recording(
+    scenes: Sequence[str], trajectory: str | None
+) -> tuple[tuple[str, ...], str | None]:
+    """The scenes and the trajectory; one HDF5 file or ROS bag in place of a scene is the trajectory
+    with its scene."""
     if trajectory is None and len(scenes) == 1 and (is_hdf5(scenes[0]) or bag_format(scenes[0])):
         return (), scenes[0]
     return tuple(scenes), trajectory

@@ -1,4 +1,5 @@
-"""Sources of an option's value, by precedence: flag, environment variable, collide.toml, default."""
+"""Sources of an option's value, by precedence: flag, environment variable, collide.toml,
+default."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class VerbOption(click.Option):
 
 
 class Setting(VerbOption):
-    """An option of several verbs or of `run`: set by COLLIDE_<NAME>, and by a top-level key in the file."""
+    """An option of several verbs or of `run`: set by COLLIDE_<NAME>, and by a top-level key in the
+    file."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
@@ -58,7 +60,10 @@ def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> Non
     verbs = verbs_of(ctx)
     table = _by_verb(read_toml(path, "see --config"), verbs)
     shared = {
-        name for verb in verbs.values() for name, option in _settable(verb).items() if isinstance(option, Setting)
+        name
+        for verb in verbs.values()
+        for name, option in _settable(verb).items()
+        if isinstance(option, Setting)
     }
     settable = _settable(ctx.command)
     values: dict[str, str] = {}
@@ -66,7 +71,12 @@ def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> Non
     for key, value in table.items():
         if isinstance(value, dict):
             if key not in verbs:
-                _refuse(path, f"[{key.replace(' ', '.')}] is no verb", key, [name.replace(" ", ".") for name in verbs])
+                _refuse(
+                    path,
+                    f"[{key.replace(' ', '.')}] is no verb",
+                    key,
+                    [name.replace(" ", ".") for name in verbs],
+                )
             options = _settable(verbs[key])
             for name, entry in value.items():
                 text = _entry(path, f"[{key}] {name}", name, entry, options)
@@ -86,7 +96,10 @@ def _by_verb(table: dict[str, Any], verbs: Mapping[str, click.Command]) -> dict[
     flat: dict[str, Any] = {}
     for key, value in table.items():
         if key in groups and isinstance(value, dict):
-            flat |= {f"{key} {name}" if isinstance(entry, dict) else key: entry for name, entry in value.items()}
+            flat |= {
+                f"{key} {name}" if isinstance(entry, dict) else key: entry
+                for name, entry in value.items()
+            }
         else:
             flat[key] = value
     return flat
@@ -102,7 +115,9 @@ def _entry(path: str, shown: str, name: str, value: Any, options: Any) -> str:
 
 
 def _refuse(path: str, what: str, name: str, known: list[str]) -> None:
-    raise InputError(what, path, did_you_mean(name.replace("_", "-"), [word.replace("_", "-") for word in known]))
+    raise InputError(
+        what, path, did_you_mean(name.replace("_", "-"), [word.replace("_", "-") for word in known])
+    )
 
 
 def _plain(key: str) -> str:
@@ -117,7 +132,9 @@ def verbs_of(ctx: click.Context) -> dict[str, click.Command]:
     return dict(_verbs_in(root.command, root, ""))
 
 
-def _verbs_in(group: click.Group, ctx: click.Context, before: str) -> Iterator[tuple[str, click.Command]]:
+def _verbs_in(
+    group: click.Group, ctx: click.Context, before: str
+) -> Iterator[tuple[str, click.Command]]:
     for name in group.list_commands(ctx):
         command = group.get_command(ctx, name)
         if isinstance(command, click.Group):
@@ -127,13 +144,20 @@ def _verbs_in(group: click.Group, ctx: click.Context, before: str) -> Iterator[t
 
 
 def _settable(verb: click.Command) -> dict[str, click.Option]:
-    return {p.name: p for p in verb.params if isinstance(p, click.Option) and p.name and p.name != "config"}
+    return {
+        p.name: p
+        for p in verb.params
+        if isinstance(p, click.Option) and p.name and p.name != "config"
+    }
 
 
 def variables_of(verb: click.Command, words: str) -> list[str]:
     """Names of the variables that set a verb's options. words: a key of `verbs_of`."""
     options = [option for option in verb.params if isinstance(option, click.Option) and option.name]
-    names = [f"{PREFIX}{words.replace(' ', '_').upper()}_{str(option.name).upper()}" for option in options]
+    names = [
+        f"{PREFIX}{words.replace(' ', '_').upper()}_{str(option.name).upper()}"
+        for option in options
+    ]
     return names + [option.envvar for option in options if isinstance(option.envvar, str)]
 
 
@@ -160,6 +184,7 @@ class _Repeated(_Repeatable):
 
 
 repeated_setting = partial(click.option, cls=_RepeatableSetting, multiple=True)
-"""A decorator that adds a repeatable `Setting`; its value is a tuple of texts, one from a variable or file."""
+"""A decorator that adds a repeatable `Setting`; its value is a tuple of texts, one from a variable
+or file."""
 repeated = partial(click.option, cls=_Repeated, type=NAMES, multiple=True)
 """A decorator that adds a repeatable option of one verb; its value is a tuple of texts."""

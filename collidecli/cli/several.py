@@ -1,4 +1,5 @@
-"""Calls of a verb with several inputs: one after the other in this process, where a failure does not end the others."""
+"""Calls of a verb with several inputs: one after the other in this process, where a failure does
+not end the others."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ FEW = 3
 
 @dataclass(frozen=True)
 class Job:
-    """An input of a list. name: its path. is_skipped: its output exists and is kept. shown: its name in errors and
-    tables, where that is not its path."""
+    """An input of a list. name: its path. is_skipped: its output exists and is kept. shown: its
+    name in errors and tables, where that is not its path."""
 
     name: str
     output: str | None = None
@@ -47,7 +48,8 @@ def computed(
 
     Args:
         compute: result of a job; the second argument is a progress bar, or None.
-        doing, before, kernels: work on one input, and the work before its first frame, see `Streams.progress`.
+        doing, before, kernels: work on one input, and the work before its first frame, see
+            `Streams.progress`.
     Raises OutputError, which would repeat for the others, Interrupted and Stopped.
     """
     for number, job in enumerate(jobs, 1):
@@ -56,16 +58,25 @@ def computed(
             continue
         label = f"{number} of {len(jobs)}"
         try:
-            with streams.progress(f"{label}: {doing}", before and f"{label}: {before}", kernels=kernels) as progress:
+            with streams.progress(
+                f"{label}: {doing}", before and f"{label}: {before}", kernels=kernels
+            ) as progress:
                 result = compute(job, progress)
         except Exception as error:
             yield _failed(streams, job, error)
         else:
-            yield ListedInput(input=job.name, state=DONE, output=job.output, result=result.as_dict(), name=job.shown)
+            yield ListedInput(
+                input=job.name,
+                state=DONE,
+                output=job.output,
+                result=result.as_dict(),
+                name=job.shown,
+            )
 
 
 def _failed(streams: Streams, job: Job, error: Exception) -> ListedInput:
-    """The outcome of a job that raised an error, which is printed. Raises an error that ends the whole list."""
+    """The outcome of a job that raised an error, which is printed. Raises an error that ends the
+    whole list."""
     if streams.is_stopping():  # a library may replace the exception of the signal handler
         raise Stopped from error
     if streams.verbose:
@@ -78,7 +89,9 @@ def _failed(streams: Streams, job: Job, error: Exception) -> ListedInput:
         where = ": ".join(filter(None, (job.shown or job.name, where)))
         described = CollideError(described.what, where, described.fix)
     streams.failure(described)
-    return ListedInput(input=job.name, state=FAILED, error=error_parts(described, code), name=job.shown)
+    return ListedInput(
+        input=job.name, state=FAILED, error=error_parts(described, code), name=job.shown
+    )
 
 
 def listed(
@@ -90,9 +103,9 @@ def listed(
 ) -> int:
     """Prints the outcomes of a verb's inputs; returns the exit code.
 
-    That is 0 if every input is done and good; 2 if none is done, skipped or in one folder only; 70 after an error in
-    collide itself; else 1. is_good: whether the result of an input, as dictionary, is without a fault or difference.
-    more: of `ResultList`.
+    That is 0 if every input is done and good; 2 if none is done, skipped or in one folder only; 70
+    after an error in collide itself; else 1. is_good: whether the result of an input, as
+    dictionary, is without a fault or difference. more: of `ResultList`.
     """
     from collidecli.pages.lists import list_table
 
@@ -103,17 +116,27 @@ def listed(
         return INTERNAL_ERROR
     if len(failed) == len(made.items):
         return 2
-    return 0 if all(item.state == SKIPPED or (item.result and is_good(item.result)) for item in made.items) else 1
+    return (
+        0
+        if all(
+            item.state == SKIPPED or (item.result and is_good(item.result)) for item in made.items
+        )
+        else 1
+    )
 
 
 def listed_files(
-    streams: Streams, words: Sequence[str], formats: Sequence[str], what: str, endings: Sequence[str] = HDF5_ENDINGS
+    streams: Streams,
+    words: Sequence[str],
+    formats: Sequence[str],
+    what: str,
+    endings: Sequence[str] = HDF5_ENDINGS,
 ) -> list[InputFile] | None:
     """The inputs that the arguments of a verb name; None if they are the path of one file.
 
-    The folder of a batch stands for the contact sets of its plan. A warning names the files of a folder that are left
-    out: those of other formats of collide than `formats`.
-    what: the wanted files, a noun in the plural. Raises the errors of `input_files` and `sorted_by_kind`.
+    The folder of a batch stands for the contact sets of its plan. A warning names the files of a
+    folder that are left out: those of other formats of collide than `formats`. what: the wanted
+    files, a noun in the plural. Raises the errors of `input_files` and `sorted_by_kind`.
     """
     if not names_several(words):
         return None
@@ -141,7 +164,8 @@ PLAN = "plan.parquet"
 
 
 def _batch_files(streams: Streams, folder: str) -> list[InputFile]:
-    """The contact sets of a batch, each once. Raises InputError where an episode has none and has not failed."""
+    """The contact sets of a batch, each once. Raises InputError where an episode has none and has
+    not failed."""
     from collidecli.verbs.batch.gathered import Gathered
     from collidecli.verbs.batch.plan import read_plan
     from collidecli.verbs.batch.store import open_store
@@ -149,10 +173,21 @@ def _batch_files(streams: Streams, folder: str) -> list[InputFile]:
     store = open_store(folder)
     gathered = Gathered(store, read_plan(store))
     if gathered.failed:
-        streams.warn(f"{folder}: {plural(gathered.failed, 'episode')} failed: there is no contact set of them")
+        streams.warn(
+            f"{folder}: {plural(gathered.failed, 'episode')} failed: there is no contact set of them"
+        )
     of_key: dict[str, list[dict[str, str]]] = {}
     for episode in (done.episode for done in gathered.episodes):
-        of_key.setdefault(episode.key, []).append({name: getattr(episode, name) for name in ("job", "motion", "demo")})
+        of_key.setdefault(episode.key, []).append(
+            {name: getattr(episode, name) for name in ("job", "motion", "demo")}
+        )
     if not of_key:
-        raise InputError("no episode of the batch has a contact set", folder, "collide batch status names the failures")
-    return [InputFile(store.result_location(key), f"{key}.h5", False, size) for key, size in of_key.items()]
+        raise InputError(
+            "no episode of the batch has a contact set",
+            folder,
+            "collide batch status names the failures",
+        )
+    return [
+        InputFile(store.result_location(key), f"{key}.h5", False, size)
+        for key, size in of_key.items()
+    ]

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 FORMAT = "Version of the contact set format; 2 has a content hash by blocks."
 RECORDED = "A recording of any known kind"
 AT_REST = "[default: the scene's own motion, else its resting pose]"
-SEVERAL = f"{RECORDED}; a folder, a pattern such as 'demos/*.h5' or several -t: a run for each. {AT_REST}"
+SEVERAL = (
+    f"{RECORDED}; a folder, a pattern such as 'demos/*.h5' or several -t: a run for each. {AT_REST}"
+)
 FRAMES = "A slice as in Python, or one number. [default: all]"
 _motion = partial(setting, section="Motion")
 _output = partial(option, section="Output")
@@ -38,36 +40,51 @@ def together(*decorators: Callable) -> Callable:
 
 
 world_options = together(
-    _motion("--worlds", type=WholeNumber(), help="Copies of the scene. [default: as recorded, else 1]"),
+    _motion(
+        "--worlds", type=WholeNumber(), help="Copies of the scene. [default: as recorded, else 1]"
+    ),
     _motion("--frames", default="", metavar="A:B:S", help=FRAMES),
 )
-motion_options = together(_motion("-t", "--trajectory", metavar="FILE", help=f"{RECORDED}. {AT_REST}"), world_options)
+motion_options = together(
+    _motion("-t", "--trajectory", metavar="FILE", help=f"{RECORDED}. {AT_REST}"), world_options
+)
 several_motion_options = together(
-    repeated_setting("-t", "--trajectory", metavar="FILE", section="Motion", help=SEVERAL), world_options
+    repeated_setting("-t", "--trajectory", metavar="FILE", section="Motion", help=SEVERAL),
+    world_options,
 )
 
 
 def declared(kind: type, *names: str, section: str = "") -> Callable:
-    """A decorator that adds options of `kind`, a class of scene.options: those of `names`, of `section`, or all."""
+    """A decorator that adds options of `kind`, a class of scene.options: those of `names`, of
+    `section`, or all."""
 
     chosen = {
         name: entry
         for name, entry in declarations.declared_options(kind).items()
         if name in names or (not names and section in ("", entry.section))
     }
-    return together(*(_setting_of(entry, name, getattr(kind, name)) for name, entry in chosen.items()))
+    return together(
+        *(_setting_of(entry, name, getattr(kind, name)) for name, entry in chosen.items())
+    )
 
 
 def _setting_of(entry: declarations.Option, name: str, default: Any) -> Callable:
-    """The setting of a declared option. Only a choice has a default: `option_group` leaves out what is not given."""
-    attributes: dict[str, Any] = {"metavar": entry.metavar, "section": entry.section, "help": entry.help}
+    """The setting of a declared option. Only a choice has a default: `option_group` leaves out what
+    is not given."""
+    attributes: dict[str, Any] = {
+        "metavar": entry.metavar,
+        "section": entry.section,
+        "help": entry.help,
+    }
     if isinstance(default, bool):
         attributes["is_flag"] = True
     elif entry.choices:
         attributes |= {"type": click.Choice(entry.choices), "default": default or None}
     elif entry.kind:
         attributes["type"] = KINDS[entry.kind]
-    return setting(*((entry.flags, name) if entry.flags else (f"--{name.replace('_', '-')}",)), **attributes)
+    return setting(
+        *((entry.flags, name) if entry.flags else (f"--{name.replace('_', '-')}",)), **attributes
+    )
 
 
 recording_options = declared(RecordingOptions)
@@ -78,18 +95,29 @@ hydro_options = declared(ContactOptions, section=declarations.HYDRO)
 sweep_options = declared(ContactOptions, section=declarations.STEPS)
 source_options = together(motion_options, recording_options, scene_options)
 """The options of a scene and one recording."""
-problem_options = together(source_options, declared(ContactOptions, "gap", "margin", "gap_rule", "static_pairs"))
+problem_options = together(
+    source_options, declared(ContactOptions, "gap", "margin", "gap_rule", "static_pairs")
+)
 """The options of a problem for other engines."""
 algorithm_options = declared(EngineOptions, "broad_phase", "pipeline")
 device_options = declared(EngineOptions, "device", "threads", "memory_limit", "chunk_cells")
 cache_options = declared(EngineOptions, section=declarations.CACHE)
-_COMPRESSIONS, _FORMATS = click.Choice(declarations.COMPRESSIONS), declarations.CONTACT_FORMATS
+_COMPRESSIONS = click.Choice(declarations.COMPRESSIONS)
+_FORMATS = declarations.CONTACT_FORMATS
 _TRACE = "Write a trace of threads, chunks and stages, for Perfetto (.json)."
 compression_option = setting(
-    "--compression", type=_COMPRESSIONS, section="Output", default="gzip", help="Compression of the file."
+    "--compression",
+    type=_COMPRESSIONS,
+    section="Output",
+    default="gzip",
+    help="Compression of the file.",
 )
 format_option = partial(
-    setting, "--format", type=click.IntRange(_FORMATS[0], _FORMATS[-1]), metavar="VERSION", section="Output"
+    setting,
+    "--format",
+    type=click.IntRange(_FORMATS[0], _FORMATS[-1]),
+    metavar="VERSION",
+    section="Output",
 )
 trace_option = _output("--trace", default="", metavar="FILE", help=_TRACE)
 force_option = _output("--force", is_flag=True, help="Replace an existing output.")
@@ -122,26 +150,41 @@ def pattern_options(section: str) -> Callable:
 
 def body_option(section: str) -> Callable:
     """A decorator that adds the patterns of bodies."""
-    return repeated("--body", metavar="GLOB,...", section=section, help="Only pairs with a body whose path matches.")
+    return repeated(
+        "--body",
+        metavar="GLOB,...",
+        section=section,
+        help="Only pairs with a body whose path matches.",
+    )
 
 
 def option_group(kind: type[Group], values: Mapping[str, Any]) -> Group:
-    """ContactOptions, EngineOptions, SceneOptions or RecordingOptions from the values of a verb's options."""
+    """ContactOptions, EngineOptions, SceneOptions or RecordingOptions from the values of a verb's
+    options."""
     return _from_values(kind, values, {})
 
 
 def request_of(kind: type[Group], values: Mapping[str, Any], **given: Any) -> Group:
-    """A verb's request, of class `kind`, from the values of its options, groups of options included.
+    """A verb's request, of class `kind`, from the values of its options, groups of options
+    included.
 
     given: fields that no option has, or in place of its value.
     """
-    groups = {name: option_group(group, values) for name, group in declarations.OPTION_GROUPS.items()}
+    groups = {
+        name: option_group(group, values) for name, group in declarations.OPTION_GROUPS.items()
+    }
     return _from_values(kind, values, {**groups, **given})
 
 
 def _from_values(kind: type[Group], values: Mapping[str, Any], given: Mapping[str, Any]) -> Group:
-    known = {name: value for name, value in {**values, **given}.items() if value is not None or name in given}
-    return kind(**{name: known[name] for name in inspect.signature(kind).parameters if name in known})
+    known = {
+        name: value
+        for name, value in {**values, **given}.items()
+        if value is not None or name in given
+    }
+    return kind(
+        **{name: known[name] for name in inspect.signature(kind).parameters if name in known}
+    )
 
 
 written = partial(option, section="Output")

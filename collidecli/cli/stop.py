@@ -20,18 +20,23 @@ RETRY_SECONDS = 0.02
 
 INTERRUPTED = 130
 
-STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+STOP_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 
 
 class Stopped(KeyboardInterrupt):
-    """Raised by a signal. Not an Exception, so that `except Exception` in a library does not catch it."""
+    """Raised by a signal. Not an Exception, so that `except Exception` in a library does not catch
+    it."""
 
 
 @contextmanager
 def stopping_in_time() -> Iterator[StopHandler]:
-    """Installs handlers that raise Stopped, once, and a watch thread that ends the program after GRACE_SECONDS.
+    """Installs handlers that raise Stopped, once, and a watch thread that ends the program after
+    GRACE_SECONDS.
 
-    A call into compiled code delays the exception but not the watch thread. Does nothing outside the main thread.
+    A call into compiled code delays the exception but not the watch thread. Does nothing outside
+    the main thread.
     """
     stop = StopHandler()
     if threading.current_thread() is not threading.main_thread():
@@ -41,16 +46,23 @@ def stopping_in_time() -> Iterator[StopHandler]:
     os.set_blocking(write_end, False)
     ended = threading.Event()
     stderr = stderr_copy()
-    watch = threading.Thread(target=_watch, args=(read_end, ended, stderr), name="collide-stop", daemon=True)
+    watch = threading.Thread(
+        target=_watch, args=(read_end, ended, stderr), name="collide-stop", daemon=True
+    )
     # A signal that is ignored at start, as by nohup, stays ignored.
     earlier = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    earlier = {number: handler for number, handler in earlier.items() if handler not in (None, signal.SIG_IGN)}
+    earlier = {
+        number: handler
+        for number, handler in earlier.items()
+        if handler not in (None, signal.SIG_IGN)
+    }
     for number in earlier:
         signal.signal(number, stop)
     hook = sys.unraisablehook
 
     def without_stopped(unraisable: Any) -> None:
-        """Prints no message about a Stopped in code such as `__del__`, where the watch thread ends the program."""
+        """Prints no message about a Stopped in code such as `__del__`, where the watch thread ends
+        the program."""
         if not isinstance(unraisable.exc_value, Stopped):
             hook(unraisable)
 
@@ -73,7 +85,8 @@ def stopping_in_time() -> Iterator[StopHandler]:
 
 
 def stderr_copy() -> int:
-    """A descriptor of stderr for `end_interrupted`, which stays while libraries redirect stderr; -1 if it is closed."""
+    """A descriptor of stderr for `end_interrupted`, which stays while libraries redirect stderr; -1
+    if it is closed."""
     try:
         return os.dup(2)
     except OSError:
@@ -88,9 +101,11 @@ def end_interrupted(stderr: int) -> NoReturn:
 
 
 class StopHandler:
-    """A handler that raises Stopped at the first signal; later signals must not interrupt the cleanup.
+    """A handler that raises Stopped at the first signal; later signals must not interrupt the
+    cleanup.
 
-    During an import it waits for its end: libraries in C++ print a traceback of what an import within theirs raises.
+    During an import it waits for its end: libraries in C++ print a traceback of what an import
+    within theirs raises.
 
     stopping: whether it has raised. any_stopped: whether any handler in this process has raised.
     """
@@ -128,7 +143,8 @@ def _watch(read_end: int, ended: threading.Event, stderr: int) -> None:
         return
     if ended.wait(GRACE_SECONDS):
         return
-    # Loaded if any output is open; an import here could block on the import lock of the main thread.
+    # Loaded if any output is open; an import here could block on the import lock of the main
+    # thread.
     outputs = sys.modules.get("collidecli.storage.atomic_output")
     if outputs is not None:
         outputs.remove_partial_files()

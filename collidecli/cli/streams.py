@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from collidecli.results.result import Result
 
 WIDE = 100_000
-"""Width of a table that is written to a file or a pipe, unless COLUMNS is exported: nothing is folded [columns]."""
+"""Width of a table that is written to a file or a pipe, unless COLUMNS is exported: nothing is
+folded [columns]."""
 
 
 class Streams:
-    """Output options of a verb. quiet: no tables, warnings or progress. json: one object in place of tables.
+    """Output options of a verb. quiet: no tables, warnings or progress. json: one object in place
+    of tables.
 
-    verbose: a traceback with an error. is_stopping: whether a signal has ended this call of `collide`.
+    verbose: a traceback with an error. is_stopping: whether a signal has ended this call of
+    `collide`.
     """
 
     def __init__(self) -> None:
@@ -39,7 +42,8 @@ class Streams:
         self._printed_warnings: set[str] = set()
 
     def prepare(self) -> None:
-        """Replaces closed streams by the null device and escapes characters that the encoding of a stream lacks."""
+        """Replaces closed streams by the null device and escapes characters that the encoding of a
+        stream lacks."""
         sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - open until the program ends
         sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
@@ -47,7 +51,8 @@ class Streams:
                 stream.reconfigure(errors="backslashreplace")
 
     def result(self, result: Result, table: Callable[[Mapping[str, Any]], RenderableType]) -> None:
-        """Prints the warnings of a verb's result, and the result as JSON or as the table that `table` returns."""
+        """Prints the warnings of a verb's result, and the result as JSON or as the table that
+        `table` returns."""
         of_kernels = _kernel_warnings()
         for warning in getattr(result, "warnings", None) or ():
             if warning not in of_kernels:
@@ -62,7 +67,8 @@ class Streams:
                 _print(table(printable_values(values)))
 
     def error(self, error: CollideError, code: int) -> int:
-        """Prints an error on stderr and, with --json and without a result, as an object on stdout; returns `code`."""
+        """Prints an error on stderr and, with --json and without a result, as an object on stdout;
+        returns `code`."""
         self.failure(error)
         if self.json and not self._is_json_printed:
             with suppress(OSError):
@@ -75,7 +81,8 @@ class Streams:
             print(f"error: {printable(str(error))}", file=sys.stderr, flush=True)
 
     def warn_of_kernels(self) -> None:
-        """Prints warnings about compiled kernels, each once: they are of the process, not of one of its results."""
+        """Prints warnings about compiled kernels, each once: they are of the process, not of one of
+        its results."""
         for text in _kernel_warnings():
             if text not in self._printed_warnings:
                 self._printed_warnings.add(text)
@@ -90,10 +97,11 @@ class Streams:
     def progress(
         self, doing: str, before: str = "", noun: str = "frames", kernels: bool = False
     ) -> Iterator[FrameProgress | None]:
-        """A progress bar, as a function of the frames done and of all frames; None if stderr is no terminal.
+        """A progress bar, as a function of the frames done and of all frames; None if stderr is no
+        terminal.
 
-        before: description of the work before the first frame. noun: what is counted. kernels: whether it shows the
-        kernels that are compiled.
+        before: description of the work before the first frame. noun: what is counted. kernels:
+        whether it shows the kernels that are compiled.
         """
         if self.quiet or not sys.stderr.isatty():
             yield None
@@ -109,8 +117,11 @@ class Streams:
             with reported_compilation(advance.compiling):
                 yield advance
 
-    def batch_progress(self, episodes: Mapping[int, int]) -> AbstractContextManager[BatchProgress | None]:
-        """A bar of a batch; None if stderr is no terminal. episodes: that are left, of each shard."""
+    def batch_progress(
+        self, episodes: Mapping[int, int]
+    ) -> AbstractContextManager[BatchProgress | None]:
+        """A bar of a batch; None if stderr is no terminal. episodes: that are left, of each
+        shard."""
         if self.quiet or not sys.stderr.isatty():
             return nullcontext()
         from collidecli.pages.progress import batch_progress
@@ -118,15 +129,20 @@ class Streams:
         return batch_progress(console(sys.stderr), episodes)
 
     @contextmanager
-    def live(self) -> Iterator[Callable[[Result, Callable[[Mapping[str, Any]], RenderableType]], None] | None]:
-        """A function that shows a result in place of the one before; None if stdout is no terminal, and with --json."""
+    def live(
+        self,
+    ) -> Iterator[Callable[[Result, Callable[[Mapping[str, Any]], RenderableType]], None] | None]:
+        """A function that shows a result in place of the one before; None if stdout is no terminal,
+        and with --json."""
         if self.quiet or self.json or not sys.stdout.isatty():
             yield None
             return
         from rich.live import Live
 
         with Live(console=console(sys.stdout), auto_refresh=False, transient=True) as area:
-            yield lambda result, table: area.update(table(printable_values(result.as_dict())), refresh=True)
+            yield lambda result, table: area.update(
+                table(printable_values(result.as_dict())), refresh=True
+            )
 
     def flush(self) -> None:
         """Flushes stdout. Raises ClosedPipeError, OutputError."""
@@ -135,18 +151,22 @@ class Streams:
 
 
 def _kernel_warnings() -> Sequence[str]:
-    """Warnings about compiled kernels; without an import of the engine, which many verbs do not use."""
+    """Warnings about compiled kernels; without an import of the engine, which many verbs do not
+    use."""
     module = sys.modules.get("collidecli.engine.runtime.kernel")
     return () if module is None else module.kernel_cache_notes()
 
 
 def console(stream: TextIO) -> Console:
-    """A rich console on a stream, without markup, so that names from files are printed unchanged."""
+    """A rich console on a stream, without markup, so that names from files are printed
+    unchanged."""
     from rich.console import Console
 
     width = os.environ.get("COLUMNS", "")
     width = None if stream.isatty() else int(width) if width.isdecimal() and int(width) else WIDE
-    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
+    return Console(
+        file=stream, width=width, markup=False, highlight=False, emoji=False, soft_wrap=False
+    )
 
 
 def _print(table: RenderableType) -> None:
@@ -172,4 +192,10 @@ def error_json(error: CollideError, code: int) -> str:
 
 def error_parts(error: CollideError, code: int) -> dict[str, Any]:
     """The parts of an error in results as JSON. code: the exit code."""
-    return {"what": error.what, "where": error.where, "fix": error.fix, "message": str(error), "exit_code": code}
+    return {
+        "what": error.what,
+        "where": error.where,
+        "fix": error.fix,
+        "message": str(error),
+        "exit_code": code,
+    }

@@ -15,7 +15,11 @@ from collidecli.wording import metres
 
 _UNITS = {"": 1, "B": 1}
 _UNITS |= {f"{letter}B": 1000**power for power, letter in enumerate("KMGT", 1)}
-_UNITS |= {f"{letter}{end}": 1024**power for power, letter in enumerate("KMGT", 1) for end in ("IB", "I", "")}
+_UNITS |= {
+    f"{letter}{end}": 1024**power
+    for power, letter in enumerate("KMGT", 1)
+    for end in ("IB", "I", "")
+}
 
 
 class WholeNumber(click.ParamType):
@@ -24,7 +28,8 @@ class WholeNumber(click.ParamType):
     name = "n"
 
     def __init__(self, least: int = 1, most: int | None = None) -> None:
-        self._least, self._most = least, most
+        self._least = least
+        self._most = most
         self._range = f"of at least {least}" if most is None else f"from {least} to {most}"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
@@ -32,20 +37,32 @@ class WholeNumber(click.ParamType):
             number = int(value)
         except ValueError:
             number = None
-        if number is None or number < self._least or (self._most is not None and number > self._most):
+        if (
+            number is None
+            or number < self._least
+            or (self._most is not None and number > self._most)
+        ):
             self.fail(f"{value} is not a whole number {self._range}", param, ctx)
         return number
 
 
 class Number(click.ParamType):
-    """A number of a range. name: its metavar. noun, rule: for messages. fits: whether a number is in the range. unit:
-    that may follow it.
+    """A number of a range. name: its metavar. noun, rule: for messages. fits: whether a number is
+    in the range. unit: that may follow it.
     """
 
-    def __init__(self, name: str, noun: str, rule: str, fits: Callable[[float], bool], unit: str = "") -> None:
-        self.name, self._noun, self._rule, self._fits, self._unit = name, noun, rule, fits, unit
+    def __init__(
+        self, name: str, noun: str, rule: str, fits: Callable[[float], bool], unit: str = ""
+    ) -> None:
+        self.name = name
+        self._noun = noun
+        self._rule = rule
+        self._fits = fits
+        self._unit = unit
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
         try:
             number = float(str(value).removesuffix(self._unit))
         except ValueError:
@@ -56,30 +73,53 @@ class Number(click.ParamType):
 
 
 RATE = Number(
-    "rate", "number of frames per second", "rate: it must be finite and above zero", lambda x: 0.0 < x < math.inf
+    "rate",
+    "number of frames per second",
+    "rate: it must be finite and above zero",
+    lambda x: 0.0 < x < math.inf,
 )
 DURATION = Number(
-    "seconds", "number of seconds", "duration: it must be finite and above zero", lambda x: 0.0 < x < math.inf
+    "seconds",
+    "number of seconds",
+    "duration: it must be finite and above zero",
+    lambda x: 0.0 < x < math.inf,
 )
 AREA = Number(
-    "area", "number of square metres", "area: it must be finite and at least 0", lambda x: 0.0 <= x < math.inf
+    "area",
+    "number of square metres",
+    "area: it must be finite and at least 0",
+    lambda x: 0.0 <= x < math.inf,
 )
-DEGREES = Number("angle", "number of degrees", "number of degrees of at least 0", lambda x: 0.0 <= x < math.inf, "deg")
+DEGREES = Number(
+    "angle",
+    "number of degrees",
+    "number of degrees of at least 0",
+    lambda x: 0.0 <= x < math.inf,
+    "deg",
+)
 SHARE = Number("share", "number", "fraction: it must be from 0 to 1", lambda x: 0.0 <= x <= 1.0)
 
 
 class ListOf(click.ParamType):
-    """Values separated by commas, as a tuple. name: its metavar. item: a value from its text, or ValueError; fault: of
-    a text with one that is none."""
+    """Values separated by commas, as a tuple. name: its metavar. item: a value from its text, or
+    ValueError; fault: of a text with one that is none."""
 
     def __init__(self, name: str, item: Callable[[str], Any], fault: str = "") -> None:
-        self.name, self._item, self._fault = name, item, fault
+        self.name = name
+        self._item = item
+        self._fault = fault
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Any, ...]:
         if isinstance(value, tuple):
             return value
         try:
-            return tuple(self._item(text.strip()) for text in str(value).split(",") if text.strip() or self._fault)
+            return tuple(
+                self._item(text.strip())
+                for text in str(value).split(",")
+                if text.strip() or self._fault
+            )
         except ValueError:
             self.fail(f"'{value}' is no list of {self._fault}", param, ctx)
 
@@ -107,19 +147,24 @@ class PatternPair(click.ParamType):
 
     name = "glob,glob"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
         is_old = isinstance(value, str) and "," not in value
         parts = value.split(None if is_old else ",") if isinstance(value, str) else value
         parts = tuple(part.strip() for part in parts if part.strip())
         if len(parts) != 2:
             self.fail(f"'{value}' is not two patterns; write 'A,B'", param, ctx)
         if is_old and param is not None and ctx is not None:
-            streams_of(ctx).warn(f"{param.opts[-1]}: write '{','.join(parts)}'; the next version refuses a space")
+            streams_of(ctx).warn(
+                f"{param.opts[-1]}: write '{','.join(parts)}'; the next version refuses a space"
+            )
         return parts
 
 
 class MemorySize(click.ParamType):
-    """A size in bytes: a number and a unit, as in 512MiB, 4GiB, 4G (equal to 4GiB) or 4GB (4 000 000 000)."""
+    """A size in bytes: a number and a unit, as in 512MiB, 4GiB, 4G (equal to 4GiB) or 4GB (4 000
+    000 000)."""
 
     name = "size"
 
@@ -142,15 +187,20 @@ SECONDS = (("ms", 1e-3), ("us", 1e-6), ("s", 1.0))
 
 
 class Length(click.ParamType):
-    """A finite number of metres, or a length with a unit: 2mm, 0.5cm, 20µm, 0.002. least: None for any sign. fix: of a
-    text that is no length."""
+    """A finite number of metres, or a length with a unit: 2mm, 0.5cm, 20µm, 0.002. least: None for
+    any sign. fix: of a text that is no length."""
 
     name = "length"
 
-    def __init__(self, least: float | None = None, fix: str = "write metres, as 0.002, or a unit, as 2mm") -> None:
-        self._least, self._fix = least, fix
+    def __init__(
+        self, least: float | None = None, fix: str = "write metres, as 0.002, or a unit, as 2mm"
+    ) -> None:
+        self._least = least
+        self._fix = fix
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
         try:
             length = metres(value)
         except ValueError:
@@ -165,7 +215,9 @@ class Threshold(Length):
 
     name = "distance"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
         return math.inf if value in ("any", math.inf) else super().convert(value, param, ctx)
 
 
@@ -173,7 +225,8 @@ METRES = Length(0.0)
 
 
 class Pause(click.ParamType):
-    """A number of frames, as 3, or a time, as 0.05s or 50ms; becomes (frames, seconds), of which one is None."""
+    """A number of frames, as 3, or a time, as 0.05s or 50ms; becomes (frames, seconds), of which
+    one is None."""
 
     name = "pause"
 
@@ -191,7 +244,11 @@ class Pause(click.ParamType):
         except ValueError:
             seconds = math.nan
         if not (math.isfinite(seconds) and seconds >= 0.0):
-            self.fail(f"'{text}' is neither a number of frames, as 3, nor a time of at least 0 s, as 0.05s", param, ctx)
+            self.fail(
+                f"'{text}' is neither a number of frames, as 3, nor a time of at least 0 s, as 0.05s",
+                param,
+                ctx,
+            )
         return None, seconds
 
 
@@ -207,7 +264,9 @@ KINDS: dict[str, click.ParamType] = {
     "duration": DURATION,
     "names": NAMES,
     "numbers": NUMBERS,
-    "seconds": Number("seconds", "number of seconds", "time: it must be at least 0", lambda x: 0.0 <= x < math.inf),
+    "seconds": Number(
+        "seconds", "number of seconds", "time: it must be at least 0", lambda x: 0.0 <= x < math.inf
+    ),
     "size": MemorySize(),
     "limit": MemorySize(least=0),
 }

@@ -25,17 +25,53 @@ class VerbRow(NamedTuple):
 
 
 ROWS = (
-    VerbRow("run", "run.command", COMPUTE, "Find every contact of a scene in motion, in every frame of every world."),
-    VerbRow("profile", "profile.command", COMPUTE, "Time every broad phase on one motion, and recommend one."),
-    VerbRow("inspect", "inspect.command", QUESTION, "Show the contents of a scene, a recording or a contact set."),
-    VerbRow("record", "record.command", COMPUTE, "Simulate an MJCF or URDF scene in MuJoCo and record its motion."),
     VerbRow(
-        "traj", "traj.command", COMPUTE, "Convert a recording of any known kind to a trajectory: collide traj convert."
+        "run",
+        "run.command",
+        COMPUTE,
+        "Find every contact of a scene in motion, in every frame of every world.",
     ),
-    VerbRow("diff", "diff.command", QUESTION, "Compare two contact sets: what is missing, extra or changed."),
-    VerbRow("events", "events.command", QUESTION, "List when pairs begin and stop touching, and how deep they get."),
     VerbRow(
-        "clearance", "clearance.command", COMPUTE, "Measure how near shapes come in every frame, without a cutoff."
+        "profile",
+        "profile.command",
+        COMPUTE,
+        "Time every broad phase on one motion, and recommend one.",
+    ),
+    VerbRow(
+        "inspect",
+        "inspect.command",
+        QUESTION,
+        "Show the contents of a scene, a recording or a contact set.",
+    ),
+    VerbRow(
+        "record",
+        "record.command",
+        COMPUTE,
+        "Simulate an MJCF or URDF scene in MuJoCo and record its motion.",
+    ),
+    VerbRow(
+        "traj",
+        "traj.command",
+        COMPUTE,
+        "Convert a recording of any known kind to a trajectory: collide traj convert.",
+    ),
+    VerbRow(
+        "diff",
+        "diff.command",
+        QUESTION,
+        "Compare two contact sets: what is missing, extra or changed.",
+    ),
+    VerbRow(
+        "events",
+        "events.command",
+        QUESTION,
+        "List when pairs begin and stop touching, and how deep they get.",
+    ),
+    VerbRow(
+        "clearance",
+        "clearance.command",
+        COMPUTE,
+        "Measure how near shapes come in every frame, without a cutoff.",
     ),
     VerbRow(
         "label",
@@ -50,11 +86,21 @@ ROWS = (
         "Check the penetrations of a motion against limits; which frames can be used.",
     ),
     VerbRow(
-        "report", "report.command", SHOW, "Write an HTML page about a contact set: pairs, depths, timing, differences."
+        "report",
+        "report.command",
+        SHOW,
+        "Write an HTML page about a contact set: pairs, depths, timing, differences.",
     ),
     VerbRow("plot", "plot.command", SHOW, "Draw one chart of a contact set, as PNG or SVG."),
-    VerbRow("view", "view.command", SHOW, "Show scene, motion and contacts in a browser or in Rerun."),
-    VerbRow("textconv", "textconv.command", SHOW, "Print a contact set as text, so that git diff shows its changes."),
+    VerbRow(
+        "view", "view.command", SHOW, "Show scene, motion and contacts in a browser or in Rerun."
+    ),
+    VerbRow(
+        "textconv",
+        "textconv.command",
+        SHOW,
+        "Print a contact set as text, so that git diff shows its changes.",
+    ),
     VerbRow(
         "export",
         "export.command",
@@ -75,19 +121,34 @@ ROWS = (
         "Write contacts of another engine, or logged by a simulation, as a contact set.",
     ),
     VerbRow(
-        "fidelity", "fidelity.command", EXCHANGE, "Hold other engines' contacts of a motion against exact distances."
+        "fidelity",
+        "fidelity.command",
+        EXCHANGE,
+        "Hold other engines' contacts of a motion against exact distances.",
     ),
     VerbRow(
-        "batch", "batch.command", COMPUTE, "Run many recordings: plan, compute on many processes or machines, gather."
+        "batch",
+        "batch.command",
+        COMPUTE,
+        "Run many recordings: plan, compute on many processes or machines, gather.",
     ),
     VerbRow(
-        "cache", "cache.command", MAINTAIN, "Show or clear the cache of signed distance fields, hulls and convex parts."
+        "cache",
+        "cache.command",
+        MAINTAIN,
+        "Show or clear the cache of signed distance fields, hulls and convex parts.",
     ),
     VerbRow(
-        "completion", "completion", MAINTAIN, "Print the script that completes verbs and options in bash, zsh or fish."
+        "completion",
+        "completion",
+        MAINTAIN,
+        "Print the script that completes verbs and options in bash, zsh or fish.",
     ),
     VerbRow(
-        "check", "check.command", QUESTION, "Check that a contact set or a trajectory is well formed and complete."
+        "check",
+        "check.command",
+        QUESTION,
+        "Check that a contact set or a trajectory is well formed and complete.",
     ),
 )
 VERBS = {row.name: row for row in ROWS}

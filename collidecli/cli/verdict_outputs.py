@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pages:
-    """Outputs of a verdict. junit_xml, markdown: files, None is none. github: print annotations to stderr."""
+    """Outputs of a verdict. junit_xml, markdown: files, None is none. github: print annotations to
+    stderr."""
 
     junit_xml: str | None
     markdown: str | None
@@ -43,7 +44,8 @@ def check_outputs(
     """
     from collidecli.results.outputs import check_output
 
-    inputs, given = tuple(inputs), {name: path for name, path in outputs.items() if path is not None}
+    inputs = tuple(inputs)
+    given = {name: path for name, path in outputs.items() if path is not None}
     for path in given.values():
         check_output(path, force, inputs)
     if len(set(given.values())) < len(given):

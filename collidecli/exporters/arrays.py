@@ -1,4 +1,5 @@
-"""Exported arrays: name, type and shape are known in advance, rows are computed block by block; NPZ files."""
+"""Exported arrays: name, type and shape are known in advance, rows are computed block by block; NPZ
+files."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ Counts = Callable[[ContactBlock], np.ndarray]
 
 @dataclass(frozen=True)
 class Array:
-    """An exported array. pieces: each call yields the rows in order, from the start; their total shape is `shape`."""
+    """An exported array. pieces: each call yields the rows in order, from the start; their total
+    shape is `shape`."""
 
     name: str
     dtype: np.dtype
@@ -36,7 +38,8 @@ class Array:
 
 @dataclass(frozen=True)
 class Layout:
-    """The arrays of one export. left_out: fields of the layout that a contact set lacks, each with the reason."""
+    """The arrays of one export. left_out: fields of the layout that a contact set lacks, each with
+    the reason."""
 
     arrays: tuple[Array, ...]
     left_out: tuple[str, ...] = ()
@@ -54,23 +57,35 @@ def held(name: str, values: np.ndarray) -> Array:
 
 def texts(name: str, values: Sequence[str]) -> Array:
     """Strings as NumPy's fixed-width Unicode, which readers load without pickles."""
-    return held(name, np.array(values, dtype=f"<U{max((len(value) for value in values), default=1) or 1}"))
+    return held(
+        name, np.array(values, dtype=f"<U{max((len(value) for value in values), default=1) or 1}")
+    )
 
 
 def per_contact(
-    selected: SelectedContacts, name: str, dtype: str, row_shape: tuple[int, ...], columns: Sequence[str], rows: Rows
+    selected: SelectedContacts,
+    name: str,
+    dtype: str,
+    row_shape: tuple[int, ...],
+    columns: Sequence[str],
+    rows: Rows,
 ) -> Array:
-    """One row for each contact, from some of its columns; one block of contacts at a time is in memory."""
+    """One row for each contact, from some of its columns; one block of contacts at a time is in
+    memory."""
     kind = np.dtype(dtype)
 
     def pieces() -> Iterator[np.ndarray]:
         for block in selected.blocks(columns):
-            yield np.ascontiguousarray(rows(block.columns), kind).reshape(block.contact_count, *row_shape)
+            yield np.ascontiguousarray(rows(block.columns), kind).reshape(
+                block.contact_count, *row_shape
+            )
 
     return Array(name, kind, (selected.contact_count, *row_shape), pieces)
 
 
-def per_cell(selected: SelectedContacts, name: str, columns: Sequence[str], counts: Counts) -> Array:
+def per_cell(
+    selected: SelectedContacts, name: str, columns: Sequence[str], counts: Counts
+) -> Array:
     """int32[F, W]: a count for each cell."""
 
     def pieces() -> Iterator[np.ndarray]:
@@ -84,8 +99,11 @@ def per_cell(selected: SelectedContacts, name: str, columns: Sequence[str], coun
     return Array(name, np.dtype(np.int32), (selected.frame_count, selected.world_count), pieces)
 
 
-def starts(name: str, count: int, columns: Sequence[str], selected: SelectedContacts, counts: Counts) -> Array:
-    """int64[count + 1]: first row of each of `count` groups, from their sizes `counts` of each block."""
+def starts(
+    name: str, count: int, columns: Sequence[str], selected: SelectedContacts, counts: Counts
+) -> Array:
+    """int64[count + 1]: first row of each of `count` groups, from their sizes `counts` of each
+    block."""
 
     def pieces() -> Iterator[np.ndarray]:
         total = 0
@@ -99,7 +117,8 @@ def starts(name: str, count: int, columns: Sequence[str], selected: SelectedCont
 
 
 def cell_start(selected: SelectedContacts) -> Array:
-    """int64[F * W + 1]: cell c, frame c // W of world c % W, has the rows cell_start[c] to cell_start[c + 1] - 1."""
+    """int64[F * W + 1]: cell c, frame c // W of world c % W, has the rows cell_start[c] to
+    cell_start[c + 1] - 1."""
     return starts("cell_start", selected.cell_count, (), selected, lambda block: block.cell_counts)
 
 
@@ -116,7 +135,8 @@ def frames_and_worlds(selected: SelectedContacts) -> tuple[Array, ...]:
 
 
 def episode_arrays(episodes: Episodes | None) -> tuple[Array, ...]:
-    """The arrays of the selected episodes: which cells are recorded. Worlds are those of the set."""
+    """The arrays of the selected episodes: which cells are recorded. Worlds are those of the
+    set."""
     if episodes is None:
         return ()
     return (
@@ -139,7 +159,8 @@ def towards_shape0(columns: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def depth(columns: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Penetration [n] [m]: positive where the inflated surfaces overlap, negative where they are apart."""
+    """Penetration [n] [m]: positive where the inflated surfaces overlap, negative where they are
+    apart."""
     return 0.0 - columns["distance"]
 
 
@@ -148,14 +169,19 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def write_npz(output: AtomicOutput, arrays: Iterable[Array]) -> None:
-    """Writes an uncompressed NPZ, which `numpy.load` reads without pickles. Raises OutputError after a failed write."""
+    """Writes an uncompressed NPZ, which `numpy.load` reads without pickles. Raises OutputError
+    after a failed write."""
     stream: Any = output
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for array in arrays:
             member = zipfile.ZipInfo(f"{array.name}.npy", _EPOCH)
             with archive.open(member, "w", force_zip64=True) as file:
                 dtype = array.dtype.newbyteorder("<")
-                header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": array.shape}
+                header = {
+                    "descr": npy.dtype_to_descr(dtype),
+                    "fortran_order": False,
+                    "shape": array.shape,
+                }
                 npy.write_array_header_1_0(file, header)
                 rows = 0
                 for piece in array.pieces():

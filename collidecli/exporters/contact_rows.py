@@ -17,21 +17,36 @@ if TYPE_CHECKING:
 
 
 class ContactRows:
-    """A row for each row of a table. columns: in order; those of vectors are normal_x, friction5_0."""
+    """A row for each row of a table. columns: in order; those of vectors are normal_x,
+    friction5_0."""
 
     def __init__(self, selected: SelectedContacts) -> None:
         self._selected = selected
         self._stored = selected.columns
-        self._kinds = (*selected.group.kinds, *(("unknown",) if selected.contacts.engine is not None else ()))
-        shapes, contacts = selected.contacts.shapes, selected.contacts
+        self._kinds = (
+            *selected.group.kinds,
+            *(("unknown",) if selected.contacts.engine is not None else ()),
+        )
+        shapes = selected.contacts.shapes
+        contacts = selected.contacts
         self._episodes = contacts.episodes
-        bodies, objects = ("", *contacts.body_path), contacts.particle_objects.path
+        bodies = ("", *contacts.body_path)
+        objects = contacts.particle_objects.path
         check_body_rows(contacts)
         columns = [
             *cell_columns(self._episodes, contacts.time_unit),
-            *(TableColumn(name, np.dtype(np.int32), words=shapes.path) for name in selected.shape_columns),
-            *(TableColumn(_body(name), np.dtype(np.int32), words=bodies) for name in selected.shape_columns),
-            *(TableColumn(name, np.dtype(np.int64), words=objects) for name in selected.group.objects),
+            *(
+                TableColumn(name, np.dtype(np.int32), words=shapes.path)
+                for name in selected.shape_columns
+            ),
+            *(
+                TableColumn(_body(name), np.dtype(np.int32), words=bodies)
+                for name in selected.shape_columns
+            ),
+            *(
+                TableColumn(name, np.dtype(np.int64), words=objects)
+                for name in selected.group.objects
+            ),
         ]
         for column in self._stored:
             if column.name not in selected.shape_columns:
@@ -43,11 +58,14 @@ class ContactRows:
 
     def blocks(self) -> Iterator[dict[str, np.ndarray]]:
         """Values [n] of every column by name; indices for a column with words."""
-        selected, shapes = self._selected, self._selected.contacts.shapes
+        selected = self._selected
+        shapes = self._selected.contacts.shapes
         for block in selected.blocks([column.name for column in self._stored]):
             if not block.contact_count:
                 continue
-            cell = np.repeat(block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts)
+            cell = np.repeat(
+                block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts
+            )
             frame, world = np.divmod(cell, selected.world_count)
             rows = {
                 "frame": np.asarray(selected.frames)[frame],
@@ -59,7 +77,9 @@ class ContactRows:
                 rows[name] = block.columns[name]
                 rows[_body(name)] = shapes.body[block.columns[name]] + 1
             for name, entry in selected.group.objects.items():
-                rows[name] = selected.contacts.particle_objects.of(block.columns["indices"][:, entry])
+                rows[name] = selected.contacts.particle_objects.of(
+                    block.columns["indices"][:, entry]
+                )
             if self._episodes is not None:
                 rows["episode"] = self._episodes.row(rows["world"], rows["frame"]) + 1
             yield rows | self._stored_values(block.columns)
@@ -71,7 +91,9 @@ class ContactRows:
                 continue
             values = columns[column.name].reshape(-1, column.width)
             if column.name == "kind":
-                values = np.where(values == KIND_UNKNOWN, len(self._selected.group.kinds), values).astype(values.dtype)
+                values = np.where(
+                    values == KIND_UNKNOWN, len(self._selected.group.kinds), values
+                ).astype(values.dtype)
             if column.name == "kind" and len(values) and values.max() >= len(self._kinds):
                 where = f"{self._selected.contacts.path}: /{self._selected.group.name}/kind"
                 raise InputError(f"{values.max()} is no kind of a contact", where)
@@ -89,7 +111,8 @@ def is_spatial(column: Column) -> bool:
 
 
 def flat_names(column: Column) -> list[str]:
-    """Names of the components of a column; of a vector in the world or a body they end with x, y and z."""
+    """Names of the components of a column; of a vector in the world or a body they end with x, y
+    and z."""
     if column.width == 1:
         return [column.name]
     ends = ("x", "y", "z") if is_spatial(column) else [str(k) for k in range(column.width)]

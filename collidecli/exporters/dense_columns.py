@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     import pandas
 
 
-def variable(column: Column, values: Mapping[str, np.ndarray], of_rows: str) -> tuple[list[str], np.ndarray, dict]:
+def variable(
+    column: Column, values: Mapping[str, np.ndarray], of_rows: str
+) -> tuple[list[str], np.ndarray, dict]:
     """Dimensions, values and attributes of a column. of_rows: the dimension of its rows."""
     more = [] if column.width == 1 else ["axis"] if is_spatial(column) else [f"{column.name}_part"]
     about = {"long_name": column.meaning} | ({"units": column.unit} if column.unit else {})
@@ -24,19 +26,25 @@ def variable(column: Column, values: Mapping[str, np.ndarray], of_rows: str) -> 
 
 
 def table_variables(rows: SelectedContacts, of_rows: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Variables of the columns and lists of a table, and coordinates: rows of list entries, paths of objects.
+    """Variables of the columns and lists of a table, and coordinates: rows of list entries, paths
+    of objects.
 
     of_rows: the dimension of the rows.
     """
-    definition, float_type = rows.group, rows.contacts.float_type
+    definition = rows.group
+    float_type = rows.contacts.float_type
     lists = [entries.column for entries in definition.lists]
     empty = {
-        column.name: np.zeros((0, column.width) if column.width > 1 else 0, column.dtype_for(float_type))
+        column.name: np.zeros(
+            (0, column.width) if column.width > 1 else 0, column.dtype_for(float_type)
+        )
         for column in (*rows.columns, *lists)
     }
     columns = {column.name: [empty[column.name]] for column in rows.columns}
     values = {column.name: [empty[column.name]] for column in lists}
-    lengths: dict[str, list[np.ndarray]] = {column.name: [np.zeros(0, np.int64)] for column in lists}
+    lengths: dict[str, list[np.ndarray]] = {
+        column.name: [np.zeros(0, np.int64)] for column in lists
+    }
     for block in rows.blocks([*columns, *values]):
         for name, parts in columns.items():
             parts.append(block.columns[name])
@@ -50,10 +58,16 @@ def table_variables(rows: SelectedContacts, of_rows: str) -> tuple[dict[str, Any
     for column in lists:
         variables[column.name] = variable(column, joined, f"{column.name}_entry")
         numbers = np.concatenate(lengths[column.name])
-        coordinates[f"{column.name}_row"] = (f"{column.name}_entry", np.repeat(np.arange(len(numbers)), numbers))
+        coordinates[f"{column.name}_row"] = (
+            f"{column.name}_entry",
+            np.repeat(np.arange(len(numbers)), numbers),
+        )
     objects = rows.contacts.particle_objects
     for name, entry in definition.objects.items():
-        coordinates[name] = (of_rows, np.array(objects.path, object)[objects.of(joined["indices"][:, entry])])
+        coordinates[name] = (
+            of_rows,
+            np.array(objects.path, object)[objects.of(joined["indices"][:, entry])],
+        )
     return variables, coordinates
 
 
@@ -75,9 +89,13 @@ class NamedColumns(Mapping[str, np.ndarray]):
     refused: names that raise InputError, with the error.
     """
 
-    def __init__(self, columns: Mapping[str, np.ndarray], refused: Mapping[str, InputError] | None = None) -> None:
+    def __init__(
+        self, columns: Mapping[str, np.ndarray], refused: Mapping[str, InputError] | None = None
+    ) -> None:
         self._refused = dict(refused or {})
-        self._columns = {name: values for name, values in columns.items() if name not in self._refused}
+        self._columns = {
+            name: values for name, values in columns.items() if name not in self._refused
+        }
 
     @property
     def row_count(self) -> int:
@@ -113,29 +131,41 @@ Axes = Sequence[Mapping[str, np.ndarray]]
 
 
 def dense_rows(axes: Axes, arrays: Mapping[str, np.ndarray], kept: np.ndarray) -> NamedColumns:
-    """A row for each entry of arrays that is kept, a vector as name_x, name_y, name_z. kept: bool[...]."""
+    """A row for each entry of arrays that is kept, a vector as name_x, name_y, name_z. kept:
+    bool[...]."""
     index = np.nonzero(kept)
     columns = {
-        name: values[rows] for of_axis, rows in zip(axes, index, strict=True) for name, values in of_axis.items()
+        name: values[rows]
+        for of_axis, rows in zip(axes, index, strict=True)
+        for name, values in of_axis.items()
     }
     for name, values in arrays.items():
         dense = values[index]
-        columns |= {name: dense} if dense.ndim == 1 else {f"{name}_{axis}": dense[:, k] for k, axis in enumerate(AXES)}
+        columns |= (
+            {name: dense}
+            if dense.ndim == 1
+            else {f"{name}_{axis}": dense[:, k] for k, axis in enumerate(AXES)}
+        )
     return NamedColumns(columns)
 
 
 def dense_intervals(axes: Axes, touches: np.ndarray) -> NamedColumns:
     """A row for each run of frames of an entry that touches, ordered by its begin; bool[F, ...].
 
-    Columns: those of the other axes, begin_frame, last_frame, begin_time, last_time. axes: the first one has `frame`
-    and `time`.
+    Columns: those of the other axes, begin_frame, last_frame, begin_time, last_time. axes: the
+    first one has `frame` and `time`.
     """
-    step = np.diff(np.pad(touches.astype(np.int8), ((1, 1), *((0, 0),) * (touches.ndim - 1))), axis=0)
+    step = np.diff(
+        np.pad(touches.astype(np.int8), ((1, 1), *((0, 0),) * (touches.ndim - 1))), axis=0
+    )
     begin, end = (np.stack(np.nonzero(np.moveaxis(step, 0, -1) == sign)) for sign in (1, -1))
     order = np.argsort(begin[-1], kind="stable")
-    begin, last = begin[:, order], end[-1, order] - 1
+    begin = begin[:, order]
+    last = end[-1, order] - 1
     columns = {
-        name: values[row] for of_axis, row in zip(axes[1:], begin, strict=False) for name, values in of_axis.items()
+        name: values[row]
+        for of_axis, row in zip(axes[1:], begin, strict=False)
+        for name, values in of_axis.items()
     }
     for name, values in axes[0].items():
         columns |= {f"begin_{name}": values[begin[-1]], f"last_{name}": values[last]}

@@ -1,4 +1,5 @@
-"""An MCAP file for ROS 2 and Foxglove: contacts as markers, and as messages of Gazebo's ContactsState."""
+"""An MCAP file for ROS 2 and Foxglove: contacts as markers, and as messages of Gazebo's
+ContactsState."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from collidecli.temporary_folders import TemporaryFolder
 
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
 MARKERS = "visualization_msgs/msg/MarkerArray"
-STATE, STATES = "gazebo_msgs/msg/ContactState", "gazebo_msgs/msg/ContactsState"
+STATE = "gazebo_msgs/msg/ContactState"
+STATES = "gazebo_msgs/msg/ContactsState"
 STATE_TEXT = """string info
 string collision1_name
 string collision2_name
@@ -27,34 +29,49 @@ geometry_msgs/Vector3[] contact_normals
 float64[] depths
 """
 STATES_TEXT = "std_msgs/Header header\ngazebo_msgs/ContactState[] states\n"
-DEEP, APART = (0.9, 0.1, 0.1), (0.1, 0.5, 0.9)
+DEEP = (0.9, 0.1, 0.1)
+APART = (0.1, 0.5, 0.9)
 TEN_9 = 10**9
 
 
 def write_mcap(
-    output: AtomicOutput, selected: SelectedContacts, start: int, frame_id: str, normal_length: float
+    output: AtomicOutput,
+    selected: SelectedContacts,
+    start: int,
+    frame_id: str,
+    normal_length: float,
 ) -> None:
-    """Writes two messages a frame and world: markers of all contacts, and the states of the pairs that touch.
+    """Writes two messages a frame and world: markers of all contacts, and the states of the pairs
+    that touch.
 
     start: time of the set's second 0 [ns since the epoch]. normal_length: of a drawn normal [m].
     Raises InputError without rosbags, OutputError after a failed write.
     """
-    bags, ros = extra_module("rosbags", "ros", "--to mcap", "rosbags.rosbag2"), Messages()
+    bags = extra_module("rosbags", "ros", "--to mcap", "rosbags.rosbag2")
+    ros = Messages()
     several = selected.world_count > 1
     with TemporaryFolder("mcap") as folder:
         path = os.path.join(folder, "bag")
         writer = bags.Writer(path, version=9, storage_plugin=bags.StoragePlugin.MCAP)
         writer.set_compression(bags.CompressionMode.STORAGE, bags.CompressionFormat.ZSTD)
         with writer:
-            topics = [f"/collide/world_{world}" if several else "/collide" for world in selected.worlds]
+            topics = [
+                f"/collide/world_{world}" if several else "/collide" for world in selected.worlds
+            ]
             channels = [
-                [writer.add_connection(f"{topic}/{name}", kind, typestore=ros.store) for topic in topics]
+                [
+                    writer.add_connection(f"{topic}/{name}", kind, typestore=ros.store)
+                    for topic in topics
+                ]
                 for name, kind in (("markers", MARKERS), ("contacts", STATES))
             ]
             for frame, world, columns in cells_of(selected, COLUMNS):
                 time = start + round(float(selected.time[frame]) * TEN_9)
                 header = ros.header(time, frame_id)
-                messages = ros.markers(header, columns, normal_length), ros.states(header, columns, selected)
+                messages = (
+                    ros.markers(header, columns, normal_length),
+                    ros.states(header, columns, selected),
+                )
                 for channel, message in zip(channels, messages, strict=True):
                     kind = message.__msgtype__
                     writer.write(channel[world], time, ros.store.serialize_cdr(message, kind))
@@ -62,7 +79,8 @@ def write_mcap(
 
 
 class Messages:
-    """Messages of contacts, by rosbags' classes of ROS 2 Humble and of gazebo_msgs. store: their types."""
+    """Messages of contacts, by rosbags' classes of ROS 2 Humble and of gazebo_msgs. store: their
+    types."""
 
     def __init__(self) -> None:
         types = extra_module("rosbags", "ros", "--to mcap", "rosbags.typesys")
@@ -80,25 +98,49 @@ class Messages:
 
     def header(self, time: int, frame: str) -> Any:
         """time: [ns since the epoch]."""
-        return self._of("std_msgs/msg/Header", self._of("builtin_interfaces/msg/Time", *divmod(time, TEN_9)), frame)
+        return self._of(
+            "std_msgs/msg/Header",
+            self._of("builtin_interfaces/msg/Time", *divmod(time, TEN_9)),
+            frame,
+        )
 
     def markers(self, header: Any, columns: Mapping[str, np.ndarray], normal_length: float) -> Any:
-        """Points of the contacts, and a line along each normal; red if the shapes overlap, else blue."""
-        points, kind = midpoint(columns), self._types["visualization_msgs/msg/Marker"]
+        """Points of the contacts, and a line along each normal; red if the shapes overlap, else
+        blue."""
+        points = midpoint(columns)
+        kind = self._types["visualization_msgs/msg/Marker"]
         ends = np.stack([points, points + normal_length * columns["normal"]], axis=1).reshape(-1, 3)
         colour = np.where((columns["distance"] <= 0.0)[:, None], DEEP, APART)
         opaque = np.concatenate([colour, np.ones((len(colour), 1))], axis=1)
         drawn = [
             self._marker(header, "points", kind.SPHERE_LIST, normal_length / 5.0, points, opaque),
-            self._marker(header, "normals", kind.LINE_LIST, normal_length / 25.0, ends, np.repeat(opaque, 2, axis=0)),
+            self._marker(
+                header,
+                "normals",
+                kind.LINE_LIST,
+                normal_length / 25.0,
+                ends,
+                np.repeat(opaque, 2, axis=0),
+            ),
         ]
         return self._of(MARKERS, drawn)
 
-    def _marker(self, header: Any, name: str, kind: int, width: float, points: np.ndarray, colours: np.ndarray) -> Any:
-        """A marker of a list, which replaces that of the frame before; without points it deletes it."""
+    def _marker(
+        self,
+        header: Any,
+        name: str,
+        kind: int,
+        width: float,
+        points: np.ndarray,
+        colours: np.ndarray,
+    ) -> Any:
+        """A marker of a list, which replaces that of the frame before; without points it deletes
+        it."""
         new = self._of
         unmoved = new(
-            "geometry_msgs/msg/Pose", self._zero("Point", 3), new("geometry_msgs/msg/Quaternion", 0.0, 0.0, 0.0, 1.0)
+            "geometry_msgs/msg/Pose",
+            self._zero("Point", 3),
+            new("geometry_msgs/msg/Quaternion", 0.0, 0.0, 0.0, 1.0),
         )
         return new(
             "visualization_msgs/msg/Marker",
@@ -126,17 +168,28 @@ class Messages:
     def _zero(self, name: str, count: int) -> Any:
         return self._of(f"geometry_msgs/msg/{name}", *(0.0,) * count)
 
-    def states(self, header: Any, columns: Mapping[str, np.ndarray], selected: SelectedContacts) -> Any:
-        """The pairs of shapes that touch, with the points, normals and depths of their contacts, and no forces."""
+    def states(
+        self, header: Any, columns: Mapping[str, np.ndarray], selected: SelectedContacts
+    ) -> Any:
+        """The pairs of shapes that touch, with the points, normals and depths of their contacts,
+        and no forces."""
         path = selected.contacts.shapes.path
         rows = np.flatnonzero(columns["distance"] <= 0.0)
         pair = np.stack([columns["shape0"][rows], columns["shape1"][rows]], axis=1)
-        first = np.flatnonzero(np.any(pair != np.roll(pair, 1, axis=0), axis=1) | (np.arange(len(rows)) == 0))
-        points, states = midpoint(columns), []
-        none = self._of("geometry_msgs/msg/Wrench", self._zero("Vector3", 3), self._zero("Vector3", 3))
+        first = np.flatnonzero(
+            np.any(pair != np.roll(pair, 1, axis=0), axis=1) | (np.arange(len(rows)) == 0)
+        )
+        points = midpoint(columns)
+        states = []
+        none = self._of(
+            "geometry_msgs/msg/Wrench", self._zero("Vector3", 3), self._zero("Vector3", 3)
+        )
         for mine in np.split(rows, first[1:]) if len(rows) else ():
             one, other = (path[columns[name][mine[0]]] for name in ("shape0", "shape1"))
-            vectors = (self._each("geometry_msgs/msg/Vector3", v[mine].tolist()) for v in (points, columns["normal"]))
+            vectors = (
+                self._each("geometry_msgs/msg/Vector3", v[mine].tolist())
+                for v in (points, columns["normal"])
+            )
             depths = -columns["distance"][mine].astype(np.float64)
             states.append(self._of(STATE, "", one, other, [], none, *vectors, depths))
         return self._of(STATES, header, states)

@@ -20,10 +20,10 @@ LARGE_GROUP_BYTES = 256 << 20
 class ParquetParts:
     """Parquet files that are written one after another; `close` completes the last.
 
-    A file ends where it has PART_BYTES at the end of an episode, and where the columns change. A row group has
-    GROUP_BYTES at least and ends with an episode; episodes of more than LARGE_GROUP_BYTES have several. Readers find
-    dictionaries as strings, since the package `datasets` reads no dictionary. name_of: path of a file for its number;
-    its folder is created.
+    A file ends where it has PART_BYTES at the end of an episode, and where the columns change. A
+    row group has GROUP_BYTES at least and ends with an episode; episodes of more than
+    LARGE_GROUP_BYTES have several. Readers find dictionaries as strings, since the package
+    `datasets` reads no dictionary. name_of: path of a file for its number; its folder is created.
     """
 
     def __init__(self, name_of: Callable[[int], str]) -> None:
@@ -40,11 +40,17 @@ class ParquetParts:
         if self._writer is not None and not self._schema.equals(batch.schema):
             self.close()
         if self._writer is None:
-            path, self._schema = self._name_of(self.number), batch.schema
+            path = self._name_of(self.number)
+            self._schema = batch.schema
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            self._writer = self._pa.parquet.ParquetWriter(path, batch.schema, compression="zstd", store_schema=False)
-            text, is_dictionary = self._pa.string(), self._pa.types.is_dictionary
-            read = self._pa.schema(f.with_type(text) if is_dictionary(f.type) else f for f in batch.schema).serialize()
+            self._writer = self._pa.parquet.ParquetWriter(
+                path, batch.schema, compression="zstd", store_schema=False
+            )
+            text = self._pa.string()
+            is_dictionary = self._pa.types.is_dictionary
+            read = self._pa.schema(
+                f.with_type(text) if is_dictionary(f.type) else f for f in batch.schema
+            ).serialize()
             self._writer.add_key_value_metadata({"ARROW:schema": b64encode(read)})
         self._held.append(batch)
         self._held_bytes += batch.nbytes
@@ -52,7 +58,8 @@ class ParquetParts:
             self._write_group()
 
     def end_episode(self) -> None:
-        """Ends an episode: the row group if it is large enough, and the file if it has enough bytes."""
+        """Ends an episode: the row group if it is large enough, and the file if it has enough
+        bytes."""
         if self._held_bytes >= GROUP_BYTES:
             self._write_group()
         if self._writer is not None and self._writer.file_handle.tell() >= PART_BYTES:

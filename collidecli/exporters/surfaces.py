@@ -1,4 +1,5 @@
-"""Parameters of contacts from their two surfaces: margins, and material parameters if the file has materials."""
+"""Parameters of contacts from their two surfaces: margins, and material parameters if the file has
+materials."""
 
 from __future__ import annotations
 
@@ -15,22 +16,28 @@ MARGINS = ("margin0", "margin1")
 
 
 class Surfaces:
-    """Parameters of pairs of shapes from the file's tables, computed in float64 as its optional columns are.
+    """Parameters of pairs of shapes from the file's tables, computed in float64 as its optional
+    columns are.
 
     names: of the parameters that the file's tables define.
     """
 
     def __init__(self, contacts: ContactSet) -> None:
-        shapes, forced = contacts.shapes, contacts.forced
+        shapes = contacts.shapes
+        forced = contacts.forced
         rule = self._rule = contacts.material_rule
         materials = contacts.materials or Materials.of([Material()] * len(shapes))
         self.names: tuple[str, ...] = RULE_COLUMNS[rule] if rule else MARGINS
-        pairs, of_pairs = np.stack([forced.shape0, forced.shape1], axis=1), contacts.forced_materials
-        self._mixing = ContactMixing(rule or "combine", materials, shapes.margin, pairs, forced.margin, of_pairs)
+        pairs = np.stack([forced.shape0, forced.shape1], axis=1)
+        of_pairs = contacts.forced_materials
+        self._mixing = ContactMixing(
+            rule or "combine", materials, shapes.margin, pairs, forced.margin, of_pairs
+        )
         self._columns = {column.name: column for column in tables.OPTIONAL_COLUMNS}
 
     def of(self, name: str, shape0: np.ndarray, shape1: np.ndarray, dtype: str = "") -> np.ndarray:
-        """One of `names` for contacts of shape0 [n] and shape1 [n]; `dtype` "" is the column's type."""
+        """One of `names` for contacts of shape0 [n] and shape1 [n]; `dtype` "" is the column's
+        type."""
         if name not in self.names:
             raise ValueError(f"the file's materials do not define {name}")
         column = self._columns[name]

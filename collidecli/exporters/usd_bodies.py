@@ -15,8 +15,9 @@ OP = "xformOp:transform:collide"
 class MovedBodies:
     """Bodies of a recorded motion in one world.
 
-    path: of their prims. scale: float64[B, 3], constant scale of each in the world frame. read: poses float64[B, 7] of
-    a selected frame [m], xyzw, in the world frame. close: closes the recording.
+    path: of their prims. scale: float64[B, 3], constant scale of each in the world frame. read:
+    poses float64[B, 7] of a selected frame [m], xyzw, in the world frame. close: closes the
+    recording.
     """
 
     path: Sequence[str]
@@ -25,17 +26,25 @@ class MovedBodies:
     close: Callable[[], None]
 
 
-def write_bodies(stage: Usd.Stage, bodies: MovedBodies, codes: np.ndarray, metres_per_unit: float) -> None:
-    """Writes a matrix of each body's prim at each time code. Transforms of the prims above it do not apply."""
+def write_bodies(
+    stage: Usd.Stage, bodies: MovedBodies, codes: np.ndarray, metres_per_unit: float
+) -> None:
+    """Writes a matrix of each body's prim at each time code. Transforms of the prims above it do
+    not apply."""
     attributes = []
     for path in bodies.path:
         prim = stage.OverridePrim(path)
-        order = prim.CreateAttribute("xformOpOrder", Sdf.ValueTypeNames.TokenArray, False, Sdf.VariabilityUniform)
+        order = prim.CreateAttribute(
+            "xformOpOrder", Sdf.ValueTypeNames.TokenArray, False, Sdf.VariabilityUniform
+        )
         order.Set(Vt.TokenArray(["!resetXformStack!", OP]))
         attributes.append(prim.CreateAttribute(OP, Sdf.ValueTypeNames.Matrix4d, False))
     scales = [Gf.Matrix4d().SetScale(Gf.Vec3d(*scale)) for scale in bodies.scale.tolist()]
     for frame, code in enumerate(codes.tolist()):
-        for attribute, scale, pose in zip(attributes, scales, bodies.read(frame).tolist(), strict=True):
-            position, (x, y, z, w) = Gf.Vec3d(*pose[:3]) / metres_per_unit, pose[3:]
+        for attribute, scale, pose in zip(
+            attributes, scales, bodies.read(frame).tolist(), strict=True
+        ):
+            position = Gf.Vec3d(*pose[:3]) / metres_per_unit
+            (x, y, z, w) = pose[3:]
             rigid = Gf.Matrix4d().SetTransform(Gf.Rotation(Gf.Quatd(w, x, y, z)), position)
             attribute.Set(scale * rigid, code)  # pxr multiplies rows by matrices

@@ -1,4 +1,5 @@
-"""A USD layer over the scene: contact points and normals of each world, one time sample for each frame."""
+"""A USD layer over the scene: contact points and normals of each world, one time sample for each
+frame."""
 
 from __future__ import annotations
 
@@ -14,7 +15,12 @@ from pxr import Sdf, Usd, UsdGeom, Vt
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import midpoint
 from collidecli.exporters.usd_bodies import write_bodies
-from collidecli.exporters.usd_surfaces import FACE_BYTES, VERTEX_BYTES, surface_groups, write_surfaces
+from collidecli.exporters.usd_surfaces import (
+    FACE_BYTES,
+    VERTEX_BYTES,
+    surface_groups,
+    write_surfaces,
+)
 from collidecli.exporters.usd_values import ARRAY_SHAPES, Primvars, extent_of, vectors
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.selected import SelectedContacts, cells_of, rows_of
@@ -29,16 +35,26 @@ COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
 RATE = 24.0
 """Time codes a second of a layer without a scene: USD's default."""
 CONTACT_BYTES = 192
-"""Memory for a contact: 68 bytes in the layer, as many while it is written, and an allowance for pxr."""
+"""Memory for a contact: 68 bytes in the layer, as many while it is written, and an allowance for
+pxr."""
 BODY_BYTES = 384
 """Memory for a transform of a body: 128 bytes in the layer, and as for a contact."""
-_TOGETHER = ("metersPerUnit", "upAxis", "kilogramsPerUnit", "timeCodesPerSecond", "framesPerSecond", "defaultPrim")
-_DEEP, _APART = (0.9, 0.1, 0.1), (0.1, 0.5, 0.9)
+_TOGETHER = (
+    "metersPerUnit",
+    "upAxis",
+    "kilogramsPerUnit",
+    "timeCodesPerSecond",
+    "framesPerSecond",
+    "defaultPrim",
+)
+_DEEP = (0.9, 0.1, 0.1)
+_APART = (0.1, 0.5, 0.9)
 
 
 @dataclass(frozen=True)
 class SceneLayers:
-    """The scene below the layer. sublayers: asset paths, the strongest first. metadata: of the scene's root layer."""
+    """The scene below the layer. sublayers: asset paths, the strongest first. metadata: of the
+    scene's root layer."""
 
     metres_per_unit: float = 1.0
     up_axis: str = "Z"
@@ -47,13 +63,19 @@ class SceneLayers:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def layers_of(stage: Usd.Stage, files: tuple[str, ...], output: str | os.PathLike[str], metres: float) -> SceneLayers:
+def layers_of(
+    stage: Usd.Stage, files: tuple[str, ...], output: str | os.PathLike[str], metres: float
+) -> SceneLayers:
     """The scene below a layer at `output`, from its stage. files: its layers, the strongest first.
 
     Raises InputError for a scene with exported contacts.
     """
     if stage.GetPrimAtPath(ROOT):
-        raise InputError(f"the scene has a prim <{ROOT}> already", files[-1], "export over the scene without contacts")
+        raise InputError(
+            f"the scene has a prim <{ROOT}> already",
+            files[-1],
+            "export over the scene without contacts",
+        )
     root = stage.GetRootLayer().pseudoRoot
     metadata = {key: root.GetInfo(key) for key in _TOGETHER if root.HasInfo(key)}
     for key in ("startTimeCode", "endTimeCode"):
@@ -65,7 +87,8 @@ def layers_of(stage: Usd.Stage, files: tuple[str, ...], output: str | os.PathLik
 
 
 def _asset_path(file: str, output: str | os.PathLike[str]) -> str:
-    """Path relative to the output's folder, so that both can be moved together; absolute on different drives."""
+    """Path relative to the output's folder, so that both can be moved together; absolute on
+    different drives."""
     try:
         path = os.path.relpath(os.path.realpath(file), os.path.dirname(os.path.realpath(output)))
     except ValueError:
@@ -81,27 +104,37 @@ def write_usd(
     normal_length: float,
     bodies: MovedBodies | None = None,
 ) -> None:
-    """Writes the layer, as text if the output's name ends with .usda. normal_length: of a drawn normal [m].
+    """Writes the layer, as text if the output's name ends with .usda. normal_length: of a drawn
+    normal [m].
 
-    bodies: of a recorded motion, which then move in the layer. Raises InputError for two frames at one time, and for a
-    layer larger than the free memory, as pxr has the whole layer in memory; OutputError after a failed write.
+    bodies: of a recorded motion, which then move in the layer. Raises InputError for two frames at
+    one time, and for a layer larger than the free memory, as pxr has the whole layer in memory;
+    OutputError after a failed write.
     """
     samples = selected.frame_count * len(bodies.path) if bodies is not None else 0
-    needed, free = selected.contact_count * CONTACT_BYTES + samples * BODY_BYTES, free_memory()
+    needed = selected.contact_count * CONTACT_BYTES + samples * BODY_BYTES
+    free = free_memory()
     of_surfaces = 0
     for name in surface_groups(selected):
         rows = rows_of(selected, name)
         of_surfaces += rows.contact_count * FACE_BYTES
-        of_surfaces += sum(rows.value_count(entries.column.name) * VERTEX_BYTES for entries in rows.group.lists)
+        of_surfaces += sum(
+            rows.value_count(entries.column.name) * VERTEX_BYTES for entries in rows.group.lists
+        )
     needed += of_surfaces
     if needed > free:
         size = f"{needed >> 20} MiB of memory, and {free >> 20} are free"
         what = f"a layer of {selected.contact_count} contacts needs {size}"
-        raise InputError(what, selected.contacts.path, "choose fewer with --frames, --world or --include")
+        raise InputError(
+            what, selected.contacts.path, "choose fewer with --frames, --world or --include"
+        )
     codes = time_codes(selected, scene.rate)
     layer = Sdf.Layer.CreateAnonymous(".usda")
     stage = _stage(layer, selected, scene, codes)
-    drawn = [_Drawn(stage, int(world), normal_length / scene.metres_per_unit) for world in selected.worlds]
+    drawn = [
+        _Drawn(stage, int(world), normal_length / scene.metres_per_unit)
+        for world in selected.worlds
+    ]
     for frame, world, columns in cells_of(selected, COLUMNS):
         drawn[world].add(float(codes[frame]), columns, scene.metres_per_unit)
     write_surfaces(stage, ROOT, selected, codes, scene.metres_per_unit)
@@ -110,13 +143,16 @@ def write_usd(
     del drawn, stage  # an open stage would compose the sublayers
     layer.subLayerPaths = list(scene.sublayers)
     with TemporaryFolder("layer") as folder:
-        layer_path = os.path.join(folder, "layer.usda" if output.path.suffix.lower() == ".usda" else "layer.usdc")
+        layer_path = os.path.join(
+            folder, "layer.usda" if output.path.suffix.lower() == ".usda" else "layer.usdc"
+        )
         layer.Export(layer_path)
         output.copy(layer_path)
 
 
 def time_codes(selected: SelectedContacts, rate: float) -> np.ndarray:
-    """float64[F]: the frames' times in time codes; integers if they differ from integers by rounding only."""
+    """float64[F]: the frames' times in time codes; integers if they differ from integers by
+    rounding only."""
     codes = selected.time * rate
     whole = np.rint(codes)
     codes = np.where(np.abs(codes - whole) <= 1e-9 * np.maximum(1.0, np.abs(codes)), whole, codes)
@@ -124,11 +160,15 @@ def time_codes(selected: SelectedContacts, rate: float) -> np.ndarray:
     if len(same):
         first, second = (selected.frames[int(same[0]) + k] for k in (0, 1))
         what = f"frames {first} and {second} are both at {selected.time[same[0]]:g} s, and USD has one sample at a time"
-        raise InputError(what, selected.contacts.path, "choose frames of ascending times with --frames")
+        raise InputError(
+            what, selected.contacts.path, "choose frames of ascending times with --frames"
+        )
     return codes
 
 
-def _stage(layer: Sdf.Layer, selected: SelectedContacts, scene: SceneLayers, codes: np.ndarray) -> Usd.Stage:
+def _stage(
+    layer: Sdf.Layer, selected: SelectedContacts, scene: SceneLayers, codes: np.ndarray
+) -> Usd.Stage:
     contacts = selected.contacts
     stage = Usd.Stage.Open(layer)
     for key, value in scene.metadata.items():
@@ -140,14 +180,17 @@ def _stage(layer: Sdf.Layer, selected: SelectedContacts, scene: SceneLayers, cod
     layer.endTimeCode = max(float(codes[-1]), scene.metadata.get("endTimeCode", float(codes[-1])))
     layer.documentation = f"Contacts of {contacts.scene}, content {contacts.content_sha256}"
     root = UsdGeom.Scope.Define(stage, ROOT).GetPrim()
-    root.CreateAttribute("collide:content_sha256", Sdf.ValueTypeNames.String, True).Set(contacts.content_sha256)
+    root.CreateAttribute("collide:content_sha256", Sdf.ValueTypeNames.String, True).Set(
+        contacts.content_sha256
+    )
     paths = Vt.StringArray(list(contacts.shapes.path))
     root.CreateAttribute("collide:shapes", Sdf.ValueTypeNames.StringArray, True).Set(paths)
     return stage
 
 
 class _Drawn:
-    """The prims of one world: midpoints of witness points, and a line along each normal. Lengths in stage units."""
+    """The prims of one world: midpoints of witness points, and a line along each normal. Lengths in
+    stage units."""
 
     def __init__(self, stage: Usd.Stage, world: int, normal_length: float) -> None:
         path = f"{ROOT}/world_{world}"
@@ -173,7 +216,9 @@ class _Drawn:
         """Adds the contacts of one frame."""
         normal = columns["normal"]
         point = midpoint(columns).astype(np.float64) / metres_per_unit
-        ends = np.stack([point, point + normal.astype(np.float64) * self._length], axis=1).reshape(-1, 3)
+        ends = np.stack([point, point + normal.astype(np.float64) * self._length], axis=1).reshape(
+            -1, 3
+        )
         self._points.Set(vectors(point), code)
         self._ends.Set(vectors(ends), code)
         self._counts.Set(Vt.IntArray.FromNumpy(np.full(len(point), 2, np.int32)), code)

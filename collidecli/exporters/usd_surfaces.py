@@ -1,4 +1,5 @@
-"""Hydroelastic surfaces in a USD layer: a mesh of the faces and points of the patches of each world."""
+"""Hydroelastic surfaces in a USD layer: a mesh of the faces and points of the patches of each
+world."""
 
 from __future__ import annotations
 
@@ -7,12 +8,20 @@ from collections.abc import Mapping
 import numpy as np
 from pxr import Usd, UsdGeom
 
-from collidecli.exporters.usd_values import ARRAY_SHAPES, Primvars, extent_of, integer_array, vectors
+from collidecli.exporters.usd_values import (
+    ARRAY_SHAPES,
+    Primvars,
+    extent_of,
+    integer_array,
+    vectors,
+)
 from collidecli.storage.contact_sets.selected import SelectedContacts, cells_of, rows_of
 
-FACE_BYTES, VERTEX_BYTES = 192, 64
+FACE_BYTES = 192
+VERTEX_BYTES = 64
 """Memory for a face or patch and for a corner, in the layer and while it is written."""
-_LOW, _HIGH = np.array([0.1, 0.5, 0.9]), np.array([0.9, 0.1, 0.1])
+_LOW = np.array([0.1, 0.5, 0.9])
+_HIGH = np.array([0.9, 0.1, 0.1])
 _FACES = {"pressure": "FloatArray", "area": "FloatArray", **ARRAY_SHAPES}
 _PATCHES = {
     "force": "Vector3fArray",
@@ -29,16 +38,25 @@ def surface_groups(selected: SelectedContacts) -> list[str]:
 
 
 def write_surfaces(
-    stage: Usd.Stage, root: str, selected: SelectedContacts, codes: np.ndarray, metres_per_unit: float
+    stage: Usd.Stage,
+    root: str,
+    selected: SelectedContacts,
+    codes: np.ndarray,
+    metres_per_unit: float,
 ) -> None:
-    """Adds the prims hydro_faces and hydro_patches to each world, if the contact set has these groups.
+    """Adds the prims hydro_faces and hydro_patches to each world, if the contact set has these
+    groups.
 
-    codes: time code of each frame. Lengths are in stage units; forces, areas and pressures in SI units.
+    codes: time code of each frame. Lengths are in stage units; forces, areas and pressures in SI
+    units.
     """
     for name in surface_groups(selected):
         rows = rows_of(selected, name)
         kind = _Faces if name == "hydro_faces" else _Patches
-        drawn = [kind(stage, f"{root}/world_{world}/{name}", metres_per_unit) for world in selected.worlds]
+        drawn = [
+            kind(stage, f"{root}/world_{world}/{name}", metres_per_unit)
+            for world in selected.worlds
+        ]
         names = (*_FACES, "vertices") if name == "hydro_faces" else (*_PATCHES, "center")
         for frame, world, columns in cells_of(rows, names):
             drawn[world].add(float(codes[frame]), columns)
@@ -51,12 +69,16 @@ class _Faces:
         mesh.CreateDoubleSidedAttr(True)
         self._scale = 1.0 / metres_per_unit
         self._points, self._extent = mesh.CreatePointsAttr(), mesh.CreateExtentAttr()
-        self._counts, self._indices = mesh.CreateFaceVertexCountsAttr(), mesh.CreateFaceVertexIndicesAttr()
+        self._counts, self._indices = (
+            mesh.CreateFaceVertexCountsAttr(),
+            mesh.CreateFaceVertexIndicesAttr(),
+        )
         self._primvars = Primvars(mesh, UsdGeom.Tokens.uniform, _FACES)
         self._colour = mesh.CreateDisplayColorPrimvar(UsdGeom.Tokens.uniform)
 
     def add(self, code: float, columns: Mapping[str, np.ndarray]) -> None:
-        """Adds the faces of one frame; the colour goes from no pressure to the largest one of the frame."""
+        """Adds the faces of one frame; the colour goes from no pressure to the largest one of the
+        frame."""
         points = columns["vertices"].astype(np.float64) * self._scale
         self._points.Set(vectors(points), code)
         self._extent.Set(extent_of(points), code)
@@ -64,7 +86,9 @@ class _Faces:
         self._indices.Set(integer_array(np.arange(len(points))), code)
         self._primvars.set(columns, code)
         pressure = np.maximum(columns["pressure"], 0.0)
-        part = (pressure / max(float(pressure.max(initial=0.0)), np.finfo(np.float64).tiny))[:, None]
+        part = (pressure / max(float(pressure.max(initial=0.0)), np.finfo(np.float64).tiny))[
+            :, None
+        ]
         self._colour.Set(vectors(_LOW + part * (_HIGH - _LOW)), code)
 
 

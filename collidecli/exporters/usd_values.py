@@ -37,11 +37,15 @@ ARRAY_SHAPES = {"shape0": "IntArray", "shape1": "IntArray"}
 
 
 class Primvars:
-    """Primvars of a prim. kinds: types of values, by names of columns. each: their interpolation."""
+    """Primvars of a prim. kinds: types of values, by names of columns. each: their
+    interpolation."""
 
     def __init__(self, prim: Any, on: str, kinds: Mapping[str, str]) -> None:
-        made, self._kinds = UsdGeom.PrimvarsAPI(prim.GetPrim()), kinds
-        self._made = [made.CreatePrimvar(name, getattr(Sdf.ValueTypeNames, kinds[name]), on) for name in kinds]
+        made = UsdGeom.PrimvarsAPI(prim.GetPrim())
+        self._kinds = kinds
+        self._made = [
+            made.CreatePrimvar(name, getattr(Sdf.ValueTypeNames, kinds[name]), on) for name in kinds
+        ]
 
     def set(self, columns: Mapping[str, np.ndarray], code: float) -> None:
         for primvar, (name, kind) in zip(self._made, self._kinds.items(), strict=True):

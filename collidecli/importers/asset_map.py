@@ -10,7 +10,8 @@ from collidecli.errors import InputError
 
 
 class AssetMap:
-    """Entries `OLD=NEW`; the longest that matches a path applies, and matches whole components of the path only.
+    """Entries `OLD=NEW`; the longest that matches a path applies, and matches whole components of
+    the path only.
 
     Raises InputError at `location` for an entry of another form.
     """
@@ -34,13 +35,21 @@ class AssetMap:
 
     def warnings(self) -> list[str]:
         """A warning for each entry that no path has matched."""
-        return [f"asset map: no asset's path begins with '{old}'" for old, _ in self._entries if old not in self._used]
+        return [
+            f"asset map: no asset's path begins with '{old}'"
+            for old, _ in self._entries
+            if old not in self._used
+        ]
 
 
 def _entry(text: str, location: str) -> tuple[str, str]:
     old, equals, new = text.partition("=")
     if not (old and equals and new):
-        raise InputError(f"the asset map has '{text}'", location, "write OLD=NEW: a path prefix and its replacement")
+        raise InputError(
+            f"the asset map has '{text}'",
+            location,
+            "write OLD=NEW: a path prefix and its replacement",
+        )
     return old, os.path.abspath(new)
 
 

@@ -1,4 +1,5 @@
-"""Approximate convex decomposition of a triangle mesh, with the deviation of the parts from the mesh."""
+"""Approximate convex decomposition of a triangle mesh, with the deviation of the parts from the
+mesh."""
 
 from __future__ import annotations
 
@@ -26,10 +27,11 @@ ROUND_OFF = 1e-6
 
 @dataclass(frozen=True)
 class Decomposed:
-    """parts: hulls in the frame of the mesh's points, in CoACD's order. flat: number of omitted flat parts.
+    """parts: hulls in the frame of the mesh's points, in CoACD's order. flat: number of omitted
+    flat parts.
 
-    outside: maximum distance of the parts outside the mesh; uncovered: of the mesh outside the parts [m].
-    notes: errors of the cache.
+    outside: maximum distance of the parts outside the mesh; uncovered: of the mesh outside the
+    parts [m]. notes: errors of the cache.
     """
 
     parts: tuple[ConvexHull, ...]
@@ -39,14 +41,17 @@ class Decomposed:
     notes: tuple[str, ...] = ()
 
 
-def decomposed(mesh: TriangleMesh, part_limit: int | None, vertex_limit: int | None, where: str) -> Decomposed:
+def decomposed(
+    mesh: TriangleMesh, part_limit: int | None, vertex_limit: int | None, where: str
+) -> Decomposed:
     """Convex parts of a mesh; flat parts are omitted.
 
-    part_limit, vertex_limit: maximum number of parts, and of vertices of a part; None for no limit, and for CoACD's
-    default. CoACD first closes an open mesh, with a resolution of a fiftieth of its size. `outside` is measured at
-    vertices and face centres of the parts, `uncovered` at vertices and triangle centres of the mesh. The result of
-    CoACD is cached on disk. Raises InputError at `where`: the library is not installed, or finds no part with volume.
-    Source: Wei, Liu, Ling, Su 2022, "Approximate convex decomposition for 3D meshes with collision-aware concavity".
+    part_limit, vertex_limit: maximum number of parts, and of vertices of a part; None for no limit,
+    and for CoACD's default. CoACD first closes an open mesh, with a resolution of a fiftieth of its
+    size. `outside` is measured at vertices and face centres of the parts, `uncovered` at vertices
+    and triangle centres of the mesh. The result of CoACD is cached on disk. Raises InputError at
+    `where`: the library is not installed, or finds no part with volume. Source: Wei, Liu, Ling, Su
+    2022, "Approximate convex decomposition for 3D meshes with collision-aware concavity".
     """
     settings = (
         f"CoACD {_version(where)} parts {part_limit} vertices {vertex_limit or DEFAULT_VERTICES} "
@@ -54,7 +59,8 @@ def decomposed(mesh: TriangleMesh, part_limit: int | None, vertex_limit: int | N
     )
     size = float(mesh.half_extents.max())
     used = np.unique(mesh.face)
-    vertex, face = mesh.vertex[used] / size, np.searchsorted(used, mesh.face)
+    vertex = mesh.vertex[used] / size
+    face = np.searchsorted(used, mesh.face)
 
     def decompose() -> RawParts:
         coacd = library("coacd", "coacd", WHAT, where)
@@ -74,9 +80,15 @@ def decomposed(mesh: TriangleMesh, part_limit: int | None, vertex_limit: int | N
     raw, notes = parts_of(vertex, face, settings, decompose)
     parts = _hulls(raw.vertices, size, mesh.center, where)
     if not parts:
-        raise InputError("the mesh has no convex part with volume", where, "use the approximation none (its triangles)")
+        raise InputError(
+            "the mesh has no convex part with volume",
+            where,
+            "use the approximation none (its triangles)",
+        )
     outside, uncovered = (raw.deviation * size).tolist()
-    return Decomposed(tuple(parts), len(raw.vertices) - len(parts), outside, uncovered, tuple(notes))
+    return Decomposed(
+        tuple(parts), len(raw.vertices) - len(parts), outside, uncovered, tuple(notes)
+    )
 
 
 def _version(where: str) -> str:
@@ -87,7 +99,9 @@ def _version(where: str) -> str:
         return "of an unknown version"
 
 
-def _hulls(vertices: tuple[np.ndarray, ...], size: float, center: np.ndarray, where: str) -> list[ConvexHull]:
+def _hulls(
+    vertices: tuple[np.ndarray, ...], size: float, center: np.ndarray, where: str
+) -> list[ConvexHull]:
     hulls = []
     for vertex in vertices:
         try:
@@ -101,7 +115,9 @@ def _deviations(mesh: TriangleMesh, parts: list[ConvexHull], size: float) -> tup
     corners = mesh.vertex[mesh.face]
     shifted = [part.vertex + part.center - mesh.center for part in parts]
     faces = [
-        vertex[list(outline)].mean(axis=0) for part, vertex in zip(parts, shifted, strict=True) for outline in part.face
+        vertex[list(outline)].mean(axis=0)
+        for part, vertex in zip(parts, shifted, strict=True)
+        for outline in part.face
     ]
     points = np.concatenate([*shifted, faces])
     off = surface_distance(points, corners)

@@ -1,7 +1,7 @@
 """Convex hulls of meshes from the disk cache, by a hash of their points.
 
-Qhull takes milliseconds for a mesh of a robot; the merging of coplanar triangles and the list of edges take tenths
-of a second. A cached hull has the bits of a computed one.
+Qhull takes milliseconds for a mesh of a robot; the merging of coplanar triangles and the list of
+edges take tenths of a second. A cached hull has the bits of a computed one.
 """
 
 from __future__ import annotations
@@ -18,20 +18,25 @@ HULL_PREFIX = "hull-"
 LEAST_POINTS = 256
 """The hull of fewer points is computed in some milliseconds."""
 ARRAYS = {"vertex": 2, "center": 1, "edge": 2, "face_normal": 2, "corner": 1, "first": 1}
-"""Arrays of an entry and their dimensions. corner: the vertices of all faces; first: the first one of each face."""
+"""Arrays of an entry and their dimensions. corner: the vertices of all faces; first: the first one
+of each face."""
 
 
 def cached_hull(points: np.ndarray, where: str) -> ConvexHull:
-    """`convex_hull` of points [n, 3] [m], from the cache where present. Raises InputError as `convex_hull`.
+    """`convex_hull` of points [n, 3] [m], from the cache where present. Raises InputError as
+    `convex_hull`.
 
-    An entry that cannot be kept, as in a full or read-only folder, is computed again by the next run.
+    An entry that cannot be kept, as in a full or read-only folder, is computed again by the next
+    run.
     """
     if len(points) < LEAST_POINTS:
         return convex_hull(points, where)
     import scipy
 
     cache = FieldCache(*cache_location.get())
-    digest = hashlib.sha256(f"{VERSION} {scipy.__version__} {np.__version__} {points.shape}".encode())
+    digest = hashlib.sha256(
+        f"{VERSION} {scipy.__version__} {np.__version__} {points.shape}".encode()
+    )
     digest.update(np.ascontiguousarray(points, np.float64).tobytes())
     key = f"{HULL_PREFIX}{digest.hexdigest()}"
     kept = _unpacked_hull(cache.load(key))
@@ -59,5 +64,7 @@ def _unpacked_hull(arrays: dict[str, np.ndarray] | None) -> ConvexHull | None:
     if not valid:
         return None
     corners = corner.tolist()
-    faces = tuple(tuple(corners[a:b]) for a, b in zip(first[:-1].tolist(), first[1:].tolist(), strict=True))
+    faces = tuple(
+        tuple(corners[a:b]) for a, b in zip(first[:-1].tolist(), first[1:].tolist(), strict=True)
+    )
     return ConvexHull(vertex, arrays["center"], edge, arrays["face_normal"], faces)

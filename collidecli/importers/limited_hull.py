@@ -20,15 +20,19 @@ FEWEST = 4
 def limited_hull(
     points: np.ndarray, exact: ConvexHull, limit: int, of_mujoco: bool, where: str
 ) -> tuple[ConvexHull, float]:
-    """A hull of at most `limit` vertices of the exact hull, inside it; and the others' maximum distance from it [m].
+    """A hull of at most `limit` vertices of the exact hull, inside it; and the others' maximum
+    distance from it [m].
 
-    points: float64[n, 3] [m], the points of the exact hull. of_mujoco: use the vertices that MuJoCo keeps for a mesh of
-    these points (all of fewer than ten), else those of SciPy's Qhull, as Newton. Both begin with a tetrahedron and
-    repeatedly add the point farthest from a face; they differ in the order of the faces.
-    Raises InputError at `where` for a limit below 4, and for a result without volume.
+    points: float64[n, 3] [m], the points of the exact hull. of_mujoco: use the vertices that MuJoCo
+    keeps for a mesh of these points (all of fewer than ten), else those of SciPy's Qhull, as
+    Newton. Both begin with a tetrahedron and repeatedly add the point farthest from a face; they
+    differ in the order of the faces. Raises InputError at `where` for a limit below 4, and for a
+    result without volume.
     """
     if limit < FEWEST:
-        raise InputError(f"the limit of a hull is {limit} vertices", where, f"give at least {FEWEST}")
+        raise InputError(
+            f"the limit of a hull is {limit} vertices", where, f"give at least {FEWEST}"
+        )
     if len(exact.vertex) <= limit:
         return exact, 0.0
     if of_mujoco:
@@ -48,10 +52,13 @@ def _kept_by_mujoco(points: np.ndarray, limit: int, where: str) -> np.ndarray:
     """Indices of the points of the hull that MuJoCo compiles."""
     import mujoco
 
-    # A power of two changes no mantissa; at sizes near 1 MuJoCo refuses no mesh as too small or large.
+    # A power of two changes no mantissa; at sizes near 1 MuJoCo refuses no mesh as too small or
+    # large.
     unit = float(np.ldexp(1.0, 1 - np.frexp(np.ptp(points, axis=0).max())[1]))
     spec = mujoco.MjSpec()
-    spec.add_mesh(name="mesh", uservert=(points * unit).astype(np.float32).ravel(), maxhullvert=limit)
+    spec.add_mesh(
+        name="mesh", uservert=(points * unit).astype(np.float32).ravel(), maxhullvert=limit
+    )
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="mesh")
     try:
         compiled = spec.compile()
@@ -59,7 +66,9 @@ def _kept_by_mujoco(points: np.ndarray, limit: int, where: str) -> np.ndarray:
         what = f"MuJoCo makes no hull of at most {limit} vertices ({str(error).splitlines()[0]})"
         raise InputError(what, where, "raise the limit") from None
     if int(compiled.mesh_vertnum[0]) != len(points):
-        raise InputError("MuJoCo's mesh has another number of vertices", where, "merge equal vertices")
+        raise InputError(
+            "MuJoCo's mesh has another number of vertices", where, "merge equal vertices"
+        )
     return hull_vertices(compiled, 0)
 
 
@@ -68,10 +77,13 @@ SCANNED_BY_MUJOCO = 10
 
 
 def hull_vertices(mj_model: mujoco.MjModel, mesh: int) -> np.ndarray:
-    """int[n], indices of the vertices that MuJoCo uses for collision: those of its hull, limited by `maxhullvert`."""
-    count, graph = int(mj_model.mesh_vertnum[mesh]), int(mj_model.mesh_graphadr[mesh])
+    """int[n], indices of the vertices that MuJoCo uses for collision: those of its hull, limited by
+    `maxhullvert`."""
+    count = int(mj_model.mesh_vertnum[mesh])
+    graph = int(mj_model.mesh_graphadr[mesh])
     if graph < 0 or count < SCANNED_BY_MUJOCO:
         return np.arange(count)
-    # The graph: counts of vertices and faces, first edge of each vertex, index of each vertex in the mesh.
+    # The graph: counts of vertices and faces, first edge of each vertex, index of each vertex in
+    # the mesh.
     kept = int(mj_model.mesh_graph[graph])
     return mj_model.mesh_graph[graph + 2 + kept : graph + 2 + 2 * kept]

@@ -1,4 +1,5 @@
-"""The interface of the result of a scene importer; the asset map, and pairs of links that SRDF disables."""
+"""The interface of the result of a scene importer; the asset map, and pairs of links that SRDF
+disables."""
 
 from __future__ import annotations
 
@@ -14,11 +15,12 @@ from collidecli.scene.motion import Motion
 class SceneImport(Protocol):
     """A scene that an importer has added to a model builder.
 
-    files: every file whose content may affect a contact; the scene file first. warnings: for the user, one line each.
-    text: the scene, where it is not a file, else empty. left_out: names of geoms that cannot collide and are not in
-    the model. kept: by collider, attributes that are read and checked and affect no contact.
-    kinematics: of the scene's generalized coordinates, or None. articulated: the joints by name, or None.
-    fixed_links: the body of each static shape that has one, both by name.
+    files: every file whose content may affect a contact; the scene file first. warnings: for the
+    user, one line each. text: the scene, where it is not a file, else empty. left_out: names of
+    geoms that cannot collide and are not in the model. kept: by collider, attributes that are read
+    and checked and affect no contact. kinematics: of the scene's generalized coordinates, or None.
+    articulated: the joints by name, or None. fixed_links: the body of each static shape that has
+    one, both by name.
     """
 
     @property
@@ -39,17 +41,24 @@ class SceneImport(Protocol):
     def articulated(self) -> ArticulatedScene | None: ...
 
     def motion(self, model: Model) -> Motion | None:
-        """The motion that the scene contains, of the bodies of the finalized model; None where it has none."""
+        """The motion that the scene contains, of the bodies of the finalized model; None where it
+        has none."""
         ...
 
 
-def shapes_of_prims(body_of: Mapping[str, int], shape_of: Mapping[str, int]) -> dict[str, list[int]]:
-    """Rows of the shapes of each body of a stage, by the last path element, or by the path where that is not unique.
+def shapes_of_prims(
+    body_of: Mapping[str, int], shape_of: Mapping[str, int]
+) -> dict[str, list[int]]:
+    """Rows of the shapes of each body of a stage, by the last path element, or by the path where
+    that is not unique.
 
     body_of, shape_of: prim path to index. A shape belongs to the nearest body above it.
     """
     last = Counter(path.rpartition("/")[2] for path in body_of)
-    name_of = {path: path.rpartition("/")[2] if last[path.rpartition("/")[2]] == 1 else path for path in body_of}
+    name_of = {
+        path: path.rpartition("/")[2] if last[path.rpartition("/")[2]] == 1 else path
+        for path in body_of
+    }
     shapes: dict[str, list[int]] = {name: [] for name in name_of.values()}
     for path, row in shape_of.items():
         owner = path

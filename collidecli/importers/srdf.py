@@ -1,7 +1,7 @@
 """Reader of SRDF: pairs of a robot's links that are excluded from collision.
 
-expat parses it, as MuJoCo does not, and only the attributes of the collision elements are used. A document type is
-refused, as it can define entities that expand without limit or name other files.
+expat parses it, as MuJoCo does not, and only the attributes of the collision elements are used. A
+document type is refused, as it can define entities that expand without limit or name other files.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ LinkPair = tuple[str, str]
 class LinkRules:
     """The collision rules of an SRDF file.
 
-    silent: links that collide with no other link (`disable_default_collisions`). enabled: exceptions from `silent`.
-    disabled: excluded pairs, each with its reason; these take precedence. Links of a pair are in alphabetical order.
+    silent: links that collide with no other link (`disable_default_collisions`). enabled:
+    exceptions from `silent`. disabled: excluded pairs, each with its reason; these take precedence.
+    Links of a pair are in alphabetical order.
     """
 
     path: str
@@ -83,9 +84,13 @@ def disabled_pairs(
 ) -> tuple[dict[tuple[int, int], str], list[str]]:
     """Excluded pairs of shapes, lower row first, each with its rule, and warnings of unknown links.
 
-    Of two rules for a pair, the one that names both links is used. shapes_of_link: rows of shapes by link.
+    Of two rules for a pair, the one that names both links is used. shapes_of_link: rows of shapes
+    by link.
     """
-    named = [*rules.silent, *(link for pair in (*sorted(rules.enabled), *rules.disabled) for link in pair)]
+    named = [
+        *rules.silent,
+        *(link for pair in (*sorted(rules.enabled), *rules.disabled) for link in pair),
+    ]
     unknown = [link for link in dict.fromkeys(named) if link not in shapes_of_link]
     disabled: dict[tuple[int, int], str] = {}
 
@@ -95,7 +100,11 @@ def disabled_pairs(
                 disabled.setdefault((min(a, b), max(a, b)), rule)
 
     for (first, second), reason in rules.disabled.items():
-        disable(first, second, f"<disable_collisions> of '{first}' and '{second}'" + (f": {reason}" if reason else ""))
+        disable(
+            first,
+            second,
+            f"<disable_collisions> of '{first}' and '{second}'" + (f": {reason}" if reason else ""),
+        )
     for link in rules.silent:
         for other in shapes_of_link:
             pair = (min(link, other), max(link, other))

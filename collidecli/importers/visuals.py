@@ -34,7 +34,8 @@ HIDDEN_GROUPS = 3
 
 @dataclass(frozen=True)
 class Visual:
-    """A mesh or primitive of a body. pose: in the body's frame, of a static one in the world, xyzw. colour: 0 to 1."""
+    """A mesh or primitive of a body. pose: in the body's frame, of a static one in the world, xyzw.
+    colour: 0 to 1."""
 
     name: str
     body: int
@@ -48,7 +49,8 @@ class Visual:
 def with_visuals(
     model: Model, imports: Sequence[SceneImport], options: SceneOptions
 ) -> tuple[Model, np.ndarray, tuple[str, ...]]:
-    """The model with its visual geometry as further shapes, their colours uint8[V, 3], and notes of what is left out.
+    """The model with its visual geometry as further shapes, their colours uint8[V, 3], and notes of
+    what is left out.
 
     Only of one scene whose worlds have one origin.
     """
@@ -56,20 +58,33 @@ def with_visuals(
     single = len(imports) == 1 and model.world_shift is None
     try:
         visuals = list(_visuals(imports[0], model, options, notes)) if single else []
-    except (ValueError, LookupError, ElementTree.ParseError) as error:  # a run does not read what is only drawn
+    except (
+        ValueError,
+        LookupError,
+        ElementTree.ParseError,
+    ) as error:  # a run does not read what is only drawn
         visuals = []
         notes.append(f"visual meshes are not drawn: {error}")
     faces = sum(len(visual.mesh.face) for visual in visuals if visual.mesh is not None)
     if faces > MAX_FACES:
-        notes.append(f"visual meshes are not drawn: they have {count(faces)} triangles, more than {count(MAX_FACES)}")
+        notes.append(
+            f"visual meshes are not drawn: they have {count(faces)} triangles, more than {count(MAX_FACES)}"
+        )
         visuals = []
-    colours = np.rint(255.0 * np.array([visual.colour for visual in visuals]).reshape(-1, 3)).astype(np.uint8)
+    colours = np.rint(
+        255.0 * np.array([visual.colour for visual in visuals]).reshape(-1, 3)
+    ).astype(np.uint8)
     if not visuals:
         return model, colours, tuple(notes)
     meshes = {id(visual.mesh): visual.mesh for visual in visuals if visual.mesh is not None}
     number = {key: len(model.meshes) + k for k, key in enumerate(meshes)}
-    body, shapes = np.array([visual.body for visual in visuals], np.int32), model.shapes
-    template = np.where(body < 0, int(model.world_template[0]), model.bodies.template[body] if len(model.bodies) else 0)
+    body = np.array([visual.body for visual in visuals], np.int32)
+    shapes = model.shapes
+    template = np.where(
+        body < 0,
+        int(model.world_template[0]),
+        model.bodies.template[body] if len(model.bodies) else 0,
+    )
     extended = replace(
         shapes,
         path=(*shapes.path, *(visual.name for visual in visuals)),
@@ -80,10 +95,16 @@ def with_visuals(
         size=np.concatenate([shapes.size, [visual.size for visual in visuals]]),
         mesh=np.append(shapes.mesh, [number.get(id(visual.mesh), -1) for visual in visuals]),
     )
-    return replace(model, shapes=extended, meshes=(*model.meshes, *meshes.values())), colours, tuple(notes)
+    return (
+        replace(model, shapes=extended, meshes=(*model.meshes, *meshes.values())),
+        colours,
+        tuple(notes),
+    )
 
 
-def _visuals(imported: Any, model: Model, options: SceneOptions, notes: list[str]) -> Iterator[Visual]:
+def _visuals(
+    imported: Any, model: Model, options: SceneOptions, notes: list[str]
+) -> Iterator[Visual]:
     from collidecli.importers.mujoco.compile import is_urdf
 
     if hasattr(imported, "stage"):
@@ -93,40 +114,62 @@ def _visuals(imported: Any, model: Model, options: SceneOptions, notes: list[str
 
 
 def _mesh(vertex: np.ndarray, face: np.ndarray) -> TriangleMesh:
-    return TriangleMesh(np.asarray(vertex, np.float64), np.zeros(3), np.asarray(face, np.int32), is_solid=False)
+    return TriangleMesh(
+        np.asarray(vertex, np.float64), np.zeros(3), np.asarray(face, np.int32), is_solid=False
+    )
 
 
 def _of_mjcf(imported: Any) -> Iterator[Visual]:
     """Geoms that collide with nothing, of the groups that MuJoCo's viewer shows."""
     from collidecli.importers.mujoco.geoms import SHAPE_OF
 
-    model, meshes = imported.mj_model, {}
-    for geom in np.flatnonzero((imported.shape_row < 0) & (model.geom_group < HIDDEN_GROUPS)).tolist():
-        kind, data = SHAPE_OF.get(int(model.geom_type[geom])), int(model.geom_dataid[geom])
-        colour = model.mat_rgba[model.geom_matid[geom]] if model.geom_matid[geom] >= 0 else model.geom_rgba[geom]
+    model = imported.mj_model
+    meshes = {}
+    for geom in np.flatnonzero(
+        (imported.shape_row < 0) & (model.geom_group < HIDDEN_GROUPS)
+    ).tolist():
+        kind = SHAPE_OF.get(int(model.geom_type[geom]))
+        data = int(model.geom_dataid[geom])
+        colour = (
+            model.mat_rgba[model.geom_matid[geom]]
+            if model.geom_matid[geom] >= 0
+            else model.geom_rgba[geom]
+        )
         if kind in (None, ShapeType.PLANE, ShapeType.HEIGHTFIELD) or colour[3] == 0.0:
             continue
         pose = (*model.geom_pos[geom], *model.geom_quat[geom][WXYZ_TO_XYZW])
         body = int(imported.body_row[model.geom_bodyid[geom]])
         name = model.geom(geom).name or f"{model.body(model.geom_bodyid[geom]).name}/geom#{geom}"
-        size, mesh = tuple(model.geom_size[geom]), None
+        size = tuple(model.geom_size[geom])
+        mesh = None
         if kind == ShapeType.CONVEX_MESH:
             if data not in meshes:
                 mesh_of_geom = model.mesh(data)
-                vertex = model.mesh_vert[mesh_of_geom.vertadr[0] : mesh_of_geom.vertadr[0] + mesh_of_geom.vertnum[0]]
-                face = model.mesh_face[mesh_of_geom.faceadr[0] : mesh_of_geom.faceadr[0] + mesh_of_geom.facenum[0]]
+                vertex = model.mesh_vert[
+                    mesh_of_geom.vertadr[0] : mesh_of_geom.vertadr[0] + mesh_of_geom.vertnum[0]
+                ]
+                face = model.mesh_face[
+                    mesh_of_geom.faceadr[0] : mesh_of_geom.faceadr[0] + mesh_of_geom.facenum[0]
+                ]
                 meshes[data] = _mesh(vertex, face)
-            kind, size, mesh = ShapeType.MESH, (0.0, 0.0, 0.0), meshes[data]
+            kind = ShapeType.MESH
+            size = (0.0, 0.0, 0.0)
+            mesh = meshes[data]
         yield Visual(name, body, kind, pose, size, mesh, colour[:3].tolist())
 
 
-def _of_urdf(imported: Any, text: bytes, model: Model, options: SceneOptions, notes: list[str]) -> Iterator[Visual]:
-    """The visual elements of links; MuJoCo reads none. trimesh reads their meshes, Collada with pycollada."""
+def _of_urdf(
+    imported: Any, text: bytes, model: Model, options: SceneOptions, notes: list[str]
+) -> Iterator[Visual]:
+    """The visual elements of links; MuJoCo reads none. trimesh reads their meshes, Collada with
+    pycollada."""
     from collidecli.importers.mujoco.orientations import euler_quaternions
     from collidecli.importers.mujoco.ros_packages import package_file
 
-    folder, row = os.path.dirname(imported.path), {path: n for n, path in enumerate(model.bodies.path)}
-    entries, unread = AssetMap(options.asset_map, imported.path), dict[str, str]()
+    folder = os.path.dirname(imported.path)
+    row = {path: n for n, path in enumerate(model.bodies.path)}
+    entries = AssetMap(options.asset_map, imported.path)
+    unread = dict[str, str]()
 
     @cache
     def read(file: str) -> tuple[TriangleMesh, Sequence[float]] | None:
@@ -144,26 +187,45 @@ def _of_urdf(imported: Any, text: bytes, model: Model, options: SceneOptions, no
             return None
 
     root = ElementTree.fromstring(text)
-    colours = {item.get("name", ""): item.find("color") for item in root.iter("material") if len(item)}
+    colours = {
+        item.get("name", ""): item.find("color") for item in root.iter("material") if len(item)
+    }
     for link in root.iter("link"):
         for number, visual in enumerate(link.iter("visual")):
-            origin, geometry, material = (visual.find(name) for name in ("origin", "geometry", "material"))
+            origin, geometry, material = (
+                visual.find(name) for name in ("origin", "geometry", "material")
+            )
             where = {} if origin is None else origin.attrib
             angles = np.array([_numbers(where.get("rpy", "0 0 0"))])
-            pose = (*_numbers(where.get("xyz", "0 0 0")), *euler_quaternions(angles, ["XYZ"])[0][WXYZ_TO_XYZW])
+            pose = (
+                *_numbers(where.get("xyz", "0 0 0")),
+                *euler_quaternions(angles, ["XYZ"])[0][WXYZ_TO_XYZW],
+            )
             element = geometry[0] if geometry is not None and len(geometry) else None
             if element is None or link.get("name") not in row:
                 continue
             painting = None if material is None else material.find("color")
-            painting = colours.get(material.get("name", "")) if painting is None and material is not None else painting
-            colour = GREY if painting is None else _numbers(painting.get("rgba", "0.7 0.7 0.7 1"), 4)[:3]
+            painting = (
+                colours.get(material.get("name", ""))
+                if painting is None and material is not None
+                else painting
+            )
+            colour = (
+                GREY if painting is None else _numbers(painting.get("rgba", "0.7 0.7 0.7 1"), 4)[:3]
+            )
             place = f"{link.get('name')}/visual#{number}", row[str(link.get("name"))]
             radius, length = (float(element.get(name, 0.0)) for name in ("radius", "length"))
             if element.tag == "mesh" and (meshed := read(element.get("filename", ""))) is not None:
                 mesh, painted = meshed
                 scale = _numbers(element.get("scale", "1 1 1"))
                 mesh = mesh if scale == [1.0, 1.0, 1.0] else _mesh(mesh.vertex * scale, mesh.face)
-                yield Visual(*place, ShapeType.MESH, pose, mesh=mesh, colour=painted if painting is None else colour)
+                yield Visual(
+                    *place,
+                    ShapeType.MESH,
+                    pose,
+                    mesh=mesh,
+                    colour=painted if painting is None else colour,
+                )
             elif element.tag == "box":
                 size = [0.5 * item for item in _numbers(element.get("size", "0 0 0"))]
                 yield Visual(*place, ShapeType.BOX, pose, size, colour=colour)
@@ -183,22 +245,30 @@ def _numbers(text: str, count: int = 3) -> list[float]:
 
 
 def _of_usd(imported: Any, model: Model) -> Iterator[Visual]:
-    """Meshes below rigid bodies that are drawn and are no colliders, at the time of the bodies' resting poses."""
+    """Meshes below rigid bodies that are drawn and are no colliders, at the time of the bodies'
+    resting poses."""
     from pxr import Usd, UsdGeom
 
     from collidecli.importers.usd.mesh_contents import MeshContents
 
-    time, meshes = Usd.TimeCode.EarliestTime(), MeshContents()
-    placed, row = UsdGeom.XformCache(time), {path: n for n, path in enumerate(model.bodies.path)}
+    time = Usd.TimeCode.EarliestTime()
+    meshes = MeshContents()
+    placed = UsdGeom.XformCache(time)
+    row = {path: n for n, path in enumerate(model.bodies.path)}
     colliders = {path.split("#")[0] for path in imported.shape_of}
     for prim in Usd.PrimRange(imported.stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()):
-        path, body = str(prim.GetPath()), prim
+        path = str(prim.GetPath())
+        body = prim
         if not prim.IsA(UsdGeom.Mesh) or path in colliders:
             continue
         while body and str(body.GetPath()) not in row:
             body = body.GetParent()
         drawn = UsdGeom.Mesh(prim)
-        if not body or drawn.ComputeVisibility(time) == "invisible" or drawn.ComputePurpose() not in DRAWN_PURPOSES:
+        if (
+            not body
+            or drawn.ComputeVisibility(time) == "invisible"
+            or drawn.ComputePurpose() not in DRAWN_PURPOSES
+        ):
             continue
         try:
             content = meshes.read(prim, path)
@@ -211,4 +281,6 @@ def _of_usd(imported: Any, model: Model) -> Iterator[Visual]:
         local = moved_points(inverse_poses(model.bodies.pose[number]), world)
         painted = drawn.GetDisplayColorAttr().Get(time)
         colour = np.clip(tuple(painted[0]) if painted else GREY, 0.0, 1.0).tolist()
-        yield Visual(path, number, ShapeType.MESH, UNMOVED, mesh=_mesh(local, triangle), colour=colour)
+        yield Visual(
+            path, number, ShapeType.MESH, UNMOVED, mesh=_mesh(local, triangle), colour=colour
+        )

@@ -1,4 +1,5 @@
-"""Least distances of a model in motion: of pairs, of bodies or between two selections, block by block of frames."""
+"""Least distances of a model in motion: of pairs, of bodies or between two selections, block by
+block of frames."""
 
 from __future__ import annotations
 
@@ -37,11 +38,13 @@ BOUND_ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Items:
-    """What has a least distance: each pair, each body, or all pairs together; by name over all templates.
+    """What has a least distance: each pair, each body, or all pairs together; by name over all
+    templates.
 
-    pair: int32[K, 2], rows of shapes. margin: float64[K], sum of both margins [m]. in_template: bool[K, T], whether the
-    worlds of a template have the pair. first, second: names of each item; second is "" for a body. of_pair: int64[n]
-    and int64[n], items and their pairs, ordered by item. pair_count: pairs of names.
+    pair: int32[K, 2], rows of shapes. margin: float64[K], sum of both margins [m]. in_template:
+    bool[K, T], whether the worlds of a template have the pair. first, second: names of each item;
+    second is "" for a body. of_pair: int64[n] and int64[n], items and their pairs, ordered by item.
+    pair_count: pairs of names.
     """
 
     pair: np.ndarray
@@ -60,13 +63,24 @@ class Items:
         item, pair = self.of_pair
         is_kept = np.isin(item, items)
         rows = np.unique(pair[is_kept])
-        first, second = (tuple(names[k] for k in items.tolist()) for names in (self.first, self.second))
+        first, second = (
+            tuple(names[k] for k in items.tolist()) for names in (self.first, self.second)
+        )
         of_pair = np.searchsorted(items, item[is_kept]), np.searchsorted(rows, pair[is_kept])
-        return Items(self.pair[rows], self.margin[rows], self.in_template[rows], first, second, of_pair, len(items))
+        return Items(
+            self.pair[rows],
+            self.margin[rows],
+            self.in_template[rows],
+            first,
+            second,
+            of_pair,
+            len(items),
+        )
 
     @cached_property
     def own(self) -> np.ndarray | None:
-        """int64[T, I]: the pair of each item in each template, -1 for none; None if an item has several in one."""
+        """int64[T, I]: the pair of each item in each template, -1 for none; None if an item has
+        several in one."""
         item, pair = self.of_pair
         pairs = np.full((self.in_template.shape[1], len(self)), -1)
         for template, own in enumerate(pairs):
@@ -86,9 +100,10 @@ class Items:
 class ClearanceBlock:
     """Least distances of consecutive frames; F frames, W worlds, I items.
 
-    first: number of the first frame. distance, error: float64[F, W, I] [m], NaN where a world does not have the item,
-    and outside every episode. normal, point0, point1: float64[F, W, I, 3]. pair: int32[F, W, I], index of the nearest
-    pair in `Items.pair`, -1 for none. measured: number of distances that were computed.
+    first: number of the first frame. distance, error: float64[F, W, I] [m], NaN where a world does
+    not have the item, and outside every episode. normal, point0, point1: float64[F, W, I, 3]. pair:
+    int32[F, W, I], index of the nearest pair in `Items.pair`, -1 for none. measured: number of
+    distances that were computed.
     """
 
     first: int
@@ -102,7 +117,8 @@ class ClearanceBlock:
 
 
 def selected_items(model: Model, by: str, between: Sequence[str]) -> Items:
-    """The items of a model. by: one of CLEARANCE_THINGS. between: two patterns of shapes or bodies, or none.
+    """The items of a model. by: one of CLEARANCE_THINGS. between: two patterns of shapes or bodies,
+    or none.
 
     Raises InputError for a pattern without a match, and where no pair is left.
     """
@@ -116,43 +132,68 @@ def selected_items(model: Model, by: str, between: Sequence[str]) -> Items:
         items = NamedItems(shapes.path, shapes.body, model.bodies.path, "shape and no body")
         pair = pair[items.sides(between, "--between").of_pairs(*pair.T)]
     if not len(pair):
-        what = "no pair of shapes may touch" + (" of which one is in each selection" if between else "")
-        raise InputError(what, "--between" if between else "the scene", "collide inspect lists the shapes and filters")
+        what = "no pair of shapes may touch" + (
+            " of which one is in each selection" if between else ""
+        )
+        raise InputError(
+            what,
+            "--between" if between else "the scene",
+            "collide inspect lists the shapes and filters",
+        )
     keys = pair[:, 0].astype(np.int64) << 32 | pair[:, 1]
     named_in = [np.isin(keys, one[:, 0].astype(np.int64) << 32 | one[:, 1]) for one in of_template]
     names = Names.of(model.shapes.path, model.shapes.template)
     one, other = names.pair(*pair.T.astype(np.int64))
-    named, at, item = np.unique(one * len(names.row) + other, return_index=True, return_inverse=True)
+    named, at, item = np.unique(
+        one * len(names.row) + other, return_index=True, return_inverse=True
+    )
     if by == "pair":
-        first, second = (tuple(names.text[row] for row in side[at].tolist()) for side in (one, other))
+        first, second = (
+            tuple(names.text[row] for row in side[at].tolist()) for side in (one, other)
+        )
         order = np.argsort(item, kind="stable")
         of_pair = item[order], order
     elif by == "all":
-        first, second = (between[0],) if between else ("*",), (between[1],) if between else ("*",)
+        first = (between[0],) if between else ("*",)
+        second = (between[1],) if between else ("*",)
         of_pair = np.zeros(len(pair), np.int64), np.arange(len(pair))
     else:
-        shapes, sides = model.shapes, np.tile(np.arange(len(pair)), 2)
-        owners = PairKeys.of_bodies(model.bodies.path, shapes.path, shapes.body, 1).by_name(shapes.template)
+        shapes = model.shapes
+        sides = np.tile(np.arange(len(pair)), 2)
+        owners = PairKeys.of_bodies(model.bodies.path, shapes.path, shapes.body, 1).by_name(
+            shapes.template
+        )
         rows, item = np.unique(owners.number[pair], return_inverse=True)
         every = np.unique(np.stack([item.reshape(-1, 2).T.reshape(-1), sides], axis=1), axis=0)
-        first, second = tuple(owners.paths[k] for k in rows.tolist()), ("",) * len(rows)
+        first = tuple(owners.paths[k] for k in rows.tolist())
+        second = ("",) * len(rows)
         of_pair = every[:, 0], every[:, 1]
     return Items(
-        pair, pair_lengths(model, pair, "margin"), np.stack(named_in, axis=1), first, second, of_pair, len(named)
+        pair,
+        pair_lengths(model, pair, "margin"),
+        np.stack(named_in, axis=1),
+        first,
+        second,
+        of_pair,
+        len(named),
     )
 
 
 def shape_poses(model: Model, body_poses: np.ndarray) -> np.ndarray:
     """float64[F, W, S, 7]: world poses of all shapes, from body poses [F, 1 or W, B, 7]."""
-    shapes, worlds = model.shapes, model.world_count
+    shapes = model.shapes
+    worlds = model.world_count
     if body_poses.shape[1] < worlds:
         body_poses = np.broadcast_to(
-            model.moved_with_worlds(body_poses, compose_as_kernels), (len(body_poses), worlds, *body_poses.shape[2:])
+            model.moved_with_worlds(body_poses, compose_as_kernels),
+            (len(body_poses), worlds, *body_poses.shape[2:]),
         )
     poses = np.empty((len(body_poses), worlds, len(shapes), 7))
     is_static = shapes.body == STATIC_BODY
     moving = np.flatnonzero(~is_static)
-    poses[:, :, moving] = compose_as_kernels(body_poses[:, :, shapes.body[moving]], shapes.pose[moving])
+    poses[:, :, moving] = compose_as_kernels(
+        body_poses[:, :, shapes.body[moving]], shapes.pose[moving]
+    )
     resting = np.broadcast_to(shapes.pose[is_static], (worlds, int(is_static.sum()), 7))
     if model.world_shift is not None:
         moved = compose_as_kernels(model.world_shift[:, None], shapes.pose[is_static])
@@ -161,21 +202,28 @@ def shape_poses(model: Model, body_poses: np.ndarray) -> np.ndarray:
     return poses
 
 
-def distance_bounds(model: Model, pair: np.ndarray, margin: np.ndarray, poses: np.ndarray) -> np.ndarray:
-    """float64[F, W, K]: lower bounds of the distances of pairs int32[K, 2], less margins, by bounding balls [m]; a
-    plane by itself. poses: float64[F, W, S, 7].
+def distance_bounds(
+    model: Model, pair: np.ndarray, margin: np.ndarray, poses: np.ndarray
+) -> np.ndarray:
+    """float64[F, W, K]: lower bounds of the distances of pairs int32[K, 2], less margins, by
+    bounding balls [m]; a plane by itself. poses: float64[F, W, S, 7].
     """
     row0, row1 = pair.T
-    centre0, centre1 = poses[:, :, row0, :3], poses[:, :, row1, :3]
+    centre0 = poses[:, :, row0, :3]
+    centre1 = poses[:, :, row1, :3]
     is_plane = model.shapes.type == ShapeType.PLANE
     distance = np.linalg.norm(centre1 - centre0, axis=-1)
     for mine, other, of_plane in ((row0, row1, is_plane[row0]), (row1, row0, is_plane[row1])):
         if of_plane.any():
-            up = compose_as_kernels(poses[:, :, mine[of_plane]], np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]))
+            up = compose_as_kernels(
+                poses[:, :, mine[of_plane]], np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0])
+            )
             up = up[..., :3] - poses[:, :, mine[of_plane], :3]
             off = poses[:, :, other[of_plane], :3] - poses[:, :, mine[of_plane], :3]
             distance[:, :, of_plane] = (off * up).sum(-1)
-    radius = np.where(is_plane, 0.0, bounding_radius(model.shapes.type, model.shapes.size).astype(np.float64))
+    radius = np.where(
+        is_plane, 0.0, bounding_radius(model.shapes.type, model.shapes.size).astype(np.float64)
+    )
     scale = np.abs(centre0).max(-1) + np.abs(centre1).max(-1) + radius[row0] + radius[row1]
     return distance - (radius[row0] + radius[row1]) - margin - BOUND_ROUNDING * scale
 
@@ -183,14 +231,20 @@ def distance_bounds(model: Model, pair: np.ndarray, margin: np.ndarray, poses: n
 class Clearance:
     """Least distances of a motion's items, from exact distances of pairs.
 
-    Where an item has several pairs, bounding balls leave out pairs that are farther than another pair at that time.
-    measured: distances measured by `nearest_items`.
+    Where an item has several pairs, bounding balls leave out pairs that are farther than another
+    pair at that time. measured: distances measured by `nearest_items`.
     """
 
-    def __init__(self, model: Model, motion: Motion, items: Items, distances: PairDistances, workers: int) -> None:
-        self._model, self._motion, self._items, self._distances = model, motion, items, distances
+    def __init__(
+        self, model: Model, motion: Motion, items: Items, distances: PairDistances, workers: int
+    ) -> None:
+        self._model = model
+        self._motion = motion
+        self._items = items
+        self._distances = distances
         self.measured, self._so_far = 0, np.zeros(0)
-        self._workers, worlds = workers, model.world_count
+        self._workers = workers
+        worlds = model.world_count
         self._recorded = recorded_cells(episodes_in(motion, worlds), len(motion.time), worlds)
         self._has_pair = items.in_template[:, model.world_template].T
         self._own = None if items.own is None else items.own[model.world_template]
@@ -199,10 +253,12 @@ class Clearance:
         yield from self._in_order(lambda: self._block)
 
     def nearest_items(self, number: int) -> np.ndarray:
-        """int64[number]: the items with the least distances of the whole motion, by distance; fewer if there are fewer.
+        """int64[number]: the items with the least distances of the whole motion, by distance; fewer
+        if there are fewer.
 
-        A pair is measured only at times when its bounding balls are nearer than both its item's least distance so far
-        and that of the item that is last among the nearest. Items are pairs of names.
+        A pair is measured only at times when its bounding balls are nearer than both its item's
+        least distance so far and that of the item that is last among the nearest. Items are pairs
+        of names.
         """
         self._so_far = np.full(len(self._items), np.inf)
         for least, count in self._in_order(lambda: partial(self._least, self._so_far, number)):
@@ -210,8 +266,11 @@ class Clearance:
             self.measured += count
         return np.lexsort((np.arange(len(self._so_far)), self._so_far))[:number]
 
-    def _in_order(self, compute_now: Callable[[], Callable[[int, np.ndarray], Any]]) -> Iterator[Any]:
-        """Results of blocks of frames, computed on threads, in order. compute_now: the function of the next block."""
+    def _in_order(
+        self, compute_now: Callable[[], Callable[[int, np.ndarray], Any]]
+    ) -> Iterator[Any]:
+        """Results of blocks of frames, computed on threads, in order. compute_now: the function of
+        the next block."""
         waiting: deque[Future] = deque()
         frames = len(self._motion.time)
         size = max(1, QUERIES_AT_ONCE // max(1, self._model.world_count * len(self._items.pair)))
@@ -241,7 +300,9 @@ class Clearance:
             measured.measure(has_cell)
         else:
             bound = np.where(
-                has_cell, distance_bounds(self._model, self._items.pair, self._items.margin, poses), np.inf
+                has_cell,
+                distance_bounds(self._model, self._items.pair, self._items.margin, poses),
+                np.inf,
             )
             nearest = self._least_of_items(bound)
             chosen = np.zeros(bound.shape, bool)
@@ -256,11 +317,13 @@ class Clearance:
                 of_item = pair[item == k]
                 limit[..., of_item] = np.maximum(limit[..., of_item], least[..., k : k + 1])
             measured.measure(has_cell & (bound < limit) & ~measured.done)
-        return measured.block(first, self._least_of_items(np.where(measured.done, measured.distance, np.inf)))
+        return measured.block(
+            first, self._least_of_items(np.where(measured.done, measured.distance, np.inf))
+        )
 
     def _least_of_items(self, values: np.ndarray) -> np.ndarray:
-        """int64[F, W, I]: the pair of each item with the least of the values [F, W, K], the first of equal ones; -1
-        where all are infinite.
+        """int64[F, W, I]: the pair of each item with the least of the values [F, W, K], the first
+        of equal ones; -1 where all are infinite.
         """
         if self._own is not None:
             least = np.take_along_axis(values, np.maximum(self._own, 0)[None], axis=2)
@@ -274,9 +337,11 @@ class Clearance:
             nearest[..., k] = np.where(np.isinf(least), -1, picked)
         return nearest
 
-    def _least(self, least: np.ndarray, number: int, first: int, body_poses: np.ndarray) -> tuple[np.ndarray, int]:
-        """float64[I], the least distances up to the end of a block, exact for the `number` nearest items so far; and
-        how many were measured.
+    def _least(
+        self, least: np.ndarray, number: int, first: int, body_poses: np.ndarray
+    ) -> tuple[np.ndarray, int]:
+        """float64[I], the least distances up to the end of a block, exact for the `number` nearest
+        items so far; and how many were measured.
         """
         item = self._items.of_pair[0][np.argsort(self._items.of_pair[1])]  # of each pair
         poses = shape_poses(self._model, body_poses)
@@ -288,14 +353,17 @@ class Clearance:
         chosen = np.zeros(cells.shape, bool)
         chosen[cells[:, pairs].argmin(axis=0), pairs] = True
         block.measure(chosen.reshape(bound.shape) & np.isfinite(bound))
-        least = np.minimum(least, self._items.least(np.where(block.done, block.distance, np.inf).min(axis=(0, 1))))
+        least = np.minimum(
+            least, self._items.least(np.where(block.done, block.distance, np.inf).min(axis=(0, 1)))
+        )
         block.measure((bound <= _limit(least, number)[item]) & ~block.done & np.isfinite(bound))
         last = self._items.least(np.where(block.done, block.distance, np.inf).min(axis=(0, 1)))
         return np.minimum(least, last), block.count
 
 
 def _limit(least: np.ndarray, number: int) -> np.ndarray:
-    """float64[I]: the distance at or below which an item changes the least distances of the `number` nearest ones."""
+    """float64[I]: the distance at or below which an item changes the least distances of the
+    `number` nearest ones."""
     if number >= len(least):
         return least
     return np.minimum(least, np.partition(least, number - 1)[number - 1])
@@ -308,7 +376,9 @@ class _Measured:
     """
 
     def __init__(self, distances: PairDistances, items: Items, poses: np.ndarray) -> None:
-        self._distances, self._items, self._poses = distances, items, poses
+        self._distances = distances
+        self._items = items
+        self._poses = poses
         shape = (*poses.shape[:2], len(items.pair))
         self.distance, self.done, self.count = np.full(shape, np.nan), np.zeros(shape, bool), 0
         self._row = np.zeros(shape, np.int64)
@@ -324,7 +394,9 @@ class _Measured:
         self.distance[frame, world, pair] = measured.distance - self._items.margin[pair]
         self.done |= chosen
         self._row[frame, world, pair] = self.count + np.arange(len(pair))
-        self._vectors.append(np.column_stack([measured.error, measured.normal, measured.point0, measured.point1]))
+        self._vectors.append(
+            np.column_stack([measured.error, measured.normal, measured.point0, measured.point1])
+        )
         self.count += len(pair)
 
     def block(self, first: int, nearest: np.ndarray) -> ClearanceBlock:
@@ -334,19 +406,28 @@ class _Measured:
         distance = np.where(has_pair, np.take_along_axis(self.distance, index, axis=2), np.nan)
         vectors = np.full((*nearest.shape, 10), np.nan)
         if self._vectors:
-            vectors[has_pair] = np.concatenate(self._vectors)[np.take_along_axis(self._row, index, axis=2)[has_pair]]
+            vectors[has_pair] = np.concatenate(self._vectors)[
+                np.take_along_axis(self._row, index, axis=2)[has_pair]
+            ]
         error, normal, point0, point1 = np.split(vectors, (1, 4, 7), axis=3)
         return ClearanceBlock(
-            first, distance, error[..., 0], normal, point0, point1, nearest.astype(np.int32), self.count
+            first,
+            distance,
+            error[..., 0],
+            normal,
+            point0,
+            point1,
+            nearest.astype(np.int32),
+            self.count,
         )
 
 
 class MeasuredMotion:
     """The items of a model in motion and their least distances.
 
-    blocks: function that returns an iterator of the least distances of all frames, in order. search_count,
-    search_seconds: distances measured to find the nearest pairs, and its time [s]. notes: warnings. distances: of the
-    pairs.
+    blocks: function that returns an iterator of the least distances of all frames, in order.
+    search_count, search_seconds: distances measured to find the nearest pairs, and its time [s].
+    notes: warnings. distances: of the pairs.
     """
 
     def __init__(

@@ -1,4 +1,5 @@
-"""Collision of a model in motion within a memory limit: the part that `run`, `profile` and the Python API share."""
+"""Collision of a model in motion within a memory limit: the part that `run`, `profile` and the
+Python API share."""
 
 from __future__ import annotations
 
@@ -16,11 +17,22 @@ from collidecli.analysis.summary import touches_of
 from collidecli.engine import scheduler
 from collidecli.engine.cells import MAX_SHIFT, PoseBatch
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
-from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, CollisionPipeline, build_pipeline
+from collidecli.engine.pipeline import (
+    BroadPhaseChoice,
+    ChunkReport,
+    CollisionPipeline,
+    build_pipeline,
+)
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import result_notes
 from collidecli.errors import InputError
-from collidecli.motions.memory_shares import POSE_BYTES, POSITION_BYTES, READ_BYTES, keep_to_limits, shared_out
+from collidecli.motions.memory_shares import (
+    POSE_BYTES,
+    POSITION_BYTES,
+    READ_BYTES,
+    keep_to_limits,
+    shared_out,
+)
 from collidecli.motions.scene_cache import SceneCache
 from collidecli.motions.timing import TimingReport
 from collidecli.scene.model import Model
@@ -33,7 +45,8 @@ from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.process_activity import reading
 
 SHORT_CELLS = 256
-"""Largest number of cells of a motion for which the kernels of colliders without candidates are not compiled."""
+"""Largest number of cells of a motion for which the kernels of colliders without candidates are not
+compiled."""
 SAMPLE_FRAMES = 8
 """Number of frames, evenly spaced, from which the parameters of a broad phase are chosen."""
 
@@ -42,10 +55,12 @@ SAMPLE_FRAMES = 8
 class Collision:
     """A compiled pipeline and the motion, which it collides in chunks of `chunk_cells` cells.
 
-    workers: threads that collide chunks. writing_threads: threads that hash and compress the contacts.
+    workers: threads that collide chunks. writing_threads: threads that hash and compress the
+    contacts.
 
-    memory_limit: for the scratch memory of all workers and the blocks that wait [bytes]. chunk_rows: rows of a chunk
-    of a column in the file; 0 without a memory limit. notes: warnings about the cache of signed distance fields.
+    memory_limit: for the scratch memory of all workers and the blocks that wait [bytes].
+    chunk_rows: rows of a chunk of a column in the file; 0 without a memory limit. notes: warnings
+    about the cache of signed distance fields.
     """
 
     motion: Motion
@@ -60,7 +75,8 @@ class Collision:
     notes: tuple[str, ...] = ()
 
     def blocks(self, timing: TimingReport) -> Generator[ContactBlock, None, None]:
-        """Contacts of all cells in order. A consumer that may stop before the end must close this generator."""
+        """Contacts of all cells in order. A consumer that may stop before the end must close this
+        generator."""
         model = self.pipeline.device_model.model
         world_count = model.world_count
         tracker = None
@@ -95,12 +111,15 @@ def within_episodes(
         kept = block if episodes is None else episodes.without_others(block, world_count)
         if kept is not block:
             counts = touches_of(kept)
-            report = replace(report, contact_count=kept.contact_count, touching_count=len(counts.cell))
+            report = replace(
+                report, contact_count=kept.contact_count, touching_count=len(counts.cell)
+            )
         yield kept, report
 
 
 def _append_batches(batches: Iterator[PoseBatch], pending: deque[PoseBatch]) -> Iterator[PoseBatch]:
-    """Yields the batches and appends them to `pending`, for the blocks that are computed from them later."""
+    """Yields the batches and appends them to `pending`, for the blocks that are computed from them
+    later."""
     for batch in batches:
         pending.append(batch)
         yield batch
@@ -128,9 +147,12 @@ def prepare_collision(
 
     def build() -> tuple[CollisionPipeline, BroadPhaseChoice]:
         samples = partial(sample_poses, motion)
-        # With a cache other motions follow, and a long motion has candidates of most colliders in its first chunks.
+        # With a cache other motions follow, and a long motion has candidates of most colliders in
+        # its first chunks.
         is_short = cache is None and len(motion.time) * model.world_count <= SHORT_CELLS
-        built, choice = build_pipeline(model, contact, engine, device, samples, motion.float_type, fields, is_short)
+        built, choice = build_pipeline(
+            model, contact, engine, device, samples, motion.float_type, fields, is_short
+        )
         timing.move("compile", "load", built.narrow_phase.field_seconds)
         return built, choice
 
@@ -139,11 +161,16 @@ def prepare_collision(
         pipeline, choice = build() if cache is None else cache.pipeline(model, key, build)
         use_compiled()
     workers = scheduler.worker_count(engine.threads, has_own_memory(device))
-    cells = scheduler.batch_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
-    memory_limit, chunk_rows = scheduler.default_memory_limit(), 0
+    cells = scheduler.batch_size(
+        pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells
+    )
+    memory_limit = scheduler.default_memory_limit()
+    chunk_rows = 0
     if engine.memory_limit:
         shares = shared_out(engine.memory_limit, model, motion, cells, columns)
-        cells, chunk_rows, memory_limit = shares.chunk_cells, shares.chunk_rows, shares.engine_bytes
+        cells = shares.chunk_cells
+        chunk_rows = shares.chunk_rows
+        memory_limit = shares.engine_bytes
         keep_to_limits()
     return Collision(
         motion=motion,
@@ -162,8 +189,14 @@ def prepare_collision(
 def contact_writer(
     path: str, model: Model, motion: Motion, scene: tuple[str, str], config: str, **options: Any
 ) -> ContactWriter:
-    """A writer of the contacts of a model in motion. scene: name and SHA-256. config: JSON. options: of the writer."""
-    attributes = {"scene": scene[0], "scene_sha256": scene[1], "trajectory_sha256": motion.sha256, "config": config}
+    """A writer of the contacts of a model in motion. scene: name and SHA-256. config: JSON.
+    options: of the writer."""
+    attributes = {
+        "scene": scene[0],
+        "scene_sha256": scene[1],
+        "trajectory_sha256": motion.sha256,
+        "config": config,
+    }
     frames = len(motion.time), motion.time, motion.step
     options |= {"episodes": episodes_in(motion, model.world_count), "time_unit": time_unit(motion)}
     return ContactWriter(path, model, *frames, motion.float_type, attributes, **options)
@@ -177,31 +210,40 @@ def check_frames(motion: Motion) -> None:
 
 
 def sample_poses(motion: Motion) -> np.ndarray:
-    """Poses float64[samples, recorded worlds, B, 7] of a few evenly spaced frames, each with the next one.
+    """Poses float64[samples, recorded worlds, B, 7] of a few evenly spaced frames, each with the
+    next one.
 
     A motion of one frame has one sample.
     """
     last = max(len(motion.time) - 2, 0)
     picked = np.unique(np.linspace(0, last, SAMPLE_FRAMES).astype(int))
     with reading("motion"):
-        return np.concatenate([motion.read(range(frame, min(frame + 2, len(motion.time)))) for frame in picked])
+        return np.concatenate(
+            [motion.read(range(frame, min(frame + 2, len(motion.time)))) for frame in picked]
+        )
 
 
 def pose_batches(
     motion: Motion, model: Model, cells: int, timing: TimingReport, with_next: bool = False
 ) -> Iterator[PoseBatch]:
-    """The motion in chunks of `cells` consecutive cells. A frame of many worlds is read once for all its chunks.
+    """The motion in chunks of `cells` consecutive cells. A frame of many worlds is read once for
+    all its chunks.
 
-    with_next: a chunk has the frame after its last too, and says which frames have a next one in their episode.
+    with_next: a chunk has the frame after its last too, and says which frames have a next one in
+    their episode.
 
-    The first chunk has a quarter of the cells, in whole frames, as the workers are idle until it is read. Frames of a
-    small scene are read together for several chunks.
+    The first chunk has a quarter of the cells, in whole frames, as the workers are idle until it is
+    read. Frames of a small scene are read together for several chunks.
     """
     world_count = model.world_count
     cell_count = len(motion.time) * world_count
-    frame_bytes = motion.world_count * (POSE_BYTES * len(model.bodies.path) + POSITION_BYTES * len(model.particles))
+    frame_bytes = motion.world_count * (
+        POSE_BYTES * len(model.bodies.path) + POSITION_BYTES * len(model.particles)
+    )
     least = READ_BYTES // max(1, frame_bytes)
-    loaded, poses, positions = range(0), np.zeros(0), None
+    loaded = range(0)
+    poses = np.zeros(0)
+    positions = None
     resting = model.particles.position[None, None] if len(model.particles) else None
     in_first = scheduler.first_batch_cells(cells, cell_count, world_count << MAX_SHIFT)
     for first in (0, *range(in_first, cell_count, cells)):
@@ -212,24 +254,36 @@ def pose_batches(
             frames = range(frames.start, min(frames.stop + 1, len(motion.time)))
         if not (loaded.start <= frames.start and frames.stop <= loaded.stop):
             before = motion.kinematics_seconds
-            loaded = range(frames.start, max(frames.stop, min(frames.start + least, len(motion.time))))
+            loaded = range(
+                frames.start, max(frames.stop, min(frames.start + least, len(motion.time)))
+            )
             with timing.stage("read"), reading("motion"):
                 poses = motion.read(loaded)
                 if resting is not None:
                     recorded = recorded_particles(motion, loaded)
-                    positions = model.with_attached_particles(poses, resting if recorded is None else recorded)
+                    positions = model.with_attached_particles(
+                        poses, resting if recorded is None else recorded
+                    )
             timing.move("read", "kinematics", motion.kinematics_seconds - before)
         of_loaded = slice(frames.start - loaded.start, frames.stop - loaded.start)
         yield PoseBatch(
-            first, count, frames.start, poses[of_loaded], None if positions is None else positions[of_loaded], has_step
+            first,
+            count,
+            frames.start,
+            poses[of_loaded],
+            None if positions is None else positions[of_loaded],
+            has_step,
         )
 
 
 def _has_step(motion: Motion, frames: range, world_count: int) -> np.ndarray | None:
-    """bool[frames, worlds]: whether a frame and the next are in one episode; None without episodes."""
+    """bool[frames, worlds]: whether a frame and the next are in one episode; None without
+    episodes."""
     episodes = episodes_in(motion, world_count)
     if episodes is None:
         return None
-    frame, world = np.divmod(np.arange(frames.start * world_count, frames.stop * world_count), world_count)
+    frame, world = np.divmod(
+        np.arange(frames.start * world_count, frames.stop * world_count), world_count
+    )
     row = episodes.row(world, frame)
     return ((row >= 0) & (row == episodes.row(world, frame + 1))).reshape(-1, world_count)

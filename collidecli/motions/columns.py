@@ -1,4 +1,5 @@
-"""Values of the optional columns of a run: those of two surfaces, and those of the motion of two bodies."""
+"""Values of the optional columns of a run: those of two surfaces, and those of the motion of two
+bodies."""
 
 from __future__ import annotations
 
@@ -18,39 +19,53 @@ from collidecli.scene.options import ContactOptions
 from collidecli.scene.tables import MOTION_COLUMNS, Column, ContactBlock
 from collidecli.storage.process_activity import reading
 
-EXACT, GRADIENT = "grad_exact", "distance_grad1"
+EXACT = "grad_exact"
+GRADIENT = "distance_grad1"
 
 
 def check_no_columns(names: Sequence[str], contact: ContactOptions) -> None:
     """Raises InputError for columns of a run that finds no contacts."""
     if names and contact.touch_only:
-        raise InputError("touch_only finds pairs alone, which have no columns", "--columns", "leave one of the two out")
+        raise InputError(
+            "touch_only finds pairs alone, which have no columns",
+            "--columns",
+            "leave one of the two out",
+        )
 
 
 class RunColumns:
-    """The optional columns `columns`, in the order of the file, of the contacts of a model in motion.
+    """The optional columns `columns`, in the order of the file, of the contacts of a model in
+    motion.
 
-    Raises InputError for an unknown or undefined column, and for a velocity in a motion of one frame or without times.
+    Raises InputError for an unknown or undefined column, and for a velocity in a motion of one
+    frame or without times.
     """
 
-    def __init__(self, model: Model, motion: Motion, names: Sequence[str], device: wp.Device) -> None:
+    def __init__(
+        self, model: Model, motion: Motion, names: Sequence[str], device: wp.Device
+    ) -> None:
         self._model, self._motion, self._surfaces = model, motion, OptionalColumns.of(model, names)
         self.columns: tuple[Column, ...] = self._surfaces.columns
         self._exact = ExactGradients(model, device) if EXACT in names else None
         # Of the motion in the model's worlds; a velocity never spans two of them.
         self._episodes = episodes_in(motion, model.world_count)
-        self._of_motion = frozenset(column.name for column in self.columns if column in MOTION_COLUMNS)
+        self._of_motion = frozenset(
+            column.name for column in self.columns if column in MOTION_COLUMNS
+        )
         self._velocities = self._of_motion & {"normal_velocity", "slip"}
         if self._velocities:
             check_seconds(time_unit(motion), f"--columns {','.join(sorted(self._velocities))}")
         if self._velocities and len(motion.time) < 2:
             what = f"{' and '.join(sorted(self._velocities))} of a motion of one frame: there is no velocity"
-            raise InputError(what, "--columns", "give a recording of two frames or more, or leave the column out")
+            raise InputError(
+                what, "--columns", "give a recording of two frames or more, or leave the column out"
+            )
 
     def added(self, block: ContactBlock) -> ContactBlock:
         """The block with these columns added; the block itself if there are none.
 
-        Reads the motion's frames of the block again. Raises InputError where two frames have no time between them.
+        Reads the motion's frames of the block again. Raises InputError where two frames have no
+        time between them.
         """
         block = self._surfaces.added(block)
         if not self._of_motion:
@@ -60,7 +75,9 @@ class RunColumns:
         values = motion_columns(self._model, block, poses, needed)
         if self._exact is not None:
             values[EXACT] = self._exact.column(block, poses, values[GRADIENT])
-        ordered = {column.name: values[column.name] for column in self.columns if column.name in values}
+        ordered = {
+            column.name: values[column.name] for column in self.columns if column.name in values
+        }
         return replace(block, columns={**block.columns, **ordered})
 
     def _poses(self, block: ContactBlock) -> FramePoses:
@@ -70,14 +87,13 @@ class RunColumns:
         seconds = np.full(len(cell), np.nan)
         if self._velocities:
             first, last = self._ends(frame, world)
-            before, after = np.maximum(frame - 1, first), np.minimum(frame + 1, last)
+            before = np.maximum(frame - 1, first)
+            after = np.minimum(frame + 1, last)
             seconds = self._motion.time[after] - self._motion.time[before]
             still = (block.cell_counts > 0) & ~(seconds > 0.0)
             if still.any():
                 cell = int(np.argmax(still))
-                what = (
-                    f"frames {before[cell]} to {after[cell]} take no time: there is no velocity in frame {frame[cell]}"
-                )
+                what = f"frames {before[cell]} to {after[cell]} take no time: there is no velocity in frame {frame[cell]}"
                 if before[cell] == after[cell]:
                     what = f"frame {frame[cell]} is an episode of one frame: there is no velocity"
                 fix = f"leave {' and '.join(sorted(self._velocities))} out of --columns"
@@ -88,7 +104,8 @@ class RunColumns:
         return FramePoses(frames.start, poses, before, after, seconds)
 
     def _ends(self, frame: np.ndarray, world: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """First and last frame of each cell's episode; of a cell outside every episode, the cell's own."""
+        """First and last frame of each cell's episode; of a cell outside every episode, the cell's
+        own."""
         if self._episodes is None:
             return np.zeros_like(frame), np.full_like(frame, len(self._motion.time) - 1)
         if not len(self._episodes):

@@ -18,10 +18,14 @@ class SlicedMotion:
     """Evenly spaced frames of another motion."""
 
     def __init__(self, motion: Motion, frames: range) -> None:
-        self._motion, self._frames = motion, frames
+        self._motion = motion
+        self._frames = frames
         picked = slice(frames.start, frames.stop, frames.step)
-        self.time, self.step = motion.time[picked], motion.step[picked]
-        self.world_count, self.float_type, self.sha256 = motion.world_count, motion.float_type, motion.sha256
+        self.time = motion.time[picked]
+        self.step = motion.step[picked]
+        self.world_count = motion.world_count
+        self.float_type = motion.float_type
+        self.sha256 = motion.sha256
         self.episodes = None if motion.episodes is None else motion.episodes.sliced(frames)
 
     def read(self, frames: range) -> np.ndarray:
@@ -59,22 +63,33 @@ class MergedMotion:
     """World k moves by motion k; a world without a motion rests."""
 
     def __init__(self, motions: Sequence[Motion | None], model: Model) -> None:
-        self._motions, self._model = motions, model
+        self._motions = motions
+        self._model = model
         first = next(motion for motion in motions if motion is not None)
-        self.time, self.step = first.time, first.step
-        self.warnings = tuple(dict.fromkeys(w for motion in motions if motion is not None for w in motion.warnings))
-        self.world_count, self.float_type, self.sha256 = len(motions), first.float_type, ""
+        self.time = first.time
+        self.step = first.step
+        self.warnings = tuple(
+            dict.fromkeys(w for motion in motions if motion is not None for w in motion.warnings)
+        )
+        self.world_count = len(motions)
+        self.float_type = first.float_type
+        self.sha256 = ""
         self.episodes: Episodes | None = None
 
     def read(self, frames: range) -> np.ndarray:
-        rest = np.broadcast_to(self._model.bodies.pose, (len(frames), 1, *self._model.bodies.pose.shape))
+        rest = np.broadcast_to(
+            self._model.bodies.pose, (len(frames), 1, *self._model.bodies.pose.shape)
+        )
         parts = [rest if motion is None else motion.read(frames) for motion in self._motions]
         return np.concatenate(parts, axis=1)
 
     def read_particles(self, frames: range) -> np.ndarray | None:
         if not len(self._model.particles):
             return None
-        positions = [None if motion is None else recorded_particles(motion, frames) for motion in self._motions]
+        positions = [
+            None if motion is None else recorded_particles(motion, frames)
+            for motion in self._motions
+        ]
         if all(known is None for known in positions):
             return None
         rest = self._model.particles.position

@@ -27,7 +27,8 @@ class ExactGradients:
     _measures: dict[frozenset[tuple[int, int]], PairDistances] = field(default_factory=dict)
 
     def column(self, block: ContactBlock, poses: FramePoses, gradient: np.ndarray) -> np.ndarray:
-        """uint8[n]: 1 for the contact with the least distance of its pair, if that is differentiable there.
+        """uint8[n]: 1 for the contact with the least distance of its pair, if that is
+        differentiable there.
 
         gradient: float32[n, 6], `distance_grad1`.
         """
@@ -37,26 +38,41 @@ class ExactGradients:
             exact[rows] = self._is_exact(block, poses, rows, gradient[rows].astype(np.float64))
         return exact
 
-    def _is_exact(self, block: ContactBlock, poses: FramePoses, rows: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        model, pair = self.model, np.stack([block.shape0[rows], block.shape1[rows]], axis=1)
+    def _is_exact(
+        self, block: ContactBlock, poses: FramePoses, rows: np.ndarray, gradient: np.ndarray
+    ) -> np.ndarray:
+        model = self.model
+        pair = np.stack([block.shape0[rows], block.shape1[rows]], axis=1)
         frame, world = np.divmod(block.cell[rows], model.world_count)
         body = model.shapes.body[pair].astype(np.int64)
-        body_pose = [body_poses(model, poses.body_pose, frame - poses.first_frame, world, body[:, k]) for k in (0, 1)]
+        body_pose = [
+            body_poses(model, poses.body_pose, frame - poses.first_frame, world, body[:, k])
+            for k in (0, 1)
+        ]
         local = model.shapes.pose[pair]
-        placed = [self._placed(body_pose[k], local[:, k], body[:, k], world, pair[:, k]) for k in (0, 1)]
+        placed = [
+            self._placed(body_pose[k], local[:, k], body[:, k], world, pair[:, k]) for k in (0, 1)
+        ]
         radius = bounding_radius(model.shapes.type, model.shapes.size)[pair]  # of a plane inf
         measure = self._measure(pair).measure
 
         def distance(moved: np.ndarray) -> np.ndarray:
             return measure(pair, np.stack([placed[0], moved], axis=1)).distance
 
-        point, size = block.point1[rows].astype(np.float64), radius.min(axis=1).astype(np.float64)
+        point = block.point1[rows].astype(np.float64)
+        size = radius.min(axis=1).astype(np.float64)
         return is_differentiable(distance, gradient, body_pose[1][:, :3], placed[1], point, size)
 
     def _placed(
-        self, body_pose: np.ndarray, local: np.ndarray, body: np.ndarray, world: np.ndarray, shape: np.ndarray
+        self,
+        body_pose: np.ndarray,
+        local: np.ndarray,
+        body: np.ndarray,
+        world: np.ndarray,
+        shape: np.ndarray,
     ) -> np.ndarray:
-        """float64[n, 7]: world poses of shapes of bodies at `body_pose`; a static shape moves with its world."""
+        """float64[n, 7]: world poses of shapes of bodies at `body_pose`; a static shape moves with
+        its world."""
         placed = compose_poses(body_pose, local)
         shift = self.model.world_shift
         if shift is not None:
@@ -65,7 +81,8 @@ class ExactGradients:
         return placed
 
     def _measure(self, pair: np.ndarray) -> PairDistances:
-        """Distances of pairs; compiled for the kinds of shapes of one block, which nearly always are those of all."""
+        """Distances of pairs; compiled for the kinds of shapes of one block, which nearly always
+        are those of all."""
         kinds = np.sort(kinds_of(self.model)[pair], axis=1)
         _, first = np.unique(kinds, axis=0, return_index=True)
         key = frozenset((int(a), int(b)) for a, b in kinds[first])

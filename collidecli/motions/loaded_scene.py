@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 class LoadedScene:
     """One or several scene files as a model.
 
-    name: file names, joined with a space. sha256: of every file of the scene, in order.
-    imports: importer's result of each scene. world_import: index of each world's scene in `imports`.
-    recording: open recording, which the motion closes; None for the scene's own animation or resting pose.
-    ignores_particles: the scene has particles, which were taken from the model on request.
+    name: file names, joined with a space. sha256: of every file of the scene, in order. imports:
+    importer's result of each scene. world_import: index of each world's scene in `imports`.
+    recording: open recording, which the motion closes; None for the scene's own animation or
+    resting pose. ignores_particles: the scene has particles, which were taken from the model on
+    request.
     """
 
     model: Model
@@ -43,21 +44,30 @@ class LoadedScene:
 
     @cached_property
     def shape_bodies(self) -> tuple[str, ...]:
-        """Path of the body of each shape, also of one that is fixed to the world; "" without a body."""
-        shapes, bodies = self.model.shapes, self.model.bodies.path
-        fixed = [self.imports[source].fixed_links for source in self.template_import(shapes.template)]
+        """Path of the body of each shape, also of one that is fixed to the world; "" without a
+        body."""
+        shapes = self.model.shapes
+        bodies = self.model.bodies.path
+        fixed = [
+            self.imports[source].fixed_links for source in self.template_import(shapes.template)
+        ]
         rows = zip(shapes.path, shapes.body.tolist(), fixed, strict=True)
-        return tuple(links.get(path, "") if body < 0 else bodies[body] for path, body, links in rows)
+        return tuple(
+            links.get(path, "") if body < 0 else bodies[body] for path, body, links in rows
+        )
 
     def template_import(self, template: np.ndarray) -> list[int]:
         """Index in `imports` of the scene of each template."""
         of_world = self.world_import or (0,) * self.model.world_count
-        known = dict(zip(reversed(self.model.world_template.tolist()), reversed(of_world), strict=True))
+        known = dict(
+            zip(reversed(self.model.world_template.tolist()), reversed(of_world), strict=True)
+        )
         return [known.get(number, 0) for number in template.tolist()]
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Adds the scene's name to errors about a shape or body of the model: the engine has no file names."""
+        """Adds the scene's name to errors about a shape or body of the model: the engine has no
+        file names."""
         try:
             yield
         except InputError as error:
@@ -75,7 +85,9 @@ class LoadedScene:
             from collidecli.importers.recordings.kinds import open_motion
             from collidecli.importers.recordings.recording import Target
 
-            target = Target(self.model, self.imports, self.world_import or (0,) * self.model.world_count)
+            target = Target(
+                self.model, self.imports, self.world_import or (0,) * self.model.world_count
+            )
             with reading("recording", self.recording.content.path):
                 return open_motion(self.recording, target, options)
         if options != RecordingOptions():
@@ -92,6 +104,8 @@ class LoadedScene:
         times = [motion.time for motion in motions if motion is not None]
         if any(not np.array_equal(times[0], time) for time in times[1:]):
             raise InputError(
-                "the scenes move at different times", self.name, "record one trajectory and give it with -t"
+                "the scenes move at different times",
+                self.name,
+                "record one trajectory and give it with -t",
             )
         return MergedMotion(motions, self.model)

@@ -11,8 +11,16 @@ import sys
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
 
-PACKAGES = {"collidecli": "", "warp-lang": "warp", "usd-core": "", "mujoco": "mujoco", "numpy": "numpy", "h5py": "h5py"}
-"""Packages that affect a result, and the module with their `__version__`, as reading package metadata is slower."""
+PACKAGES = {
+    "collidecli": "",
+    "warp-lang": "warp",
+    "usd-core": "",
+    "mujoco": "mujoco",
+    "numpy": "numpy",
+    "h5py": "h5py",
+}
+"""Packages that affect a result, and the module with their `__version__`, as reading package
+metadata is slower."""
 
 
 def peak_memory() -> int:
@@ -40,14 +48,17 @@ def _versions(loaded_modules: int) -> dict[str, str]:
     version_of = {"python": platform.python_version()}
     for package, module in PACKAGES.items():
         try:
-            version_of[package] = getattr(sys.modules.get(module), "__version__", None) or _installed_version(package)
+            version_of[package] = getattr(
+                sys.modules.get(module), "__version__", None
+            ) or _installed_version(package)
         except PackageNotFoundError:
             version_of[package] = ""
     return version_of
 
 
 def _installed_version(package: str) -> str:
-    """Version of an installed package; read without the parser of `importlib.metadata`, which takes milliseconds."""
+    """Version of an installed package; read without the parser of `importlib.metadata`, which takes
+    milliseconds."""
     installed = distribution(package)
     for line in (installed.read_text("METADATA") or "").splitlines():
         if line.startswith("Version: "):
@@ -60,15 +71,33 @@ def processor_name() -> str:
     """Model name of the processor."""
     try:
         with open("/proc/cpuinfo") as file:
-            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+            names = [
+                line.split(":", 1)[1].strip() for line in file if line.startswith("model name")
+            ]
         return names[0] if names else platform.processor()
     except OSError:
         return platform.processor()
 
 
-INSTRUCTIONS = ("sse4_2", "avx", "f16c", "fma", "avx2", "avx512f", "avx512dq", "avx512vl", "amx_tile", "asimd", "sve")
+INSTRUCTIONS = (
+    "sse4_2",
+    "avx",
+    "f16c",
+    "fma",
+    "avx2",
+    "avx512f",
+    "avx512dq",
+    "avx512vl",
+    "amx_tile",
+    "asimd",
+    "sve",
+)
 """Instruction set extensions by which libraries choose between implementations."""
-_CORE_NAMES = ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename", "openblas_get_corename")
+_CORE_NAMES = (
+    "scipy_openblas_get_corename64_",
+    "scipy_openblas_get_corename",
+    "openblas_get_corename",
+)
 
 
 def processor_description() -> dict[str, str]:
@@ -90,7 +119,9 @@ def instruction_set() -> str:
     """The machine type and the supported extensions of INSTRUCTIONS."""
     try:
         with open("/proc/cpuinfo") as file:
-            flags = next((line.split() for line in file if re.match(r"(flags|Features)\s*:", line)), [])
+            flags = next(
+                (line.split() for line in file if re.match(r"(flags|Features)\s*:", line)), []
+            )
     except OSError:
         flags = []
     return " ".join([platform.machine(), *(name for name in INSTRUCTIONS if name in flags)])
@@ -104,7 +135,9 @@ def _linear_algebra(loaded_modules: int) -> str:
     """
     try:
         with open("/proc/self/maps") as file:
-            paths = sorted({line.split(None, 5)[5].strip() for line in file if "openblas" in line.lower()})
+            paths = sorted(
+                {line.split(None, 5)[5].strip() for line in file if "openblas" in line.lower()}
+            )
     except OSError:
         return ""
     libraries: list[str] = []
@@ -113,7 +146,9 @@ def _linear_algebra(loaded_modules: int) -> str:
             library = ctypes.CDLL(path)
         except OSError:
             continue
-        core = next((getattr(library, name) for name in _CORE_NAMES if hasattr(library, name)), None)
+        core = next(
+            (getattr(library, name) for name in _CORE_NAMES if hasattr(library, name)), None
+        )
         if core is not None:
             core.restype = ctypes.c_char_p
             libraries.append(f"OpenBLAS {(core() or b'').decode('ascii', 'replace')}")

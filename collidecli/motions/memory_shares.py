@@ -21,19 +21,22 @@ HELD_BATCHES = 3
 POSE_BYTES = 7 * 8
 POSITION_BYTES = 3 * 8
 READ_BYTES = 256 << 10
-"""Least size of the poses that are read at once: each read and its kinematics take some milliseconds."""
+"""Least size of the poses that are read at once: each read and its kinematics take some
+milliseconds."""
 LEAST_CHUNK_ROWS = 1024
 HELD_CHUNKS = 6
-"""Number of chunks of every column in memory: one is filled, two are hashed and compressed, each with its compressed
-bytes, and one is in the compressing threads' buffers."""
+"""Number of chunks of every column in memory: one is filled, two are hashed and compressed, each
+with its compressed bytes, and one is in the compressing threads' buffers."""
 WRITING_BYTES = 2 << 20
 """Memory of the HDF5 filters and caches [bytes]."""
-_MMAP_THRESHOLD, _MMAP_BYTES = -3, 256 << 10
+_MMAP_THRESHOLD = -3
+_MMAP_BYTES = 256 << 10
 
 
 @dataclass(frozen=True)
 class MemoryShares:
-    """chunk_cells: of a chunk of poses. chunk_rows: of a chunk of a column. engine_bytes: for scratch and blocks."""
+    """chunk_cells: of a chunk of poses. chunk_rows: of a chunk of a column. engine_bytes: for
+    scratch and blocks."""
 
     chunk_cells: int
     chunk_rows: int
@@ -41,16 +44,24 @@ class MemoryShares:
 
 
 def shared_out(
-    limit: int, model: Model, motion: Motion, chunk_cells: int, columns: Sequence[Column] = RIGID_COLUMNS
+    limit: int,
+    model: Model,
+    motion: Motion,
+    chunk_cells: int,
+    columns: Sequence[Column] = RIGID_COLUMNS,
 ) -> MemoryShares:
-    """Shares of `limit` bytes, at least half for the engine; chunks of poses and of columns are reduced to fit.
+    """Shares of `limit` bytes, at least half for the engine; chunks of poses and of columns are
+    reduced to fit.
 
-    Raises InputError if one frame of all worlds and the smallest chunks of columns need more than half.
+    Raises InputError if one frame of all worlds and the smallest chunks of columns need more than
+    half.
     """
     worlds = model.world_count
     frame_bytes = POSE_BYTES * motion.world_count * max(1, len(model.bodies.path))
     frame_bytes += POSITION_BYTES * motion.world_count * len(model.particles)
-    row_bytes = sum(column.width * column.dtype_for(np.dtype(motion.float_type)).itemsize for column in columns)
+    row_bytes = sum(
+        column.width * column.dtype_for(np.dtype(motion.float_type)).itemsize for column in columns
+    )
     frames = max(1, min(-(-chunk_cells // worlds), limit // 8 // (HELD_BATCHES * frame_bytes)))
     reading = HELD_BATCHES * frames * frame_bytes
     rows = CHUNK_ROWS
@@ -70,10 +81,11 @@ def _writing_bytes(rows: int, row_bytes: int) -> int:
 
 
 def keep_to_limits() -> None:
-    """Makes glibc return large freed arrays to the system immediately, in a process of the command line.
+    """Makes glibc return large freed arrays to the system immediately, in a process of the command
+    line.
 
-    No effect with another C library. By default glibc keeps up to some tens of MiB of them per thread, which no share
-    accounts for.
+    No effect with another C library. By default glibc keeps up to some tens of MiB of them per
+    thread, which no share accounts for.
     """
     if not is_owned():
         return

@@ -16,7 +16,8 @@ Options = TypeVar("Options", SceneOptions, RecordingOptions)
 
 @dataclass(frozen=True, kw_only=True)
 class SceneRequest:
-    """A scene and its motion. scenes: files. trajectory: a recording. frames: a slice A:B:S; empty is all."""
+    """A scene and its motion. scenes: files. trajectory: a recording. frames: a slice A:B:S; empty
+    is all."""
 
     scenes: Sequence[str]
     trajectory: str | None = None
@@ -28,7 +29,8 @@ class SceneRequest:
 
     @contextmanager
     def limits(self) -> Iterator[None]:
-        """Limits the memory of the process while it reads the scene and its motion, to half of the free memory."""
+        """Limits the memory of the process while it reads the scene and its motion, to half of the
+        free memory."""
         with limited_reading():
             yield
 
@@ -41,8 +43,12 @@ class EngineRequest(SceneRequest):
 
     @contextmanager
     def limits(self) -> Iterator[None]:
-        """Limits the memory of the process to that of the engine, and keeps convex parts in its cache."""
-        with parts_kept_in(self.engine.cache_dir, self.engine.cache_limit), limited_reading(self.engine.memory_limit):
+        """Limits the memory of the process to that of the engine, and keeps convex parts in its
+        cache."""
+        with (
+            parts_kept_in(self.engine.cache_dir, self.engine.cache_limit),
+            limited_reading(self.engine.memory_limit),
+        ):
             yield
 
 
@@ -50,8 +56,8 @@ class EngineRequest(SceneRequest):
 class EnginesRequest(EngineRequest):
     """A scene in motion and engines.
 
-    engines: names of adapters, NAME=adapter or NAME=adapter.py. engine_python: NAME=interpreter, or one of all others.
-    engine_option: NAME.KEY=VALUE, of an adapter.
+    engines: names of adapters, NAME=adapter or NAME=adapter.py. engine_python: NAME=interpreter, or
+    one of all others. engine_option: NAME.KEY=VALUE, of an adapter.
     """
 
     engines: Sequence[str] = ()

@@ -1,9 +1,10 @@
 """The scene, the pipeline and the recording of one run, kept for the next run in the same process.
 
-Recordings of one scene then pay for its import, its model and its kernels once. A kept scene is used where its
-files, options, world count and filters are equal and no file of it has changed; a kept pipeline where the model,
-the options and the type of numbers are equal. A recording of demonstrations stays open, so that its structure is
-read once for all of them. The contacts are those of a run on its own.
+Recordings of one scene then pay for its import, its model and its kernels once. A kept scene is
+used where its files, options, world count and filters are equal and no file of it has changed; a
+kept pipeline where the model, the options and the type of numbers are equal. A recording of
+demonstrations stays open, so that its structure is read once for all of them. The contacts are
+those of a run on its own.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ FileStates = tuple[tuple[str, int, int], ...]
 
 @dataclass
 class SceneCache:
-    """The last scene, its last pipeline and the last recording. Not for use by several threads at once."""
+    """The last scene, its last pipeline and the last recording. Not for use by several threads at
+    once."""
 
     _scene: tuple[Hashable, FileStates, Any] | None = field(default=None, repr=False)
     _pipeline: tuple[Model, Hashable, Any] | None = field(default=None, repr=False)
@@ -34,8 +36,13 @@ class SceneCache:
     _loaded: dict[str, Hashable] = field(default_factory=dict, repr=False)
 
     def scene(self, key: Hashable, load: Callable[[], LoadedScene]) -> LoadedScene:
-        """The kept scene of this key if its files have not changed since it was loaded, else `load()`."""
-        if self._scene is not None and self._scene[0] == key and self._scene[1] == _states(self._scene[2]):
+        """The kept scene of this key if its files have not changed since it was loaded, else
+        `load()`."""
+        if (
+            self._scene is not None
+            and self._scene[0] == key
+            and self._scene[1] == _states(self._scene[2])
+        ):
             return self._scene[2]
         self._scene = self._pipeline = None  # its memory is free before another one is loaded
         start = time.time_ns()
@@ -48,15 +55,18 @@ class SceneCache:
     def _is_of(self, kind: str, loaded: Hashable, states: FileStates, start: int) -> bool:
         """Whether what was loaded since `start` [ns since 1970] is of these states of its files.
 
-        A file that has changed since then may have changed after it was read. One whose time of change is in the
-        future, by another clock or by a program, is unchanged if the load before found it as it is now.
+        A file that has changed since then may have changed after it was read. One whose time of
+        change is in the future, by another clock or by a program, is unchanged if the load before
+        found it as it is now.
         """
-        before, self._loaded[kind] = self._loaded.get(kind), loaded
+        before = self._loaded.get(kind)
+        self._loaded[kind] = loaded
         return before == loaded or all(changed < start for _, changed, _ in states)
 
     def recording(self, path: str, load: Callable[[], Recording]) -> Recording:
         """The kept recording of this file if it has not changed, else `load()`."""
-        states, start = tuple(map(file_state, recording_files(path))), time.time_ns()
+        states = tuple(map(file_state, recording_files(path)))
+        start = time.time_ns()
         if self._recording is not None and self._recording[0] == states:
             return self._recording[1]
         self.close()
@@ -83,7 +93,10 @@ class SceneCache:
 
 
 def _states(scene: LoadedScene) -> FileStates:
-    return tuple(file_state(path) for path in sorted({path for imported in scene.imports for path in imported.files}))
+    return tuple(
+        file_state(path)
+        for path in sorted({path for imported in scene.imports for path in imported.files})
+    )
 
 
 def file_state(path: str) -> tuple[str, int, int]:

@@ -18,13 +18,16 @@ SAME_SCENE = "give the scene as it was at the run, with every file that it refer
 
 
 def loaded_scene(contacts: ContactSet, path: str) -> LoadedScene:
-    """The scene at `path`, read with the options of the run. Raises InputError for another scene than the run's."""
+    """The scene at `path`, read with the options of the run. Raises InputError for another scene
+    than the run's."""
     if " " in contacts.scene and os.path.basename(path) != contacts.scene:
         what = f"the contact set was made of several scenes: {contacts.scene}"
         raise InputError(what, contacts.path, "run this one by itself")
     scene = load_scene((path,), None, options=recorded_options(contacts, SceneOptions))
     if scene.sha256 != contacts.scene_sha256:
-        raise InputError(f"this is not the scene of {contacts.path}: its files differ", path, SAME_SCENE)
+        raise InputError(
+            f"this is not the scene of {contacts.path}: its files differ", path, SAME_SCENE
+        )
     return scene
 
 
@@ -39,7 +42,9 @@ def compiled_geoms(scene: LoadedScene) -> CompiledGeoms:
     imported, *others = scene.imports
     if others:
         what = f"the worlds have {len(scene.imports)} scenes, and the export has the ids of one"
-        raise InputError(what, scene.name, "compute each scene with collide run --demos, and export it")
+        raise InputError(
+            what, scene.name, "compute each scene with collide run --demos, and export it"
+        )
     if not isinstance(imported, MjcfImport):
         what = "only MJCF and URDF scenes have ids of geoms"
         raise InputError(what, scene.name, "give the MJCF or URDF scene of the run")

@@ -34,15 +34,19 @@ if TYPE_CHECKING:
 
 
 def check_worlds(motion: Motion, model: Model, where: str, fix: str) -> None:
-    """Raises InputError for a motion whose number of worlds is neither one nor that of the model."""
+    """Raises InputError for a motion whose number of worlds is neither one nor that of the
+    model."""
     if motion.world_count not in (1, model.world_count):
-        raise InputError(f"the motion has {motion.world_count} worlds, the scene {model.world_count}", where, fix)
+        raise InputError(
+            f"the motion has {motion.world_count} worlds, the scene {model.world_count}", where, fix
+        )
 
 
 USD_ENDINGS = ENDINGS[USD]
 MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
 _SELECT = " or one world, for example with --demos"
-WORLD_BYTES, POSE_BYTES = 256, 56
+WORLD_BYTES = 256
+POSE_BYTES = 56
 """Memory of a world without bodies, and of the pose of a body."""
 
 
@@ -62,7 +66,9 @@ class MotionResult(Result):
         return {"scene": scene.name, "trajectory": request.trajectory, **hashes}
 
 
-def scene_in_motion(request: SceneRequest, cache: SceneCache | None = None) -> tuple[LoadedScene, Motion]:
+def scene_in_motion(
+    request: SceneRequest, cache: SceneCache | None = None
+) -> tuple[LoadedScene, Motion]:
     """The scene and the selected frames of its motion, with a checked world count.
 
     cache: of scenes, for recordings of one scene in a row.
@@ -71,7 +77,9 @@ def scene_in_motion(request: SceneRequest, cache: SceneCache | None = None) -> t
         scene = load_with(request, cache)
         motion = scene.motion(request.recording)
     if request.recording.ignore_particles and len(scene.model.particles):
-        scene = replace(scene, model=replace(scene.model, particles=Particles()), ignores_particles=True)
+        scene = replace(
+            scene, model=replace(scene.model, particles=Particles()), ignores_particles=True
+        )
     where = request.trajectory or scene.name
     check_worlds(motion, scene.model, where, f"run with --worlds {motion.world_count}")
     if not request.frames:
@@ -87,11 +95,14 @@ def load_scene(
     options: SceneOptions | None = None,
     recording_options: RecordingOptions | None = None,
 ) -> LoadedScene:
-    """The model of scene files: one world per file; of one file `worlds` copies, or one world per environment.
+    """The model of scene files: one world per file; of one file `worlds` copies, or one world per
+    environment.
 
-    paths: none for the scene that is embedded in `trajectory`. worlds: None for the number in `trajectory`, or 1.
+    paths: none for the scene that is embedded in `trajectory`. worlds: None for the number in
+    `trajectory`, or 1.
 
-    Raises InputError for a file that is missing, has an unknown ending, or has content that its ending does not match.
+    Raises InputError for a file that is missing, has an unknown ending, or has content that its
+    ending does not match.
     """
     request = SceneRequest(
         scenes=[os.fspath(path) for path in paths],
@@ -106,14 +117,19 @@ def load_scene(
 
 
 def load_with(request: SceneRequest, cache: SceneCache | None = None) -> LoadedScene:
-    """The scene of a request. cache: keeps the recording and the imported scene; None keeps nothing."""
+    """The scene of a request. cache: keeps the recording and the imported scene; None keeps
+    nothing."""
     recording = None
     if request.trajectory is not None:
         from collidecli.importers.recordings.kinds import open_recording
 
         with reading("recording", request.trajectory):
             path = request.trajectory
-            recording = cache.recording(path, lambda: open_recording(path)) if cache else open_recording(path)
+            recording = (
+                cache.recording(path, lambda: open_recording(path))
+                if cache
+                else open_recording(path)
+            )
     try:
         if request.scenes:
             return _scene_of_files(request, recording, cache)
@@ -128,8 +144,11 @@ def load_with(request: SceneRequest, cache: SceneCache | None = None) -> LoadedS
         raise
 
 
-def _scene_of_files(request: SceneRequest, recording: Recording | None, cache: SceneCache | None) -> LoadedScene:
-    options, recorded = request.scene_options, None
+def _scene_of_files(
+    request: SceneRequest, recording: Recording | None, cache: SceneCache | None
+) -> LoadedScene:
+    options = request.scene_options
+    recorded = None
     if recording is not None and recording.NAME == "usd-layer":
         # The layer is composed with the stage when the stage is opened.
         options = replace(options, motion_layer=recording.content.path)
@@ -140,7 +159,14 @@ def _scene_of_files(request: SceneRequest, recording: Recording | None, cache: S
         scene = _imported_scene(request, options, recorded, recording)
     else:
         excluded = file_state(options.disabled_pairs)
-        key = (*request.scenes, options, excluded, request.worlds, recorded, request.contact.static_pairs)
+        key = (
+            *request.scenes,
+            options,
+            excluded,
+            request.worlds,
+            recorded,
+            request.contact.static_pairs,
+        )
         scene = cache.scene(key, lambda: _imported_scene(request, options, recorded, recording))
     return replace(scene, recording=recording)
 
@@ -148,14 +174,17 @@ def _scene_of_files(request: SceneRequest, recording: Recording | None, cache: S
 def _imported_scene(
     request: SceneRequest, options: SceneOptions, recorded: int | None, recording: Recording | None
 ) -> LoadedScene:
-    """The scene of the request's files. recorded: number of recorded worlds, where it decides the model's."""
-    builders, imports = [], []
+    """The scene of the request's files. recorded: number of recorded worlds, where it decides the
+    model's."""
+    builders = []
+    imports = []
     for path in request.scenes:
         builder = ModelBuilder()
         with reading("scene", path):
             imports.append(add_scene(builder, path, options))
         builders.append(builder)
-    worlds, static_pairs = request.worlds, request.contact.static_pairs
+    worlds = request.worlds
+    static_pairs = request.contact.static_pairs
     if len(builders) > 1:
         if worlds not in (None, len(builders)):
             what = f"--worlds {worlds} with {len(builders)} scenes"
@@ -163,74 +192,113 @@ def _imported_scene(
         for builder, path in zip(builders, request.scenes, strict=True):
             _check_environments(builder, len(builders), "scenes", path)
             _check_same_rules(builder, builders[0], path, request.scenes[0])
-        model, world_import = _worlds_of(builders, static_pairs), tuple(range(len(imports)))
+        model = _worlds_of(builders, static_pairs)
+        world_import = tuple(range(len(imports)))
     else:
         if worlds is None and recording is not None:
-            worlds = None if recorded == 1 else recorded  # one recorded world moves every world of the scene
-            _check_environments(builders[0], worlds, "worlds of the recording", recording.content.path, _SELECT)
+            # one recorded world moves every world of the scene
+            worlds = None if recorded == 1 else recorded
+            _check_environments(
+                builders[0], worlds, "worlds of the recording", recording.content.path, _SELECT
+            )
         else:
             _check_environments(builders[0], worlds, "worlds", "--worlds")
         _check_world_memory(builders[0], worlds)
         model = builders[0].finalize(world_count=worlds, static_pairs=static_pairs)
         world_import = (0,) * model.world_count
     warnings = tuple(w for scene in imports for w in scene.warnings)
-    name, sha256 = " ".join(model.source), scene_hash(imports, options)
+    name = " ".join(model.source)
+    sha256 = scene_hash(imports, options)
     return LoadedScene(model, name, sha256, tuple(imports), warnings, world_import)
 
 
 def _check_world_memory(builder: ModelBuilder, worlds: int | None) -> None:
     size = (worlds or 1) * (WORLD_BYTES + POSE_BYTES * builder.body_count)
-    check_size(size, f"a frame of {worlds} worlds", "--worlds", "run fewer worlds, or raise --memory-limit")
+    check_size(
+        size, f"a frame of {worlds} worlds", "--worlds", "run fewer worlds, or raise --memory-limit"
+    )
 
 
 def _worlds_of(builders: Sequence[ModelBuilder], static_pairs: bool) -> Model:
     """The model whose world k has the scene of builder k; all have the rules of the first."""
-    first, joined = builders[0], ModelBuilder()
-    joined.gap_rule, joined.material_rule, joined.up_axis = first.gap_rule, first.material_rule, first.up_axis
+    first = builders[0]
+    joined = ModelBuilder()
+    joined.gap_rule = first.gap_rule
+    joined.material_rule = first.material_rule
+    joined.up_axis = first.up_axis
     for builder in builders:
         joined.add_world(builder)
     return joined.finalize(static_pairs=static_pairs)
 
 
-def _check_same_rules(builder: ModelBuilder, first: ModelBuilder, path: str, first_path: str) -> None:
-    """Raises InputError with both scenes where a rule that applies to all worlds of a run differs."""
+def _check_same_rules(
+    builder: ModelBuilder, first: ModelBuilder, path: str, first_path: str
+) -> None:
+    """Raises InputError with both scenes where a rule that applies to all worlds of a run
+    differs."""
     for name in ("gap_rule", "material_rule", "up_axis"):
-        ours, theirs = getattr(builder, name), getattr(first, name)
+        ours = getattr(builder, name)
+        theirs = getattr(first, name)
         if ours != theirs:
             what = f"{name} is '{ours}' here and '{theirs}' in {first_path}"
             raise InputError(what, path, "run scenes of different formats or axes one by one")
 
 
-def _check_environments(builder: ModelBuilder, worlds: int | None, what: str, where: str, remedy: str = "") -> None:
-    """Raises InputError where the number of a scene's environments differs from the number of worlds."""
+def _check_environments(
+    builder: ModelBuilder, worlds: int | None, what: str, where: str, remedy: str = ""
+) -> None:
+    """Raises InputError where the number of a scene's environments differs from the number of
+    worlds."""
     if builder.world_count and worlds not in (None, builder.world_count):
-        what = f"there are {worlds} {what}, and the scene has {builder.world_count} worlds of its own"
+        what = (
+            f"there are {worlds} {what}, and the scene has {builder.world_count} worlds of its own"
+        )
         fix = f"give equal numbers{remedy}; environments become one world with --environments none"
         raise InputError(what, where, fix)
 
 
-def _embedded_scene(request: SceneRequest, recording: Recording, cache: SceneCache | None) -> LoadedScene:
-    """The scenes in a recording as one model: a world for each demonstration, a template for each different scene.
+def _embedded_scene(
+    request: SceneRequest, recording: Recording, cache: SceneCache | None
+) -> LoadedScene:
+    """The scenes in a recording as one model: a world for each demonstration, a template for each
+    different scene.
 
-    request.worlds: None is the number of recorded worlds; another number is possible for one distinct scene.
-    Raises InputError: a recording without a scene, or with one that MuJoCo cannot compile.
+    request.worlds: None is the number of recorded worlds; another number is possible for one
+    distinct scene. Raises InputError: a recording without a scene, or with one that MuJoCo cannot
+    compile.
     """
     path = recording.content.path
     embedded = recording.embedded_scenes(request.recording)
     if embedded is None:
         what = f"this is {recording.LABEL}: it contains no scene"
-        raise InputError(what, path, "give the scene in which it was recorded (for collide traj convert with --scene)")
+        raise InputError(
+            what,
+            path,
+            "give the scene in which it was recorded (for collide traj convert with --scene)",
+        )
     if cache is None:
         return replace(_compiled_scene(request, embedded, path), recording=recording)
     texts = tuple(scene.text for scene in embedded.scenes)
-    key = (path, texts, embedded.world_scene, request.scene_options, request.worlds, request.contact.static_pairs)
-    return replace(cache.scene(key, lambda: _compiled_scene(request, embedded, path)), recording=recording)
+    key = (
+        path,
+        texts,
+        embedded.world_scene,
+        request.scene_options,
+        request.worlds,
+        request.contact.static_pairs,
+    )
+    return replace(
+        cache.scene(key, lambda: _compiled_scene(request, embedded, path)), recording=recording
+    )
 
 
 def _compiled_scene(request: SceneRequest, embedded: EmbeddedScenes, path: str) -> LoadedScene:
-    worlds, options, static_pairs = request.worlds, request.scene_options, request.contact.static_pairs
+    worlds = request.worlds
+    options = request.scene_options
+    static_pairs = request.contact.static_pairs
     name = os.path.basename(path)
-    builders, imports = [], []
+    builders = []
+    imports = []
     for scene in embedded.scenes:
         builder = ModelBuilder()
         builder.source.append(name)
@@ -239,20 +307,30 @@ def _compiled_scene(request: SceneRequest, embedded: EmbeddedScenes, path: str) 
         from collidecli.importers.mujoco.compile import compile_mjcf
         from collidecli.importers.mujoco.scene import add_compiled
 
-        imports.append(add_compiled(builder, compile_mjcf(scene.location, scene.text, options), options))
+        imports.append(
+            add_compiled(builder, compile_mjcf(scene.location, scene.text, options), options)
+        )
         builders.append(builder)
     world_import = embedded.world_scene
     if len(builders) == 1:
         _check_world_memory(builders[0], worlds)
-        model = builders[0].finalize(world_count=worlds or len(world_import), static_pairs=static_pairs)
+        model = builders[0].finalize(
+            world_count=worlds or len(world_import), static_pairs=static_pairs
+        )
         world_import = (0,) * model.world_count
     elif worlds not in (None, len(world_import)):
         what = f"--worlds {worlds} with {len(world_import)} demonstrations of different scenes"
-        raise InputError(what, path, "each demonstration is one world: remove --worlds, or select some with --demos")
+        raise InputError(
+            what,
+            path,
+            "each demonstration is one world: remove --worlds, or select some with --demos",
+        )
     else:
         model = _worlds_of([builders[index] for index in world_import], static_pairs)
     warnings = tuple(dict.fromkeys(w for scene in imports for w in scene.warnings))
-    return LoadedScene(model, name, scene_hash(imports, options), tuple(imports), warnings, world_import)
+    return LoadedScene(
+        model, name, scene_hash(imports, options), tuple(imports), warnings, world_import
+    )
 
 
 def recorded_options(contacts: ContactSet, kind: type[Options]) -> Options:
@@ -276,7 +354,8 @@ def recorded_options(contacts: ContactSet, kind: type[Options]) -> Options:
 
 
 def add_scene(builder: ModelBuilder, path: PathLike, options: SceneOptions) -> SceneImport:
-    """Adds one scene file to a builder with the importer of its ending; returns the importer's result."""
+    """Adds one scene file to a builder with the importer of its ending; returns the importer's
+    result."""
     path = os.fspath(path)
     ending = Path(path).suffix.lower()
     if not os.path.isfile(path) or os.path.getsize(path) == 0:
@@ -314,7 +393,8 @@ def add_scene(builder: ModelBuilder, path: PathLike, options: SceneOptions) -> S
 
 
 def scene_hash(imports: Sequence[SceneImport], options: SceneOptions) -> str:
-    """SHA-256 of all content that may affect a contact, in order: scenes as text, scene files, disabled pairs."""
+    """SHA-256 of all content that may affect a contact, in order: scenes as text, scene files,
+    disabled pairs."""
     more = (options.disabled_pairs,) if options.disabled_pairs else ()
     files = (*(path for scene in imports for path in scene.files), *more)
     return files_sha256(files, [scene.text for scene in imports])

@@ -27,7 +27,8 @@ POINTS = "or draw only the contacts with --points-only"
 class Sources:
     """Scene and motion of a view. notes: warnings about them.
 
-    scene: None if only the contacts are drawn. frame_of: int[F], frame of the motion for each frame of the contact set.
+    scene: None if only the contacts are drawn. frame_of: int[F], frame of the motion for each frame
+    of the contact set.
     """
 
     scene: LoadedScene | None
@@ -42,14 +43,17 @@ class Sources:
             self.motion.close()
 
 
-def find_sources(contacts: ContactSet, scene: str, trajectory: str, allow_mismatch: bool, alone: bool) -> Sources:
-    """Scene and motion of a contact set: the given files, else files in its folder or the current folder.
+def find_sources(
+    contacts: ContactSet, scene: str, trajectory: str, allow_mismatch: bool, alone: bool
+) -> Sources:
+    """Scene and motion of a contact set: the given files, else files in its folder or the current
+    folder.
 
-    The scene may also be in the folder above that of the contact set. scene, trajectory: files, or "" to search for
-    them. alone: use neither.
+    The scene may also be in the folder above that of the contact set. scene, trajectory: files, or
+    "" to search for them. alone: use neither.
 
-    Raises InputError for a scene or motion with another hash, unless `allow_mismatch`, and for a scene or motion
-    without the shapes, worlds or frames of the contact set.
+    Raises InputError for a scene or motion with another hash, unless `allow_mismatch`, and for a
+    scene or motion without the shapes, worlds or frames of the contact set.
     """
     if alone:
         return _without(contacts)
@@ -74,12 +78,19 @@ def find_sources(contacts: ContactSet, scene: str, trajectory: str, allow_mismat
     except BaseException:
         motion.close()
         raise
-    return Sources(loaded, motion, tuple(files), motion_file, frame_of, (*loaded.warnings, *notes, *more))
+    return Sources(
+        loaded, motion, tuple(files), motion_file, frame_of, (*loaded.warnings, *notes, *more)
+    )
 
 
-def _without(contacts: ContactSet, missing: str = "", folders: Sequence[Path] = (), option: str = "") -> Sources:
-    """No scene. missing: what was not found in some folders, to be given by an option; "" if nothing was searched."""
-    where = " nor in ".join("this folder" if str(folder) == "." else str(folder) for folder in folders)
+def _without(
+    contacts: ContactSet, missing: str = "", folders: Sequence[Path] = (), option: str = ""
+) -> Sources:
+    """No scene. missing: what was not found in some folders, to be given by an option; "" if
+    nothing was searched."""
+    where = " nor in ".join(
+        "this folder" if str(folder) == "." else str(folder) for folder in folders
+    )
     note = f"{missing} is not in {where}: give it with {option}; contacts are drawn without shapes"
     return Sources(None, None, (), "", range(contacts.frame_count), (note,) if missing else ())
 
@@ -92,7 +103,8 @@ def _folders(*files: str) -> list[Path]:
 
 
 def _named(name: str, folders: Iterable[Path]) -> tuple[str, ...]:
-    """The scene files of a contact set, in the first folder with all of them; their names are joined by spaces."""
+    """The scene files of a contact set, in the first folder with all of them; their names are
+    joined by spaces."""
     for folder in folders:
         for names in ([name], name.split(" ")):
             files = [folder / file_name for file_name in names if file_name]
@@ -102,13 +114,19 @@ def _named(name: str, folders: Iterable[Path]) -> tuple[str, ...]:
 
 
 def _recording(contacts: ContactSet, folders: Iterable[Path]) -> str:
-    """The file with the hash of the run's recording; "" without a recording, or if it is not found."""
+    """The file with the hash of the run's recording; "" without a recording, or if it is not
+    found."""
     if not contacts.trajectory_sha256:
         return ""
-    left, seen = MAX_BYTES, {os.path.realpath(contacts.path)}
+    left = MAX_BYTES
+    seen = {os.path.realpath(contacts.path)}
     for folder in folders:
         # Small files first, as it takes seconds to read a large recording.
-        files = [file for file in folder.iterdir() if file.suffix.lower() in MOTION_ENDINGS and file.is_file()]
+        files = [
+            file
+            for file in folder.iterdir()
+            if file.suffix.lower() in MOTION_ENDINGS and file.is_file()
+        ]
         for size, file in sorted((file.stat().st_size, file) for file in files):
             if os.path.realpath(file) in seen or size > left or not os.access(file, os.R_OK):
                 continue
@@ -133,15 +151,19 @@ def loaded_sources(
         recorded_options(contacts, SceneOptions),
         recorded_options(contacts, RecordingOptions),
     )
-    model, where = scene.model, " ".join(files) or motion_file
+    model = scene.model
+    where = " ".join(files) or motion_file
     notes = []
     if scene.sha256 != contacts.scene_sha256:
         what = f"this is not the scene of {contacts.path}: its files differ"
         if not allow_mismatch:
-            raise InputError(what, where, f"give the scene of the run with --scene, {ANYWAY}, {POINTS}")
+            raise InputError(
+                what, where, f"give the scene of the run with --scene, {ANYWAY}, {POINTS}"
+            )
         notes.append(f"{where}: {what}; what is drawn may be wrong")
     if model.shapes.path != contacts.shapes.path or model.world_count != contacts.world_count:
-        ours, theirs = f"{len(model.shapes)} shapes", f"{len(contacts.shapes)}"
+        ours = f"{len(model.shapes)} shapes"
+        theirs = f"{len(contacts.shapes)}"
         what = f"it has {ours} in {model.world_count} worlds, and the contact set {theirs} in {contacts.world_count}"
         if len(model.shapes) == len(contacts.shapes) and model.world_count == contacts.world_count:
             what = "its shapes have other names than those of the contact set"
@@ -152,7 +174,8 @@ def loaded_sources(
 def motion_of_set(
     contacts: ContactSet, scene: LoadedScene, motion_file: str, allow_mismatch: bool
 ) -> tuple[Motion, list[str]]:
-    """The motion of a contact set from its recording, or that of the scene, and warnings about it."""
+    """The motion of a contact set from its recording, or that of the scene, and warnings about
+    it."""
     options = recorded_options(contacts, RecordingOptions)
     may_ignore = scene.recording is not None and "ignore_particles" in scene.recording.OPTIONS
     ignored = may_ignore and (options.ignore_particles or not len(scene.model.particles))
@@ -165,7 +188,9 @@ def motion_of_set(
         what = f"{contacts.path} is of the scene's own motion, not of a recording"
     if not allow_mismatch:
         motion.close()
-        raise InputError(what, motion_file, f"give the recording of the run with -t, {ANYWAY}, {POINTS}")
+        raise InputError(
+            what, motion_file, f"give the recording of the run with -t, {ANYWAY}, {POINTS}"
+        )
     return motion, [*motion.warnings, f"{motion_file}: {what}; what is drawn may be wrong"]
 
 

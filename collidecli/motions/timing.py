@@ -30,7 +30,8 @@ class StageTime:
 
 @dataclass
 class Span:
-    """A stage of one thread. start: [s], as of time.perf_counter. seconds: its duration, 0 until it ends."""
+    """A stage of one thread. start: [s], as of time.perf_counter. seconds: its duration, 0 until it
+    ends."""
 
     name: str
     thread: str
@@ -47,9 +48,10 @@ def _total(name: str) -> Any:
 class TimingReport:
     """Seconds and calls of every stage, and the reports of every chunk.
 
-    Stages of the engine are summed over its workers, so their sum may exceed the wall-clock time, which excludes load
-    and compile. wall_seconds: from the first frame read to the last byte written, without the time in which chunks
-    waited for kernels, which counts as `compile`. spans: stages outside the engine.
+    Stages of the engine are summed over its workers, so their sum may exceed the wall-clock time,
+    which excludes load and compile. wall_seconds: from the first frame read to the last byte
+    written, without the time in which chunks waited for kernels, which counts as `compile`. spans:
+    stages outside the engine.
     """
 
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(RUN_STAGES, 0.0))
@@ -90,10 +92,12 @@ class TimingReport:
             self.spans.append(Span("compile", report.thread, begin, end - begin))
         for stage in STAGES:
             self.seconds[stage] += report.seconds[stage]
-            self.calls[stage] += report.seconds[stage] > 0.0  # without reduction the stage is not called
+            # without reduction the stage is not called
+            self.calls[stage] += report.seconds[stage] > 0.0
 
     def end_run(self, start: float) -> float:
-        """Sets the time of a run that began at `start` [s], as of time.perf_counter; may be called again.
+        """Sets the time of a run that began at `start` [s], as of time.perf_counter; may be called
+        again.
 
         Returns the seconds since `start`, with those in which chunks waited for kernels.
         """
@@ -108,15 +112,18 @@ class TimingReport:
         """Every stage in the order of RUN_STAGES."""
         return [StageTime(stage, self.seconds[stage], self.calls[stage]) for stage in RUN_STAGES]
 
-    cell_count, candidate_count = _total("cell_count"), _total("candidate_count")
-    touching_count, contact_count = _total("touching_count"), _total("contact_count")
+    cell_count = _total("cell_count")
+    candidate_count = _total("candidate_count")
+    touching_count = _total("touching_count")
+    contact_count = _total("contact_count")
     inexact_count = _total("inexact_count")
     """Pairs whose depth is an upper bound because the search reached its limit."""
     missed_count = _total("missed_count")
     """Hydroelastic pairs that overlap and whose surface was not found."""
 
     def missed_surfaces(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """A warning that names the first of the hydroelastic pairs whose surface was not found, else nothing.
+        """A warning that names the first of the hydroelastic pairs whose surface was not found,
+        else nothing.
 
         paths: of the shapes, by row.
         """
@@ -141,10 +148,16 @@ class TimingReport:
         return 1.0 - self.touching_count / self.candidate_count if self.candidate_count else 0.0
 
     def as_tables(self) -> dict[str, object]:
-        """Contents of /timing: arrays become datasets, `chunk` becomes a group, other values become attributes."""
-        counts = {"cells": "cell_count", "candidates": "candidate_count", "contacts": "contact_count"}
+        """Contents of /timing: arrays become datasets, `chunk` becomes a group, other values become
+        attributes."""
+        counts = {
+            "cells": "cell_count",
+            "candidates": "candidate_count",
+            "contacts": "contact_count",
+        }
         chunk: dict[str, object] = {
-            name: np.array([getattr(c, count) for c in self.chunks], np.int64) for name, count in counts.items()
+            name: np.array([getattr(c, count) for c in self.chunks], np.int64)
+            for name, count in counts.items()
         }
         for stage in STAGES:
             chunk[f"{stage}_seconds"] = np.array([c.seconds[stage] for c in self.chunks])
@@ -166,7 +179,8 @@ class TimingReport:
 
 def covered_seconds(intervals: list[tuple[float, float]]) -> float:
     """Length of the union of intervals, each its begin and its end [s]."""
-    covered, until = 0.0, -math.inf
+    covered = 0.0
+    until = -math.inf
     for begin, end in sorted(intervals):
         covered += max(0.0, end - max(begin, until))
         until = max(until, end)

@@ -1,7 +1,7 @@
 """Trace of runs in the Chrome trace event format (JSON), which Perfetto and chrome://tracing open.
 
-Source: "Trace Event Format", Chromium project: complete events ("X") with begin and duration in microseconds, and
-metadata events ("M") that name processes and threads.
+Source: "Trace Event Format", Chromium project: complete events ("X") with begin and duration in
+microseconds, and metadata events ("M") that name processes and threads.
 """
 
 from __future__ import annotations
@@ -20,18 +20,28 @@ if TYPE_CHECKING:
 MICROSECONDS = 1e6
 
 
-def write_trace(path: str | os.PathLike[str], reports: Mapping[str, Sequence[TimingReport]], force: bool) -> None:
-    """Writes the trace of `reports`, by the name of a process of the trace. Raises OutputError and leaves no file."""
+def write_trace(
+    path: str | os.PathLike[str], reports: Mapping[str, Sequence[TimingReport]], force: bool
+) -> None:
+    """Writes the trace of `reports`, by the name of a process of the trace. Raises OutputError and
+    leaves no file."""
     write_output(path, json.dumps(trace(reports), allow_nan=False).encode() + b"\n", force)
 
 
 def trace(reports: Mapping[str, Sequence[TimingReport]]) -> dict[str, Any]:
-    """The trace as an object of JSON: chunks and their stages by thread, and the stages outside the engine."""
+    """The trace as an object of JSON: chunks and their stages by thread, and the stages outside the
+    engine."""
     events = [
-        (process, *event) for process, of_process in reports.items() for report in of_process for event in _of(report)
+        (process, *event)
+        for process, of_process in reports.items()
+        for report in of_process
+        for event in _of(report)
     ]
     zero = min((start for _, _, _, start, _, _ in events), default=0.0)
-    threads = sorted({(process, thread) for process, thread, *_ in events}, key=lambda known: known[1] != "MainThread")
+    threads = sorted(
+        {(process, thread) for process, thread, *_ in events},
+        key=lambda known: known[1] != "MainThread",
+    )
     numbers = {place_of_thread: number for number, place_of_thread in enumerate(threads, start=1)}
     processes = {process: number for number, process in enumerate(reports, start=1)}
     entries: list[dict[str, Any]] = [
@@ -42,7 +52,9 @@ def trace(reports: Mapping[str, Sequence[TimingReport]]) -> dict[str, Any]:
         place = {"ph": "M", "pid": processes[process], "tid": number}
         entries.append({**place, "name": "thread_name", "args": {"name": thread}})
         entries.append({**place, "name": "thread_sort_index", "args": {"sort_index": number}})
-    for process, thread, name, start, seconds, args in sorted(events, key=lambda event: (event[3], -event[4])):
+    for process, thread, name, start, seconds, args in sorted(
+        events, key=lambda event: (event[3], -event[4])
+    ):
         entries.append(
             {
                 "ph": "X",
@@ -72,15 +84,22 @@ def _of_chunk(chunk: ChunkReport) -> Iterable[tuple[str, str, float, float, dict
 
     The narrow phase is in two parts, before and after it waited for kernels.
     """
-    counts = {"cells": chunk.cell_count, "candidates": chunk.candidate_count, "contacts": chunk.contact_count}
-    spans, start = [], chunk.start
+    counts = {
+        "cells": chunk.cell_count,
+        "candidates": chunk.candidate_count,
+        "contacts": chunk.contact_count,
+    }
+    spans = []
+    start = chunk.start
     for stage in STAGES:
-        name, seconds = stage.replace("_", " "), chunk.seconds[stage]
+        name = stage.replace("_", " ")
+        seconds = chunk.seconds[stage]
         if stage == "narrow_phase":
             for begin, end in chunk.compiling:
                 before = min(max(begin - start, 0.0), seconds)
                 spans.append((chunk.thread, name, start, before, {}))
-                seconds, start = seconds - before, end
+                seconds = seconds - before
+                start = end
         if seconds:
             spans.append((chunk.thread, name, start, seconds, {}))
             start += seconds

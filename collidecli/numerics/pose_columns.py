@@ -19,7 +19,8 @@ def column(pose: np.ndarray) -> np.ndarray:
 
 
 def compose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """float64[7, n]: products a b: b, given in a's frame, in the frame in which a is given; either may be [7, 1]."""
+    """float64[7, n]: products a b: b, given in a's frame, in the frame in which a is given; either
+    may be [7, 1]."""
     out = np.empty((7, max(a.shape[1], b.shape[1])))
     out[:3] = a[:3] + rotate(a[3:], b[:3])
     out[3:] = multiply(a[3:], b[3:])
@@ -29,7 +30,8 @@ def compose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def inverse(a: np.ndarray) -> np.ndarray:
     """float64[7, n]: inverse transforms of poses with unit quaternions."""
     out = np.empty_like(a)
-    out[3:6], out[6] = -a[3:6], a[6]
+    out[3:6] = -a[3:6]
+    out[6] = a[6]
     out[:3] = -rotate(out[3:], a[:3])
     return out
 
@@ -53,4 +55,10 @@ def rotate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
     x, y, z, w = q
     vx, vy, vz = v
     tx, ty, tz = 2.0 * (y * vz - z * vy), 2.0 * (z * vx - x * vz), 2.0 * (x * vy - y * vx)
-    return np.stack([vx + w * tx + y * tz - z * ty, vy + w * ty + z * tx - x * tz, vz + w * tz + x * ty - y * tx])
+    return np.stack(
+        [
+            vx + w * tx + y * tz - z * ty,
+            vy + w * ty + z * tx - x * tz,
+            vz + w * tz + x * ty - y * tx,
+        ]
+    )

@@ -1,7 +1,8 @@
 """Sums of products: dot products, norms, products of matrices, equal to the bit on every processor.
 
-Each sum is one addition after the other, in the order of its index. Where sums are short, as in three dimensions,
-passes over whole arrays are also faster than NumPy's products of many small matrices.
+Each sum is one addition after the other, in the order of its index. Where sums are short, as in
+three dimensions, passes over whole arrays are also faster than NumPy's products of many small
+matrices.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 _SWEEPS = 30
 """Of Jacobi rotations; about six reach rounding."""
 SINGULAR = 1e-14
-"""Volume of a matrix's rows, as a fraction of that of a box with their lengths, at which the matrix is singular."""
+"""Volume of a matrix's rows, as a fraction of that of a box with their lengths, at which the matrix
+is singular."""
 _NEWTON_STEPS = 100
 """About ten reach rounding."""
 _CONVERGED = 1e-15
@@ -41,7 +43,8 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """[..., m, n]: products of matrices [..., m, k] and [..., k, n], k at least 1; the leading axes are broadcast."""
+    """[..., m, n]: products of matrices [..., m, k] and [..., k, n], k at least 1; the leading axes
+    are broadcast."""
     total = a[..., :, :1] * b[..., :1, :]
     for k in range(1, a.shape[-1]):
         total += a[..., :, k : k + 1] * b[..., k : k + 1, :]
@@ -49,7 +52,8 @@ def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def matvec(a: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """[..., m]: products of matrices [..., m, k] and vectors [..., k]; the leading axes are broadcast."""
+    """[..., m]: products of matrices [..., m, k] and vectors [..., k]; the leading axes are
+    broadcast."""
     return dot(a, v[..., None, :])
 
 
@@ -62,7 +66,8 @@ def length(vector: Sequence[float] | np.ndarray) -> float:
 
 
 def integer_power(base: float, exponent: int) -> float:
-    """base to a whole power, rounded once; infinite beyond float64. Raises ZeroDivisionError for 0 to less than 0."""
+    """base to a whole power, rounded once; infinite beyond float64. Raises ZeroDivisionError for 0
+    to less than 0."""
     if exponent in (0, 1):
         return base if exponent else 1.0
     if not math.isfinite(base):
@@ -76,7 +81,8 @@ def integer_power(base: float, exponent: int) -> float:
 
 
 def symmetric_eigen(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues, ascending, float64[3], and unit eigenvectors as columns float64[3, 3], of a symmetric matrix.
+    """Eigenvalues, ascending, float64[3], and unit eigenvectors as columns float64[3, 3], of a
+    symmetric matrix.
 
     Source: Golub and Van Loan, section 8.5, the cyclic Jacobi method.
     """
@@ -99,12 +105,18 @@ def _annihilate(a: list[list[float]], v: list[list[float]], p: int, q: int) -> N
         a[p][q] = a[q][p] = 0.0
         return
     tau = (a[q][q] - a[p][p]) / (2.0 * apq)
-    t = math.copysign(1.0, tau) / (abs(tau) + (math.sqrt(1.0 + tau * tau) if abs(tau) < 1e150 else abs(tau)))
+    t = math.copysign(1.0, tau) / (
+        abs(tau) + (math.sqrt(1.0 + tau * tau) if abs(tau) < 1e150 else abs(tau))
+    )
     c = 1.0 / math.sqrt(1.0 + t * t)
     s = t * c
-    a[p][p], a[q][q], a[p][q], a[q][p] = a[p][p] - t * apq, a[q][q] + t * apq, 0.0, 0.0
+    a[p][p] = a[p][p] - t * apq
+    a[q][q] = a[q][q] + t * apq
+    a[p][q] = 0.0
+    a[q][p] = 0.0
     r = 3 - p - q
-    arp, arq = a[r][p], a[r][q]
+    arp = a[r][p]
+    arq = a[r][q]
     a[r][p] = a[p][r] = c * arp - s * arq
     a[r][q] = a[q][r] = s * arp + c * arq
     for row in v:
@@ -114,9 +126,9 @@ def _annihilate(a: list[list[float]], v: list[list[float]], p: int, q: int) -> N
 def polar(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rotation and stretch, float64[3, 3] each, whose product is the matrix.
 
-    The rotation is the nearest to the matrix, or to its negative for a matrix with a reflection; the stretch is
-    symmetric and contains the reflection as a scale of -1 along all axes. A singular matrix has no such rotation: its
-    rotation is the identity, and the stretch is the matrix.
+    The rotation is the nearest to the matrix, or to its negative for a matrix with a reflection;
+    the stretch is symmetric and contains the reflection as a scale of -1 along all axes. A singular
+    matrix has no such rotation: its rotation is the identity, and the stretch is the matrix.
     Source: Higham (1986), Newton's iteration with scaling by the Frobenius norms.
     """
     x = np.array(matrix, np.float64)

@@ -1,7 +1,9 @@
-"""Sine, cosine, arc tangent and arc cosine, with errors below 0.8 ulp, equal to the bit on every processor.
+"""Sine, cosine, arc tangent and arc cosine, with errors below 0.8 ulp, equal to the bit on every
+processor.
 
-Sources: arguments are reduced after Cody and Waite (1980), with π/2 in four parts, and beyond `MODERATE` exactly, in
-integers, after Payne and Hanek (1983). The polynomials are those of fdlibm (Sun Microsystems, 1993).
+Sources: arguments are reduced after Cody and Waite (1980), with π/2 in four parts, and beyond
+`MODERATE` exactly, in integers, after Payne and Hanek (1983). The polynomials are those of fdlibm
+(Sun Microsystems, 1993).
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from functools import cache
 import numpy as np
 
 MODERATE = 2.0**20
-"""Up to this magnitude a product of an argument's quadrant and a part of π/2 of 33 bits is exact."""
+"""Up to this magnitude a product of an argument's quadrant and a part of π/2 of 33 bits is
+exact."""
 _BLOCK = 4096
 """Numbers worked on at a time: the intermediate arrays stay in the processor's cache."""
 # π/2 as a sum: three parts of 33 bits each, and the rest.
@@ -23,11 +26,14 @@ HALF_PI_PARTS = (
     2.02226624871116645580e-21,
     8.47842766036889956997e-32,
 )
-_PI_HI, _PI_LO = math.pi, 1.2246467991473531772e-16
-_HALF_PI_HI, _HALF_PI_LO = 0.5 * _PI_HI, 0.5 * _PI_LO
+_PI_HI = math.pi
+_PI_LO = 1.2246467991473531772e-16
+_HALF_PI_HI = 0.5 * _PI_HI
+_HALF_PI_LO = 0.5 * _PI_LO
 TWO_OVER_PI = 6.36619772367581382433e-01
 _FRACTION_BITS = 1200
-"""Of π/2 as an integer: 1024 for the largest quadrant, 64 for the closest approach to one, and 112 of the result."""
+"""Of π/2 as an integer: 1024 for the largest quadrant, 64 for the closest approach to one, and 112
+of the result."""
 SINE = (
     -1.66666666666666324348e-01,
     8.33333333332248946124e-03,
@@ -59,7 +65,8 @@ _ARC_TANGENT = (
 )
 _ATAN_HALF = (4.63647609000806093515e-01, 2.26987774529616870924e-17)
 """Arc tangent of 1/2, and what the first number lacks."""
-_STEEP_HALF, _STEEP_ONE = 7.0 / 16.0, 11.0 / 16.0
+_STEEP_HALF = 7.0 / 16.0
+_STEEP_ONE = 11.0 / 16.0
 """Slopes from which the difference to atan(1/2) or to atan(1) is taken."""
 _FLAT = 2.0**-28
 """A slope whose arc tangent is the slope itself, to rounding."""
@@ -76,13 +83,15 @@ def cos(angle: np.ndarray | float) -> np.ndarray:
 
 
 def sincos(angle: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-    """float64[...] twice: sine and cosine of angles [rad] of any magnitude; NaN of what is not finite."""
+    """float64[...] twice: sine and cosine of angles [rad] of any magnitude; NaN of what is not
+    finite."""
     sine, cosine = _blockwise(_sincos, 2, angle)
     return sine, cosine
 
 
 def atan2(y: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """float64[...]: angle of the vectors (x, y) from the x axis, in [-π, π] [rad]; shapes are broadcast.
+    """float64[...]: angle of the vectors (x, y) from the x axis, in [-π, π] [rad]; shapes are
+    broadcast.
 
     Signs of zeros and infinities as in IEEE 754: atan2(±0, -0) is ±π.
     """
@@ -93,12 +102,15 @@ def atan2(y: np.ndarray, x: np.ndarray) -> np.ndarray:
 def acos(cosine: np.ndarray) -> np.ndarray:
     """float64[...]: angle in [0, π] [rad] of a cosine; NaN outside [-1, 1].
 
-    The arc tangent of sine over cosine, plus what the rounded sine lacks times the derivative, which is the cosine.
+    The arc tangent of sine over cosine, plus what the rounded sine lacks times the derivative,
+    which is the cosine.
     """
     return _blockwise(_acos, 1, np.asarray(cosine))[0]
 
 
-def _blockwise(function: Callable[..., tuple[np.ndarray, ...]], outputs: int, *arguments: np.ndarray | float):
+def _blockwise(
+    function: Callable[..., tuple[np.ndarray, ...]], outputs: int, *arguments: np.ndarray | float
+):
     """`function` applied to arrays of one shape, block by block."""
     flat = [np.asarray(array, np.float64).reshape(-1) for array in arguments]
     shape = np.shape(arguments[0])
@@ -125,16 +137,21 @@ def _sincos(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     half = 0.5 * z
     lead = 1.0 - half
     cosine = lead + (((1.0 - lead) - half) + (z * tail - r * r_low))
-    swapped, negative_sine = (quadrant & 1) == 1, (quadrant & 2) == 2
+    swapped = (quadrant & 1) == 1
+    negative_sine = (quadrant & 2) == 2
     negative_cosine = ((quadrant + 1) & 2) == 2
-    out_sine, out_cosine = np.where(swapped, cosine, sine), np.where(swapped, sine, cosine)
+    out_sine = np.where(swapped, cosine, sine)
+    out_cosine = np.where(swapped, sine, cosine)
     out_sine = np.where(negative_sine, -out_sine, out_sine)
     # The difference above would make +0 of a sine of -0.
-    return np.where(angle == 0.0, angle, out_sine), np.where(negative_cosine, -out_cosine, out_cosine)
+    return np.where(angle == 0.0, angle, out_sine), np.where(
+        negative_cosine, -out_cosine, out_cosine
+    )
 
 
 def _reduced(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Quadrant, int64, and the angle from that multiple of π/2, at most π/4 in magnitude, as a sum of two numbers."""
+    """Quadrant, int64, and the angle from that multiple of π/2, at most π/4 in magnitude, as a sum
+    of two numbers."""
     moderate = np.abs(angle) <= MODERATE
     within = np.where(moderate, angle, 0.0)
     number = np.rint(within * TWO_OVER_PI)
@@ -153,8 +170,10 @@ def _reduced(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _exactly_reduced(angle: float) -> tuple[int, float, float]:
     if not math.isfinite(angle):
         return 0, math.nan, 0.0
-    numerator, denominator = angle.as_integer_ratio()  # beyond MODERATE the denominator is a small power of two
-    half_pi, unit = _half_pi(), 1 << _FRACTION_BITS
+    # beyond MODERATE the denominator is a small power of two
+    numerator, denominator = angle.as_integer_ratio()
+    half_pi = _half_pi()
+    unit = 1 << _FRACTION_BITS
     scaled = (numerator << _FRACTION_BITS) // denominator
     number = (2 * scaled + half_pi) // (2 * half_pi)
     rest = scaled - number * half_pi
@@ -165,12 +184,15 @@ def _exactly_reduced(angle: float) -> tuple[int, float, float]:
 
 @cache
 def _half_pi() -> int:
-    """π/2 with `_FRACTION_BITS` behind the point, by Machin's formula: π/4 = 4 atan(1/5) - atan(1/239)."""
+    """π/2 with `_FRACTION_BITS` behind the point, by Machin's formula: π/4 = 4 atan(1/5) -
+    atan(1/239)."""
     guard = 32
     unit = 1 << (_FRACTION_BITS + guard)
 
     def atan_of_inverse(n: int) -> int:
-        term, total, k = unit // n, 0, 1
+        term = unit // n
+        total = 0
+        k = 1
         while term:
             total += term // k if k % 4 == 1 else -(term // k)
             term //= n * n
@@ -195,24 +217,33 @@ def _acos(cosine: np.ndarray) -> tuple[np.ndarray]:
 def _atan2(y: np.ndarray, x: np.ndarray, correction: np.ndarray | float = 0.0) -> tuple[np.ndarray]:
     """correction: added to the angle before it is rounded, for y >= 0."""
     steep = np.abs(y) > np.abs(x)
-    long, short = np.where(steep, np.abs(y), np.abs(x)), np.where(steep, np.abs(x), np.abs(y))
-    both_infinite, zero = np.isinf(short), long == 0.0
-    long, short = np.where(both_infinite | zero, 1.0, long), np.where(both_infinite, 1.0, np.where(zero, 0.0, short))
+    long = np.where(steep, np.abs(y), np.abs(x))
+    short = np.where(steep, np.abs(x), np.abs(y))
+    both_infinite = np.isinf(short)
+    zero = long == 0.0
+    long = np.where(both_infinite | zero, 1.0, long)
+    short = np.where(both_infinite, 1.0, np.where(zero, 0.0, short))
     plain = short / long  # rounded once, subnormal quotients included
-    # Both by one power of two, so that products of them neither overflow nor lose bits; a slope below _FLAT is `plain`.
+    # Both by one power of two, so that products of them neither overflow nor lose bits; a slope
+    # below _FLAT is `plain`.
     exponent = np.frexp(np.where(np.isinf(long), 1.0, long))[1]
     flat = (plain < _FLAT) | np.isinf(long)
     a = np.where(flat, 1.0, np.ldexp(long, -exponent))
     b = np.where(flat, 0.0, np.ldexp(short, -exponent))
     high, low = _atan_of_quotient(b, a)
-    high, low = np.where(flat, plain, high), np.where(flat, 0.0, low)
+    high = np.where(flat, plain, high)
+    low = np.where(flat, 0.0, low)
     # The octant: 0 ± angle, π/2 ± angle, π - angle.
     backward = np.signbit(x)
     base = np.where(steep, _HALF_PI_HI, np.where(backward, _PI_HI, 0.0))
     base_low = np.where(steep, _HALF_PI_LO, np.where(backward, _PI_LO, 0.0))
     sign = np.where(steep == backward, 1.0, -1.0)
     total, rest = _two_sum(base, sign * high)
-    angle = np.where(base == 0.0, high + (low + correction), total + (rest + (base_low + sign * low) + correction))
+    angle = np.where(
+        base == 0.0,
+        high + (low + correction),
+        total + (rest + (base_low + sign * low) + correction),
+    )
     return (np.where(np.isnan(x) | np.isnan(y), np.nan, np.copysign(angle, y)),)
 
 
@@ -221,7 +252,8 @@ def _atan_of_quotient(b: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndar
 
     atan(b/a) - atan(c) is the arc tangent of (b - c a) / (a + c b), for c of 0, 1/2 and 1.
     """
-    half, is_over_one = b >= _STEEP_HALF * a, b >= _STEEP_ONE * a
+    half = b >= _STEEP_HALF * a
+    is_over_one = b >= _STEEP_ONE * a
     c = np.where(is_over_one, 1.0, np.where(half, 0.5, 0.0))
     base = np.where(is_over_one, 0.5 * _HALF_PI_HI, np.where(half, _ATAN_HALF[0], 0.0))
     base_low = np.where(is_over_one, 0.5 * _HALF_PI_LO, np.where(half, _ATAN_HALF[1], 0.0))

@@ -1,4 +1,5 @@
-"""Style of charts: colours by role, two widths, output as SVG of a page or as files. Matplotlib is optional."""
+"""Style of charts: colours by role, two widths, output as SVG of a page or as files. Matplotlib is
+optional."""
 
 from __future__ import annotations
 
@@ -15,15 +16,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDE, NARROW = 920, 320
+WIDE = 920
+NARROW = 320
 ROLES = ("ink", "muted", "grid", "paper", "accent", "warm", "third")
 _COLOURS = {
     "light": ("#1b2530", "#5b6876", "#e2e7ec", "#ffffff", "#2b6cb0", "#c05621", "#2f855a"),
     "dark": ("#e8edf2", "#9fadbb", "#2d3742", "#151b22", "#63a4e6", "#ed9160", "#68c392"),
 }
-THEMES = {theme: dict[str, str](zip(ROLES, colours, strict=True)) for theme, colours in _COLOURS.items()}
+THEMES = {
+    theme: dict[str, str](zip(ROLES, colours, strict=True)) for theme, colours in _COLOURS.items()
+}
 PAGE = {role: f"#0000{n:02x}" for n, role in enumerate(ROLES, 1)}
-"""Placeholders that a page replaces by CSS variables, so that one chart has a light and a dark theme."""
+"""Placeholders that a page replaces by CSS variables, so that one chart has a light and a dark
+theme."""
 MAP_COLOUR = (0.25, 0.52, 0.80)
 """Colour of maps on any background; a value is shown by the opacity."""
 LEAST_OPACITY = 0.14
@@ -34,7 +39,8 @@ DPI = 72.0
 
 @dataclass(frozen=True)
 class Hover:
-    """A text for a rectangle of a chart. x: range in the data of the axes, None for the labels to their left."""
+    """A text for a rectangle of a chart. x: range in the data of the axes, None for the labels to
+    their left."""
 
     axes: Axes
     x: tuple[float, float] | None
@@ -44,7 +50,9 @@ class Hover:
     def element(self, height: float) -> str:
         """A transparent SVG element with the text as its title. height: of the figure [px]."""
         left, right = self.x or (0.0, 0.0)
-        (x0, y0), (x1, y1) = self.axes.transData.transform([(left, self.y[0]), (right, self.y[1])]).tolist()
+        (x0, y0), (x1, y1) = self.axes.transData.transform(
+            [(left, self.y[0]), (right, self.y[1])]
+        ).tolist()
         if self.x is None:
             x0, x1 = 0.0, self.axes.bbox.x0
         low, high = sorted((y0, y1))
@@ -54,7 +62,8 @@ class Hover:
 
 @dataclass(frozen=True)
 class Canvas:
-    """Width [px] and colours by role of a chart. hovers: texts that an SVG shows on hover, added while it is drawn."""
+    """Width [px] and colours by role of a chart. hovers: texts that an SVG shows on hover, added
+    while it is drawn."""
 
     width: int
     colours: dict[str, str]
@@ -84,7 +93,12 @@ class Canvas:
         """An empty figure of this width and height [px]."""
         from matplotlib.figure import Figure
 
-        return Figure(figsize=(self.width / DPI, height / DPI), dpi=DPI, facecolor="none", layout="constrained")
+        return Figure(
+            figsize=(self.width / DPI, height / DPI),
+            dpi=DPI,
+            facecolor="none",
+            layout="constrained",
+        )
 
     def axes(self, height: int, grid: str = "y") -> tuple[Figure, Axes]:
         """A figure with one plain pair of axes."""
@@ -107,28 +121,37 @@ class Canvas:
         axes.set_axisbelow(True)
 
     def legend(self, axes: Axes, columns: int) -> None:
-        """Adds a legend above the axes at their left; on a phone at the left of the figure, to avoid clipping."""
+        """Adds a legend above the axes at their left; on a phone at the left of the figure, to
+        avoid clipping."""
         from matplotlib.transforms import blended_transform_factory
 
         left = axes.figure.transFigure if self.narrow else axes.transAxes
-        place = {"bbox_to_anchor": (0.0, 1.0), "bbox_transform": blended_transform_factory(left, axes.transAxes)}
+        place = {
+            "bbox_to_anchor": (0.0, 1.0),
+            "bbox_transform": blended_transform_factory(left, axes.transAxes),
+        }
         space = {"handlelength": 1.0, "columnspacing": 1.2, "borderaxespad": 0.0, "borderpad": 0.3}
         text = {"fontsize": self.font - 0.5, "labelcolor": self.colours["muted"]}
         axes.legend(loc="lower left", ncols=columns, frameon=False, **place, **space, **text)
 
-    def hover(self, axes: Axes, x: tuple[float, float] | None, y: tuple[float, float], text: str) -> None:
+    def hover(
+        self, axes: Axes, x: tuple[float, float] | None, y: tuple[float, float], text: str
+    ) -> None:
         """Adds a text for a rectangle; see `Hover`. A phone, which has no pointer, gets none."""
         if not self.narrow:
             self.hovers.append(Hover(axes, x, y, text))
 
     def title(self, axes: Axes, words: str) -> None:
         """Adds a small title above the axes at their left."""
-        axes.set_title(words, loc="left", fontsize=self.font - 0.5, color=self.colours["muted"], pad=8)
+        axes.set_title(
+            words, loc="left", fontsize=self.font - 0.5, color=self.colours["muted"], pad=8
+        )
 
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Matplotlib settings for reproducible output, restored at the end. Raises InputError without matplotlib."""
+    """Matplotlib settings for reproducible output, restored at the end. Raises InputError without
+    matplotlib."""
     settings = {
         "svg.fonttype": "none",
         "svg.hashsalt": "collide",

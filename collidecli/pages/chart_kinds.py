@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ChartKind:
-    """A kind of chart. draw: makes its figure. words: description. missing: why there is no data; "" if there is."""
+    """A kind of chart. draw: makes its figure. words: description. missing: why there is no data;
+    "" if there is."""
 
     draw: Callable[[ResultDict, Canvas], Figure]
     words: Callable[[ResultDict], str]
@@ -32,16 +33,23 @@ def missing_unless(words: str, data: Callable[[ResultDict], object]) -> Callable
 Kinds = Mapping[str, ChartKind]
 
 
-def chart_file(result: ResultDict, kind: ChartKind, form: str, theme: str = "light", width: int = WIDE) -> bytes:
-    """A chart as a "png" or "svg" file. result: of collide.report/1, or its part for a chart of another verb's result.
+def chart_file(
+    result: ResultDict, kind: ChartKind, form: str, theme: str = "light", width: int = WIDE
+) -> bytes:
+    """A chart as a "png" or "svg" file. result: of collide.report/1, or its part for a chart of
+    another verb's result.
 
     width: [px] of a page; a PNG has twice as many. Raises InputError without matplotlib.
     """
-    canvas, buffer, is_svg = Canvas(width, THEMES[theme]), io.BytesIO(), form == "svg"
+    canvas = Canvas(width, THEMES[theme])
+    buffer = io.BytesIO()
+    is_svg = form == "svg"
     with drawing():
         figure = kind.draw(printable_values(result), canvas)
         metadata = {"Date": None} if is_svg else {"Software": None}
         dpi = DPI if is_svg else 2.0 * DPI
-        figure.savefig(buffer, format=form, dpi=dpi, facecolor=canvas.colours["paper"], metadata=metadata)
+        figure.savefig(
+            buffer, format=form, dpi=dpi, facecolor=canvas.colours["paper"], metadata=metadata
+        )
         text = buffer.getvalue()
         return with_hovers(text.decode(), figure, canvas.hovers).encode() if is_svg else text

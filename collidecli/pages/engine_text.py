@@ -7,7 +7,9 @@ from collidecli.pages.quantities import ResultDict, seconds
 
 def engine_text(row: ResultDict) -> str:
     """Version, interpreter and times of an engine."""
-    version = f"{row['engine']} {row['version']}" + (f", Python {row['interpreter']}" if row["interpreter"] else "")
+    version = f"{row['engine']} {row['version']}" + (
+        f", Python {row['interpreter']}" if row["interpreter"] else ""
+    )
     if row["setup_seconds"] is None:
         return version
     return f"{version}: {seconds(row['setup_seconds'])} to set up, {seconds(row['frame_seconds'])} a cell"

@@ -16,7 +16,13 @@ from collidecli.pages.tables import Column, listing
 from collidecli.scene.tables import GROUPS_BY_NAME, group_words
 from collidecli.wording import count, plural
 
-STATES = {"done": "done", "failed": "failed", "skipped": "output exists", "only_a": "only in A", "only_b": "only in B"}
+STATES = {
+    "done": "done",
+    "failed": "failed",
+    "skipped": "output exists",
+    "only_a": "only in A",
+    "only_b": "only in B",
+}
 """Words for the states of inputs."""
 
 
@@ -30,7 +36,8 @@ def kind_columns(counts: Callable[[ResultDict], ResultDict] = lambda row: row) -
 
 
 def _of_counts(*names: str, of: str = "") -> list[Column]:
-    """Columns of numbers, or of the lengths of lists; empty without one. of: the part of the result."""
+    """Columns of numbers, or of the lengths of lists; empty without one. of: the part of the
+    result."""
 
     def text(result: ResultDict, name: str) -> str:
         value = (result[of] if of else result).get(name)
@@ -89,8 +96,16 @@ LISTS: dict[str, tuple[str, list[Column]]] = {
         [
             FRAMES,
             ("pairs", "right", lambda one: count(len(one["pairs"]))),
-            ("deepest", "right", lambda one: length(max((pair["depth"] for pair in one["pairs"]), default=0.0))),
-            ("usable", "right", lambda one: f"{count(one['usable']['cells'])} of {count(one['cells'])}"),
+            (
+                "deepest",
+                "right",
+                lambda one: length(max((pair["depth"] for pair in one["pairs"]), default=0.0)),
+            ),
+            (
+                "usable",
+                "right",
+                lambda one: f"{count(one['usable']['cells'])} of {count(one['cells'])}",
+            ),
         ],
     ),
     "clearance": (
@@ -98,7 +113,11 @@ LISTS: dict[str, tuple[str, list[Column]]] = {
         [
             FRAMES,
             PAIRS,
-            ("least", "right", lambda one: length(one["listed"][0]["least_distance"]) if one["listed"] else ""),
+            (
+                "least",
+                "right",
+                lambda one: length(one["listed"][0]["least_distance"]) if one["listed"] else "",
+            ),
             _nearest("shape 0", "left", "shape0"),
             _nearest("shape 1", "left", "shape1"),
             _nearest("in frame", "right", "frame"),
@@ -131,7 +150,8 @@ VERDICTS = {
 
 
 def list_table(result: ResultDict) -> RenderableType:
-    """Table of collide.<verb>_list/1: a row per input, of `check` the findings, totals, and the written tables."""
+    """Table of collide.<verb>_list/1: a row per input, of `check` the findings, totals, and the
+    written tables."""
     verb = result["schema"].split(".")[1].removesuffix("_list/1")
     title, columns = LISTS[verb]
     if verb in ("run", "inspect"):
@@ -140,16 +160,22 @@ def list_table(result: ResultDict) -> RenderableType:
     table = listing((title, "left"), ("result", "left"), *(column[:2] for column in columns))
     ends: list[str] = []
     for item in result["items"]:
-        name, diffed = item["name"] or item["input"], item["result"]
+        name = item["name"] or item["input"]
+        diffed = item["result"]
         if diffed is None:
             table.add_row(name, STATES[item["state"]])
             continue
         table.add_row(name, verdict(diffed), *(text(diffed) for _, _, text in columns))
         if verb == "check":
-            ends += [f"{item['input']}: {finding['where']}: {finding['what']}" for finding in diffed["findings"]]
+            ends += [
+                f"{item['input']}: {finding['where']}: {finding['what']}"
+                for finding in diffed["findings"]
+            ]
     written = result.get("written") or {}
     paths = [written] if isinstance(written, str) else [path for path in written.values() if path]
-    return Group(table, *map(Text, ends), _total(verb, result), *(Text(f"written: {path}") for path in paths))
+    return Group(
+        table, *map(Text, ends), _total(verb, result), *(Text(f"written: {path}") for path in paths)
+    )
 
 
 def _total(verb: str, result: ResultDict) -> Text:
@@ -161,7 +187,9 @@ def _total(verb: str, result: ResultDict) -> Text:
         failed = f", {count(counts['failed'])} cannot be checked" if counts["failed"] else ""
         return Text(f"{count(good)} good, {count(counts['done'] - good)} faulty{failed}")
     words = {"done": "done", "failed": "failed", "skipped": "skipped, as the output exists"}
-    return Text(", ".join(f"{count(number)} {words[state]}" for state, number in counts.items() if number))
+    return Text(
+        ", ".join(f"{count(number)} {words[state]}" for state, number in counts.items() if number)
+    )
 
 
 def diff_list_words(result: ResultDict) -> str:
@@ -187,13 +215,25 @@ def state_text(item: ResultDict) -> str:
 
 def _group_columns(result: ResultDict) -> list[Column]:
     def rows(contact_set: ResultDict, name: str) -> str:
-        return count(contact_set["groups"][name]["rows"]) if name in (contact_set.get("groups") or {}) else ""
+        return (
+            count(contact_set["groups"][name]["rows"])
+            if name in (contact_set.get("groups") or {})
+            else ""
+        )
 
-    names = {name for item in result["items"] for name in (item["result"] or {}).get("groups") or {}}
-    return [(group_words(name), "right", partial(rows, name=name)) for name in GROUPS_BY_NAME if name in names]
+    names = {
+        name for item in result["items"] for name in (item["result"] or {}).get("groups") or {}
+    }
+    return [
+        (group_words(name), "right", partial(rows, name=name))
+        for name in GROUPS_BY_NAME
+        if name in names
+    ]
 
 
 def _kind(item: ResultDict) -> str:
     if item["schema"] == "collide.inspect.recording/1":
         return item["label"]
-    return {"scene": "scene", "trajectory": "trajectory", "contacts": "contact set"}[item["schema"].split(".")[2][:-2]]
+    return {"scene": "scene", "trajectory": "trajectory", "contacts": "contact set"}[
+        item["schema"].split(".")[2][:-2]
+    ]

@@ -60,14 +60,16 @@ def pair_labels(pairs: Sequence[ResultDict], most: int) -> list[str]:
 
 
 def _label(one: str, other: str, most: int, share: float) -> str:
-    """A label of two names; if one name is short, the other may use more than half of the length."""
+    """A label of two names; if one name is short, the other may use more than half of the
+    length."""
     half = most // 2
     widths = max(half, most - len(other)), max(half, most - len(one))
     return f"{shortened(one, widths[0], share)} · {shortened(other, widths[1], share)}"
 
 
 def shortened(text: str, most: int, share: float = TAIL_SHARES[0]) -> str:
-    """A text of at most `most` characters, without its middle. share: fraction of the rest that is its end."""
+    """A text of at most `most` characters, without its middle. share: fraction of the rest that is
+    its end."""
     if len(text) <= most:
         return text
     tail = round((most - 1) * share)

@@ -22,20 +22,29 @@ if TYPE_CHECKING:
 
 
 def pair_map(
-    result: ResultDict, canvas: Canvas, field: str, words: str, factor: float, texts: Sequence[Sequence[str]]
+    result: ResultDict,
+    canvas: Canvas,
+    field: str,
+    words: str,
+    factor: float,
+    texts: Sequence[Sequence[str]],
 ) -> Figure:
-    """Map of the pairs in `result["pairs"]` over time. field: name of the values, which are multiplied by a factor.
-    words: title of their scale. texts: on hover, of each pair by bin.
+    """Map of the pairs in `result["pairs"]` over time. field: name of the values, which are
+    multiplied by a factor. words: title of their scale. texts: on hover, of each pair by bin.
     """
-    pairs, listed = result["pairs"], result["pairs"]["listed"]
+    pairs = result["pairs"]
+    listed = result["pairs"]["listed"]
     height = max(3, len(listed)) * (17 if canvas.narrow else 20)
     figure, axes = canvas.axes(height + (66 if canvas.narrow else 76), grid="")
     touching = np.array([[c > 0 for c in pair["contacts_per_frame"]] for pair in listed], bool)
     values = np.array([pair[field] for pair in listed], float).clip(0.0) * factor
     most = float(values.max(initial=0.0))
-    opacity = np.where(touching, LEAST_OPACITY + (1.0 - LEAST_OPACITY) * values / (most or 1.0), 0.0)
+    opacity = np.where(
+        touching, LEAST_OPACITY + (1.0 - LEAST_OPACITY) * values / (most or 1.0), 0.0
+    )
     image = np.zeros((*opacity.shape, 4))
-    image[..., :3], image[..., 3] = MAP_COLOUR, opacity
+    image[..., :3] = MAP_COLOUR
+    image[..., 3] = opacity
     times, label = time_axis(pairs)
     step = times[1] - times[0] if len(times) > 1 else 1.0
     ends = [*times, times[-1] + step] if len(times) else [0.0, 1.0]
@@ -69,6 +78,10 @@ def _scale(axes: Axes, canvas: Canvas, most: float, words: str) -> None:
     strip[..., :3], strip[..., 3] = MAP_COLOUR, np.linspace(LEAST_OPACITY, 1.0, 64)
     style = {"color": canvas.colours["muted"], "fontsize": canvas.font - 1.0}
     texts = [TextArea(text, textprops=style) for text in ("0", f"{plain(most, 3)} {words}")]
-    child = HPacker(children=[texts[0], OffsetImage(strip, zoom=1.0), texts[1]], align="center", pad=0, sep=6)
+    child = HPacker(
+        children=[texts[0], OffsetImage(strip, zoom=1.0), texts[1]], align="center", pad=0, sep=6
+    )
     place: dict[str, Any] = {"bbox_to_anchor": (0.0, 1.0), "bbox_transform": axes.transAxes}
-    axes.add_artist(AnchoredOffsetbox("lower left", child=child, frameon=False, pad=0.3, borderpad=0, **place))
+    axes.add_artist(
+        AnchoredOffsetbox("lower left", child=child, frameon=False, pad=0.3, borderpad=0, **place)
+    )

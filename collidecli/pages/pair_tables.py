@@ -13,13 +13,15 @@ from collidecli.wording import count, plural
 
 
 def pair_tables(result: ResultDict) -> list[Table]:
-    """Table of pairs of shapes with their counts of contacts, and the number of other pairs; none without contacts."""
+    """Table of pairs of shapes with their counts of contacts, and the number of other pairs; none
+    without contacts."""
     columns: list[Column] = [
         ("contacts", "right", lambda pair: count(pair["contacts"])),
         ("touching", "right", lambda pair: count(pair["touching"])),
         *pair_columns(0),
     ]
-    more, pairs = result["contact_pair_count"] - len(result["top_pairs"]), result["top_pairs"]
+    more = result["contact_pair_count"] - len(result["top_pairs"])
+    pairs = result["top_pairs"]
     return [rows_table(columns, pairs, "", "", more_text(more), "")] if pairs else []
 
 
@@ -38,13 +40,16 @@ def contact_text(result: ResultDict) -> str:
     """Counts of touching and near contacts and of their pairs of shapes, as text."""
     if not result["contacts"]:
         return "none"
-    pairs, near = result["touching_pair_count"], result["contact_pair_count"] - result["touching_pair_count"]
+    pairs = result["touching_pair_count"]
+    near = result["contact_pair_count"] - result["touching_pair_count"]
     text = f"{count(result['contacts'])}: {count(result['touching_contacts'])} touching"
     text += f" ({plural(pairs, 'pair')} of shapes)" if pairs else ""
     if result["near_contacts"]:
         text += f", {count(result['near_contacts'])} near, in the gap"
         more = "more " if pairs else ""
-        text += f" ({plural(near, f'{more}pair of shapes', f'{more}pairs of shapes')})" if near else ""
+        text += (
+            f" ({plural(near, f'{more}pair of shapes', f'{more}pairs of shapes')})" if near else ""
+        )
     return text
 
 

@@ -1,4 +1,5 @@
-"""Progress bars: of frames, with the frame rate and the remaining time, and of the episodes of a batch."""
+"""Progress bars: of frames, with the frame rate and the remaining time, and of the episodes of a
+batch."""
 
 from __future__ import annotations
 
@@ -22,14 +23,17 @@ from rich.text import Text
 from collidecli.pages.quantities import rate
 from collidecli.wording import count
 
-SHOWN_SECONDS, ESTIMATED_SECONDS = 2.0, 1.0
+SHOWN_SECONDS = 2.0
+ESTIMATED_SECONDS = 1.0
 
 
 class DoneOfAll(ProgressColumn):
     """A column with the numbers of frames done and of all frames; empty before the first."""
 
     def render(self, task: Task) -> Text:
-        return Text("" if task.total is None else f"{count(int(task.completed))}/{count(int(task.total))}")
+        return Text(
+            "" if task.total is None else f"{count(int(task.completed))}/{count(int(task.total))}"
+        )
 
 
 class Rate(ProgressColumn):
@@ -44,7 +48,8 @@ class Rate(ProgressColumn):
 
 
 class LoadingTime(ProgressColumn):
-    """A column with the time since the start of the work before the first frame, from SHOWN_SECONDS on."""
+    """A column with the time since the start of the work before the first frame, from SHOWN_SECONDS
+    on."""
 
     def render(self, task: Task) -> Text:
         shown = task.total is None and task.elapsed is not None and task.elapsed >= SHOWN_SECONDS
@@ -52,10 +57,15 @@ class LoadingTime(ProgressColumn):
 
 
 class TimeLeft(TimeRemainingColumn):
-    """A column with the estimated time, from ESTIMATED_SECONDS of work on: the first steps say little."""
+    """A column with the estimated time, from ESTIMATED_SECONDS of work on: the first steps say
+    little."""
 
     def render(self, task: Task) -> Text:
-        return super().render(task) if (task.elapsed or 0.0) >= ESTIMATED_SECONDS else Text("-:--:--", style="dim")
+        return (
+            super().render(task)
+            if (task.elapsed or 0.0) >= ESTIMATED_SECONDS
+            else Text("-:--:--", style="dim")
+        )
 
 
 class FrameProgress:
@@ -65,7 +75,9 @@ class FrameProgress:
     """
 
     def __init__(self, bar: Progress, doing: str, before: str) -> None:
-        self._bar, self._doing, self._before = bar, doing, before or doing
+        self._bar = bar
+        self._doing = doing
+        self._before = before or doing
         self._task = bar.add_task(self._before, total=None)
         self._begun = False
 
@@ -84,10 +96,13 @@ class FrameProgress:
 
 
 @contextmanager
-def frame_progress(console: Console, doing: str, before: str = "", noun: str = "frames") -> Iterator[FrameProgress]:
+def frame_progress(
+    console: Console, doing: str, before: str = "", noun: str = "frames"
+) -> Iterator[FrameProgress]:
     """Shows a bar until the `with` block ends.
 
-    before: description of the work before the first frame, during which the bar pulses. noun: what is counted.
+    before: description of the work before the first frame, during which the bar pulses. noun: what
+    is counted.
     """
     description = TextColumn("{task.description}", markup=False)
     columns = (description, BarColumn(), LoadingTime(), DoneOfAll(), Rate(noun), TimeLeft())
@@ -106,7 +121,8 @@ class BatchProgress:
         self._show()
 
     def begun(self, shard: int) -> None:
-        """An episode of a shard begins: those that began before it are done. Called by any thread."""
+        """An episode of a shard begins: those that began before it are done. Called by any
+        thread."""
         self._begun[shard] += 1
         self._show()
 
@@ -116,16 +132,29 @@ class BatchProgress:
         self._show()
 
     def _show(self) -> None:
-        under_way = sum(min(max(self._begun[shard] - 1, 0), left) for shard, left in tuple(self._left.items()))
+        under_way = sum(
+            min(max(self._begun[shard] - 1, 0), left) for shard, left in tuple(self._left.items())
+        )
         done = self._total - sum(self._left.values()) + under_way
         failed = f", {self._failed} failed" if self._failed else ""
-        self._bar.update(self._task, completed=done, description=f"{done} of {self._total} episodes{failed}")
+        self._bar.update(
+            self._task, completed=done, description=f"{done} of {self._total} episodes{failed}"
+        )
 
 
 @contextmanager
 def batch_progress(console: Console, episodes: Mapping[int, int]) -> Iterator[BatchProgress]:
-    """Shows the bar of a batch until the `with` block ends. episodes: that are left, of each shard."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TimeLeft())
+    """Shows the bar of a batch until the `with` block ends. episodes: that are left, of each
+    shard."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeLeft(),
+    )
     # Shards take minutes: the speed is the mean of the last hour.
-    with Progress(*columns, console=console, transient=True, speed_estimate_period=3600.0) as progress:
+    with Progress(
+        *columns, console=console, transient=True, speed_estimate_period=3600.0
+    ) as progress:
         yield BatchProgress(progress, episodes)

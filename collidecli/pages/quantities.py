@@ -10,7 +10,8 @@ from typing import Any
 from collidecli.wording import count, plural
 
 ResultDict = Mapping[str, Any]
-"""A result as a dictionary with the keys of `--json`, see `commands.results.Result.as_dict`; or a part of one."""
+"""A result as a dictionary with the keys of `--json`, see `commands.results.Result.as_dict`; or a
+part of one."""
 
 
 def seconds(value: float) -> str:
@@ -64,9 +65,11 @@ def short_number(value: float) -> str:
 
 
 def moment(series: ResultDict, frame_count: int, first: int, last: int | None = None) -> str:
-    """Frames and time of the bins from `first` to `last` of a series, as text. frame_count: of all bins."""
+    """Frames and time of the bins from `first` to `last` of a series, as text. frame_count: of all
+    bins."""
     starts = [*series["frame"], frame_count]
-    low, high = starts[first], starts[(first if last is None else last) + 1] - 1
+    low = starts[first]
+    high = starts[(first if last is None else last) + 1] - 1
     text = f"frame {low}" if low == high else f"frames {low} to {high}"
     return f"{text}, {plain(series['time'][first])} s"
 
@@ -78,7 +81,8 @@ def gap_range_text(ends: Sequence[float]) -> str:
 
 
 def with_prefix(value: float, unit: str) -> str:
-    """A quantity of at least zero with four significant digits and a prefix of its unit: 200 kPa."""
+    """A quantity of at least zero with four significant digits and a prefix of its unit: 200
+    kPa."""
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m")):
         if value >= 0.99995 * factor:
             return f"{value / factor:.4g} {prefix}{unit}"
@@ -113,23 +117,33 @@ def percent(fraction: float) -> str:
 def shape_counts(types: Mapping[str, int]) -> str:
     """Numbers of shapes by type, the most frequent first: `5 boxes, 1 convex mesh`."""
     ordered = sorted((-number, label.replace("_", " ")) for label, number in types.items())
-    return ", ".join(plural(-n, name, f"{name}es" if name.endswith(("x", "sh")) else "") for n, name in ordered)
+    return ", ".join(
+        plural(-n, name, f"{name}es" if name.endswith(("x", "sh")) else "") for n, name in ordered
+    )
 
 
 _MEASURED = re.compile(r"(-?[0-9.]+) ([mµun]?)(m|s)")
 _POWER = {"": 0, "m": -3, "µ": -6, "u": -6, "n": -9}
 LEAST_IN_UNIT = 1e-4
-"""Least value that a column shows in the unit of its greatest; with a lesser one its cells keep their units."""
+"""Least value that a column shows in the unit of its greatest; with a lesser one its cells keep
+their units."""
 
 
 def in_one_unit(cells: list[str]) -> list[str]:
-    """The cells of a column with the unit of the greatest value, where all are lengths or all are times."""
+    """The cells of a column with the unit of the greatest value, where all are lengths or all are
+    times."""
     measured = {cell: _MEASURED.fullmatch(cell) for cell in cells if cell}
     if len({m and m[3] for m in measured.values()}) != 1 or not all(measured.values()):
         return cells
-    parts = {cell: (Decimal(m[1]), _POWER[m[2]], f"{m[2]}{m[3]}") for cell, m in measured.items() if m}
-    power, unit = max(((power, unit) for number, power, unit in parts.values() if number), default=(0, ""))
-    numbers = {cell: number.scaleb(exponent - power) for cell, (number, exponent, _) in parts.items()}
+    parts = {
+        cell: (Decimal(m[1]), _POWER[m[2]], f"{m[2]}{m[3]}") for cell, m in measured.items() if m
+    }
+    power, unit = max(
+        ((power, unit) for number, power, unit in parts.values() if number), default=(0, "")
+    )
+    numbers = {
+        cell: number.scaleb(exponent - power) for cell, (number, exponent, _) in parts.items()
+    }
     if not unit or any(0 < abs(number) < LEAST_IN_UNIT for number in numbers.values()):
         return cells
     return [cell and f"{numbers[cell].normalize():f} {unit}" for cell in cells]

@@ -32,14 +32,17 @@ def name_value_table(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def listing(*columns: tuple[str, str]) -> Listing:
-    """An empty table with a line under its heading. columns: title, and "left" for names or "right" for numbers.
+    """An empty table with a line under its heading. columns: title, and "left" for names or "right"
+    for numbers.
 
     On a narrow terminal names are folded and numbers are not.
     """
     table = Listing(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title, side in columns:
         is_right = side == "right"
-        table.add_column(title, justify="right" if is_right else "left", overflow="fold", no_wrap=is_right)
+        table.add_column(
+            title, justify="right" if is_right else "left", overflow="fold", no_wrap=is_right
+        )
     return table
 
 
@@ -54,9 +57,13 @@ STAGE_COLUMNS: list[Column] = [
 
 
 def rows_table(columns: Sequence[Column], rows: Iterable[Any], *more: str) -> Listing:
-    """A `listing` with a row for each of `rows`. more: the cells of a last row, about rows that are not listed."""
-    table, rows = listing(*(column[:2] for column in columns)), [*rows]
-    for cells in zip(*(in_one_unit([text(row) for row in rows]) for _, _, text in columns), strict=True):
+    """A `listing` with a row for each of `rows`. more: the cells of a last row, about rows that are
+    not listed."""
+    table = listing(*(column[:2] for column in columns))
+    rows = [*rows]
+    for cells in zip(
+        *(in_one_unit([text(row) for row in rows]) for _, _, text in columns), strict=True
+    ):
         table.add_row(*cells)
     if any(more):
         table.add_row(*more)
@@ -64,7 +71,9 @@ def rows_table(columns: Sequence[Column], rows: Iterable[Any], *more: str) -> Li
 
 
 def pair_columns(
-    narrow: int, titles: Sequence[str] = ("shape 0", "shape 1"), names: Sequence[Any] = ("shape0", "shape1")
+    narrow: int,
+    titles: Sequence[str] = ("shape 0", "shape 1"),
+    names: Sequence[Any] = ("shape0", "shape1"),
 ) -> list[Column]:
     """The columns of a pair, which are `names` of a row. narrow: both in one column."""
     if narrow:
@@ -78,7 +87,8 @@ def more_text(number: int, noun: str = "pair", nouns: str = "") -> str:
 
 
 class Name(Text):
-    """A text whose words are folded after / and _, and elsewhere only where a part of a word is too long."""
+    """A text whose words are folded after / and _, and elsewhere only where a part of a word is too
+    long."""
 
     def wrap(self, console: Console, width: int, **options: Any) -> Lines:
         def folded(word: re.Match[str]) -> str:
@@ -108,13 +118,21 @@ class Listing(Table):
     def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
         """Adds a row; the texts of columns of names are `Name`."""
         pairs = zip(self.columns, cells, strict=False)
-        named = (Name(text) if isinstance(text, str) and not column.no_wrap else text for column, text in pairs)
+        named = (
+            Name(text) if isinstance(text, str) and not column.no_wrap else text
+            for column, text in pairs
+        )
         super().add_row(*named, **options)
 
     def least_width(self, names: int = 0) -> int:
-        """Width of the table with numbers whole, and names folded, but not to less than `names` characters."""
+        """Width of the table with numbers whole, and names folded, but not to less than `names`
+        characters."""
         padding = sum(self._get_padding_width(k) for k in range(len(self.columns)))
-        return sum(_least_column_width(column, names) for column in self.columns) + padding + self._extra_width
+        return (
+            sum(_least_column_width(column, names) for column in self.columns)
+            + padding
+            + self._extra_width
+        )
 
     def drop(self, title: str) -> list[str]:
         """Removes a column; the titles of what is removed."""
@@ -151,16 +169,22 @@ UNLIMITED_WIDTH = 10_000
 class Fitting:
     """The widest form of a table that fits the terminal.
 
-    `table(0)` is used if it fits without folding a name. Else `table(1)`, with fewer and narrower columns of names, is
-    used without the first of `drops`, titles of columns, until no number is folded. A last line names what is left out.
+    `table(0)` is used if it fits without folding a name. Else `table(1)`, with fewer and narrower
+    columns of names, is used without the first of `drops`, titles of columns, until no number is
+    folded. A last line names what is left out.
     """
 
     table: Callable[[int], Listing]
     drops: Sequence[str] = ()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        shown, dropped, drops = self.table(0), [], [*self.drops]
-        if Measurement.get(console, options.update_width(UNLIMITED_WIDTH), shown).maximum > options.max_width:
+        shown = self.table(0)
+        dropped = []
+        drops = [*self.drops]
+        if (
+            Measurement.get(console, options.update_width(UNLIMITED_WIDTH), shown).maximum
+            > options.max_width
+        ):
             shown = self.table(1)
             while drops and shown.least_width(LEAST_NAMES) > options.max_width:
                 dropped += shown.drop(drops.pop(0))

@@ -31,7 +31,8 @@ def intervals_around(series: ResultDict) -> Iterator[tuple[float, float]]:
 
 
 def set_time_axes(axes: Axes, canvas: Canvas, series: ResultDict, from_zero: bool = True) -> None:
-    """Sets the axes of lines over time: range, label and number of labels. from_zero: whether the vertical one is."""
+    """Sets the axes of lines over time: range, label and number of labels. from_zero: whether the
+    vertical one is."""
     times, label = time_axis(series)
     if len(times):
         pad = 0.5 if times[0] == times[-1] else 0.0
@@ -44,7 +45,9 @@ def set_time_axes(axes: Axes, canvas: Canvas, series: ResultDict, from_zero: boo
         axes.set_ylim(bottom=0)
 
 
-def hover_bins(axes: Axes, canvas: Canvas, series: ResultDict, frames: int, texts: Iterable[str]) -> None:
+def hover_bins(
+    axes: Axes, canvas: Canvas, series: ResultDict, frames: int, texts: Iterable[str]
+) -> None:
     """Adds a text for each bin of lines over time, after its frames and time; none for ""."""
     for n, (x, text) in enumerate(zip(intervals_around(series), texts, strict=True)):
         if text:

@@ -1,4 +1,5 @@
-"""The fixture `contacts_regression`: runs a scene, compares with the baseline, reports the differences."""
+"""The fixture `contacts_regression`: runs a scene, compares with the baseline, reports the
+differences."""
 
 from __future__ import annotations
 
@@ -30,17 +31,26 @@ from collidecli.wording import did_you_mean
 
 MARKER = "contacts_tolerance"
 _LISTS = ("atol", "rtol", "fields", "include", "exclude")
-_VALUES = ("ignore_shallow", "max_missing", "max_extra", "allow_fraction", "pairs_only", "match_frames")
-TOLERANCES = {name: f"--{name.replace('_', '-')}" for name in (*_LISTS, *_VALUES)} | {"renames": "--rename"}
+_VALUES = (
+    "ignore_shallow",
+    "max_missing",
+    "max_extra",
+    "allow_fraction",
+    "pairs_only",
+    "match_frames",
+)
+TOLERANCES = {name: f"--{name.replace('_', '-')}" for name in (*_LISTS, *_VALUES)} | {
+    "renames": "--rename"
+}
 """Fields of DiffRequest that a test may set, and the corresponding option of `collide diff`."""
 
 
 def tolerance_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of DiffRequest from the tolerances of a test.
 
-    given: by the names of TOLERANCES; `rename` is a synonym of `renames`. atol and rtol: a number, a text such as
-    "normal=0.1deg", a list of those, or a mapping of fields to values, with "" for every other field. Raises
-    InputError for another name.
+    given: by the names of TOLERANCES; `rename` is a synonym of `renames`. atol and rtol: a number,
+    a text such as "normal=0.1deg", a list of those, or a mapping of fields to values, with "" for
+    every other field. Raises InputError for another name.
     """
     options: dict[str, Any] = {}
     for key, value in given.items():
@@ -57,15 +67,23 @@ def tolerance_options(given: Mapping[str, Any]) -> dict[str, Any]:
 def _checked(name: str, value: Any) -> Any:
     """A value that is not a list. Raises InputError for a value that the option does not accept."""
     if name == "pairs_only":
-        good, wanted = isinstance(value, bool), "True or False"
+        good = isinstance(value, bool)
+        wanted = "True or False"
     elif name == "match_frames":
-        good, wanted = value in FRAME_MATCHES, f"one of {', '.join(FRAME_MATCHES)}"
+        good = value in FRAME_MATCHES
+        wanted = f"one of {', '.join(FRAME_MATCHES)}"
     else:
-        number = isinstance(value, int) if name.startswith("max_") else isinstance(value, (int, float))
+        number = (
+            isinstance(value, int) if name.startswith("max_") else isinstance(value, (int, float))
+        )
         most = 1.0 if name == "allow_fraction" else math.inf
         good = number and not isinstance(value, bool) and 0 <= value <= most and value < math.inf
         wanted = (
-            "a whole number" if name.startswith("max_") else "a fraction from 0 to 1" if most == 1.0 else "a length"
+            "a whole number"
+            if name.startswith("max_")
+            else "a fraction from 0 to 1"
+            if most == 1.0
+            else "a length"
         )
     if not good:
         raise InputError(f"{name} is {value!r}", MARKER, f"give {wanted}")
@@ -88,11 +106,16 @@ def diff_command(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> 
         if value is True:
             words.append(option)
         elif value is not False:
-            words += [word for item in ([value] if name in _VALUES else value) for word in (option, str(item))]
+            words += [
+                word
+                for item in ([value] if name in _VALUES else value)
+                for word in (option, str(item))
+            ]
     return shlex.join(words)
 
 
-# The fixture `contacts_regression`: runs a scene, compares with the baseline, reports the differences.
+# The fixture `contacts_regression`: runs a scene, compares with the baseline, reports the
+# differences.
 
 PathLike = str | os.PathLike[str]
 WIDTH = 110
@@ -101,7 +124,8 @@ DIFFERENT = "contacts are not those of the baseline"
 
 
 class ContactsDiffer(pytest.fail.Exception):
-    """A failure with a table of differences. summary: one line of it, for pytest's list of failures."""
+    """A failure with a table of differences. summary: one line of it, for pytest's list of
+    failures."""
 
     def __init__(self, words: str, summary: str) -> None:
         super().__init__(words, pytrace=False)
@@ -112,7 +136,8 @@ class ContactsRegression:
     """The value of the fixture in one test."""
 
     def __init__(self, request: pytest.FixtureRequest, folder: Path) -> None:
-        self._request, self._folder = request, folder
+        self._request = request
+        self._folder = folder
         self._here = Path(request.node.path)
         self._checked: set[Path] = set()
 
@@ -124,23 +149,32 @@ class ContactsRegression:
         basename: str | None = None,
         **options: Any,
     ) -> None:
-        """Runs a scene in motion as `collide run` does, and fails the test if its contacts differ from the baseline.
+        """Runs a scene in motion as `collide run` does, and fails the test if its contacts differ
+        from the baseline.
 
         Args:
-            scene, trajectory: paths, relative to the folder of the test's file. Several scenes are one world each.
+            scene, trajectory: paths, relative to the folder of the test's file. Several scenes are
+                one world each.
             basename: name of the baseline in place of the test's name; tests may share it.
-            options: those of `collide run`, such as `worlds=4`, `frames="0:10"`, `gap=0.01`, `broad_phase="sap"`. The
-                default device is "cpu", and with pytest-xdist the default number of threads is 1.
+            options: those of `collide run`, such as `worlds=4`, `frames="0:10"`, `gap=0.01`,
+                `broad_phase="sap"`. The default device is "cpu", and with pytest-xdist the default
+                number of threads is 1.
         """
         __tracebackhide__ = True
         from collidecli.verbs.run.run import run, run_request
 
         name, obtained, allowed = self._begun(basename)
-        chosen = {"device": "cpu", **({"threads": 1} if "PYTEST_XDIST_WORKER" in os.environ else {}), **options}
+        chosen = {
+            "device": "cpu",
+            **({"threads": 1} if "PYTEST_XDIST_WORKER" in os.environ else {}),
+            **options,
+        }
         try:
             result = run(run_request(scene, trajectory, self._here.parent, obtained, chosen))
         except CollideError as error:
-            raise pytest.fail.Exception(f"collide cannot run this: {error}", pytrace=False) from None
+            raise pytest.fail.Exception(
+                f"collide cannot run this: {error}", pytrace=False
+            ) from None
         for text in result.warnings:
             warnings.warn(ContactsWarning(text), stacklevel=2)
         self._compare(name, obtained, allowed)
@@ -148,33 +182,42 @@ class ContactsRegression:
     def check_file(self, contacts: PathLike, *, basename: str | None = None) -> None:
         """Fails the test if a contact set file differs from the baseline.
 
-        contacts: path of a finished contact set, as `collide run` writes; relative to the folder of the test's file.
+        contacts: path of a finished contact set, as `collide run` writes; relative to the folder of
+        the test's file.
         """
         __tracebackhide__ = True
         name, obtained, allowed = self._begun(basename)
         try:
             shutil.copyfile(self._here.parent / contacts, obtained)
         except OSError as error:
-            raise pytest.fail.Exception(f"{contacts}: cannot be read: {error.strerror}", pytrace=False) from None
+            raise pytest.fail.Exception(
+                f"{contacts}: cannot be read: {error.strerror}", pytrace=False
+            ) from None
         self._compare(name, obtained, allowed)
 
     def _begun(self, basename: str | None) -> tuple[str, Path, dict[str, Any]]:
-        """Name of the baseline, path of the obtained set, and the tolerances of a check that begins."""
+        """Name of the baseline, path of the obtained set, and the tolerances of a check that
+        begins."""
         __tracebackhide__ = True
         name = basename or re.sub(r"\W", "_", self._test_name())
         if self._baseline(name) in self._checked:
-            pytest.fail(f"this test compares with {name}.h5 twice: give each check another basename")
+            pytest.fail(
+                f"this test compares with {name}.h5 twice: give each check another basename"
+            )
         self._checked.add(self._baseline(name))
         return name, self._folder / f"{name}.obtained.h5", self._allowed()
 
     def _test_name(self) -> str:
-        """The test's name; with the option --with-test-class-names of pytest-regressions, after its class's name."""
-        name, cls = self._request.node.name, self._request.cls
+        """The test's name; with the option --with-test-class-names of pytest-regressions, after its
+        class's name."""
+        name = self._request.node.name
+        cls = self._request.cls
         wanted = self._request.config.getoption("with_test_class_names", False)
         return f"{cls.__name__}_{name}" if wanted and cls is not None else name
 
     def _case(self) -> str:
-        """The node id of this case alone, with its parameters; pytest-xdist may have added a group."""
+        """The node id of this case alone, with its parameters; pytest-xdist may have added a
+        group."""
         node = self._request.node
         return node.nodeid[: node.nodeid.rindex(node.name) + len(node.name)]
 
@@ -188,7 +231,9 @@ class ContactsRegression:
             warn_of_no_contacts(baseline)
             if not self._asked("--regen-all"):
                 words = f"Contact set not found beside the test, created:\n- {baseline}\ninspect it (collide inspect "
-                words += f"{shlex.quote(str(baseline))}), and commit it: the next run compares with it"
+                words += (
+                    f"{shlex.quote(str(baseline))}), and commit it: the next run compares with it"
+                )
                 pytest.fail(words, pytrace=False)
             return
         force = self._asked("--force-regen")
@@ -205,7 +250,9 @@ class ContactsRegression:
             self._written(obtained, baseline, force=True)
             warn_of_no_contacts(baseline)
             if force:
-                words = f"Contacts differ and --force-regen set, regenerating file at:\n- {baseline}"
+                words = (
+                    f"Contacts differ and --force-regen set, regenerating file at:\n- {baseline}"
+                )
                 pytest.fail(words, pytrace=False)
             return
         assert compared is not None
@@ -213,7 +260,8 @@ class ContactsRegression:
         raise ContactsDiffer(words, f"{DIFFERENT}: {', '.join(compared.reasons)}")
 
     def _allowed(self) -> dict[str, Any]:
-        """Fields of DiffRequest from the markers; the closest marker takes precedence for each name."""
+        """Fields of DiffRequest from the markers; the closest marker takes precedence for each
+        name."""
         __tracebackhide__ = True
         options: dict[str, Any] = {}
         for marker in self._request.node.iter_markers(MARKER):
@@ -230,7 +278,8 @@ class ContactsRegression:
         return bool(self._request.config.getoption(option, False))
 
     def _written(self, obtained: Path, baseline: Path, force: bool = False) -> bool:
-        """Copies the obtained set to the baseline atomically; False if another process has written it first."""
+        """Copies the obtained set to the baseline atomically; False if another process has written
+        it first."""
         __tracebackhide__ = True
         try:
             baseline.parent.mkdir(parents=True, exist_ok=True)
@@ -238,14 +287,19 @@ class ContactsRegression:
         except OutputError as error:
             if not force and baseline.exists():
                 return False
-            raise pytest.fail.Exception(f"the baseline cannot be written: {error}", pytrace=False) from None
+            raise pytest.fail.Exception(
+                f"the baseline cannot be written: {error}", pytrace=False
+            ) from None
         except OSError as error:
             words = f"the baseline cannot be written: {baseline}: {error.strerror}"
             raise pytest.fail.Exception(words, pytrace=False) from None
         return True
 
-    def _words(self, record: Mapping[str, Any], baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> str:
-        """Table of differences and paths of the files; writes the report beside the obtained file."""
+    def _words(
+        self, record: Mapping[str, Any], baseline: Path, obtained: Path, allowed: Mapping[str, Any]
+    ) -> str:
+        """Table of differences and paths of the files; writes the report beside the obtained
+        file."""
         report = obtained.with_name(obtained.name.replace(".obtained.h5", ".diff.md"))
         report.write_text(markdown(record), encoding="utf-8")
         page = write_page(baseline, obtained, report.with_suffix(".html"), allowed)
@@ -267,7 +321,8 @@ class ContactsRegression:
 
 
 def warn_of_no_contacts(baseline: Path) -> None:
-    """Warns of a baseline without a row in any group, with which few faults of a scene would differ."""
+    """Warns of a baseline without a row in any group, with which few faults of a scene would
+    differ."""
     try:
         with ContactSet.open(baseline) as contacts:
             row_count = contacts.contact_count + sum(contacts.group_rows.values())
@@ -278,14 +333,18 @@ def warn_of_no_contacts(baseline: Path) -> None:
         warnings.warn(ContactsWarning(text), stacklevel=4)
 
 
-def write_page(baseline: Path, obtained: Path, output: Path, allowed: Mapping[str, Any]) -> Path | None:
+def write_page(
+    baseline: Path, obtained: Path, output: Path, allowed: Mapping[str, Any]
+) -> Path | None:
     """Writes the page of `collide report`; None if its packages are not installed."""
     if find_spec("matplotlib") is None or find_spec("jinja2") is None:
         return None
     from collidecli.verbs.report.page import report_page
     from collidecli.verbs.report.report import ReportRequest, report
 
-    kept = {name: value for name, value in allowed.items() if name in ("atol", "rtol", "ignore_shallow")}
+    kept = {
+        name: value for name, value in allowed.items() if name in ("atol", "rtol", "ignore_shallow")
+    }
     result = report(ReportRequest(str(obtained), str(baseline), **kept))
     output.write_text(report_page(result.as_dict()), encoding="utf-8")
     return output

@@ -29,14 +29,16 @@ class ModelBuilder(model_builder.ModelBuilder):
         self_collisions: str = "",
         mjcf_margin: str = "",
     ) -> UsdImport:
-        """Adds an OpenUSD stage; returns the import of its prims, and its animation as `motion(model)`.
+        """Adds an OpenUSD stage; returns the import of its prims, and its animation as
+        `motion(model)`.
 
-        variants: selected variants, each "prim:set=value". environments: pattern of the prims that are one world each;
-        "" is the usual names, "none" loads the stage as one world. strict_meshes: refuse triangle meshes that need
-        repairs. asset_map: the prefix of an asset's path and its replacement, as {"OLD": "NEW"} or ["OLD=NEW"].
-        self_collisions: whether bodies of one articulation may touch, "on" or "off"; "" is as authored.
-        mjcf_margin: meaning of mjc:margin and mjc:gap, "included" or "legacy", as of `add_mjcf`.
-        Raises InputError for a file that is not a readable stage, and for content that a model cannot represent.
+        variants: selected variants, each "prim:set=value". environments: pattern of the prims that
+        are one world each; "" is the usual names, "none" loads the stage as one world.
+        strict_meshes: refuse triangle meshes that need repairs. asset_map: the prefix of an asset's
+        path and its replacement, as {"OLD": "NEW"} or ["OLD=NEW"]. self_collisions: whether bodies
+        of one articulation may touch, "on" or "off"; "" is as authored. mjcf_margin: meaning of
+        mjc:margin and mjc:gap, "included" or "legacy", as of `add_mjcf`. Raises InputError for a
+        file that is not a readable stage, and for content that a model cannot represent.
         """
         from collidecli.importers.usd.scene import add_usd
 
@@ -61,15 +63,16 @@ class ModelBuilder(model_builder.ModelBuilder):
         self_collisions: str = "",
         mjcf_margin: str = "",
     ) -> MjcfImport:
-        """Adds an MJCF or URDF scene; returns the import of its bodies and geoms, and its keyframes as `motion(model)`.
+        """Adds an MJCF or URDF scene; returns the import of its bodies and geoms, and its keyframes
+        as `motion(model)`.
 
-        asset_map: the prefix of an asset's path and its replacement, as {"OLD": "NEW"} or ["OLD=NEW"]. disabled_pairs:
-        an SRDF file.
-        floating_base: add a free joint to the root link of a URDF. ground: add a static plane at z = 0.
-        self_collisions: whether bodies of one articulation may touch, "on" or "off"; "" is as authored.
-        mjcf_margin: meaning of margin and gap, "included", as since MuJoCo 3.9, or "legacy", as before; "" is the first
-        with a note where the file may mean the second.
-        Raises InputError for a file that MuJoCo cannot compile, and for content that a model cannot represent.
+        asset_map: the prefix of an asset's path and its replacement, as {"OLD": "NEW"} or
+        ["OLD=NEW"]. disabled_pairs: an SRDF file. floating_base: add a free joint to the root link
+        of a URDF. ground: add a static plane at z = 0. self_collisions: whether bodies of one
+        articulation may touch, "on" or "off"; "" is as authored. mjcf_margin: meaning of margin and
+        gap, "included", as since MuJoCo 3.9, or "legacy", as before; "" is the first with a note
+        where the file may mean the second. Raises InputError for a file that MuJoCo cannot compile,
+        and for content that a model cannot represent.
         """
         from collidecli.importers.mujoco.scene import add_mjcf
 

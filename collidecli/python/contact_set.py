@@ -17,7 +17,12 @@ from collidecli.analysis.summary import PairTotals, touches_of
 from collidecli.analysis.touches import Intervals, MergeGap
 from collidecli.errors import InputError, extra_module
 from collidecli.exporters.contact_rows import ContactRows
-from collidecli.exporters.dense_columns import AXES, NamedColumns, frames_and_worlds, table_variables
+from collidecli.exporters.dense_columns import (
+    AXES,
+    NamedColumns,
+    frames_and_worlds,
+    table_variables,
+)
 from collidecli.results.result import html_table
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.motion import SECOND, check_seconds
@@ -42,8 +47,8 @@ class ContactSet(reader.ContactSet):
     >>> with collidecli.ContactSet.open("out.h5") as contacts:  # doctest: +SKIP
     ...     contacts.cell(frame=3).columns["distance"]
 
-    Tables (shapes, time, ...) are in memory; contacts are read on demand: one `cell`, `blocks` of whole cells, or a
-    `column`. Iteration yields the blocks.
+    Tables (shapes, time, ...) are in memory; contacts are read on demand: one `cell`, `blocks` of
+    whole cells, or a `column`. Iteration yields the blocks.
     """
 
     def __repr__(self) -> str:
@@ -54,7 +59,9 @@ class ContactSet(reader.ContactSet):
         """The table that a notebook shows: file, scene, counts and options, every text escaped."""
         has_span = self.frame_count > 0 and self.time_unit == SECOND
         span = f", {self.time[0]:.6g} to {self.time[-1]:.6g} s" if has_span else ""
-        changed = ", ".join(f"{name} {value}" for name, value in changed_options(self.config).items())
+        changed = ", ".join(
+            f"{name} {value}" for name, value in changed_options(self.config).items()
+        )
         rows: dict[str, object] = {
             "contact set": self.path,
             "scene": self.scene,
@@ -77,12 +84,14 @@ class ContactSet(reader.ContactSet):
         return self.blocks()
 
     def pairs(self) -> NamedColumns:
-        """Every pair of shapes with contacts, including those within the gap, in descending order of contacts.
+        """Every pair of shapes with contacts, including those within the gap, in descending order
+        of contacts.
 
-        Columns: shape0, shape1 (paths, as in `to_pandas`), row0, row1 (rows of `shapes`), contacts, cells (number of
-        cells with contacts), least_distance [m], negative is penetration.
+        Columns: shape0, shape1 (paths, as in `to_pandas`), row0, row1 (rows of `shapes`), contacts,
+        cells (number of cells with contacts), least_distance [m], negative is penetration.
         """
-        totals, count = PairTotals.none(), len(self.shapes)
+        totals = PairTotals.none()
+        count = len(self.shapes)
         for block in self.blocks(names=("shape0", "shape1", "distance")):
             check_shape_rows(self, block)
             totals = totals.joined(PairTotals.of(touches_of(block), count))
@@ -117,20 +126,28 @@ class ContactSet(reader.ContactSet):
         worlds: Sequence[int] = (),
         frames: str | int | slice = "",
     ) -> NamedColumns:
-        """Intervals in which pairs touch, ordered by begin, world and pair; columns as in docs/howto/list-touches.md.
+        """Intervals in which pairs touch, ordered by begin, world and pair; columns as in
+        docs/howto/list-touches.md.
 
         The paths of a pair are in shape0 and shape1, or in body0 and body1 with by="bodies".
 
-        Args: the options of `collide events`. threshold: [m]; "any" or math.inf counts every contact. merge_gap: number
-        of frames without touch that do not end an interval; merge_seconds: in place of it, time between touches [s].
-        include, exclude, bodies (`--body`), exclude_bodies, between: patterns, a sequence or a text with commas.
-        worlds: numbers (`--world`). frames: "A:B:S", a slice or a number. Raises InputError as `collide events` does.
-        Of an array of poses without times, begin_time, end_time and deepest_time are numbers of frames, and `seconds`
-        and merge_seconds raise InputError.
+        Args: the options of `collide events`. threshold: [m]; "any" or math.inf counts every
+        contact. merge_gap: number of frames without touch that do not end an interval;
+        merge_seconds: in place of it, time between touches [s]. include, exclude, bodies
+        (`--body`), exclude_bodies, between: patterns, a sequence or a text with commas. worlds:
+        numbers (`--world`). frames: "A:B:S", a slice or a number. Raises InputError as `collide
+        events` does. Of an array of poses without times, begin_time, end_time and deepest_time are
+        numbers of frames, and `seconds` and merge_seconds raise InputError.
         """
-        threshold = math.inf if threshold in ("any", math.inf) else checked_metres(threshold, "threshold")
+        threshold = (
+            math.inf if threshold in ("any", math.inf) else checked_metres(threshold, "threshold")
+        )
         if not isinstance(merge_gap, int):
-            raise InputError(f"'{merge_gap}' is no number of frames", "merge_gap", "for a time give merge_seconds=0.02")
+            raise InputError(
+                f"'{merge_gap}' is no number of frames",
+                "merge_gap",
+                "for a time give merge_seconds=0.02",
+            )
         if merge_gap < 0 or (merge_seconds is not None and not merge_seconds >= 0.0):
             raise InputError("a pause is at least 0", "merge_gap, merge_seconds")
         if merge_seconds is not None:
@@ -138,7 +155,13 @@ class ContactSet(reader.ContactSet):
         gap = MergeGap(merge_gap, merge_seconds)
         patterns = [listed(given) for given in (include, exclude, bodies, exclude_bodies)]
         options = EventOptions(
-            threshold, gap, by, *patterns, between=listed(between), worlds=worlds, frames=frames_text(frames)
+            threshold,
+            gap,
+            by,
+            *patterns,
+            between=listed(between),
+            worlds=worlds,
+            frames=frames_text(frames),
         )
         stream = EventStream(self, options)
         for note in stream.notes:
@@ -164,25 +187,35 @@ class ContactSet(reader.ContactSet):
         exclude: str | Sequence[str] = (),
         group: str = "",
     ) -> pandas.DataFrame:
-        """A row per contact, with the columns of `collide export --to csv`, and episode if there are any.
+        """A row per contact, with the columns of `collide export --to csv`, and episode if there
+        are any.
 
-        group: the rows of this table instead, such as "soft_contacts", with the columns of `collide export --group`.
+        group: the rows of this table instead, such as "soft_contacts", with the columns of `collide
+        export --group`.
 
-        shape0, shape1, body0, body1: paths, "" is the body of a static shape. kind: point, edge, face or patch. All
-        five are categories. Vectors are name_x, name_y, name_z. frames: "A:B:S", a slice or a number; "" is all.
-        include, exclude: patterns of paths of shapes and particle objects, as of `collide export`. The selected
-        contacts are in memory. Raises InputError without pandas, and for a pattern without a match.
+        shape0, shape1, body0, body1: paths, "" is the body of a static shape. kind: point, edge,
+        face or patch. All five are categories. Vectors are name_x, name_y, name_z. frames: "A:B:S",
+        a slice or a number; "" is all. include, exclude: patterns of paths of shapes and particle
+        objects, as of `collide export`. The selected contacts are in memory. Raises InputError
+        without pandas, and for a pattern without a match.
         """
         pandas = extra_module("pandas", "tables", "to_pandas")
         rows = ContactRows(self._selected(group, frames, include, exclude))
-        parts = [{column.name: np.zeros(0, column.dtype) for column in rows.columns}, *rows.blocks()]
+        parts = [
+            {column.name: np.zeros(0, column.dtype) for column in rows.columns},
+            *rows.blocks(),
+        ]
         data: dict[str, Any] = {}
         for column in rows.columns:
             values = np.concatenate([part[column.name] for part in parts])
             if column.name == "episode" and self.episodes is not None:
-                data["episode"] = pandas.Categorical.from_codes(values - 1, list(self.episodes.name))
+                data["episode"] = pandas.Categorical.from_codes(
+                    values - 1, list(self.episodes.name)
+                )
             else:
-                data[column.name] = values if column.words is None else _categories(pandas, column.words, values)
+                data[column.name] = (
+                    values if column.words is None else _categories(pandas, column.words, values)
+                )
         return pandas.DataFrame(data)
 
     @python_call
@@ -196,15 +229,17 @@ class ContactSet(reader.ContactSet):
     ) -> xarray.Dataset:
         """A dataset over the dimension `contact`, with the table of shapes.
 
-        group: the rows of this table instead, such as "soft_contacts", over the dimension `row`. Rows of lists, such as
-        the corners of faces, have the dimension `<list>_entry` and the coordinate `<list>_row`. Paths of the particle
-        objects of a row are coordinates.
+        group: the rows of this table instead, such as "soft_contacts", over the dimension `row`.
+        Rows of lists, such as the corners of faces, have the dimension `<list>_entry` and the
+        coordinate `<list>_row`. Paths of the particle objects of a row are coordinates.
 
-        Coordinates are frame, world, time and, if there are any, episode. Vectors have the dimension `axis` (x, y, z).
-        Units are attributes. frames, include, exclude: as of `to_pandas`. Raises InputError without xarray.
+        Coordinates are frame, world, time and, if there are any, episode. Vectors have the
+        dimension `axis` (x, y, z). Units are attributes. frames, include, exclude: as of
+        `to_pandas`. Raises InputError without xarray.
         """
         xarray = extra_module("xarray", "tables", "to_xarray")
-        rows, of_rows = self._selected(group, frames, include, exclude), "row" if group else "contact"
+        rows = self._selected(group, frames, include, exclude)
+        of_rows = "row" if group else "contact"
         variables, coordinates = table_variables(rows, of_rows)
         columns = frames_and_worlds(rows)
         shapes = self.shapes
@@ -214,35 +249,53 @@ class ContactSet(reader.ContactSet):
         coordinates["time"] = (of_rows, self.time[columns["frame"]], {"units": self.time_unit})
         if self.episodes is not None:
             names = np.array([*self.episodes.name, ""], object)
-            coordinates["episode"] = (of_rows, names[self.episodes.row(columns["world"], columns["frame"])])
+            coordinates["episode"] = (
+                of_rows,
+                names[self.episodes.row(columns["world"], columns["frame"])],
+            )
         coordinates |= {"axis": list(AXES), "shape_path": ("shape", np.array(shapes.path, object))}
-        about = {"scene": self.scene, "content_sha256": self.content_sha256, "up_axis": self.up_axis}
+        about = {
+            "scene": self.scene,
+            "content_sha256": self.content_sha256,
+            "up_axis": self.up_axis,
+        }
         return xarray.Dataset(variables, coordinates, about)
 
     @python_call
     def export(self, to: str, output: str | os.PathLike[str] = "", **options: Any) -> str:
-        """Writes the set as another format, as `collide export` does; returns the path of the output.
+        """Writes the set as another format, as `collide export` does; returns the path of the
+        output.
 
-        to: "usd", "csv", "parquet", "npz", "newton", "genesis", "dart", "raisim" or "mujoco". output: "" is the set's
-        name with the format's extension, in the current folder. options: those of `collide export`, with underscores:
-        scene, trajectory, frames, worlds=[0, 3], include, exclude, normal_length, force=True. Raises InputError and
-        OutputError as the command does.
+        to: "usd", "csv", "parquet", "npz", "newton", "genesis", "dart", "raisim" or "mujoco".
+        output: "" is the set's name with the format's extension, in the current folder. options:
+        those of `collide export`, with underscores: scene, trajectory, frames, worlds=[0, 3],
+        include, exclude, normal_length, force=True. Raises InputError and OutputError as the
+        command does.
         """
         from collidecli.verbs.export.export import export, python_request
 
         return export(python_request(self.path, to, output, options)).output
 
     def _selected(
-        self, group: str, frames: str | int | slice, include: str | Sequence[str], exclude: str | Sequence[str]
+        self,
+        group: str,
+        frames: str | int | slice,
+        include: str | Sequence[str],
+        exclude: str | Sequence[str],
     ) -> SelectedContacts:
-        """The selected rows of a group; "" is the contacts. Raises InputError for an unknown group."""
+        """The selected rows of a group; "" is the contacts. Raises InputError for an unknown
+        group."""
         picked = parse_frames(frames_text(frames), self.frame_count)
         kept = kept_items(self, listed(include), listed(exclude))
-        return SelectedContacts(self, picked, np.arange(self.world_count), kept, group or RIGID_CONTACTS.name)
+        return SelectedContacts(
+            self, picked, np.arange(self.world_count), kept, group or RIGID_CONTACTS.name
+        )
 
 
 def _categories(pandas: Any, names: Sequence[str], rows: np.ndarray) -> Any:
     """A categorical column of `names` by row; equal names are one category."""
     distinct = list(dict.fromkeys(names))
     number = {name: n for n, name in enumerate(distinct)}
-    return pandas.Categorical.from_codes(np.array([number[name] for name in names], np.int64)[rows], distinct)
+    return pandas.Categorical.from_codes(
+        np.array([number[name] for name in names], np.int64)[rows], distinct
+    )

@@ -40,25 +40,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Contacts:
-    """Every contact of a model in motion as NumPy arrays, ordered by frame, world, shape0, shape1 and features.
+    """Every contact of a model in motion as NumPy arrays, ordered by frame, world, shape0, shape1
+    and features.
 
-    cell_start: int64[frame_count * world_count + 1]; the contacts of frame f and world w are the rows from
-        cell_start[c] to cell_start[c + 1], where c = f * world_count + w.
-    shape0, shape1: int32[n], rows of the model's shapes, shape0 < shape1.
-    distance: float32[n], surface distance less both margins; negative is penetration [m].
-    normal: float32[n, 3], unit, from shape0 to shape1, in world.
-    point0, point1: [n, 3], witness points on the two surfaces without margins, in world and in the motion's float
+    cell_start: int64[frame_count * world_count + 1]; the contacts of frame f and world w are the
+        rows from cell_start[c] to cell_start[c + 1], where c = f * world_count + w.
+    shape0, shape1: int32[n], rows of the model's shapes, shape0 < shape1. distance: float32[n],
+    surface distance less both margins; negative is penetration [m]. normal: float32[n, 3], unit,
+    from shape0 to shape1, in world. point0, point1: [n, 3], witness points on the two surfaces
+    without margins, in world and in the motion's float
         type [m].
     offset0, offset1: float32[n, 3], the witness points in the frames of the shapes' bodies [m].
-    feature0, feature1: int32[n], vertex, edge or face of each shape; -1 without one.
-    kind: uint8[n], 0 point, 1 edge, 2 face.
-    columns: the requested optional columns, by name, [n] or [n, width].
-    shape_path: paths of the model's shapes; shape_path[shape0[n]] is the first shape of contact n.
-    particle_objects: the objects of the model's particles, `ParticleObjects`.
-    groups: tables beside these contacts, such as "hydro_patches", as `GroupRows` (docs/reference/file-formats.md).
-    time: float64[frame_count] [s]; numbers of the frames for an array of poses without `time` and `fps`.
+    feature0, feature1: int32[n], vertex, edge or face of each shape; -1 without one. kind:
+    uint8[n], 0 point, 1 edge, 2 face. columns: the requested optional columns, by name, [n] or [n,
+    width]. shape_path: paths of the model's shapes; shape_path[shape0[n]] is the first shape of
+    contact n. particle_objects: the objects of the model's particles, `ParticleObjects`. groups:
+    tables beside these contacts, such as "hydro_patches", as `GroupRows`
+    (docs/reference/file-formats.md). time: float64[frame_count] [s]; numbers of the frames for an
+    array of poses without `time` and `fps`.
 
-    `len` is the number of contacts; `events`, `pairs`, `to_pandas`, `to_xarray`, `export` are those of `contact_set`.
+    `len` is the number of contacts; `events`, `pairs`, `to_pandas`, `to_xarray`, `export` are those
+    of `contact_set`.
     """
 
     frame_count: int
@@ -92,22 +94,33 @@ class Contacts:
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("events", "pairs", "to_pandas", "to_xarray", "export"):
-            raise AttributeError(f"'Contacts' object has no attribute '{name}'", name=name, obj=self)
+            raise AttributeError(
+                f"'Contacts' object has no attribute '{name}'", name=name, obj=self
+            )
         return getattr(self.contact_set, name)
 
     @cached_property
     def contact_set(self) -> ContactSet:
-        """These contacts as `ContactSet`, a file in a folder of temporary files that is removed with them.
+        """These contacts as `ContactSet`, a file in a folder of temporary files that is removed
+        with them.
 
         Raises InputError for the contacts of one cell.
         """
         if self._writer is None:
-            raise InputError("these are contacts of one cell", "contacts", "use those of all cells, and select in them")
+            raise InputError(
+                "these are contacts of one cell",
+                "contacts",
+                "use those of all cells, and select in them",
+            )
         folder = TemporaryFolder("contacts")
         path = os.path.join(folder.name, "contacts.h5")
         columns = {column.name: getattr(self, column.name) for column in RIGID_COLUMNS}
         with self._writer(path) as writer:
-            writer.append(ContactBlock(0, np.diff(self.cell_start), {**columns, **self.columns}, dict(self.groups)))
+            writer.append(
+                ContactBlock(
+                    0, np.diff(self.cell_start), {**columns, **self.columns}, dict(self.groups)
+                )
+            )
             writer.end_contacts()
             writer.finish()
         contacts = open_contacts(path)
@@ -124,7 +137,8 @@ class Contacts:
         return f"<Contacts {size}{' columns=' + ','.join(self.columns) if self.columns else ''}>"
 
     def cell(self, frame: int, world: int = 0) -> Contacts:
-        """Contacts of one frame of one world, as views. Raises InputError for an unknown frame or world."""
+        """Contacts of one frame of one world, as views. Raises InputError for an unknown frame or
+        world."""
         if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
             fix = f"there are {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}"
             raise InputError(f"frame {frame}, world {world} does not exist", "contacts", fix)
@@ -150,48 +164,63 @@ def collide(
     columns: Sequence[str] | str = (),
     **options: Any,
 ) -> Contacts:
-    """Every contact of a model in motion, in memory; bit-identical to the contacts that `collide run` writes.
+    """Every contact of a model in motion, in memory; bit-identical to the contacts that `collide
+    run` writes.
 
     Args:
         model: a result of `ModelBuilder.finalize`.
-        body_q: poses float32 or float64[frames, worlds, bodies, 7], x y z then qx qy qz qw, in the order of the
-            model's bodies; one world moves all worlds. Or a `Motion`. None is the model's resting pose.
-        time: of each frame of an array of poses, not decreasing [s]; or fps: frames a second, the first at 0 s. Without
-            them times are unknown: every `time` of the results is the number of its frame, and columns and results in
-            seconds, such as `slip`, are refused.
+        body_q: poses float32 or float64[frames, worlds, bodies, 7], x y z then qx qy qz qw, in the
+            order of the model's bodies; one world moves all worlds. Or a `Motion`. None is the
+            model's resting pose.
+        time: of each frame of an array of poses, not decreasing [s]; or fps: frames a second, the
+            first at 0 s. Without them times are unknown: every `time` of the results is the number
+            of its frame, and columns and results in seconds, such as `slip`, are refused.
         narrow_phase: "gjk" or "mpr".
-        gap, margin: in place of every shape's own. All lengths are in metres, or texts such as "2cm".
+        gap, margin: in place of every shape's own. All lengths are in metres, or texts such as
+            "2cm".
         gap_rule: "max" or "sum", in place of the model's.
         max_contacts_per_pair: number of deepest contacts to keep; 0 keeps all.
-        reduce_contacts: reduce the contacts of each pair (docs/howto/reduce-contacts.md). reduce_pairs: "meshes", which
-            includes hulls, or "all". betas, normal_matching, moment_matching, anchor_contact: options of the reduction.
-        sticky_contacts: contacts that moved less than this keep their previous position [m]. contact_ids: add a
-            column of persistent ids (docs/howto/follow-contacts.md).
-        hydro: "off", "authored" or "all"; hydro_stiffness [N/m^3], hydro_resolution [voxels], hydro_surface,
-            hydro_reduce, hydro_fallback: of hydroelastic contacts (docs/explanation/hydroelastic.md).
-        particle_q: positions of the model's particles [frames, worlds or 1, particles, 3], of as many frames as body_q
-            [m]; None lets them rest. soft_gap, soft_elements, self_contacts, self_contact_rings, self_contact_rest: of
-            contacts of particles, in `groups` (docs/explanation/particles.md).
-        sweep: find the pairs that touch between frames too, in `groups` (docs/howto/find-missed-contacts.md).
-            sweep_tolerance: they touch at this distance or less [m].
-        touch_only: the pairs of shapes that have a contact, as the group `touches`, in place of their contacts.
-        columns: names of optional columns, such as ["friction"], or one name; see docs/reference/file-formats.md.
-        pipeline, broad_phase, threads, memory_limit [bytes], chunk_cells: affect the speed, not the contacts; 0 is the
-            engine's choice.
-        device: "cpu", "cuda" or "cuda:1"; "" is the CPU. Between devices contacts differ by rounding.
+        reduce_contacts: reduce the contacts of each pair (docs/howto/reduce-contacts.md).
+            reduce_pairs: "meshes", which includes hulls, or "all". betas, normal_matching,
+            moment_matching, anchor_contact: options of the reduction.
+        sticky_contacts: contacts that moved less than this keep their previous position [m].
+            contact_ids: add a column of persistent ids (docs/howto/follow-contacts.md).
+        hydro: "off", "authored" or "all"; hydro_stiffness [N/m^3], hydro_resolution [voxels],
+            hydro_surface, hydro_reduce, hydro_fallback: of hydroelastic contacts
+            (docs/explanation/hydroelastic.md).
+        particle_q: positions of the model's particles [frames, worlds or 1, particles, 3], of as
+            many frames as body_q [m]; None lets them rest. soft_gap, soft_elements, self_contacts,
+            self_contact_rings, self_contact_rest: of contacts of particles, in `groups`
+            (docs/explanation/particles.md).
+        sweep: find the pairs that touch between frames too, in `groups`
+            (docs/howto/find-missed-contacts.md). sweep_tolerance: they touch at this distance or
+            less [m].
+        touch_only: the pairs of shapes that have a contact, as the group `touches`, in place of
+            their contacts.
+        columns: names of optional columns, such as ["friction"], or one name; see
+        docs/reference/file-formats.md.
+        pipeline, broad_phase, threads, memory_limit [bytes], chunk_cells: affect the speed, not the
+            contacts; 0 is the engine's choice.
+        device: "cpu", "cuda" or "cuda:1"; "" is the CPU. Between devices contacts differ by
+        rounding.
         cache_dir, cache_limit [bytes]: cache of signed distance fields; 0 bytes disables it.
     Returns:
-        The contacts in host memory: positions and normals in world, in the scene's own axes, lengths in metres.
+        The contacts in host memory: positions and normals in world, in the scene's own axes,
+            lengths in metres.
     Raises:
-        InputError: body_q does not fit the model or has an invalid pose, or an option is unknown or has an invalid
-            value.
+        InputError: body_q does not fit the model or has an invalid pose, or an option is unknown or
+            has an invalid value.
     """
     for name in options.keys() - COLLIDE_OPTIONS.keys():
         raise unknown_argument(name, "collide", COLLIDE_OPTIONS)
     if "betas" in options:
         options["betas"] = tuple(options["betas"])
-    contact = contact_options(**{name: value for name, value in options.items() if name in CONTACT_FIELDS})
-    engine = EngineOptions(**{name: value for name, value in options.items() if name not in CONTACT_FIELDS}).checked()
+    contact = contact_options(
+        **{name: value for name, value in options.items() if name in CONTACT_FIELDS}
+    )
+    engine = EngineOptions(
+        **{name: value for name, value in options.items() if name not in CONTACT_FIELDS}
+    ).checked()
     _check_model(model)
     motion = motion_of(model, body_q, particle_q, time, fps)
     return contacts_in_memory(model, motion, contact, engine, columns)
@@ -204,15 +233,25 @@ def contact_options(**options: Any) -> ContactOptions:
 
 CONTACT_FIELDS = declared_options(ContactOptions).keys()
 COLLIDE_OPTIONS = {
-    entry.name: Parameter(entry.name, Parameter.KEYWORD_ONLY, default=entry.default, annotation=entry.type)
+    entry.name: Parameter(
+        entry.name, Parameter.KEYWORD_ONLY, default=entry.default, annotation=entry.type
+    )
     for kind in (ContactOptions, EngineOptions)
     for entry in fields(kind)
-    if entry.name not in ("static_pairs", "output_contact_surface", "buffer_fraction", "margin_contact_area")
+    if entry.name
+    not in ("static_pairs", "output_contact_surface", "buffer_fraction", "margin_contact_area")
 }
-"""The options of `collide`: those of a run, without that of a model, and those of Newton without effect."""
-_NAMED = [each for each in signature(collide).parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+"""The options of `collide`: those of a run, without that of a model, and those of Newton without
+effect."""
+_NAMED = [
+    each
+    for each in signature(collide).parameters.values()
+    if each.kind is not Parameter.VAR_KEYWORD
+]
 # With the keyword arguments by name, for `help` and editors.
-vars(collide)["__signature__"] = signature(collide).replace(parameters=[*_NAMED, *COLLIDE_OPTIONS.values()])
+vars(collide)["__signature__"] = signature(collide).replace(
+    parameters=[*_NAMED, *COLLIDE_OPTIONS.values()]
+)
 
 
 def contacts_in_memory(
@@ -227,7 +266,9 @@ def contacts_in_memory(
     check_no_columns(names, contact)
     timing = TimingReport()
     optional = RunColumns(contact.apply(model), motion, names, find_device(engine.device))
-    collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
+    collision = prepare_collision(
+        model, motion, contact, engine, find_device(engine.device), timing
+    )
     for note in collision.pipeline.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=4)
     with closing(collision.blocks(timing)) as blocks:
@@ -251,12 +292,18 @@ def contacts_in_memory(
     )
     objects = ParticleObjects.of_scene(model.particles)
     paths = tuple(model.shapes.path)
-    return replace(merged, shape_path=paths, particle_objects=objects, time=motion.time, _writer=writer)
+    return replace(
+        merged, shape_path=paths, particle_objects=objects, time=motion.time, _writer=writer
+    )
 
 
 def _check_model(model: object) -> None:
     if not isinstance(model, Model):
-        raise InputError(f"model is a {type(model).__name__}", "collide", "give a result of ModelBuilder.finalize()")
+        raise InputError(
+            f"model is a {type(model).__name__}",
+            "collide",
+            "give a result of ModelBuilder.finalize()",
+        )
 
 
 @python_call
@@ -277,7 +324,9 @@ def asset_texts(asset_map: Mapping[str, str] | Sequence[str]) -> tuple[str, ...]
     return tuple(asset_map)
 
 
-def check_extension(path: str | os.PathLike[str], endings: tuple[str, ...], what: str, method: str) -> None:
+def check_extension(
+    path: str | os.PathLike[str], endings: tuple[str, ...], what: str, method: str
+) -> None:
     """Raises InputError for a path with one of the extensions `endings`, which `method` reads."""
     if os.path.splitext(path)[1].lower() in endings:
         raise InputError(f"is {what} by its extension", os.fspath(path), f"{method} reads it")
@@ -290,11 +339,14 @@ def motion_of(
     time: Any = None,
     fps: Any = None,
 ) -> Motion:
-    """The motion of the arguments of `collide`. Raises InputError if they do not fit the model or each other."""
+    """The motion of the arguments of `collide`. Raises InputError if they do not fit the model or
+    each other."""
     has_own_times = hasattr(body_q, "read") or (body_q is None and particle_q is None)
     if has_own_times and (time is not None or fps is not None):
         what = (
-            "there are no poses to give times to" if body_q is None else "body_q is a motion, which has its own times"
+            "there are no poses to give times to"
+            if body_q is None
+            else "body_q is a motion, which has its own times"
         )
         raise InputError(what, "fps" if time is None else "time", "give the poses as an array")
     if particle_q is not None:
@@ -303,7 +355,9 @@ def motion_of(
         particles = checked_particles(particle_q, model)
         rest = np.tile(model.bodies.pose, (len(particles), 1, 1, 1))
         poses = rest if body_q is None else np.asarray(body_q)
-        body_q = PoseArray(poses, model.bodies.path, particles, frame_times(len(particles), time, fps))
+        body_q = PoseArray(
+            poses, model.bodies.path, particles, frame_times(len(particles), time, fps)
+        )
     if body_q is None:
         return RestingMotion(model.bodies.pose[None])
     if hasattr(body_q, "read"):
@@ -325,7 +379,8 @@ def merged_contacts(blocks: Iterable[ContactBlock], frame_count: int, world_coun
     counts = np.concatenate([block.cell_counts for block in kept])
     columns = {}
     for name in list(kept[0].columns):
-        # Columns are removed from the blocks one by one, so that at most one column is in memory twice.
+        # Columns are removed from the blocks one by one, so that at most one column is in memory
+        # twice.
         columns[name] = np.concatenate([block.columns.pop(name) for block in kept])
     required = {column.name: columns.pop(column.name) for column in RIGID_COLUMNS}
     starts = np.concatenate([[0], np.cumsum(counts)])

@@ -29,10 +29,11 @@ class Shape:
     """A shape for `distance` and `signed_distance`.
 
     Args:
-        kind: "plane", "sphere", "capsule", "box", "cylinder", "cone", "ellipsoid", "convex_hull", "mesh" or
-            "heightfield".
+        kind: "plane", "sphere", "capsule", "box", "cylinder", "cone", "ellipsoid", "convex_hull",
+            "mesh" or "heightfield".
         xform: its pose, x y z qx qy qz qw; None is the identity.
-        arguments: sizes and geometry, as of `ModelBuilder.add_shape_<kind>`: radius=0.5, or vertices=v, faces=f [m].
+        arguments: sizes and geometry, as of `ModelBuilder.add_shape_<kind>`: radius=0.5, or
+            vertices=v, faces=f [m].
     Raises InputError for an unknown kind or invalid arguments.
     """
 
@@ -52,7 +53,9 @@ class Shape:
             signature(add).bind(0, **self._arguments)
         except TypeError as error:
             valid = ", ".join([*signature(add).parameters][1:])
-            raise InputError(str(error), f"Shape {self.kind}", f"its arguments are: {valid}") from None
+            raise InputError(
+                str(error), f"Shape {self.kind}", f"its arguments are: {valid}"
+            ) from None
         add(builder.add_body(), **self._arguments)
 
     def __repr__(self) -> str:
@@ -63,13 +66,14 @@ class Shape:
 class Distances:
     """Least distances of two shapes.
 
-    distance: signed, negative is the penetration depth [m]. normal: unit, from a to b.
-    point0, point1: witness points on a and on b [m]. error: bound of the distance's error [m], infinite for depths that
-    are not certified. float64, [n] and [n, 3] for n poses, else a number and [3].
+    distance: signed, negative is the penetration depth [m]. normal: unit, from a to b. point0,
+    point1: witness points on a and on b [m]. error: bound of the distance's error [m], infinite for
+    depths that are not certified. float64, [n] and [n, 3] for n poses, else a number and [3].
 
-    With gradient=True, else None: gradient_a, gradient_b: [n, 6], derivatives of the distance over the position of a
-    body [1], then over its rotation vector in world about its origin [m]. gradient_exact: [n], whether the distance is
-    differentiable there; false at ties, such as parallel faces, where no gradient is right.
+    With gradient=True, else None: gradient_a, gradient_b: [n, 6], derivatives of the distance over
+    the position of a body [1], then over its rotation vector in world about its origin [m].
+    gradient_exact: [n], whether the distance is differentiable there; false at ties, such as
+    parallel faces, where no gradient is right.
     """
 
     distance: Any
@@ -98,9 +102,11 @@ def distance(
     """The least distance of two shapes, exact, without a cutoff.
 
     Args:
-        pose_a, pose_b: poses [7] or [n, 7], x y z qx qy qz qw, that move the shapes with their own poses; None is the
-            identity. n pairs are measured together. They are the poses of two bodies.
-        gradient: add the derivatives of the distance over both poses; takes twelve more distances of each pair.
+        pose_a, pose_b: poses [7] or [n, 7], x y z qx qy qz qw, that move the shapes with their own
+            poses; None is the identity. n pairs are measured together. They are the poses of two
+            bodies.
+        gradient: add the derivatives of the distance over both poses; takes twelve more distances
+            of each pair.
         device: "cpu", "cuda" or "cuda:1"; "" is the CPU.
     Returns:
         `Distances`.
@@ -112,7 +118,11 @@ def distance(
     poses = [_poses(pose, name) for pose, name in ((pose_a, "pose_a"), (pose_b, "pose_b"))]
     count = max(map(len, poses))
     if any(len(value) not in (1, count) for value in poses):
-        raise InputError(f"there are {len(poses[0])} and {len(poses[1])} poses", "distance", "give as many of both")
+        raise InputError(
+            f"there are {len(poses[0])} and {len(poses[1])} poses",
+            "distance",
+            "give as many of both",
+        )
     builder = ModelBuilder()
     for shape in (a, b):
         shape.add_to(builder)
@@ -123,7 +133,13 @@ def distance(
     rows = np.tile(np.array([0, 1], np.int32), (count, 1))
     distances = PairDistances(model, find_device(device), rows[:1])
     measured = distances.measure(rows, placed)
-    values: list[Any] = [measured.distance, measured.normal, measured.point0, measured.point1, measured.error]
+    values: list[Any] = [
+        measured.distance,
+        measured.normal,
+        measured.point0,
+        measured.point1,
+        measured.error,
+    ]
     if gradient:
         sides = [(k, measured.normal, values[2 + k], poses[k][:, :3]) for k in (0, 1)]
         values += [distance_gradient(*side) for side in sides]
@@ -131,14 +147,21 @@ def distance(
         def of_moved(moved: np.ndarray) -> np.ndarray:
             return distances.measure(rows, np.stack([placed[:, 0], moved], axis=1)).distance
 
-        size = np.full(count, bounding_radius(model.shapes.type, model.shapes.size).min(), np.float64)
-        values.append(is_differentiable(of_moved, values[-1], poses[1][:, :3], placed[:, 1], values[3], size))
-    return Distances(*(value[0] if value.ndim > 1 else value[0].item() for value in values) if single else values)
+        size = np.full(
+            count, bounding_radius(model.shapes.type, model.shapes.size).min(), np.float64
+        )
+        values.append(
+            is_differentiable(of_moved, values[-1], poses[1][:, :3], placed[:, 1], values[3], size)
+        )
+    return Distances(
+        *(value[0] if value.ndim > 1 else value[0].item() for value in values) if single else values
+    )
 
 
 @python_call
 def signed_distance(points: np.ndarray, shape: Shape, *, device: str = "") -> Any:
-    """The signed distance of points from a shape's surface, exact [m]: negative inside a closed shape.
+    """The signed distance of points from a shape's surface, exact [m]: negative inside a closed
+    shape.
 
     Args:
         points: [3] or [n, 3], in the frame in which the shape's pose is given [m].
@@ -151,7 +174,11 @@ def signed_distance(points: np.ndarray, shape: Shape, *, device: str = "") -> An
     _check_shapes("signed_distance", shape)
     given = float_array("points", points, "signed_distance")
     if given.shape[-1:] != (3,) or given.ndim > 2 or not np.isfinite(given).all():
-        what = f"points have shape {given.shape}" if np.isfinite(given).all() else "a point is not finite"
+        what = (
+            f"points have shape {given.shape}"
+            if np.isfinite(given).all()
+            else "a point is not finite"
+        )
         raise InputError(what, "signed_distance", "give finite numbers [3] or [n, 3]")
     model = shape.model
     if model.shapes.type[0] == ShapeType.HEIGHTFIELD:
@@ -162,7 +189,8 @@ def signed_distance(points: np.ndarray, shape: Shape, *, device: str = "") -> An
     else:
         offset = model.shapes.pose[0]
     in_world = np.zeros((given.reshape(-1, 3).shape[0], 7))
-    in_world[:, :3], in_world[:, 6] = given.reshape(-1, 3), 1.0
+    in_world[:, :3] = given.reshape(-1, 3)
+    in_world[:, 6] = 1.0
     local = compose_poses(inverse_poses(compose_poses(shape.pose, offset)), in_world)[:, :3]
     distances = point_distances(model, 0, local, find_device(device))
     return float(distances[0]) if given.ndim == 1 else distances
@@ -171,7 +199,11 @@ def signed_distance(points: np.ndarray, shape: Shape, *, device: str = "") -> An
 def _check_shapes(where: str, *shapes: object) -> None:
     for shape in shapes:
         if not isinstance(shape, Shape):
-            raise InputError(f"a value of type {type(shape).__name__} is no shape", where, "give a collidecli.Shape")
+            raise InputError(
+                f"a value of type {type(shape).__name__} is no shape",
+                where,
+                "give a collidecli.Shape",
+            )
 
 
 def _poses(pose: np.ndarray | None, name: str) -> np.ndarray:
@@ -181,4 +213,6 @@ def _poses(pose: np.ndarray | None, name: str) -> np.ndarray:
     given = float_array(name, pose, "distance")
     if given.ndim not in (1, 2) or given.shape[-1] != 7 or not len(given):
         raise InputError(f"{name} has shape {given.shape}", "distance", "give poses [7] or [n, 7]")
-    return np.array([checked_pose(row, f"distance: {name}") for row in given.reshape(-1, 7).tolist()])
+    return np.array(
+        [checked_pose(row, f"distance: {name}") for row in given.reshape(-1, 7).tolist()]
+    )

@@ -17,7 +17,9 @@ from collidecli.verbs.run.run import RunRequest, run_request
 
 
 def scene_request(
-    scene: PathLike | Sequence[PathLike] | None, recording: PathLike | None, options: Mapping[str, Any]
+    scene: PathLike | Sequence[PathLike] | None,
+    recording: PathLike | None,
+    options: Mapping[str, Any],
 ) -> RunRequest:
     """The request of `run` for its arguments. Raises InputError for an unknown option."""
     given = dict(options)
@@ -26,7 +28,11 @@ def scene_request(
     if isinstance(given.get("columns"), str):
         given["columns"] = (given["columns"],)
     if scene is None and recording is None:
-        raise InputError("neither a scene nor a recording is given", "run", "give a scene, or a recording that has one")
+        raise InputError(
+            "neither a scene nor a recording is given",
+            "run",
+            "give a scene, or a recording that has one",
+        )
     return run_request([] if scene is None else scene, recording, Path(), Path(), given)
 
 

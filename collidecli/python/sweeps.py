@@ -31,12 +31,13 @@ MEMORY_LIMIT = 1 << 32
 class SweepRows:
     """What touches between a frame and the next, or is undecided; arrays of one length.
 
-    frame, world: int64[n], of the begin of the step. touches: bool[n]; False is undecided. tunnel: bool[n], whether
-        both are apart in both frames and touch between.
-    enter, leave: float64[n], begin of the first touch and end of the last one, in 0 to 1 of the step. enter_time,
-        leave_time: float64[n], of the motion [s]; of an array of poses without times, numbers of frames.
-    least: float64[n], least distance that was found, less both margins; negative is penetration [m]. least_bound:
-        float64[n], lower bound of every distance in the step [m].
+    frame, world: int64[n], of the begin of the step. touches: bool[n]; False is undecided. tunnel:
+        bool[n], whether both are apart in both frames and touch between.
+    enter, leave: float64[n], begin of the first touch and end of the last one, in 0 to 1 of the
+        step. enter_time, leave_time: float64[n], of the motion [s]; of an array of poses without
+        times, numbers of frames.
+    least: float64[n], least distance that was found, less both margins; negative is penetration
+        [m]. least_bound: float64[n], lower bound of every distance in the step [m].
     normal: float32[n, 3], unit, at `enter`, in world.
     """
 
@@ -62,13 +63,16 @@ class SweepRows:
 
 @dataclass(frozen=True, repr=False)
 class ParticleSweep(SweepRows):
-    """Particles that touch a shape, and triangles of particles that do where none of their particles does.
+    """Particles that touch a shape, and triangles of particles that do where none of their
+    particles does.
 
-    kind: uint8[n], 0 of a particle, 2 of a triangle. indices: int32[n, 3], rows of the model's particles; -1 none.
-        particle: int32[n], the first of them. barycentric: float32[n, 3], weights of the particles of a triangle at the
-        point that touches at `enter`. shape: int32[n], rows of the model's shapes. Rows are ordered by frame, world,
-        kind, indices and shape. point: [n, 3], point of the shape's surface at `enter`, in world [m]. The normal is
-        from the shape to the particle; distances are less the shape's margin and the particle's radius.
+    kind: uint8[n], 0 of a particle, 2 of a triangle. indices: int32[n, 3], rows of the model's
+        particles; -1 none. particle: int32[n], the first of them. barycentric: float32[n, 3],
+        weights of the particles of a triangle at the point that touches at `enter`. shape:
+        int32[n], rows of the model's shapes. Rows are ordered by frame, world, kind, indices and
+        shape. point: [n, 3], point of the shape's surface at `enter`, in world [m]. The normal is
+        from the shape to the particle; distances are less the shape's margin and the particle's
+        radius.
     """
 
     particle: np.ndarray
@@ -83,10 +87,11 @@ class ParticleSweep(SweepRows):
 class SelfSweep(SweepRows):
     """Vertices and faces, and pairs of edges, of cloths and soft bodies that touch.
 
-    kind: uint8[n], 0 a vertex and a face, 1 two edges. indices: int32[n, 4], rows of the model's particles, of a vertex
-        and a triangle or of both edges. Rows are ordered by frame, world, kind and indices. barycentric: float32[n, 4],
-        weights of the particles at `enter`. point0, point1: [n, 3], closest points of both elements at `enter`, in
-        world [m]. The normal is from the first element to the second; distances are without radii.
+    kind: uint8[n], 0 a vertex and a face, 1 two edges. indices: int32[n, 4], rows of the model's
+        particles, of a vertex and a triangle or of both edges. Rows are ordered by frame, world,
+        kind and indices. barycentric: float32[n, 4], weights of the particles at `enter`. point0,
+        point1: [n, 3], closest points of both elements at `enter`, in world [m]. The normal is from
+        the first element to the second; distances are without radii.
     """
 
     kind: np.ndarray
@@ -100,11 +105,12 @@ class SelfSweep(SweepRows):
 class Sweep(SweepRows):
     """Pairs of shapes that touch.
 
-    shape0, shape1: int32[n], rows of the model's shapes, shape0 < shape1. Rows are ordered by frame, world, shape0 and
-        shape1; a pair that stays apart has none. point0, point1: [n, 3], witness points at `enter`, in world [m]. The
-        normal is from shape0 to shape1.
-    shape_path: paths of the model's shapes. particles: the particles that touch a shape; None of a model without any.
-    elements: the elements of cloths and soft bodies that touch each other; None without `self_contacts`.
+    shape0, shape1: int32[n], rows of the model's shapes, shape0 < shape1. Rows are ordered by
+        frame, world, shape0 and shape1; a pair that stays apart has none. point0, point1: [n, 3],
+        witness points at `enter`, in world [m]. The normal is from shape0 to shape1.
+    shape_path: paths of the model's shapes. particles: the particles that touch a shape; None of a
+    model without any. elements: the elements of cloths and soft bodies that touch each other; None
+    without `self_contacts`.
     """
 
     shape0: np.ndarray
@@ -136,30 +142,37 @@ def sweep(
     cache_dir: str = "",
     cache_limit: int = options.DEFAULT_CACHE_LIMIT,
 ) -> Sweep:
-    """Pairs of shapes, and particles and shapes, that touch between the frames of a motion: the rows that `collide run
-    --sweep` writes.
+    """Pairs of shapes, and particles and shapes, that touch between the frames of a motion: the
+    rows that `collide run --sweep` writes.
 
     Args:
         model: a result of `ModelBuilder.finalize`.
-        body_q: poses float32 or float64[frames, worlds, bodies, 7], or a `Motion`, of two frames at least; see
-            `collide`. None: the bodies rest.
-        particle_q: positions of the model's particles [frames, worlds or 1, particles, 3]; see `collide`.
+        body_q: poses float32 or float64[frames, worlds, bodies, 7], or a `Motion`, of two frames at
+            least; see `collide`. None: the bodies rest.
+        particle_q: positions of the model's particles [frames, worlds or 1, particles, 3]; see
+            `collide`.
         time, fps: of the frames of an array; see `collide`.
-        tolerance: shapes touch at this distance or less, of their surfaces inflated by their margins. This and the
-            other lengths are in metres, or texts such as "2mm".
+        tolerance: shapes touch at this distance or less, of their surfaces inflated by their
+            margins. This and the other lengths are in metres, or texts such as "2mm".
         margin: in place of every shape's own [m].
-        self_contacts, self_contact_rings, self_contact_rest: of `collide`: elements of cloths and soft bodies touch at
-            `self_contacts` [m]; 0 finds none.
+        self_contacts, self_contact_rings, self_contact_rest: of `collide`: elements of cloths and
+            soft bodies touch at `self_contacts` [m]; 0 finds none.
         device: "cpu", "cuda" or "cuda:1"; "" is the CPU.
         cache_dir, cache_limit [bytes]: cache of signed distance fields; 0 bytes disables it.
     Returns:
-        The pairs; between the frames each body moves in a straight line and turns by the shortest rotation, and each
+        The pairs; between the frames each body moves in a straight line and turns by the shortest
+        rotation, and each
         particle moves in a straight line.
     Raises:
-        InputError: a body rotates by half a turn in one step, body_q does not fit the model, or an option is invalid.
+        InputError: a body rotates by half a turn in one step, body_q does not fit the model, or an
+            option is invalid.
     """
     if not isinstance(model, Model):
-        raise InputError(f"model is a {type(model).__name__}", "sweep", "give a result of ModelBuilder.finalize()")
+        raise InputError(
+            f"model is a {type(model).__name__}",
+            "sweep",
+            "give a result of ModelBuilder.finalize()",
+        )
     tolerance = checked_metres(tolerance, "tolerance")
     options.check_sweep_tolerance(tolerance)
     motion = motion_of(model, body_q, particle_q, time, fps)
@@ -177,24 +190,41 @@ def sweep(
     load_stages(stages, device_model.device)
     tables = consecutive_groups(
         [
-            {stage.group.name: rows_within(stage, device_model, batch, MEMORY_LIMIT) for stage in stages}
-            for batch in pose_batches(motion, applied, CELLS_AT_ONCE, TimingReport(), with_next=True)
+            {
+                stage.group.name: rows_within(stage, device_model, batch, MEMORY_LIMIT)
+                for stage in stages
+            }
+            for batch in pose_batches(
+                motion, applied, CELLS_AT_ONCE, TimingReport(), with_next=True
+            )
         ]
     )
-    particles = _result(ParticleSweep, tables[SOFT_SWEEP.name], model, motion) if SOFT_SWEEP.name in tables else None
-    elements = _result(SelfSweep, tables[SELF_SWEEP.name], model, motion) if SELF_SWEEP.name in tables else None
+    particles = (
+        _result(ParticleSweep, tables[SOFT_SWEEP.name], model, motion)
+        if SOFT_SWEEP.name in tables
+        else None
+    )
+    elements = (
+        _result(SelfSweep, tables[SELF_SWEEP.name], model, motion)
+        if SELF_SWEEP.name in tables
+        else None
+    )
     rows = _result(Sweep, tables[SWEEP.name], model, motion)
-    return replace(rows, shape_path=tuple(model.shapes.path), particles=particles, elements=elements)
+    return replace(
+        rows, shape_path=tuple(model.shapes.path), particles=particles, elements=elements
+    )
 
 
 def _result(kind: type[Found], rows: GroupRows, model: Model, motion: Motion) -> Found:
     cell = np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)
     frame, world = np.divmod(cell, model.world_count)
     columns = dict(rows.columns)
-    status, tunnel = columns.pop("status"), columns.pop("tunnel")
+    status = columns.pop("status")
+    tunnel = columns.pop("tunnel")
     if kind is ParticleSweep:
         columns["particle"], columns["point"] = columns["indices"][:, 0], columns.pop("point_world")
-    begin, end = motion.time[frame], motion.time[frame + 1]
+    begin = motion.time[frame]
+    end = motion.time[frame + 1]
     times = (begin + columns[name] * (end - begin) for name in ("enter", "leave"))
     return kind(
         frame=frame, world=world, **columns, touches=status == TOUCHES, tunnel=tunnel == 1,

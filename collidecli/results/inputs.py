@@ -14,9 +14,11 @@ from collidecli.storage.input_files import bag_format
 
 @dataclass(frozen=True)
 class InputFile:
-    """An input. relative: its path below the folder, or below the fixed part of the pattern, that named it.
+    """An input. relative: its path below the folder, or below the fixed part of the pattern, that
+    named it.
 
-    of_folder: whether a folder named it. episodes: job, motion and demo of each episode of a batch that it is of.
+    of_folder: whether a folder named it. episodes: job, motion and demo of each episode of a batch
+    that it is of.
     """
 
     path: str
@@ -26,10 +28,12 @@ class InputFile:
 
     @property
     def name(self) -> str:
-        """The recording and the demonstration of the first episode, and the number of the others; "" without any."""
+        """The recording and the demonstration of the first episode, and the number of the others;
+        "" without any."""
         if not self.episodes:
             return ""
-        first, more = self.episodes[0], len(self.episodes) - 1
+        first = self.episodes[0]
+        more = len(self.episodes) - 1
         file = os.path.basename(first["motion"].removesuffix(DATA_SET).rstrip("/"))
         shown = " ".join(filter(None, (file or first["job"], first["demo"])))
         return f"{shown} and {more} more" if more else shown
@@ -41,22 +45,29 @@ def is_pattern(word: str, folder: str = "") -> bool:
 
 
 def names_several(words: Sequence[str]) -> bool:
-    """Whether words name a list of inputs: several words, a folder or a pattern, however many files it matches.
+    """Whether words name a list of inputs: several words, a folder or a pattern, however many files
+    it matches.
 
     The folder of a ROS bag is one input.
     """
-    return len(words) > 1 or any((os.path.isdir(word) and not bag_format(word)) or is_pattern(word) for word in words)
+    return len(words) > 1 or any(
+        (os.path.isdir(word) and not bag_format(word)) or is_pattern(word) for word in words
+    )
 
 
-def input_files(words: Sequence[str], endings: Sequence[str], where: str = "", folder: str = "") -> list[InputFile]:
+def input_files(
+    words: Sequence[str], endings: Sequence[str], where: str = "", folder: str = ""
+) -> list[InputFile]:
     """The files that paths, patterns and folders name, each once, sorted by path.
 
     Args:
-        words: a pattern matches files, and with ** those in folders of any depth; a folder stands for the files with
-            one of `endings` in it, at any depth. Hidden files are only matched by a pattern that begins with a dot.
+        words: a pattern matches files, and with ** those in folders of any depth; a folder stands
+            for the files with one of `endings` in it, at any depth. Hidden files are only matched
+            by a pattern that begins with a dot.
         where: the option or file that contains the words, for errors.
         folder: the words are relative to it; paths then begin with it.
-    Raises InputError for a file that does not exist, a pattern without a match, a folder without such files.
+    Raises InputError for a file that does not exist, a pattern without a match, a folder without
+        such files.
     """
     files: dict[str, InputFile] = {}
     for word in words:
@@ -74,22 +85,40 @@ def _files_of(word: str, endings: Sequence[str], where: str, folder: str) -> lis
             fixed = os.path.dirname(fixed)
         fixed = os.path.join(folder, fixed)
         files = [os.path.join(folder, match) for match in matches]
-        files = [InputFile(file, _below(file, fixed)) for file in files if os.path.isfile(file) or bag_format(file)]
+        files = [
+            InputFile(file, _below(file, fixed))
+            for file in files
+            if os.path.isfile(file) or bag_format(file)
+        ]
         if not files:
-            relative = f"patterns are relative to {folder}" if folder else "quote the pattern, and check its folder"
+            relative = (
+                f"patterns are relative to {folder}"
+                if folder
+                else "quote the pattern, and check its folder"
+            )
             raise InputError(f"'{word}' matches no file", where, relative)
         return files
     if os.path.isfile(os.path.join(path, DATA_SET)):
-        return [InputFile(os.path.join(path, DATA_SET), os.path.basename(os.path.normpath(path)) + ".json")]
+        return [
+            InputFile(
+                os.path.join(path, DATA_SET), os.path.basename(os.path.normpath(path)) + ".json"
+            )
+        ]
     if os.path.isdir(path) and not bag_format(path):
         names = glob.glob("**/*", root_dir=path, recursive=True)
         names = [name for name in names if os.path.splitext(name)[1].lower() in endings]
-        bags = {folder for folder in map(os.path.dirname, names) if bag_format(os.path.join(path, folder))}
+        bags = {
+            folder
+            for folder in map(os.path.dirname, names)
+            if bag_format(os.path.join(path, folder))
+        }
         names = [*bags, *(name for name in names if os.path.dirname(name) not in bags)]
         files = [InputFile(os.path.join(path, name), name, True) for name in names]
         files = [file for file in files if os.path.isfile(file.path) or bag_format(file.path)]
         if not files:
-            raise InputError(f"the folder has no file with the extension {' or '.join(endings)}", word)
+            raise InputError(
+                f"the folder has no file with the extension {' or '.join(endings)}", word
+            )
         return files
     if not os.path.exists(path):
         relative = f"paths are relative to {folder}" if folder else ""
@@ -106,15 +135,17 @@ def _below(path: str, folder: str) -> str:
 def sorted_by_kind(
     files: Iterable[InputFile], formats: Sequence[str], what: str
 ) -> tuple[list[InputFile], list[InputFile]]:
-    """The files, and those of folders that are left out: files of collide of a format that is not one of `formats`.
+    """The files, and those of folders that are left out: files of collide of a format that is not
+    one of `formats`.
 
-    A file that cannot be read is not left out: the verb names its fault. what: a noun in the plural, for errors.
-    Raises InputError if all files are left out.
+    A file that cannot be read is not left out: the verb names its fault. what: a noun in the
+    plural, for errors. Raises InputError if all files are left out.
     """
     from collidecli.storage.h5_files import format_of_path
     from collidecli.storage.process_activity import reading
 
-    kept, left_out = [], []
+    kept = []
+    left_out = []
     for file in files:
         file_format = ""
         if file.of_folder and os.path.splitext(file.path)[1].lower() in HDF5_ENDINGS:
@@ -123,5 +154,7 @@ def sorted_by_kind(
         is_other = file_format.startswith("collide-") and file_format not in formats
         (left_out if is_other else kept).append(file)
     if not kept and left_out:
-        raise InputError(f"none of the files of the folder are {what}", os.path.dirname(left_out[0].path))
+        raise InputError(
+            f"none of the files of the folder are {what}", os.path.dirname(left_out[0].path)
+        )
     return kept, left_out

@@ -9,16 +9,21 @@ from typing import Any
 
 from collidecli.results.result import Result, plain
 
-DONE, FAILED, SKIPPED, ONLY_A, ONLY_B = "done", "failed", "skipped", "only_a", "only_b"
+DONE = "done"
+FAILED = "failed"
+SKIPPED = "skipped"
+ONLY_A = "only_a"
+ONLY_B = "only_b"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListedInput:
-    """Outcome of one input. input: its path. state: DONE, FAILED, SKIPPED (its output exists), ONLY_A or ONLY_B.
+    """Outcome of one input. input: its path. state: DONE, FAILED, SKIPPED (its output exists),
+    ONLY_A or ONLY_B.
 
-    name: of the episodes of a batch that it has; "" without. output: path of its output, None if the verb has none.
-    result: the object that the verb prints for this input alone, if it is done. error: what, where, fix, message and
-    exit_code, as in collide.error/1, if it failed.
+    name: of the episodes of a batch that it has; "" without. output: path of its output, None if
+    the verb has none. result: the object that the verb prints for this input alone, if it is done.
+    error: what, where, fix, message and exit_code, as in collide.error/1, if it failed.
     """
 
     input: str
@@ -29,17 +34,21 @@ class ListedInput:
     name: str = ""
 
 
-STATES = {"run": (DONE, FAILED, SKIPPED), "report": (DONE, FAILED, SKIPPED), "diff": (DONE, FAILED, ONLY_A, ONLY_B)}
+STATES = {
+    "run": (DONE, FAILED, SKIPPED),
+    "report": (DONE, FAILED, SKIPPED),
+    "diff": (DONE, FAILED, ONLY_A, ONLY_B),
+}
 """States of the inputs of a verb; of the others they are done and failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResultList(Result):
-    """Outcomes of all inputs of a verb, in the order of their paths: collide.<verb>_list/1, with the numbers of inputs
-    by state.
+    """Outcomes of all inputs of a verb, in the order of their paths: collide.<verb>_list/1, with
+    the numbers of inputs by state.
 
-    more: further entries of the object, by name; `written` of `events` are the paths of the tables of all intervals by
-    format, of `label` the path of its table, or None.
+    more: further entries of the object, by name; `written` of `events` are the paths of the tables
+    of all intervals by format, of `label` the path of its table, or None.
     """
 
     verb: str
@@ -51,7 +60,12 @@ class ResultList(Result):
         counted = Counter(item.state for item in self.items)
         counts = {state: counted[state] for state in STATES.get(self.verb, (DONE, FAILED))}
         items = plain(self.items)
-        return {"schema": f"collide.{self.verb}_list/1", "counts": counts, "items": items, **plain(self.more)}
+        return {
+            "schema": f"collide.{self.verb}_list/1",
+            "counts": counts,
+            "items": items,
+            **plain(self.more),
+        }
 
     @property
     def warnings(self) -> list[str]:
@@ -60,4 +74,7 @@ class ResultList(Result):
         for item in self.items:
             for text in (item.result or {}).get("warnings") or ():
                 inputs.setdefault(text, []).append(item.input)
-        return [f"{of[0]}{f' and {len(of) - 1} more' if len(of) > 1 else ''}: {text}" for text, of in inputs.items()]
+        return [
+            f"{of[0]}{f' and {len(of) - 1} more' if len(of) > 1 else ''}: {text}"
+            for text, of in inputs.items()
+        ]

@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 
 
 def check_ending(path: PathLike, endings: tuple[str, ...], what: str) -> None:
-    """Raises InputError for the path of an output `what` (such as "a page") whose extension is not one of `endings`."""
+    """Raises InputError for the path of an output `what` (such as "a page") whose extension is not
+    one of `endings`."""
     if os.path.splitext(path)[1].lower() not in endings:
-        raise InputError(f"{what} has the extension {' or '.join(endings)}", os.fspath(path), "choose another name")
+        raise InputError(
+            f"{what} has the extension {' or '.join(endings)}",
+            os.fspath(path),
+            "choose another name",
+        )
 
 
 def write_output(path: PathLike, content: bytes, force: bool) -> None:
@@ -37,14 +42,25 @@ def check_output(
     endings: tuple[str, ...] = (),
     what: str = "",
 ) -> None:
-    """Raises OutputError if `path` cannot be written, exists without `force`, is one of the inputs, or is "-".
+    """Raises OutputError if `path` cannot be written, exists without `force`, is one of the inputs,
+    or is "-".
 
-    endings, what: raises the error of `check_ending` too, for a file `what`, such as "a contact set".
+    endings, what: raises the error of `check_ending` too, for a file `what`, such as "a contact
+    set".
     """
     if os.fspath(path) == "-":
-        raise OutputError("outputs are not written to standard output", "-", "give a path; ./- is a file of that name")
+        raise OutputError(
+            "outputs are not written to standard output",
+            "-",
+            "give a path; ./- is a file of that name",
+        )
     for source in inputs:
-        if source is not None and os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
+        if (
+            source is not None
+            and os.path.exists(path)
+            and os.path.exists(source)
+            and os.path.samefile(path, source)
+        ):
             raise OutputError("the output is also an input", os.fspath(path), "choose another path")
     AtomicOutput(path, force).discard()
     if endings:
@@ -58,7 +74,8 @@ TRACE = (".json",), "a trace"
 def relative_outputs(files: Sequence[InputFile], ending: str) -> list[str]:
     """Names of the outputs of inputs: their relative paths with another ending.
 
-    If two are equal, all are relative to the folder that contains all inputs. Raises InputError if two still are.
+    If two are equal, all are relative to the folder that contains all inputs. Raises InputError if
+    two still are.
     """
     names = [os.path.splitext(file.relative)[0] for file in files]
     if len(set(names)) < len(names):
@@ -67,7 +84,9 @@ def relative_outputs(files: Sequence[InputFile], ending: str) -> list[str]:
         names = [os.path.splitext(os.path.relpath(path, common))[0] for path in paths]
     for name, number in Counter(names).items():
         if number > 1:
-            first, second = [file.path for file, file_name in zip(files, names, strict=True) if file_name == name][:2]
+            first, second = [
+                file.path for file, file_name in zip(files, names, strict=True) if file_name == name
+            ][:2]
             what = f"has the output {name}{ending}, and so has {first}"
             raise InputError(what, second, "call collide once for each of them, with two folders")
     return [name + ending for name in names]
@@ -78,17 +97,26 @@ def planned_outputs(
 ) -> list[tuple[str, bool]]:
     """Path of the output of each input, in the folder, and whether it exists and is to be skipped.
 
-    Raises OutputError for a folder that is a file or named as one, an output that exists unless it may be replaced
-    (force) or skipped, and an output that is also an input. Raises InputError for both force and skip_existing.
+    Raises OutputError for a folder that is a file or named as one, an output that exists unless it
+    may be replaced (force) or skipped, and an output that is also an input. Raises InputError for
+    both force and skip_existing.
     """
     if force and skip_existing:
         raise InputError("--force and --skip-existing exclude each other", fix="remove one of them")
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise OutputError("several inputs need a folder for their outputs, and this is a file", folder, "give another")
+        raise OutputError(
+            "several inputs need a folder for their outputs, and this is a file",
+            folder,
+            "give another",
+        )
     stem, extension = os.path.splitext(folder)
     if extension.lower() in FILE_ENDINGS and not os.path.isdir(folder):
         fix = f"give a folder, such as {stem}/"
-        raise OutputError("several inputs need a folder for their outputs, and this is the name of a file", folder, fix)
+        raise OutputError(
+            "several inputs need a folder for their outputs, and this is the name of a file",
+            folder,
+            fix,
+        )
     outputs = [os.path.join(folder, name) for name in relative_outputs(files, ending)]
     inputs = {os.path.realpath(file.path) for file in files}
     for output in outputs:
@@ -99,12 +127,15 @@ def planned_outputs(
         more = f", and {sum(exists) - 1} more of {len(outputs)}" if sum(exists) > 1 else ""
         fix = "choose another folder, or pass --skip-existing or --force"
         raise OutputError(f"the output exists already{more}", outputs[exists.index(True)], fix)
-    return [(output, is_there and not force) for output, is_there in zip(outputs, exists, strict=True)]
+    return [
+        (output, is_there and not force) for output, is_there in zip(outputs, exists, strict=True)
+    ]
 
 
 @contextmanager
 def output_folders(paths: Iterable[str]) -> Iterator[None]:
-    """Creates the folders of files; those that it has created and that are empty at the end are removed.
+    """Creates the folders of files; those that it has created and that are empty at the end are
+    removed.
 
     Raises OutputError for a folder that cannot be created.
     """
@@ -128,8 +159,12 @@ def _make_folder(folder: str, made: list[str]) -> None:
     except FileExistsError:
         if os.path.isdir(folder):  # made by another process
             return
-        raise OutputError("a folder cannot be created: a file has its name", folder, "choose another") from None
+        raise OutputError(
+            "a folder cannot be created: a file has its name", folder, "choose another"
+        ) from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise OutputError(f"the folder cannot be created: {reason}", folder, "choose another") from error
+        raise OutputError(
+            f"the folder cannot be created: {reason}", folder, "choose another"
+        ) from error
     made.append(folder)

@@ -18,27 +18,37 @@ Progress = Callable[[int, int], None] | None
 
 @dataclass(frozen=True)
 class Result:
-    """A verb's result. Its fields, in their order, are the keys of the object that `--json` prints after `schema`.
+    """A verb's result. Its fields, in their order, are the keys of the object that `--json` prints
+    after `schema`.
 
-    SCHEMA: name and version of that object. OPTIONAL: fields that the object lacks while they are None. A class states
-    both as its parameters schema and optional.
+    SCHEMA: name and version of that object. OPTIONAL: fields that the object lacks while they are
+    None. A class states both as its parameters schema and optional.
     """
 
     SCHEMA: ClassVar[str] = ""
     OPTIONAL: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls, schema: str = "", optional: tuple[str, ...] = (), **others: Any) -> None:
+    def __init_subclass__(
+        cls, schema: str = "", optional: tuple[str, ...] = (), **others: Any
+    ) -> None:
         super().__init_subclass__(**others)
-        cls.SCHEMA, cls.OPTIONAL = schema or cls.SCHEMA, optional or cls.OPTIONAL
+        cls.SCHEMA = schema or cls.SCHEMA
+        cls.OPTIONAL = optional or cls.OPTIONAL
 
     def as_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints, in the types of JSON; tables and pages are made from it."""
+        """The object that `--json` prints, in the types of JSON; tables and pages are made from
+        it."""
         values = {"schema": self.SCHEMA, **plain(self)}
-        return {name: value for name, value in values.items() if value is not None or name not in self.OPTIONAL}
+        return {
+            name: value
+            for name, value in values.items()
+            if value is not None or name not in self.OPTIONAL
+        }
 
 
 def plain(value: Any) -> Any:
-    """A value in the types of JSON: dataclasses as dictionaries, non-finite numbers as "nan", "inf" or "-inf"."""
+    """A value in the types of JSON: dataclasses as dictionaries, non-finite numbers as "nan", "inf"
+    or "-inf"."""
     import numpy as np  # not at the start: an output that exists is refused without it
 
     if isinstance(value, np.generic):

@@ -1,4 +1,5 @@
-"""The pairs of shapes that the filters allow, as rows of the model, and the rule that decides about two shapes."""
+"""The pairs of shapes that the filters allow, as rows of the model, and the rule that decides about
+two shapes."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.records import may_share_world
 
 BLOCK_ROWS = 256
-"""Rows of the pair table computed at a time: 5000 shapes then need a few megabytes besides the result."""
+"""Rows of the pair table computed at a time: 5000 shapes then need a few megabytes besides the
+result."""
 
 
 def allowed_pairs(model: Model, template: int) -> np.ndarray:
@@ -29,7 +31,8 @@ def allowed_pairs(model: Model, template: int) -> np.ndarray:
 
 def are_allowed(model: Model, pairs: np.ndarray) -> np.ndarray:
     """bool[n]: whether pairs of rows, int[n, 2] with first < second, may touch."""
-    pair_filter, count = model.pair_filter, len(model.shapes)
+    pair_filter = model.pair_filter
+    count = len(model.shapes)
     classes = pair_filter.shape_class[pairs]
     may = pair_filter.class_table[classes[:, 0], classes[:, 1]]
     key = pairs[:, 0].astype(np.int64) * count + pairs[:, 1]
@@ -39,7 +42,8 @@ def are_allowed(model: Model, pairs: np.ndarray) -> np.ndarray:
 
 
 def _pair_blocks(model: Model, template: int, allowed: bool) -> Iterator[np.ndarray]:
-    """Yields int32[K, 2]: the pairs of shapes that may touch, or those that may not, as `allowed_pairs` orders them."""
+    """Yields int32[K, 2]: the pairs of shapes that may touch, or those that may not, as
+    `allowed_pairs` orders them."""
     pair_filter = model.pair_filter
     rows = model.template_shapes(template)
     shape_class = pair_filter.shape_class[rows]
@@ -47,7 +51,8 @@ def _pair_blocks(model: Model, template: int, allowed: bool) -> Iterator[np.ndar
     forced = _local_pairs(pair_filter.forced, rows)
     for start in range(0, len(rows), BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, len(rows))
-        # Row i of the block pairs only with later shapes, so columns begin at the block's first row.
+        # Row i of the block pairs only with later shapes, so columns begin at the block's first
+        # row.
         may = pair_filter.class_table[shape_class[start:stop, None], shape_class[start:]]
         for pairs, value in ((excluded, False), (forced, True)):
             low, high = np.searchsorted(pairs[:, 0], (start, stop))
@@ -58,12 +63,16 @@ def _pair_blocks(model: Model, template: int, allowed: bool) -> Iterator[np.ndar
 
 
 def excluded_counts(model: Model, template: int) -> Counter[str]:
-    """Number of pairs of shapes that may not touch in a world of `template`, by the first rule that forbids each.
+    """Number of pairs of shapes that may not touch in a world of `template`, by the first rule that
+    forbids each.
 
-    The rules have the order in which `explain` takes them; one of listed pairs may contain the names of two bodies.
+    The rules have the order in which `explain` takes them; one of listed pairs may contain the
+    names of two bodies.
     """
     pair_filter = model.pair_filter
-    body, shape_class, shape_count = model.shapes.body, pair_filter.shape_class, len(model.shapes)
+    body = model.shapes.body
+    shape_class = pair_filter.shape_class
+    shape_count = len(model.shapes)
     first_rule = first_forbidding(pair_filter.classes, pair_filter.context)
     excluded = pair_filter.excluded[:, 0] * np.int64(shape_count) + pair_filter.excluded[:, 1]
     counts: Counter[str] = Counter({"same body": 0} | {scheme.name: 0 for scheme in SCHEMES})
@@ -98,21 +107,25 @@ class Verdict:
 def explain(model: Model, shape_a: int, shape_b: int) -> Verdict:
     """The verdict on two rows of `model.shapes`, in either order.
 
-    If several rules forbid a pair, the first of "same body", the schemes in their order, joints and filtered pairs is
-    given. Raises InputError for rows outside the model, and for two equal rows.
+    If several rules forbid a pair, the first of "same body", the schemes in their order, joints and
+    filtered pairs is given. Raises InputError for rows outside the model, and for two equal rows.
     """
     for row in (shape_a, shape_b):
         if not 0 <= row < len(model.shapes):
-            raise InputError(f"there is no shape {row}", fix=f"the scene has {len(model.shapes)}, counted from 0")
+            raise InputError(
+                f"there is no shape {row}", fix=f"the scene has {len(model.shapes)}, counted from 0"
+            )
     if shape_a == shape_b:
         raise InputError(f"both shapes are shape {shape_a}", fix="give two different shapes")
     a, b = sorted((int(shape_a), int(shape_b)))
-    shapes, pair_filter = model.shapes, model.pair_filter
+    shapes = model.shapes
+    pair_filter = model.pair_filter
     if not may_share_world(int(shapes.template[a]), int(shapes.template[b])):
         return Verdict(False, "different worlds")
     if _find(pair_filter.forced, a, b) is not None:
         return Verdict(True, "forced pair")
-    class_a, class_b = pair_filter.shape_class[a], pair_filter.shape_class[b]
+    class_a = pair_filter.shape_class[a]
+    class_b = pair_filter.shape_class[b]
     excluded = _find(pair_filter.excluded, a, b)
     allowed = bool(pair_filter.class_table[class_a, class_b])
     if allowed and excluded is None:
@@ -132,8 +145,12 @@ def _class_rule(model: Model, a: int, b: int) -> str:
     scheme = SCHEMES[first_forbidding((class_a, class_b), pair_filter.context)[0, 1]]
     if scheme.allow is allow_joints:
         body_a, body_b = (model.shapes.body[row] for row in (a, b))
-        return joint_rule(*(None if body == STATIC_BODY else model.bodies.path[body] for body in (body_a, body_b)))
-    return scheme.name if scheme.text is None else scheme.text(class_a, class_b, pair_filter.context)
+        return joint_rule(
+            *(None if body == STATIC_BODY else model.bodies.path[body] for body in (body_a, body_b))
+        )
+    return (
+        scheme.name if scheme.text is None else scheme.text(class_a, class_b, pair_filter.context)
+    )
 
 
 def _find(pairs: np.ndarray, a: int, b: int) -> int | None:
@@ -144,9 +161,14 @@ def _find(pairs: np.ndarray, a: int, b: int) -> int | None:
 
 
 def pair_lengths(model: Model, pair: np.ndarray, name: str) -> np.ndarray:
-    """float64[K]: "margin", the sum of both shapes' margins, or "gap" of pairs [m]; a forced pair may have its own."""
+    """float64[K]: "margin", the sum of both shapes' margins, or "gap" of pairs [m]; a forced pair
+    may have its own."""
     of_shapes = getattr(model.shapes, name)[pair]
-    lengths = of_shapes.max(axis=1) if name == "gap" and model.gap_rule == "max" else of_shapes.sum(axis=1)
+    lengths = (
+        of_shapes.max(axis=1)
+        if name == "gap" and model.gap_rule == "max"
+        else of_shapes.sum(axis=1)
+    )
     forced = getattr(model, f"forced_{name}")
     if not len(forced):
         return lengths
@@ -155,10 +177,13 @@ def pair_lengths(model: Model, pair: np.ndarray, name: str) -> np.ndarray:
     return np.where(np.isnan(forced_lengths), lengths, forced_lengths)
 
 
-def pair_range(length: np.ndarray, body: np.ndarray, forced: np.ndarray, rule: str) -> tuple[float, float]:
+def pair_range(
+    length: np.ndarray, body: np.ndarray, forced: np.ndarray, rule: str
+) -> tuple[float, float]:
     """Least and largest gap or margin of two shapes, of which one moves, and of forced pairs [m].
 
-    length, body: of shapes. forced: of pairs, NaN without one. rule: "max" or "sum". (0, 0) for less than two shapes.
+    length, body: of shapes. forced: of pairs, NaN without one. rule: "max" or "sum". (0, 0) for
+    less than two shapes.
     """
     count = len(length)
     if count < 2:
@@ -166,6 +191,9 @@ def pair_range(length: np.ndarray, body: np.ndarray, forced: np.ndarray, rule: s
     join = np.maximum if rule == "max" else np.add
     moving = np.flatnonzero(body >= 0) if (body >= 0).any() else np.arange(count)
     order = np.argsort(length, kind="stable")
-    ends = [join(length[moving], length[np.where(moving == at, other, at)]) for at, other in (order[:2], order[:-3:-1])]
+    ends = [
+        join(length[moving], length[np.where(moving == at, other, at)])
+        for at, other in (order[:2], order[:-3:-1])
+    ]
     forced = forced[~np.isnan(forced)]
     return float(np.append(ends[0], forced).min()), float(np.append(ends[1], forced).max())

@@ -1,4 +1,5 @@
-"""Arguments of Python's calls: checks of their types, without which Python fails far from the call, and names."""
+"""Arguments of Python's calls: checks of their types, without which Python fails far from the call,
+and names."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ FLAG = (bool, np.bool_)
 
 
 def location_of(noun: str, key: str | None, index: int) -> str:
-    """The name of a body, shape or world in messages. Raises InputError for a key that is no name."""
+    """The name of a body, shape or world in messages. Raises InputError for a key that is no
+    name."""
     if key is None:
         return f"{noun} {index}"
     if not isinstance(key, str) or not key:
@@ -41,9 +43,12 @@ def is_number(value: object) -> bool:
 
 
 def check_index(index: int, count: int, noun: str, where: str, lowest: int = 0) -> None:
-    """Raises InputError for an index outside [lowest, count); `lowest` is -1 where that means all or none of them."""
+    """Raises InputError for an index outside [lowest, count); `lowest` is -1 where that means all
+    or none of them."""
     if not is_integer(index):
-        raise InputError(f"{noun} is {index!r}", where, f"give the index of a {noun}, a whole number")
+        raise InputError(
+            f"{noun} is {index!r}", where, f"give the index of a {noun}, a whole number"
+        )
     if not lowest <= index < count:
         raise InputError(f"there is no {noun} {index}", where, f"there are {count}, counted from 0")
 
@@ -58,7 +63,11 @@ def check_kind(name: str, value: object, kind: type | tuple[type, ...], where: s
     """Raises InputError for a value of another type."""
     if not isinstance(value, kind):
         noun = (kind if isinstance(kind, type) else kind[0]).__name__
-        raise InputError(f"{name} is {value!r}", where, "give True or False" if kind is FLAG else f"give a {noun}")
+        raise InputError(
+            f"{name} is {value!r}",
+            where,
+            "give True or False" if kind is FLAG else f"give a {noun}",
+        )
 
 
 def checked_metres(value: object, where: str) -> float:
@@ -66,7 +75,9 @@ def checked_metres(value: object, where: str) -> float:
     try:
         return metres(value)
     except ValueError:
-        raise InputError(f"{value!r} is not a length", where, 'give metres, or a text such as "2mm"') from None
+        raise InputError(
+            f"{value!r} is not a length", where, 'give metres, or a text such as "2mm"'
+        ) from None
 
 
 def float_array(name: str, values: Any, where: str) -> np.ndarray:
@@ -89,11 +100,13 @@ _REPLACED = (
     (rf"[^\s':]*{CONTACTS_IN_MEMORY}[^\s':]*", "the contacts in memory"),
     (r"(?<![\w-])--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_")),
 )
-"""Patterns of words of the command line in a message, and the words of Python in their place, in this order."""
+"""Patterns of words of the command line in a message, and the words of Python in their place, in
+this order."""
 
 
 def python_call(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
-    """Decorator of Python's functions: InputError for an unknown keyword, and errors that name arguments of Python.
+    """Decorator of Python's functions: InputError for an unknown keyword, and errors that name
+    arguments of Python.
 
     A function with **options refuses unknown ones itself, see `unknown_argument`.
     """

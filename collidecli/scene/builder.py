@@ -1,4 +1,5 @@
-"""The scene builder: adds bodies, shapes, filter rules and worlds one by one, and finalizes them to a frozen model."""
+"""The scene builder: adds bodies, shapes, filter rules and worlds one by one, and finalizes them to
+a frozen model."""
 
 from __future__ import annotations
 
@@ -50,7 +51,11 @@ from collidecli.scene.solids import SIZE_COUNT, SOLIDS, checked_size
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 
 HALF_SQRT = math.sqrt(0.5)
-Z_TO_UP = {"X": (0.0, HALF_SQRT, 0.0, HALF_SQRT), "Y": (-HALF_SQRT, 0.0, 0.0, HALF_SQRT), "Z": (0.0, 0.0, 0.0, 1.0)}
+Z_TO_UP = {
+    "X": (0.0, HALF_SQRT, 0.0, HALF_SQRT),
+    "Y": (-HALF_SQRT, 0.0, 0.0, HALF_SQRT),
+    "Z": (0.0, 0.0, 0.0, 1.0),
+}
 """The rotation, xyzw, from +z to each up axis."""
 
 Xform = Sequence[float] | None
@@ -59,7 +64,9 @@ Cfg = ShapeConfig | None
 DEFAULT_GAP = 0.1
 DEFAULT_PARTICLE_RADIUS = 0.1
 """Radius of particles without an own one [m], as Newton has it."""
-DYNAMICS = frozenset(("tri_ke", "tri_ka", "tri_kd", "tri_drag", "tri_lift", "edge_ke", "edge_kd", "edge_callback"))
+DYNAMICS = frozenset(
+    ("tri_ke", "tri_ka", "tri_kd", "tri_drag", "tri_lift", "edge_ke", "edge_kd", "edge_callback")
+)
 DYNAMICS |= {"add_springs", "spring_ke", "spring_kd", "face_callback", "k_mu", "k_lambda", "k_damp"}
 """Further arguments of other builders that change no contact; they have no effect."""
 
@@ -67,26 +74,29 @@ DYNAMICS |= {"add_springs", "spring_ke", "spring_kd", "face_callback", "k_mu", "
 class ModelBuilder:
     """Collects a scene and finalizes it to a `Model`.
 
-    Every `add_` method returns an index for the builder's own calls. It equals the row of the model if no world is
-    added; otherwise global bodies and shapes have the first rows: see `shape_rows` and `body_rows`.
+    Every `add_` method returns an index for the builder's own calls. It equals the row of the model
+    if no world is added; otherwise global bodies and shapes have the first rows: see `shape_rows`
+    and `body_rows`.
 
-    An element added outside `begin_world` .. `end_world` is global: it is in every world. A builder without worlds is
-    one world itself. Poses are x y z [m], qx qy qz qw; a body's pose is its resting pose in world coordinates.
+    An element added outside `begin_world` .. `end_world` is global: it is in every world. A builder
+    without worlds is one world itself. Poses are x y z [m], qx qy qz qw; a body's pose is its
+    resting pose in world coordinates.
 
-    Of every `add_shape_` method: `body` -1 is the static world; sizes in metres, see `ShapeType`. xform: shape frame in
-    body frame; None is the identity. cfg None: the builder's default.
+    Of every `add_shape_` method: `body` -1 is the static world; sizes in metres, see `ShapeType`.
+    xform: shape frame in body frame; None is the identity. cfg None: the builder's default.
 
-    Of every method that adds particles, which returns the index of the first one: velocities, masses, densities and
-    stiffnesses are accepted, as other builders have them, and have no effect, as no contact depends on them. Positions
-    are those of the resting pose, in world coordinates [m]. cfg: its collision group, masks, UsdPhysics groups and
-    `has_particle_collision` apply to the particles as to a shape; its margin is added to the radii, and a gap is
-    refused, as the gap of particles is the option soft_gap. None is the builder's default, whose margin and gap are
-    those of shapes alone. bodies: the body that each particle moves with, its world's or a global one, -1 for none; the
-    particle has no contact with the shapes of its body.
+    Of every method that adds particles, which returns the index of the first one: velocities,
+    masses, densities and stiffnesses are accepted, as other builders have them, and have no effect,
+    as no contact depends on them. Positions are those of the resting pose, in world coordinates
+    [m]. cfg: its collision group, masks, UsdPhysics groups and `has_particle_collision` apply to
+    the particles as to a shape; its margin is added to the radii, and a gap is refused, as the gap
+    of particles is the option soft_gap. None is the builder's default, whose margin and gap are
+    those of shapes alone. bodies: the body that each particle moves with, its world's or a global
+    one, -1 for none; the particle has no contact with the shapes of its body.
 
-    default_shape_cfg: configuration of shapes added without one. default_gap: gap of shapes without an own gap [m].
-    default_particle_radius: of particles without an own one [m].
-    gap_rule: "max" or "sum". material_rule: "combine" or "mujoco". up_axis: "X", "Y" or "Z". source: names of the
+    default_shape_cfg: configuration of shapes added without one. default_gap: gap of shapes without
+    an own gap [m]. default_particle_radius: of particles without an own one [m]. gap_rule: "max" or
+    "sum". material_rule: "combine" or "mujoco". up_axis: "X", "Y" or "Z". source: names of the
     scene's files.
     """
 
@@ -124,15 +134,20 @@ class ModelBuilder:
         return len(self._world_template)
 
     def shape_rows(self) -> np.ndarray:
-        """int32[shape_count]: the row of each shape added so far in the model that `finalize` returns now."""
+        """int32[shape_count]: the row of each shape added so far in the model that `finalize`
+        returns now."""
         return rows_by_template([s.template for s in self._records.shapes])
 
     def body_rows(self) -> np.ndarray:
-        """int32[body_count]: the row of each body added so far in the model that `finalize` returns now."""
+        """int32[body_count]: the row of each body added so far in the model that `finalize` returns
+        now."""
         return rows_by_template([b.template for b in self._records.bodies])
 
-    def add_body(self, xform: Xform = None, key: str | None = None, world: int | None = None) -> int:
-        """Adds a body with its resting pose in world coordinates, x y z [m], qx qy qz qw; returns its index.
+    def add_body(
+        self, xform: Xform = None, key: str | None = None, world: int | None = None
+    ) -> int:
+        """Adds a body with its resting pose in world coordinates, x y z [m], qx qy qz qw; returns
+        its index.
 
         world: index of a begun world, open or ended; -1 for all worlds; None for the open world.
         """
@@ -152,32 +167,47 @@ class ModelBuilder:
     ) -> int:
         """Adds a shape to a body, or to the static world (-1); returns its index.
 
-        size: the numbers that `ShapeType` lists [m]. xform: shape frame in body frame, in world for a static shape.
-        The shape is in its body's world; on a global body, in the open world. `add_shape_convex_hull` adds a convex
-        mesh, `add_shape_mesh` a mesh, `add_shape_heightfield` a heightfield.
+        size: the numbers that `ShapeType` lists [m]. xform: shape frame in body frame, in world for
+        a static shape. The shape is in its body's world; on a global body, in the open world.
+        `add_shape_convex_hull` adds a convex mesh, `add_shape_mesh` a mesh, `add_shape_heightfield`
+        a heightfield.
         """
         where = arguments.location_of("shape", key, self.shape_count)
         if not arguments.is_integer(type) or type not in SIZE_COUNT:
             raise InputError(f"type is {type!r}", where, "give a ShapeType")
         if type not in SOLIDS:
             fix = "use add_shape_convex_hull, add_shape_mesh or add_shape_heightfield"
-            raise InputError(f"a {ShapeType(type).label} has vertices or heights, not a size", where, fix)
+            raise InputError(
+                f"a {ShapeType(type).label} has vertices or heights, not a size", where, fix
+            )
         return self._add_shape(body, ShapeType(type), size, checked_pose(xform, where), cfg, key)
 
-    def add_shape_plane(self, body: int, xform: Xform = None, cfg: Cfg = None, key: str | None = None) -> int:
-        """Adds the infinite plane z = 0 of the shape's frame, with normal +z, solid below; returns its index."""
+    def add_shape_plane(
+        self, body: int, xform: Xform = None, cfg: Cfg = None, key: str | None = None
+    ) -> int:
+        """Adds the infinite plane z = 0 of the shape's frame, with normal +z, solid below; returns
+        its index."""
         return self.add_shape(body, ShapeType.PLANE, (), xform, cfg, key)
 
-    def add_ground_plane(self, height: float = 0.0, cfg: Cfg = None, key: str | None = "ground_plane") -> int:
+    def add_ground_plane(
+        self, height: float = 0.0, cfg: Cfg = None, key: str | None = "ground_plane"
+    ) -> int:
         """Adds a static plane at `height` [m] along the up axis, solid below; returns its index."""
         if self.up_axis not in tuple(Z_TO_UP):
             where = arguments.location_of("shape", key, self.shape_count)
-            raise InputError(f"the builder's up_axis is {self.up_axis!r}", where, "set it to 'X', 'Y' or 'Z'")
+            raise InputError(
+                f"the builder's up_axis is {self.up_axis!r}", where, "set it to 'X', 'Y' or 'Z'"
+            )
         position = [height if axis == self.up_axis else 0.0 for axis in "XYZ"]
         return self.add_shape_plane(STATIC_BODY, (*position, *Z_TO_UP[self.up_axis]), cfg, key)
 
     def add_shape_sphere(
-        self, body: int, xform: Xform = None, radius: float = 1.0, cfg: Cfg = None, key: str | None = None
+        self,
+        body: int,
+        xform: Xform = None,
+        radius: float = 1.0,
+        cfg: Cfg = None,
+        key: str | None = None,
     ) -> int:
         """Adds a sphere; returns its index. radius [m]."""
         return self.add_shape(body, ShapeType.SPHERE, (radius,), xform, cfg, key)
@@ -191,7 +221,8 @@ class ModelBuilder:
         cfg: Cfg = None,
         key: str | None = None,
     ) -> int:
-        """Adds a capsule along z; returns its index. half_height: of the inner segment, without the caps [m]."""
+        """Adds a capsule along z; returns its index. half_height: of the inner segment, without the
+        caps [m]."""
         return self.add_shape(body, ShapeType.CAPSULE, (radius, half_height), xform, cfg, key)
 
     def add_shape_box(
@@ -228,7 +259,8 @@ class ModelBuilder:
         cfg: Cfg = None,
         key: str | None = None,
     ) -> int:
-        """Adds a cone; returns its index. radius: of the base, at z = -half_height; the apex is at +half_height [m]."""
+        """Adds a cone; returns its index. radius: of the base, at z = -half_height; the apex is at
+        +half_height [m]."""
         return self.add_shape(body, ShapeType.CONE, (radius, half_height), xform, cfg, key)
 
     def add_shape_ellipsoid(
@@ -245,7 +277,12 @@ class ModelBuilder:
         return self.add_shape(body, ShapeType.ELLIPSOID, (rx, ry, rz), xform, cfg, key)
 
     def add_shape_convex_hull(
-        self, body: int, vertices: np.ndarray | ConvexHull, xform: Xform = None, cfg: Cfg = None, key: str | None = None
+        self,
+        body: int,
+        vertices: np.ndarray | ConvexHull,
+        xform: Xform = None,
+        cfg: Cfg = None,
+        key: str | None = None,
     ) -> int:
         """Adds the convex hull of vertices [n, 3], in the shape's frame [m]; returns its index.
 
@@ -254,7 +291,9 @@ class ModelBuilder:
         """
         where = arguments.location_of("shape", key, self.shape_count)
         hull = vertices if isinstance(vertices, ConvexHull) else convex_hull(vertices, where)
-        pose = compose_poses(checked_pose(xform, where), np.array([*hull.center, 0.0, 0.0, 0.0, 1.0]))
+        pose = compose_poses(
+            checked_pose(xform, where), np.array([*hull.center, 0.0, 0.0, 0.0, 1.0])
+        )
         return self._add_shape(body, ShapeType.CONVEX_MESH, hull.half_extents, pose, cfg, key, hull)
 
     def add_shape_mesh(
@@ -267,13 +306,15 @@ class ModelBuilder:
         key: str | None = None,
         two_sided: bool = True,
     ) -> int:
-        """Adds a triangle mesh of vertices [n, 3], in the shape's frame [m], and triangles [m, 3]; returns its index.
+        """Adds a triangle mesh of vertices [n, 3], in the shape's frame [m], and triangles [m, 3];
+        returns its index.
 
-        vertices: or a result of `triangle_mesh`, which several shapes may share; then without faces. Triangles are
-        counterclockwise from outside. two_sided: of an open mesh; False makes it one-sided: a shape behind it is pushed
-        to its front; a TriangleMesh has its own value. A mesh is hollow if `cfg.is_solid` is False, or if the
-        TriangleMesh is. Warns of repairs of the mesh, see `triangle_mesh`, and of an open mesh with a signed distance
-        field, which treats it as solid. Raises InputError for an invalid mesh, see `triangle_mesh`.
+        vertices: or a result of `triangle_mesh`, which several shapes may share; then without
+        faces. Triangles are counterclockwise from outside. two_sided: of an open mesh; False makes
+        it one-sided: a shape behind it is pushed to its front; a TriangleMesh has its own value. A
+        mesh is hollow if `cfg.is_solid` is False, or if the TriangleMesh is. Warns of repairs of
+        the mesh, see `triangle_mesh`, and of an open mesh with a signed distance field, which
+        treats it as solid. Raises InputError for an invalid mesh, see `triangle_mesh`.
         """
         where = arguments.location_of("shape", key, self.shape_count)
         if isinstance(vertices, TriangleMesh) != (faces is None):
@@ -287,11 +328,23 @@ class ModelBuilder:
             mesh = triangle_mesh(mesh, np.asarray(faces), where, two_sided, cfg.is_solid)
         if mesh.repairs and mesh is not vertices:
             warnings.warn(f"{where}: {'; '.join(mesh.repairs.words())}", stacklevel=2)
-        if mesh is not vertices and sdf_options(cfg).wanted and not mesh.is_closed and mesh.is_solid:
-            warnings.warn(f"{where}: an open mesh, which its signed distance field treats as solid", stacklevel=2)
+        if (
+            mesh is not vertices
+            and sdf_options(cfg).wanted
+            and not mesh.is_closed
+            and mesh.is_solid
+        ):
+            warnings.warn(
+                f"{where}: an open mesh, which its signed distance field treats as solid",
+                stacklevel=2,
+            )
         if mesh.is_solid and not cfg.is_solid:
-            raise InputError("the TriangleMesh is solid", where, "make it by triangle_mesh(..., is_solid=False)")
-        pose = compose_poses(checked_pose(xform, where), np.array([*mesh.center, 0.0, 0.0, 0.0, 1.0]))
+            raise InputError(
+                "the TriangleMesh is solid", where, "make it by triangle_mesh(..., is_solid=False)"
+            )
+        pose = compose_poses(
+            checked_pose(xform, where), np.array([*mesh.center, 0.0, 0.0, 0.0, 1.0])
+        )
         return self._add_shape(body, ShapeType.MESH, mesh.half_extents, pose, cfg, key, mesh=mesh)
 
     def add_shape_heightfield(
@@ -305,17 +358,27 @@ class ModelBuilder:
         cfg: Cfg = None,
         key: str | None = None,
     ) -> int:
-        """Adds the solid below heights[rows, cols] over the rectangle from (-hx, -hy) to (hx, hy) [m].
+        """Adds the solid below heights[rows, cols] over the rectangle from (-hx, -hy) to (hx, hy)
+        [m].
 
-        Rows run along +y, columns along +x; heights are along z of the shape's frame. The solid extends to `base` [m]
-        below the lowest height. heights: float32 is referenced without a copy, see `heightfield`; or a result of
-        `heightfield`, which several shapes may share and whose sizes replace hx, hy and base. Returns the shape's
-        index. Raises InputError for an invalid heightfield.
+        Rows run along +y, columns along +x; heights are along z of the shape's frame. The solid
+        extends to `base` [m] below the lowest height. heights: float32 is referenced without a
+        copy, see `heightfield`; or a result of `heightfield`, which several shapes may share and
+        whose sizes replace hx, hy and base. Returns the shape's index. Raises InputError for an
+        invalid heightfield.
         """
         where = arguments.location_of("shape", key, self.shape_count)
-        field = heights if isinstance(heights, Heightfield) else heightfield(heights, hx, hy, base, where)
-        pose = compose_poses(checked_pose(xform, where), np.array([0.0, 0.0, field.center, 0.0, 0.0, 0.0, 1.0]))
-        return self._add_shape(body, ShapeType.HEIGHTFIELD, field.half_extents, pose, cfg, key, heightfield=field)
+        field = (
+            heights
+            if isinstance(heights, Heightfield)
+            else heightfield(heights, hx, hy, base, where)
+        )
+        pose = compose_poses(
+            checked_pose(xform, where), np.array([0.0, 0.0, field.center, 0.0, 0.0, 0.0, 1.0])
+        )
+        return self._add_shape(
+            body, ShapeType.HEIGHTFIELD, field.half_extents, pose, cfg, key, heightfield=field
+        )
 
     def add_shape_points(
         self,
@@ -326,18 +389,25 @@ class ModelBuilder:
         cfg: Cfg = None,
         key: str | None = None,
     ) -> range:
-        """Adds a point cloud: a sphere about each of points[n, 3], in the shape's frame [m]; returns their indices.
+        """Adds a point cloud: a sphere about each of points[n, 3], in the shape's frame [m];
+        returns their indices.
 
-        radius: of all points, or [n] of each [m]. The spheres are named `<key>#<i>`, without a key as other
-        shapes. They do not collide with each other, also where static shapes may touch.
-        Raises InputError for arrays of other shapes, no points, and values that are not finite or radii of zero.
+        radius: of all points, or [n] of each [m]. The spheres are named `<key>#<i>`, without a key
+        as other shapes. They do not collide with each other, also where static shapes may touch.
+        Raises InputError for arrays of other shapes, no points, and values that are not finite or
+        radii of zero.
         """
         where = arguments.location_of("shape", key, self.shape_count)
-        points, radii = arguments.float_array("points", points, where), arguments.float_array("radius", radius, where)
+        points = arguments.float_array("points", points, where)
+        radii = arguments.float_array("radius", radius, where)
         if points.ndim != 2 or points.shape[1] != 3 or not len(points):
-            raise InputError(f"the points have the shape {list(points.shape)}", where, "give an array [n, 3]")
+            raise InputError(
+                f"the points have the shape {list(points.shape)}", where, "give an array [n, 3]"
+            )
         if radii.shape not in ((), (len(points),)):
-            raise InputError(f"radius has the shape {list(radii.shape)}", where, f"give one, or {len(points)}")
+            raise InputError(
+                f"radius has the shape {list(radii.shape)}", where, f"give one, or {len(points)}"
+            )
         wrong = np.flatnonzero(~(np.abs(points) <= LENGTH_LIMIT).all(axis=1))
         if len(wrong):
             what = f"point {wrong[0]} is not finite, or beyond {LENGTH_LIMIT:g} m"
@@ -372,7 +442,9 @@ class ModelBuilder:
         check_config(cfg, where, self._sound_materials)
         if mesh is None and not cfg.is_solid:
             what = f"a {shape_type.label.replace('_', ' ')} cannot be hollow: is_solid is False"
-            raise InputError(what, where, "add its surface as a triangle mesh, or leave is_solid out")
+            raise InputError(
+                what, where, "add its surface as a triangle mesh, or leave is_solid out"
+            )
         checked = checked_size(shape_type, size, where)
         record = ShapeRecord(
             key=key,
@@ -409,7 +481,8 @@ class ModelBuilder:
     ) -> int:
         """Adds one particle; returns its index. See `add_particles`.
 
-        radius: [m]; None is `default_particle_radius`. flags: bit 0 is set for an active particle; None is active.
+        radius: [m]; None is `default_particle_radius`. flags: bit 0 is set for an active particle;
+        None is active.
         """
         return self.add_particles([pos], vel, mass, radius, flags, cfg, key)
 
@@ -426,16 +499,22 @@ class ModelBuilder:
     ) -> int:
         """Adds loose particles at pos[n, 3]; returns the index of the first.
 
-        radius [m], flags: one, or one for each. Loose particles that follow each other in one world, with equal `cfg`
-        and `key`, form one object. vel, mass: accepted and without effect. bodies: as of `add_cloth_mesh`.
+        radius [m], flags: one, or one for each. Loose particles that follow each other in one
+        world, with equal `cfg` and `key`, form one object. vel, mass: accepted and without effect.
+        bodies: as of `add_cloth_mesh`.
         """
         where = arguments.location_of("particles", key, len(self._records.deformables))
         position = checked_positions(pos, where)
         cfg, radii = self._cfg_and_radii(cfg, radius, len(position), where)
         part = position, radii, checked_active(flags, len(position), where)
-        first, last = self.particle_count, self._records.deformables[-1:]
+        first = self.particle_count
+        last = self._records.deformables[-1:]
         identity = LOOSE, self._open_template, key
-        grows = last and (last[0].kind, last[0].template, last[0].key) == identity and last[0].cfg == cfg
+        grows = (
+            last
+            and (last[0].kind, last[0].template, last[0].key) == identity
+            and last[0].cfg == cfg
+        )
         if grows and bodies is None and last[0].body is None:
             last[0].parts.append(part)
             last[0].count += len(position)
@@ -458,14 +537,18 @@ class ModelBuilder:
         bodies: Any = None,
         **dynamics: Any,
     ) -> int:
-        """Adds a cloth: one particle a vertex, and triangles; returns the index of its first particle.
+        """Adds a cloth: one particle a vertex, and triangles; returns the index of its first
+        particle.
 
-        pos, rot, scale: of the mesh, quaternion xyzw. vertices: [n, 3] [m]. indices: three vertices a triangle.
-        particle_radius: one, or one a vertex [m]; None is `default_particle_radius`. bodies: body that each vertex
-        moves with, or one for all; None for none. cfg: as of `add_particles`. vel, density and dynamics
-        (`tri_ke`, `edge_kd`, `k_mu` and the like of Newton's builder): accepted and without effect.
+        pos, rot, scale: of the mesh, quaternion xyzw. vertices: [n, 3] [m]. indices: three vertices
+        a triangle. particle_radius: one, or one a vertex [m]; None is `default_particle_radius`.
+        bodies: body that each vertex moves with, or one for all; None for none. cfg: as of
+        `add_particles`. vel, density and dynamics (`tri_ke`, `edge_kd`, `k_mu` and the like of
+        Newton's builder): accepted and without effect.
         """
-        record, where = self._deformable(CLOTH, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics)
+        record, where = self._deformable(
+            CLOTH, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics
+        )
         record.triangle = checked_corners("triangles", indices, 3, record.count, where)
         return self._added(record, bodies, where)
 
@@ -484,16 +567,21 @@ class ModelBuilder:
         bodies: Any = None,
         **dynamics: Any,
     ) -> int:
-        """Adds a soft body: one particle a vertex, and tetrahedra; returns the index of its first particle.
+        """Adds a soft body: one particle a vertex, and tetrahedra; returns the index of its first
+        particle.
 
-        indices: four vertices a tetrahedron, in either order; other arguments as of `add_cloth_mesh`. Its triangles are
-        the faces of only one tetrahedron.
+        indices: four vertices a tetrahedron, in either order; other arguments as of
+        `add_cloth_mesh`. Its triangles are the faces of only one tetrahedron.
         """
-        record, where = self._deformable(SOFT, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics)
+        record, where = self._deformable(
+            SOFT, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics
+        )
         corners = checked_corners("tetrahedra", indices, 4, record.count, where)
         a, b, c, d = (record.parts[0][0][corners[:, k]] for k in range(4))
         turned = dot(cross(b - a, c - a), d - a) < 0.0
-        record.tetrahedron = np.where(turned[:, None], corners[:, [0, 2, 1, 3]], corners).astype(np.int32)
+        record.tetrahedron = np.where(turned[:, None], corners[:, [0, 2, 1, 3]], corners).astype(
+            np.int32
+        )
         record.triangle = surface_triangles(record.tetrahedron)
         return self._added(record, bodies, where)
 
@@ -530,33 +618,53 @@ class ModelBuilder:
 
     def _checked_bodies(self, bodies: Any, count: int, where: str) -> np.ndarray:
         """int32[count] of one body for all or one for each."""
-        rows = np.broadcast_to(np.asarray(bodies), (count,)) if np.ndim(bodies) == 0 else np.asarray(bodies)
+        rows = (
+            np.broadcast_to(np.asarray(bodies), (count,))
+            if np.ndim(bodies) == 0
+            else np.asarray(bodies)
+        )
         if rows.shape != (count,):
-            raise InputError(f"there are {len(rows)} bodies for {count} particles", where, "give one for each")
+            raise InputError(
+                f"there are {len(rows)} bodies for {count} particles", where, "give one for each"
+            )
         for body in np.unique(rows).tolist():
-            arguments.check_index(body, len(self._records.bodies), "body", where, lowest=STATIC_BODY)
-            template = GLOBAL_TEMPLATE if body == STATIC_BODY else self._records.bodies[body].template
+            arguments.check_index(
+                body, len(self._records.bodies), "body", where, lowest=STATIC_BODY
+            )
+            template = (
+                GLOBAL_TEMPLATE if body == STATIC_BODY else self._records.bodies[body].template
+            )
             if template not in (GLOBAL_TEMPLATE, self._open_template):
-                raise InputError(f"body {body} is in another world", where, "add the particles in its body's world")
+                raise InputError(
+                    f"body {body} is in another world",
+                    where,
+                    "add the particles in its body's world",
+                )
         return rows.astype(np.int32)
 
-    def _cfg_and_radii(self, cfg: Cfg, radius: Any, count: int, where: str) -> tuple[ShapeConfig, np.ndarray]:
+    def _cfg_and_radii(
+        self, cfg: Cfg, radius: Any, count: int, where: str
+    ) -> tuple[ShapeConfig, np.ndarray]:
         """The configuration of particles, and float64[count] of their radii with its margin."""
         cfg = self.default_shape_cfg.changed(margin=None, gap=None) if cfg is None else cfg
         arguments.check_kind("cfg", cfg, ShapeConfig, where)
         check_config(cfg, where, self._sound_materials)
         if cfg.gap is not None:
             what = f"the configuration has a gap of {cfg.gap:g} m, which has no effect on particles"
-            raise InputError(what, where, "leave it out; the option soft_gap is the gap of all particles")
-        radii = checked_radii(self.default_particle_radius if radius is None else radius, count, where)
+            raise InputError(
+                what, where, "leave it out; the option soft_gap is the gap of all particles"
+            )
+        radii = checked_radii(
+            self.default_particle_radius if radius is None else radius, count, where
+        )
         return cfg.changed(), radii + (cfg.margin or 0.0)
 
     def add_joint(self, parent: int, child: int, collision_filter_parent: bool = True) -> None:
         """Adds a joint between two bodies, or between a body and the static world (-1).
 
         collision_filter_parent: filters pairs of the two bodies' shapes, except shapes whose own
-        `collision_filter_parent` is False. The shapes of the static world are all static shapes: give False for a
-        joint that leaves the body free to move among them.
+        `collision_filter_parent` is False. The shapes of the static world are all static shapes:
+        give False for a joint that leaves the body free to move among them.
         """
         where = f"joint of bodies {parent} and {child}"
         for body in (parent, child):
@@ -566,13 +674,18 @@ class ModelBuilder:
         if STATIC_BODY not in (parent, child) and not may_share_world(
             self._records.bodies[parent].template, self._records.bodies[child].template
         ):
-            raise InputError("a joint joins bodies of different worlds", where, "join bodies of one world")
-        arguments.check_kind("collision_filter_parent", collision_filter_parent, arguments.FLAG, where)
+            raise InputError(
+                "a joint joins bodies of different worlds", where, "join bodies of one world"
+            )
+        arguments.check_kind(
+            "collision_filter_parent", collision_filter_parent, arguments.FLAG, where
+        )
         if collision_filter_parent:
             self._records.joints.append(JointRecord(int(parent), int(child)))
 
     def add_articulation(self, bodies: Iterable[int], self_collision: bool = True) -> None:
-        """Declares an articulation; without `self_collision`, pairs of its bodies' shapes are filtered."""
+        """Declares an articulation; without `self_collision`, pairs of its bodies' shapes are
+        filtered."""
         if not isinstance(bodies, Iterable):
             raise InputError(f"bodies is {bodies!r}", "articulation", "give the indices of bodies")
         named = list(bodies)
@@ -581,10 +694,14 @@ class ModelBuilder:
         for body in named:
             arguments.check_index(body, self.body_count, "body", where)
             if body in self._articulated:
-                raise InputError(f"body {body} is in another articulation", where, "a body may be in one only")
+                raise InputError(
+                    f"body {body} is in another articulation", where, "a body may be in one only"
+                )
         members = tuple(dict.fromkeys(int(body) for body in named))
         if len({self._records.bodies[body].template for body in members} - {GLOBAL_TEMPLATE}) > 1:
-            raise InputError("an articulation spans several worlds", where, "take bodies of one world")
+            raise InputError(
+                "an articulation spans several worlds", where, "take bodies of one world"
+            )
         self._articulated.update(members)
         if not self_collision and members:
             self._records.articulations.append(members)
@@ -604,23 +721,33 @@ class ModelBuilder:
     ) -> None:
         """Forces a pair of shapes: no filter rule excludes it.
 
-        gap: of the pair [m]. margin: of the pair, the sum for both shapes [m]. material: of the pair, under the
-        material rule "mujoco". None keeps the value that follows from the shapes.
+        gap: of the pair [m]. margin: of the pair, the sum for both shapes [m]. material: of the
+        pair, under the material rule "mujoco". None keeps the value that follows from the shapes.
         """
         where = self._check_pair(a, b, "forced pair")
         shapes = [self._records.shapes[i] for i in (a, b)]
         if not may_share_world(shapes[0].template, shapes[1].template):
-            raise InputError("a forced pair has shapes of different worlds", where, "force pairs within a world")
+            raise InputError(
+                "a forced pair has shapes of different worlds", where, "force pairs within a world"
+            )
         if all(shape.type == ShapeType.PLANE for shape in shapes):
-            raise InputError("a forced pair has two planes", where, "planes never touch each other; drop the pair")
+            raise InputError(
+                "a forced pair has two planes",
+                where,
+                "planes never touch each other; drop the pair",
+            )
         for name, value in (("gap", gap), ("margin", margin)):
             if value is not None:
                 check_length(name, value, where)
         if material is not None:
             arguments.check_kind("material", material, PairMaterial, where)
             check_pair_material(material, where)
-        own_gap, own_margin = (math.nan if value is None else float(value) for value in (gap, margin))
-        self._records.forced_pairs.append(ForcedRecord(int(a), int(b), own_gap, own_margin, material))
+        own_gap, own_margin = (
+            math.nan if value is None else float(value) for value in (gap, margin)
+        )
+        self._records.forced_pairs.append(
+            ForcedRecord(int(a), int(b), own_gap, own_margin, material)
+        )
 
     def add_collision_group_filter(self, group_a: str, group_b: str) -> None:
         """Filters pairs of shapes of two UsdPhysics groups; a group may be filtered with itself."""
@@ -635,8 +762,8 @@ class ModelBuilder:
     def begin_world(self, key: str | None = None, xform: Xform = None) -> int:
         """Opens a new world with its own template; returns its index.
 
-        key: its name, such as the root prim of an environment. xform: pose of its origin; poses of bodies and shapes
-        are not relative to it.
+        key: its name, such as the root prim of an environment. xform: pose of its origin; poses of
+        bodies and shapes are not relative to it.
         """
         self._check_closed("begin_world")
         where = arguments.location_of("world", key, self.world_count)
@@ -660,7 +787,8 @@ class ModelBuilder:
 
     @contextmanager
     def in_world(self, world: int) -> Iterator[None]:
-        """Context in which elements are added to a world that was begun before; -1 for all worlds."""
+        """Context in which elements are added to a world that was begun before; -1 for all
+        worlds."""
         self._check_closed("in_world")
         self._open_template = self._template_of(world, f"world {world}")
         try:
@@ -675,24 +803,34 @@ class ModelBuilder:
         self._open_template = GLOBAL_TEMPLATE
 
     def add_world(self, other: ModelBuilder, xform: Xform = None, count: int = 1) -> int:
-        """Adds `count` worlds that are copies of another builder's scene; returns the first one's index.
+        """Adds `count` worlds that are copies of another builder's scene; returns the first one's
+        index.
 
-        All copies of one unchanged builder share one template, stored once; each world's poses come from the
-        trajectory. So `xform`, which builders of simulators use to space worlds, must be the identity: shapes of
-        different worlds never collide, whatever their positions. `other` is not changed; if it changes later, the next
-        call makes a new template.
+        All copies of one unchanged builder share one template, stored once; each world's poses come
+        from the trajectory. So `xform`, which builders of simulators use to space worlds, must be
+        the identity: shapes of different worlds never collide, whatever their positions. `other` is
+        not changed; if it changes later, the next call makes a new template.
         """
         self._check_closed("add_world")
         arguments.check_kind("other", other, ModelBuilder, "add_world")
         if other is self or other.world_count:
-            raise InputError("the added builder has worlds of its own", "add_world", "add a builder of one world")
+            raise InputError(
+                "the added builder has worlds of its own", "add_world", "add a builder of one world"
+            )
         if not np.array_equal(checked_pose(xform, "add_world"), checked_pose(None, "")):
             what = "xform moves the world"
-            raise InputError(what, "add_world", "leave it out: worlds never collide and need no spacing")
+            raise InputError(
+                what, "add_world", "leave it out: worlds never collide and need no spacing"
+            )
         for name in ("gap_rule", "material_rule", "up_axis"):
-            ours, theirs = getattr(self, name), getattr(other, name)
+            ours = getattr(self, name)
+            theirs = getattr(other, name)
             if ours != theirs:
-                raise InputError(f"{name} is {theirs!r} there, {ours!r} here", "add_world", f"give both one {name}")
+                raise InputError(
+                    f"{name} is {theirs!r} there, {ours!r} here",
+                    "add_world",
+                    f"give both one {name}",
+                )
         arguments.check_count("count", count, "add_world")
         revision = (id(other), other.default_gap, *other._records.lengths())
         if revision not in self._replicas:
@@ -709,15 +847,17 @@ class ModelBuilder:
     def finalize(self, world_count: int | None = None, static_pairs: bool = False) -> Model:
         """The frozen model of all added elements; the builder remains usable.
 
-        world_count: copies of a builder without worlds (default 1); for a builder with worlds, None or their number.
-        static_pairs: pairs of static shapes may touch.
-        Raises InputError for an open world, names that are not unique, conflicting forced pairs and unknown options.
+        world_count: copies of a builder without worlds (default 1); for a builder with worlds, None
+        or their number. static_pairs: pairs of static shapes may touch. Raises InputError for an
+        open world, names that are not unique, conflicting forced pairs and unknown options.
         """
         self._check_closed("finalize")
         arguments.check_kind("static_pairs", static_pairs, arguments.FLAG, "finalize")
         if world_count is not None:
             arguments.check_count("world_count", world_count, "finalize")
-        records, world_template, origins = self._records, self._world_template, self._world_origin
+        records = self._records
+        world_template = self._world_template
+        origins = self._world_origin
         if not world_template:
             world_template = [0] * (world_count or 1)
             origins = [self._origin] * len(world_template)
@@ -758,13 +898,19 @@ class ModelBuilder:
         if of_body == GLOBAL_TEMPLATE:
             return self._open_template
         if self._open_template not in (GLOBAL_TEMPLATE, of_body):
-            raise InputError(f"body {body} is in another world", where, "add the shape in its body's world")
+            raise InputError(
+                f"body {body} is in another world", where, "add the shape in its body's world"
+            )
         self._check_own(of_body, where)
         return of_body
 
     def _check_own(self, template: int, where: str) -> None:
         if any(template == replica for replica, _ in self._replicas.values()):
-            raise InputError("the world is a copy of another builder", where, "add to that builder before add_world")
+            raise InputError(
+                "the world is a copy of another builder",
+                where,
+                "add to that builder before add_world",
+            )
 
     def _check_closed(self, where: str) -> None:
         if self._open_template != GLOBAL_TEMPLATE:
@@ -775,5 +921,7 @@ class ModelBuilder:
         for shape in (a, b):
             arguments.check_index(shape, self.shape_count, "shape", where)
         if a == b:
-            raise InputError("both shapes of a pair are one shape", where, "give two different shapes")
+            raise InputError(
+                "both shapes of a pair are one shape", where, "give two different shapes"
+            )
         return where

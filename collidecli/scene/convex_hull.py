@@ -16,11 +16,13 @@ from collidecli.scene.shape_types import LENGTH_LIMIT
 from collidecli.scene.solids import fan
 
 FACE_CORNERS = 6
-"""Corners of a face in manifolds; of a face with more, those whose removal takes the least area are omitted."""
+"""Corners of a face in manifolds; of a face with more, those whose removal takes the least area are
+omitted."""
 COPLANAR = 3e-7
-"""Fraction of the hull's size within which a vertex is in a face's plane. Scene files have coordinates in float32,
-often rotated into another frame, which moves the corners of a face that far off its plane. Vertices in the interior
-of a face are dropped; the error of distances is at most this fraction."""
+"""Fraction of the hull's size within which a vertex is in a face's plane. Scene files have
+coordinates in float32, often rotated into another frame, which moves the corners of a face that far
+off its plane. Vertices in the interior of a face are dropped; the error of distances is at most
+this fraction."""
 FLAT = 1e-9
 """Volume, in units of the cube of the largest extent, below which points are flat."""
 
@@ -30,8 +32,8 @@ class ConvexHull:
     """A convex polytope whose bounding box is centred at the origin.
 
     vertex: float64[V, 3] [m]. center: float64[3], the centre of the box in the points' frame [m].
-    edge: int32[E, 4], two vertices (ascending) and the two adjacent faces.
-    face_normal: float64[F, 3], unit, outwards. face: vertices of each face in order, counterclockwise from outside.
+    edge: int32[E, 4], two vertices (ascending) and the two adjacent faces. face_normal: float64[F,
+    3], unit, outwards. face: vertices of each face in order, counterclockwise from outside.
     """
 
     vertex: np.ndarray
@@ -59,22 +61,31 @@ class ConvexHull:
 def convex_hull(points: np.ndarray, where: str) -> ConvexHull:
     """The convex hull of points [n, 3] [m].
 
-    Raises InputError, with `where`, for points that are not finite or too large, fewer than four, or without volume.
-    Source: Barber, Dobkin, Huhdanpaa 1996 (Qhull, by SciPy); coplanar triangles are merged here.
+    Raises InputError, with `where`, for points that are not finite or too large, fewer than four,
+    or without volume. Source: Barber, Dobkin, Huhdanpaa 1996 (Qhull, by SciPy); coplanar triangles
+    are merged here.
     """
     from scipy.spatial import ConvexHull as Qhull
     from scipy.spatial import QhullError
 
     points = float_array("points of the convex mesh", points, where)
     if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4:
-        raise InputError(f"the convex mesh has points of shape {points.shape}", where, "give four points at least")
+        raise InputError(
+            f"the convex mesh has points of shape {points.shape}",
+            where,
+            "give four points at least",
+        )
     if not np.all(np.abs(points) <= LENGTH_LIMIT):
         what = f"a point of the convex mesh is not finite, or beyond {LENGTH_LIMIT:g} m"
         raise InputError(what, where, "correct the mesh")
-    low, high = points.min(axis=0), points.max(axis=0)
-    center, extent = 0.5 * (low + high), float((high - low).max())
+    low = points.min(axis=0)
+    high = points.max(axis=0)
+    center = 0.5 * (low + high)
+    extent = float((high - low).max())
     if extent == 0.0:
-        raise InputError("the convex mesh is a single point", where, "give it volume, or leave it out")
+        raise InputError(
+            "the convex mesh is a single point", where, "give it volume, or leave it out"
+        )
     scaled = np.unique((points - center) / extent, axis=0)
     try:
         hull = Qhull(scaled)
@@ -82,8 +93,13 @@ def convex_hull(points: np.ndarray, where: str) -> ConvexHull:
     except QhullError:
         flat = True
     if flat:
-        raise InputError("the convex mesh is flat: it has no volume", where, "give it volume, or replace it by a box")
-    triangles, normals = hull.simplices.copy(), hull.equations[:, :3]
+        raise InputError(
+            "the convex mesh is flat: it has no volume",
+            where,
+            "give it volume, or replace it by a box",
+        )
+    triangles = hull.simplices.copy()
+    normals = hull.equations[:, :3]
     p, q, r = (scaled[triangles[:, k]] for k in range(3))
     inward = dot(np.cross(q - p, r - p), normals) < 0.0
     triangles[inward] = triangles[inward][:, ::-1]  # counterclockwise from outside
@@ -102,7 +118,8 @@ def _merged(
 ) -> tuple[list[list[int]], np.ndarray]:
     """Merged coplanar triangles: each face's outline, and its normal."""
     face_of = np.full(len(triangles), -1)
-    outlines, face_normals = [], []
+    outlines = []
+    face_normals = []
     # The largest triangles first: their planes are the most accurate.
     p, q, r = (points[triangles[:, k]] for k in range(3))
     area = norm(np.cross(q - p, r - p))
@@ -115,7 +132,8 @@ def _merged(
         if face_of[seed] >= 0:
             continue
         if alone[seed]:
-            members, outline = [seed], _from_least(triangles[seed].tolist())
+            members = [seed]
+            outline = _from_least(triangles[seed].tolist())
         else:
             members, outline = _face_around(seed, points, triangles, normals, neighbors, face_of)
         face_of[members] = len(outlines)
@@ -132,8 +150,11 @@ def _face_around(
     neighbors: np.ndarray,
     face_of: np.ndarray,
 ) -> tuple[list[int], list[int]]:
-    """The connected triangles in the plane of a seed, among those without a face, and their outline."""
-    members, front, seen = [seed], [seed], {seed}
+    """The connected triangles in the plane of a seed, among those without a face, and their
+    outline."""
+    members = [seed]
+    front = [seed]
+    seen = {seed}
     offset = dot(points[triangles[seed, 0]], normals[seed])
     while front:
         for neighbor in neighbors[front.pop()].tolist():
@@ -146,7 +167,11 @@ def _face_around(
                 members.append(neighbor)
                 front.append(neighbor)
     outline = _outline(triangles[members])
-    return (members, outline) if outline is not None else ([seed], _from_least(triangles[seed].tolist()))
+    return (
+        (members, outline)
+        if outline is not None
+        else ([seed], _from_least(triangles[seed].tolist()))
+    )
 
 
 def _from_least(corners: list[int]) -> list[int]:
@@ -155,7 +180,8 @@ def _from_least(corners: list[int]) -> list[int]:
 
 
 def _outline(triangles: np.ndarray) -> list[int] | None:
-    """The boundary of connected triangles as ordered vertices, from the least; None if a vertex repeats."""
+    """The boundary of connected triangles as ordered vertices, from the least; None if a vertex
+    repeats."""
     sides = {(int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3)}
     boundary = [(a, b) for a, b in sides if (b, a) not in sides]
     following = dict(boundary)
@@ -179,11 +205,13 @@ def _edges(faces: tuple[tuple[int, ...], ...]) -> np.ndarray:
 
 
 def climbing_neighbors(hull: ConvexHull) -> tuple[np.ndarray, np.ndarray]:
-    """Adjacency of the vertices for hill climbing to the support point of a direction from that of another direction.
+    """Adjacency of the vertices for hill climbing to the support point of a direction from that of
+    another direction.
 
-    Returns int64[V + 1], the offset of each vertex's neighbours, and int64[n], the neighbours. They follow the edges of
-    the triangulated hull of the vertices: the corners of a merged face are up to COPLANAR off its plane, so that hill
-    climbing along merged edges can end 1e-4 of the size below the support point. Vertices inside that hull have none.
+    Returns int64[V + 1], the offset of each vertex's neighbours, and int64[n], the neighbours. They
+    follow the edges of the triangulated hull of the vertices: the corners of a merged face are up
+    to COPLANAR off its plane, so that hill climbing along merged edges can end 1e-4 of the size
+    below the support point. Vertices inside that hull have none.
     """
     from scipy.spatial import ConvexHull as Qhull
 
@@ -195,7 +223,8 @@ def climbing_neighbors(hull: ConvexHull) -> tuple[np.ndarray, np.ndarray]:
 
 
 def kept_corners(vertex: np.ndarray, outline: tuple[int, ...]) -> list[int]:
-    """At most FACE_CORNERS indices into a face's outline, chosen greedily for the largest area of their polygon."""
+    """At most FACE_CORNERS indices into a face's outline, chosen greedily for the largest area of
+    their polygon."""
     kept = list(range(len(outline)))
     while len(kept) > FACE_CORNERS:
         p = vertex[[outline[k] for k in kept]]
@@ -235,16 +264,17 @@ CANDIDATE_LIMIT = 1_000_000
 VERTEX_LIMIT = 50_000
 """Most vertices of a hull; so many take some 40 s, most of it for merging faces."""
 INNER = 1e-9
-"""A point deeper than this fraction of the size inside the hull of some of the points is no vertex."""
+"""A point deeper than this fraction of the size inside the hull of some of the points is no
+vertex."""
 _CHUNK = 1 << 16
 
 
 def hull_points(points: np.ndarray, where: str) -> np.ndarray:
     """The vertices of the hull of finite points [n, 3]; all points if they are few.
 
-    Flat points give their extreme points in 26 directions.
-    Raises InputError, with `where`, for more candidates or vertices than the limits, which bound the time.
-    Source: Akl, Toussaint 1978: points inside the hull of the extreme points of some directions are discarded first.
+    Flat points give their extreme points in 26 directions. Raises InputError, with `where`, for
+    more candidates or vertices than the limits, which bound the time. Source: Akl, Toussaint 1978:
+    points inside the hull of the extreme points of some directions are discarded first.
     """
     if len(points) <= FEW:
         return points
@@ -269,16 +299,22 @@ def hull_points(points: np.ndarray, where: str) -> np.ndarray:
     return candidates[vertices]
 
 
-def _outside(points: np.ndarray, low: np.ndarray, extent: float, equations: np.ndarray) -> np.ndarray:
+def _outside(
+    points: np.ndarray, low: np.ndarray, extent: float, equations: np.ndarray
+) -> np.ndarray:
     """bool[n]: points that are less than INNER inside some plane."""
     kept = np.empty(len(points), bool)
     for start in range(0, len(points), _CHUNK):
         scaled = (points[start : start + _CHUNK] - low) / extent
-        kept[start : start + _CHUNK] = (dot(scaled[:, None], equations[:, :3]) + equations[:, 3]).max(axis=1) > -INNER
+        kept[start : start + _CHUNK] = (
+            dot(scaled[:, None], equations[:, :3]) + equations[:, 3]
+        ).max(axis=1) > -INNER
     return kept
 
 
 def _too_many(what: str, where: str, limit: int) -> InputError:
     return InputError(
-        f"the mesh has {what}, and {limit} are the most", where, "simplify the mesh, or collide with its bounding box"
+        f"the mesh has {what}, and {limit} are the most",
+        where,
+        "simplify the mesh, or collide with its bounding box",
     )

@@ -1,4 +1,5 @@
-"""Triangle meshes that are the surface of a convex solid: their hull, with feature ids of the mesh."""
+"""Triangle meshes that are the surface of a convex solid: their hull, with feature ids of the
+mesh."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 class ConvexSurface:
     """A convex mesh as a hull in the mesh's frame.
 
-    name: int32[3 max(V, E, F)], the mesh's feature id of each feature id of the hull; -1 for unused ids. A vertex has
-    the id of the mesh's vertex; an edge that of the mesh's edge from its first vertex along it; a face the lowest id
-    of the triangles along its outline.
+    name: int32[3 max(V, E, F)], the mesh's feature id of each feature id of the hull; -1 for unused
+    ids. A vertex has the id of the mesh's vertex; an edge that of the mesh's edge from its first
+    vertex along it; a face the lowest id of the triangles along its outline.
     """
 
     hull: ConvexHull
@@ -31,10 +32,11 @@ class ConvexSurface:
 
 
 def convex_surface(mesh: TriangleMesh) -> ConvexSurface | None:
-    """The hull of a closed mesh without a dent deeper than COPLANAR times its size; None for any other mesh.
+    """The hull of a closed mesh without a dent deeper than COPLANAR times its size; None for any
+    other mesh.
 
-    Two conditions hold: no triangle rises above the plane of a neighbour, and the volumes of mesh and hull are equal.
-    The first alone admits disjoint and nested solids, the second alone a slit.
+    Two conditions hold: no triangle rises above the plane of a neighbour, and the volumes of mesh
+    and hull are equal. The first alone admits disjoint and nested solids, the second alone a slit.
     """
     if not (mesh.is_closed and mesh.is_manifold):
         return None
@@ -55,7 +57,8 @@ def convex_surface(mesh: TriangleMesh) -> ConvexSurface | None:
     except InputError:  # as flat as a sheet
         return None
     p, q, r = np.moveaxis(hull.vertex[hull.triangles], 1, 0)
-    volume, area = float(dot(p, np.cross(q, r)).sum() / 6.0), 0.5 * float(norm(np.cross(q - p, r - p)).sum())
+    volume = float(dot(p, np.cross(q, r)).sum() / 6.0)
+    area = 0.5 * float(norm(np.cross(q - p, r - p)).sum())
     if abs(volume - mesh.volume) > near * area:
         return None
     return ConvexSurface(hull, _names(mesh, used, hull))
@@ -65,12 +68,14 @@ def _names(mesh: TriangleMesh, used: np.ndarray, hull: ConvexHull) -> np.ndarray
     from scipy.spatial import KDTree
 
     vertex: list[int] = used[KDTree(mesh.vertex[used]).query(hull.vertex)[1]].tolist()
-    start, end = mesh.face.reshape(-1), np.roll(mesh.face, -1, axis=1).reshape(-1)
+    start = mesh.face.reshape(-1)
+    end = np.roll(mesh.face, -1, axis=1).reshape(-1)
     order = np.argsort(start, kind="stable")
     first = np.searchsorted(start[order], np.arange(len(mesh.vertex) + 1))
 
     def leaving(corner: int, toward: int) -> int:
-        """The half-edge, 3 * triangle + side, from a vertex that is closest in direction to another vertex."""
+        """The half-edge, 3 * triangle + side, from a vertex that is closest in direction to another
+        vertex."""
         around = order[first[corner] : first[corner + 1]]
         direct = around[end[around] == toward]
         if len(direct):
@@ -79,7 +84,8 @@ def _names(mesh: TriangleMesh, used: np.ndarray, hull: ConvexHull) -> np.ndarray
         along = mesh.vertex[end[around]] - mesh.vertex[corner]
         return int(around[np.argmax(dot(along, line) / norm(along))])
 
-    edges, faces = len(hull.edge) + FACE_CORNERS * len(hull.face), len(hull.face)
+    edges = len(hull.edge) + FACE_CORNERS * len(hull.face)
+    faces = len(hull.face)
     of_edge = [leaving(vertex[p], vertex[q]) for p, q, _, _ in hull.edge.tolist()]
     edge = _distinct([int(mesh.face_edge.reshape(-1)[k]) for k in of_edge], mesh.edge_count)
     outlines = [zip(o, o[1:] + o[:1], strict=True) for o in hull.face]
@@ -96,7 +102,9 @@ def _names(mesh: TriangleMesh, used: np.ndarray, hull: ConvexHull) -> np.ndarray
 
 def _distinct(numbers: list[int], behind: int) -> list[int]:
     """The numbers, with every repetition replaced by a new number from `behind` on."""
-    fresh, seen, result = count(behind), set[int](), []
+    fresh = count(behind)
+    seen = set[int]()
+    result = []
     for number in numbers:
         result.append(next(fresh) if number in seen else number)
         seen.add(result[-1])

@@ -16,8 +16,8 @@ from collidecli.scene.tables import ContactBlock, groups_without_cells
 class Episodes:
     """Episodes of a motion or a contact set, E rows. A cell outside every episode is not recorded.
 
-    name: of each, unique. world: int32[E]. first_frame, frame_count: int64[E]; an episode of which no frame is selected
-    has none.
+    name: of each, unique. world: int32[E]. first_frame, frame_count: int64[E]; an episode of which
+    no frame is selected has none.
     """
 
     name: tuple[str, ...]
@@ -34,17 +34,25 @@ class Episodes:
 
         lengths: recorded frames by name.
         """
-        count, counts = len(lengths), [min(length, frame_count) for length in lengths.values()]
-        world, first = np.arange(count, dtype=np.int32), np.zeros(count, np.int64)
+        count = len(lengths)
+        counts = [min(length, frame_count) for length in lengths.values()]
+        world = np.arange(count, dtype=np.int32)
+        first = np.zeros(count, np.int64)
         return cls(tuple(lengths), world, first, np.array(counts, np.int64))
 
     def in_worlds(self, world_count: int) -> Episodes:
-        """The episodes of one world in each of `world_count` worlds; of several, `#` and the world follow the name."""
+        """The episodes of one world in each of `world_count` worlds; of several, `#` and the world
+        follow the name."""
         if world_count == 1:
             return self
         names = tuple(f"{name}#{world}" for world in range(world_count) for name in self.name)
         world = np.repeat(np.arange(world_count, dtype=np.int32), len(self))
-        return Episodes(names, world, np.tile(self.first_frame, world_count), np.tile(self.frame_count, world_count))
+        return Episodes(
+            names,
+            world,
+            np.tile(self.first_frame, world_count),
+            np.tile(self.frame_count, world_count),
+        )
 
     @property
     def end_frame(self) -> np.ndarray:
@@ -66,7 +74,8 @@ class Episodes:
         return seconds
 
     def listed(self, time: np.ndarray) -> list[dict[str, Any]]:
-        """Each as name, world, first_frame, frame_count and seconds, for results. time: float64[F] [s]."""
+        """Each as name, world, first_frame, frame_count and seconds, for results. time: float64[F]
+        [s]."""
         columns = (self.world, self.first_frame, self.frame_count, self.seconds(time))
         keys = ("name", "world", "first_frame", "frame_count", "seconds")
         rows = zip(self.name, *(column.tolist() for column in columns), strict=True)
@@ -91,7 +100,11 @@ class Episodes:
         if not len(rows):
             return np.full(len(world), -1, np.int64)
         row = rows[np.maximum(np.searchsorted(keys, _key(world, frame), side="right") - 1, 0)]
-        inside = (self.world[row] == world) & (self.first_frame[row] <= frame) & (frame < self.end_frame[row])
+        inside = (
+            (self.world[row] == world)
+            & (self.first_frame[row] <= frame)
+            & (frame < self.end_frame[row])
+        )
         return np.where(inside, row, -1)
 
     def name_at(self, world: int, frame: int) -> str:
@@ -117,7 +130,9 @@ class Episodes:
         rows = np.repeat(inside, block.cell_counts)
         columns = {name: values[rows] for name, values in block.columns.items()}
         groups = groups_without_cells(block.groups, ~inside)
-        return ContactBlock(block.first_cell, np.where(inside, block.cell_counts, 0), columns, groups)
+        return ContactBlock(
+            block.first_cell, np.where(inside, block.cell_counts, 0), columns, groups
+        )
 
     def faults(self, frame_count: int, world_count: int) -> list[tuple[str, int, str]]:
         """Rules that the table breaks: (column, row, what)."""
@@ -126,8 +141,16 @@ class Episodes:
         beyond = (self.frame_count < 0) | (self.frame_count > frame_count - self.first_frame)
         rules: list[tuple[str, Sequence[int] | np.ndarray, str]] = [
             ("name", repeated, "is the name of an earlier episode"),
-            ("world", np.flatnonzero((self.world < 0) | (self.world >= world_count)), "is no world"),
-            ("first_frame", np.flatnonzero((self.first_frame < 0) | (self.first_frame > frame_count)), "is no frame"),
+            (
+                "world",
+                np.flatnonzero((self.world < 0) | (self.world >= world_count)),
+                "is no world",
+            ),
+            (
+                "first_frame",
+                np.flatnonzero((self.first_frame < 0) | (self.first_frame > frame_count)),
+                "is no frame",
+            ),
             ("frame_count", np.flatnonzero(beyond), "exceeds the frames of the file"),
         ]
         faults = [(column, int(rows[0]), what) for column, rows, what in rules if len(rows)]
@@ -148,16 +171,22 @@ def recorded_cells(episodes: Episodes | None, frame_count: int, world_count: int
     """bool[frames, worlds]: whether each cell is recorded: in an episode, if there are some."""
     if episodes is None:
         return np.ones((frame_count, world_count), bool)
-    return episodes.inside(0, frame_count * world_count, world_count).reshape(frame_count, world_count)
+    return episodes.inside(0, frame_count * world_count, world_count).reshape(
+        frame_count, world_count
+    )
 
 
 def episodes_of_worlds(tables: Sequence[Episodes], first_world: Sequence[int]) -> Episodes:
-    """The episodes of sets of disjoint worlds; where a name is not unique, each ends with `#` and the merged world."""
-    world = np.concatenate([episodes.world + first for episodes, first in zip(tables, first_world, strict=True)])
+    """The episodes of sets of disjoint worlds; where a name is not unique, each ends with `#` and
+    the merged world."""
+    world = np.concatenate(
+        [episodes.world + first for episodes, first in zip(tables, first_world, strict=True)]
+    )
     names = [name for episodes in tables for name in episodes.name]
     if len(set(names)) < len(names):
         names = [f"{name}#{number}" for name, number in zip(names, world.tolist(), strict=True)]
     first_frame, frame_count = (
-        np.concatenate([getattr(episodes, column) for episodes in tables]) for column in ("first_frame", "frame_count")
+        np.concatenate([getattr(episodes, column) for episodes in tables])
+        for column in ("first_frame", "frame_count")
     )
     return Episodes(tuple(names), world.astype(np.int32), first_frame, frame_count)

@@ -14,7 +14,8 @@ from collidecli.scene.records import SceneRecords
 from collidecli.scene.shape_types import ShapeType
 
 LARGE_BODY = 64
-"""A body with more shapes is an attribute of their class; the pairs of a smaller body are listed, at most 2016."""
+"""A body with more shapes is an attribute of their class; the pairs of a smaller body are listed,
+at most 2016."""
 MAX_CLASSES = 16384
 """The table of this many classes takes 256 MiB."""
 
@@ -32,7 +33,9 @@ def lower_filter(records: SceneRecords, static_pairs: bool) -> PairFilter:
     joined = set()
     for joint in records.joints:
         ends = (joint.parent, joint.child)
-        if STATIC_BODY not in ends and all(len(shapes_of_body.get(body, [])) > LARGE_BODY for body in ends):
+        if STATIC_BODY not in ends and all(
+            len(shapes_of_body.get(body, [])) > LARGE_BODY for body in ends
+        ):
             joined |= {ends, ends[::-1]}
     filtered = {pair for a, b in records.usd_filtered for pair in ((a, b), (b, a))}
     context = RuleContext(static_pairs, frozenset(filtered), frozenset(joined))
@@ -43,7 +46,8 @@ def lower_filter(records: SceneRecords, static_pairs: bool) -> PairFilter:
         a, b = excluded.T
         of_all = (template[a] == GLOBAL_TEMPLATE) | (template[b] == GLOBAL_TEMPLATE)
         kept = (of_all | (template[a] == template[b])) & table[shape_class[a], shape_class[b]]
-        excluded, rules = excluded[kept], [rule for rule, keep in zip(rules, kept, strict=True) if keep]
+        excluded = excluded[kept]
+        rules = [rule for rule, keep in zip(rules, kept, strict=True) if keep]
     return PairFilter(
         shape_class=shape_class,
         class_table=table,
@@ -55,11 +59,16 @@ def lower_filter(records: SceneRecords, static_pairs: bool) -> PairFilter:
     )
 
 
-def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tuple[tuple[FilterClass, ...], np.ndarray]:
+def _classes(
+    records: SceneRecords, shapes_of_body: dict[int, list[int]]
+) -> tuple[tuple[FilterClass, ...], np.ndarray]:
     """The distinct classes in order of first use, and int32[S], each shape's."""
     # Ids restart in every template, after the global ones, so that templates share classes.
     templates = [
-        next((t for t in (records.bodies[b].template for b in bodies) if t != GLOBAL_TEMPLATE), GLOBAL_TEMPLATE)
+        next(
+            (t for t in (records.bodies[b].template for b in bodies) if t != GLOBAL_TEMPLATE),
+            GLOBAL_TEMPLATE,
+        )
         for bodies in records.articulations
     ]
     next_id: dict[int, int] = defaultdict(lambda: templates.count(GLOBAL_TEMPLATE))
@@ -68,7 +77,9 @@ def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tup
     for bodies, template in zip(records.articulations, templates, strict=True):
         articulation_of_body |= dict.fromkeys(bodies, next_id[template])
         next_id[template] += 1
-    world_joint = {max(j.parent, j.child) for j in records.joints if STATIC_BODY in (j.parent, j.child)}
+    world_joint = {
+        max(j.parent, j.child) for j in records.joints if STATIC_BODY in (j.parent, j.child)
+    }
     given = []
     for shape in records.shapes:
         static = shape.body == STATIC_BODY
@@ -80,7 +91,11 @@ def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tup
             "plane": shape.type == ShapeType.PLANE,
             "static": static,
             "articulation": articulation_of_body.get(shape.body, -1),
-            "large_body": shape.body if large else len(records.bodies) + shape.cloud if of_static_cloud else -1,
+            "large_body": shape.body
+            if large
+            else len(records.bodies) + shape.cloud
+            if of_static_cloud
+            else -1,
             "world_joint": shape.body in world_joint,
             "filter_parent": bool(shape.cfg.collision_filter_parent) if used_by_joints else True,
         }
@@ -88,13 +103,18 @@ def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tup
     classes, shape_class = numbered_classes(given)
     if len(classes) > MAX_CLASSES:
         what = f"the scene has {len(classes)} different combinations of filter attributes, more than {MAX_CLASSES}"
-        fix = "give shapes with equal filters equal groups and masks, or split the scene into worlds"
+        fix = (
+            "give shapes with equal filters equal groups and masks, or split the scene into worlds"
+        )
         raise InputError(what, fix=fix)
     return classes, shape_class
 
 
-def _excluded_pairs(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tuple[np.ndarray, list[str]]:
-    """int32[K, 2], sorted and unique, and the first rule that excludes each pair: same body, joint, filtered pair."""
+def _excluded_pairs(
+    records: SceneRecords, shapes_of_body: dict[int, list[int]]
+) -> tuple[np.ndarray, list[str]]:
+    """int32[K, 2], sorted and unique, and the first rule that excludes each pair: same body, joint,
+    filtered pair."""
     blocks: list[np.ndarray] = []
     rules: list[str] = []
     for body, shapes in shapes_of_body.items():
@@ -105,12 +125,20 @@ def _excluded_pairs(records: SceneRecords, shapes_of_body: dict[int, list[int]])
             rules += ["same body"] * len(first)
     for joint in records.joints:
         ends = [shapes_of_body.get(body, []) for body in (joint.parent, joint.child)]
-        if STATIC_BODY in (joint.parent, joint.child) or all(len(shapes) > LARGE_BODY for shapes in ends):
+        if STATIC_BODY in (joint.parent, joint.child) or all(
+            len(shapes) > LARGE_BODY for shapes in ends
+        ):
             continue  # the class table decides
-        kept = [[s for s in shapes if records.shapes[s].cfg.collision_filter_parent] for shapes in ends]
+        kept = [
+            [s for s in shapes if records.shapes[s].cfg.collision_filter_parent] for shapes in ends
+        ]
         parents, children = (np.array(shapes, np.int64) for shapes in kept)
-        blocks.append(np.column_stack([np.repeat(parents, len(children)), np.tile(children, len(parents))]))
-        rules += [joint_rule(records.bodies[joint.parent].key, records.bodies[joint.child].key)] * len(blocks[-1])
+        blocks.append(
+            np.column_stack([np.repeat(parents, len(children)), np.tile(children, len(parents))])
+        )
+        rules += [
+            joint_rule(records.bodies[joint.parent].key, records.bodies[joint.child].key)
+        ] * len(blocks[-1])
     if records.filter_pairs:
         blocks.append(np.array([(p.a, p.b) for p in records.filter_pairs]))
         rules += [p.rule for p in records.filter_pairs]

@@ -16,9 +16,9 @@ UsdGroup = tuple[int, str]
 class FilterClass:
     """The filter attributes of a shape; shapes with equal attributes share a filter class.
 
-    disabled: the reason why the shape collides with nothing; empty if it may collide.
-    articulation: id of its articulation if self-collision is off, else -1.
-    large_body: row of its body if that has too many shapes to list their pairs; of a static point cloud a number after
+    disabled: the reason why the shape collides with nothing; empty if it may collide. articulation:
+    id of its articulation if self-collision is off, else -1. large_body: row of its body if that
+    has too many shapes to list their pairs; of a static point cloud a number after
         those of bodies; else -1.
     world_joint: a joint joins its body to the static world.
     filter_parent: joints filter the shape.
@@ -56,8 +56,9 @@ class RuleContext:
 class Scheme:
     """A filter scheme.
 
-    name: the rule where pairs are counted. attribute: the attribute of a class that it uses. allow: bool[V, V] of V
-    attribute values. text: the rule for a pair of classes that it forbids; None is `name`.
+    name: the rule where pairs are counted. attribute: the attribute of a class that it uses. allow:
+    bool[V, V] of V attribute values. text: the rule for a pair of classes that it forbids; None is
+    `name`.
     """
 
     name: str
@@ -73,22 +74,26 @@ def _both(flags: list[bool]) -> np.ndarray:
 
 
 def allow_signed_groups(group: list[int], _: RuleContext) -> np.ndarray:
-    """Group 0 allows none, a positive group itself and any negative, a negative one any positive or other negative."""
-    a, b = np.array(group, np.int64)[:, None], np.array(group, np.int64)
+    """Group 0 allows none, a positive group itself and any negative, a negative one any positive or
+    other negative."""
+    a = np.array(group, np.int64)[:, None]
+    b = np.array(group, np.int64)
     positive = (a > 0) & (b > 0)
     negative = (a < 0) & (b < 0)
     return (a != 0) & (b != 0) & np.where(positive, a == b, ~negative | (a != b))
 
 
 def _allow_masks(masks: list[tuple[int, int] | None], join: np.ufunc) -> np.ndarray:
-    """The matches of the first mask of each with the second of the other, by "and" or "or"; true without both masks."""
+    """The matches of the first mask of each with the second of the other, by "and" or "or"; true
+    without both masks."""
     first, second = np.array([m or (0, 0) for m in masks], np.uint64).reshape(-1, 2).T
     forward = (first[:, None] & second) != 0
     return ~_both([m is not None for m in masks]) | join(forward, forward.T)
 
 
 def allow_usd_groups(groups: list[frozenset[UsdGroup]], context: RuleContext) -> np.ndarray:
-    """Every combination of the two shapes' groups must be enabled; a shape in no group collides with every group."""
+    """Every combination of the two shapes' groups must be enabled; a shape in no group collides
+    with every group."""
     names = {name: i for i, name in enumerate(sorted(frozenset().union(*groups)))}
     member = np.zeros((len(groups), len(names)), np.float32)
     for row, names_of_shape in enumerate(groups):
@@ -136,7 +141,9 @@ def _usd_text(a: FilterClass, b: FilterClass, context: RuleContext) -> str:
     return f"collision groups '{name_a}' and '{name_b}'"
 
 
-def _masks_text(name: str, attribute: str) -> Callable[[FilterClass, FilterClass, RuleContext], str]:
+def _masks_text(
+    name: str, attribute: str
+) -> Callable[[FilterClass, FilterClass, RuleContext], str]:
     def text(a: FilterClass, b: FilterClass, _: RuleContext) -> str:
         shown = [tuple(f"{mask:#x}" for mask in getattr(c, attribute)) for c in (a, b)]
         return f"{name} ({', '.join(shown[0])}) and ({', '.join(shown[1])})"
@@ -144,12 +151,22 @@ def _masks_text(name: str, attribute: str) -> Callable[[FilterClass, FilterClass
     return text
 
 
-MASKS_EITHER, MASKS_BOTH = "contype and conaffinity", "collision group and mask"
+MASKS_EITHER = "contype and conaffinity"
+MASKS_BOTH = "collision group and mask"
 SELF_COLLISION = "self-collision of the articulation is off"
 SCHEMES = (
     Scheme("plane pair", lambda c: c.plane, lambda plane, _: ~_both(plane)),
-    Scheme("static pair", lambda c: c.static, lambda static, context: ~_both(static) | context.static_pairs),
-    Scheme("disabled shape", lambda c: c.disabled, lambda why, _: _both([not each for each in why]), _disabled_text),
+    Scheme(
+        "static pair",
+        lambda c: c.static,
+        lambda static, context: ~_both(static) | context.static_pairs,
+    ),
+    Scheme(
+        "disabled shape",
+        lambda c: c.disabled,
+        lambda why, _: _both([not each for each in why]),
+        _disabled_text,
+    ),
     # Pairs of small bodies are excluded pairs; shapes of one body are found before any scheme.
     Scheme("same point cloud", lambda c: c.large_body, allow_articulations),
     Scheme(
@@ -172,9 +189,12 @@ SCHEMES = (
     ),
     Scheme("USD collision groups", lambda c: c.usd_groups, allow_usd_groups, _usd_text),
     Scheme(SELF_COLLISION, lambda c: c.articulation, allow_articulations),
-    Scheme("joint", lambda c: (c.large_body, c.static, c.world_joint, c.filter_parent), allow_joints),
+    Scheme(
+        "joint", lambda c: (c.large_body, c.static, c.world_joint, c.filter_parent), allow_joints
+    ),
 )
-"""Every scheme; a pair that several forbid is explained by the first, and counted as excluded by it."""
+"""Every scheme; a pair that several forbid is explained by the first, and counted as excluded by
+it."""
 
 
 ALLOWED = len(SCHEMES)
@@ -182,10 +202,12 @@ ALLOWED = len(SCHEMES)
 
 
 def first_forbidding(classes: Sequence[FilterClass], context: RuleContext) -> np.ndarray:
-    """uint8[C, C], symmetric: index of the first scheme that forbids the pair of classes, or `ALLOWED`."""
+    """uint8[C, C], symmetric: index of the first scheme that forbids the pair of classes, or
+    `ALLOWED`."""
     table = np.full((len(classes), len(classes)), ALLOWED, np.uint8)
     for index in reversed(range(len(SCHEMES) if classes else 0)):
-        # The scheme's table is over the distinct values of its attribute, which are fewer than the classes.
+        # The scheme's table is over the distinct values of its attribute, which are fewer than the
+        # classes.
         values: list[Any] = [SCHEMES[index].attribute(c) for c in classes]
         row_of = {v: i for i, v in enumerate(dict.fromkeys(values))}
         allowed = SCHEMES[index].allow(list(row_of), context)

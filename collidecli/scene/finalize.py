@@ -36,7 +36,8 @@ UP_AXES = ("X", "Y", "Z")
 
 
 def rows_by_template(templates: Sequence[int]) -> np.ndarray:
-    """int32[n]: row of each record: global records first, then each template's, in the order of their addition."""
+    """int32[n]: row of each record: global records first, then each template's, in the order of
+    their addition."""
     order = np.argsort(np.array(templates, np.int64), kind="stable")
     rows = np.empty(len(order), np.int32)
     rows[order] = np.arange(len(order), dtype=np.int32)
@@ -57,14 +58,16 @@ def build_model(
 ) -> Model:
     """The frozen model of `records`.
 
-    world_template, world_origin: of each world. default_gap: of shapes without an own gap [m]. static_pairs: pairs of
-    static shapes may touch.
-    Raises InputError for names that are not unique, conflicting forced pairs, and unknown options.
+    world_template, world_origin: of each world. default_gap: of shapes without an own gap [m].
+    static_pairs: pairs of static shapes may touch. Raises InputError for names that are not unique,
+    conflicting forced pairs, and unknown options.
     """
     if gap_rule not in GAP_RULES:
         raise InputError(f"gap_rule is {gap_rule!r}", fix=f"choose one of {', '.join(GAP_RULES)}")
     if material_rule not in MATERIAL_RULES:
-        raise InputError(f"material_rule is {material_rule!r}", fix=f"choose one of {', '.join(MATERIAL_RULES)}")
+        raise InputError(
+            f"material_rule is {material_rule!r}", fix=f"choose one of {', '.join(MATERIAL_RULES)}"
+        )
     if up_axis not in UP_AXES:
         raise InputError(f"up_axis is {up_axis!r}", fix=f"choose one of {', '.join(UP_AXES)}")
     check_length("default_gap", default_gap, "")
@@ -72,12 +75,24 @@ def build_model(
     _name_all(records.bodies, "body")
     _name_all(records.shapes, "shape")
     _name_all(records.deformables, "deformable")
-    stored, index = {}, {}
-    for name, several in (("hull", "hulls"), ("mesh", "meshes"), ("heightfield", "heightfields"), ("sdf", "sdfs")):
-        stored[several], index[name] = _stored_once([getattr(shape, name) for shape in records.shapes])
+    stored = {}
+    index = {}
+    for name, several in (
+        ("hull", "hulls"),
+        ("mesh", "meshes"),
+        ("heightfield", "heightfields"),
+        ("sdf", "sdfs"),
+    ):
+        stored[several], index[name] = _stored_once(
+            [getattr(shape, name) for shape in records.shapes]
+        )
     bodies = records.bodies
     model = Model(
-        bodies=Bodies(_paths(bodies), np.array([b.template for b in bodies], np.int32), _stacked(bodies, "pose", 7)),
+        bodies=Bodies(
+            _paths(bodies),
+            np.array([b.template for b in bodies], np.int32),
+            _stacked(bodies, "pose", 7),
+        ),
         shapes=_shapes(records.shapes, default_gap, index),
         **stored,
         pair_filter=lower_filter(records, static_pairs),
@@ -93,7 +108,14 @@ def build_model(
         material_rule=material_rule,
         particles=_particles(records),
     )
-    parts = (model, model.bodies, model.shapes, model.shapes.material, model.pair_filter, model.forced_material)
+    parts = (
+        model,
+        model.bodies,
+        model.shapes,
+        model.shapes.material,
+        model.pair_filter,
+        model.forced_material,
+    )
     for part in (*parts, model.particles):
         assert is_dataclass(part)
         for array in (getattr(part, item.name) for item in fields(part)):
@@ -111,7 +133,8 @@ def _in_row_order(records: SceneRecords) -> SceneRecords:
         return STATIC_BODY if index == STATIC_BODY else body_row[index]
 
     def pair(record: PairRecord | ForcedRecord) -> dict[str, int]:
-        a, b = shape_row[record.a], shape_row[record.b]
+        a = shape_row[record.a]
+        b = shape_row[record.b]
         return {"a": min(a, b), "b": max(a, b)}
 
     by_template = lambda record: record.template  # noqa: E731
@@ -126,7 +149,9 @@ def _in_row_order(records: SceneRecords) -> SceneRecords:
         forced_pairs=_merged(forced, shapes),
         usd_filtered=records.usd_filtered,
         deformables=[
-            replace(d, body=None if d.body is None else np.array([body(k) for k in d.body], np.int32))
+            replace(
+                d, body=None if d.body is None else np.array([body(k) for k in d.body], np.int32)
+            )
             for d in sorted(records.deformables, key=by_template)
         ],
     )
@@ -138,9 +163,15 @@ def _merged(forced: list[ForcedRecord], shapes: list[ShapeRecord]) -> list[Force
     for record in forced:
         if merged and (merged[-1].a, merged[-1].b) == (record.a, record.b):
             lengths = [[p.gap, p.margin] for p in (merged[-1], record)]
-            if merged[-1].material != record.material or not np.array_equal(*lengths, equal_nan=True):
+            if merged[-1].material != record.material or not np.array_equal(
+                *lengths, equal_nan=True
+            ):
                 where = f"shapes {_shown(shapes, record.a)} and {_shown(shapes, record.b)}"
-                raise InputError("forced twice with different gap, margin or material", where, "keep one of the two")
+                raise InputError(
+                    "forced twice with different gap, margin or material",
+                    where,
+                    "keep one of the two",
+                )
             continue
         merged.append(record)
     return merged
@@ -151,7 +182,8 @@ def _shown(shapes: list[ShapeRecord], row: int) -> str:
 
 
 def _name_all(records: Sequence[BodyRecord | ShapeRecord | DeformableRecord], noun: str) -> None:
-    """Gives every record a name that is unique in its worlds; global names are reserved in every template.
+    """Gives every record a name that is unique in its worlds; global names are reserved in every
+    template.
 
     Records without a key get `<noun>_<n>`, counted within their template; used names are skipped.
     """
@@ -195,9 +227,16 @@ def _particles(records: SceneRecords) -> Particles:
     return replace(particles, object_class=object_class, shape_class=shape_class, class_table=table)
 
 
-def _shapes(records: list[ShapeRecord], default_gap: float, geometry: dict[str, np.ndarray]) -> Shapes:
-    fallbacks = [default_gap if shape.default_gap is None else shape.default_gap for shape in records]
-    gaps = [gap if shape.cfg.gap is None else shape.cfg.gap for gap, shape in zip(fallbacks, records, strict=True)]
+def _shapes(
+    records: list[ShapeRecord], default_gap: float, geometry: dict[str, np.ndarray]
+) -> Shapes:
+    fallbacks = [
+        default_gap if shape.default_gap is None else shape.default_gap for shape in records
+    ]
+    gaps = [
+        gap if shape.cfg.gap is None else shape.cfg.gap
+        for gap, shape in zip(fallbacks, records, strict=True)
+    ]
     return Shapes(
         path=_paths(records),
         type=np.array([int(s.type) for s in records], np.int32),
@@ -224,7 +263,8 @@ Geometry = TypeVar("Geometry", ConvexHull, TriangleMesh, Heightfield, SdfShape)
 
 
 def _stored_once(given: Sequence[Geometry | None]) -> tuple[tuple[Geometry, ...], np.ndarray]:
-    """Distinct geometries, and int32[S], the index of each shape's geometry; -1 for shapes without."""
+    """Distinct geometries, and int32[S], the index of each shape's geometry; -1 for shapes
+    without."""
     index_of: dict[bytes, int] = {}
     distinct: list[Geometry] = []
     rows = np.full(len(given), -1, np.int32)
@@ -239,8 +279,12 @@ def _stored_once(given: Sequence[Geometry | None]) -> tuple[tuple[Geometry, ...]
 def _pair_materials(records: SceneRecords, material_rule: str) -> PairMaterials:
     given = [pair for pair in records.forced_pairs if pair.material is not None]
     if given and material_rule != "mujoco":
-        where = f"shapes {_shown(records.shapes, given[0].a)} and {_shown(records.shapes, given[0].b)}"
-        raise InputError("a forced pair has a material of its own", where, 'that needs material_rule = "mujoco"')
+        where = (
+            f"shapes {_shown(records.shapes, given[0].a)} and {_shown(records.shapes, given[0].b)}"
+        )
+        raise InputError(
+            "a forced pair has a material of its own", where, 'that needs material_rule = "mujoco"'
+        )
     return PairMaterials.of([pair.material for pair in records.forced_pairs] if given else [])
 
 

@@ -1,4 +1,5 @@
-"""The closed triangle mesh of a heightfield's solid, and the heightfield's numbers of the mesh's features."""
+"""The closed triangle mesh of a heightfield's solid, and the heightfield's numbers of the mesh's
+features."""
 
 from __future__ import annotations
 
@@ -23,24 +24,29 @@ class SolidMesh(TriangleMesh):
 def solid_mesh(field: Heightfield) -> TriangleMesh:
     """The closed mesh of a heightfield: surface, walls and base.
 
-    Vertices are those of the surface, row by row, then those of the base below the border, counterclockwise from vertex
-    0. Triangles are those of the surface, two a cell, then two a wall, then those of the base, which has no vertex off
-    its border.
+    Vertices are those of the surface, row by row, then those of the base below the border,
+    counterclockwise from vertex
+    0. Triangles are those of the surface, two a cell, then two a wall, then those of the base,
+    which has no vertex off its border.
     """
     rows, cols = field.data.shape
     # As `x_of` and `y_of` of the engine have them.
     along, across = (
-        half / (n - 1) * (2.0 * np.arange(n) - (n - 1)) for half, n in ((field.half_x, cols), (field.half_y, rows))
+        half / (n - 1) * (2.0 * np.arange(n) - (n - 1))
+        for half, n in ((field.half_x, cols), (field.half_y, rows))
     )
     x, y = np.meshgrid(along, across)
     top = np.stack([x, y, field.heights], axis=2).reshape(-1, 3)
     number = np.arange(rows * cols).reshape(rows, cols)
     corners = number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]
     low, right, far, up = (part.ravel() for part in corners)
-    cells = np.stack([np.column_stack([low, right, far]), np.column_stack([low, far, up])], axis=1).reshape(-1, 3)
+    cells = np.stack(
+        [np.column_stack([low, right, far]), np.column_stack([low, far, up])], axis=1
+    ).reshape(-1, 3)
     border = _border(number)
     below = len(top) + np.arange(len(border))
-    ahead, ahead_below = np.roll(border, -1), np.roll(below, -1)
+    ahead = np.roll(border, -1)
+    ahead_below = np.roll(below, -1)
     walls = [np.column_stack([below, ahead_below, ahead]), np.column_stack([below, ahead, border])]
     faces = [cells, np.stack(walls, axis=1).reshape(-1, 3), len(top) + _base(rows, cols)]
     under = top[border]
@@ -50,22 +56,29 @@ def solid_mesh(field: Heightfield) -> TriangleMesh:
 
 
 def solid_features(field: Heightfield, mesh: TriangleMesh) -> np.ndarray:
-    """int32[n]: the heightfield's feature of each feature id of its `solid_mesh`; -1 for ids that the mesh lacks.
+    """int32[n]: the heightfield's feature of each feature id of its `solid_mesh`; -1 for ids that
+    the mesh lacks.
 
     Interior edges of the base are all its diagonal, and its triangles its first.
     """
     rows, cols = field.data.shape
-    vertices, perimeter = rows * cols, field.perimeter
-    walls_begin, base_begin = 8 * vertices, 8 * (vertices + perimeter)
+    vertices = rows * cols
+    perimeter = field.perimeter
+    walls_begin = 8 * vertices
+    base_begin = 8 * (vertices + perimeter)
     names = np.full(3 * max(len(mesh.vertex), mesh.edge_count, len(mesh.face)), -1, np.int32)
     names[: 3 * len(mesh.vertex) : 3] = 8 * np.arange(len(mesh.vertex))
     cell = np.arange(2 * (rows - 1) * (cols - 1)) // 2
     wall = np.arange(2 * perimeter)
     of_face = np.full(len(mesh.face), base_begin + 4)
-    of_face[: len(cell)] = 8 * (cell // (cols - 1) * cols + cell % (cols - 1)) + 4 + np.arange(len(cell)) % 2
+    of_face[: len(cell)] = (
+        8 * (cell // (cols - 1) * cols + cell % (cols - 1)) + 4 + np.arange(len(cell)) % 2
+    )
     of_face[len(cell) : len(cell) + len(wall)] = walls_begin + 8 * (wall // 2) + 4 + wall % 2
     names[2 : 3 * len(mesh.face) : 3] = of_face
-    ends = np.sort(np.stack([mesh.face, np.roll(mesh.face, -1, axis=1)], axis=2).reshape(-1, 2), axis=1)
+    ends = np.sort(
+        np.stack([mesh.face, np.roll(mesh.face, -1, axis=1)], axis=2).reshape(-1, 2), axis=1
+    )
     of_edge = np.empty(mesh.edge_count, np.int64)
     of_edge[mesh.face_edge.reshape(-1)] = _edge_names(ends, vertices, cols, perimeter)
     names[1 : 3 * mesh.edge_count : 3] = of_edge
@@ -74,7 +87,8 @@ def solid_features(field: Heightfield, mesh: TriangleMesh) -> np.ndarray:
 
 def _edge_names(ends: np.ndarray, vertices: int, cols: int, perimeter: int) -> np.ndarray:
     """Features of edges of vertices [n, 2], ascending."""
-    low, high = ends[:, 0].astype(np.int64), ends[:, 1].astype(np.int64)
+    low = ends[:, 0].astype(np.int64)
+    high = ends[:, 1].astype(np.int64)
     border = _border(np.arange(vertices).reshape(-1, cols))
     segment = low - vertices  # both on the base
     last = (segment == 0) & (high - vertices == perimeter - 1)

@@ -1,6 +1,7 @@
 """A tree of joints as arrays, and the compiled forward kinematics of this process.
 
-A verb that collides nothing does not import Warp: `use` sets the compiled code in the process of one that does.
+A verb that collides nothing does not import Warp: `use` sets the compiled code in the process of
+one that does.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Protocol
 import numpy as np
 
 FIXED, FREE, JOINTED = range(3)
-"""Bodies that no coordinate moves, whose pose is in the coordinates, and whose pose follows from their parent's."""
+"""Bodies that no coordinate moves, whose pose is in the coordinates, and whose pose follows from
+their parent's."""
 SLIDE, BALL, HINGE = range(3)
 """Joints of a JOINTED body."""
 SHORTEST = 1e-15
@@ -24,10 +26,11 @@ UNIT = 1e-15
 class JointTree:
     """Bodies, parents first, the world as body 0; and their joints.
 
-    body_kind: FIXED, FREE or JOINTED. body_first, body_count: joints of a JOINTED body; body_first of a FREE one is
-    its first coordinate. body_pose: float64[B, 7], position and quaternion wxyz, in the world of a FIXED body, in the
-    parent's frame of a JOINTED one. joint_kind: SLIDE, BALL or HINGE. joint_address: first coordinate.
-    joint_numbers: float64[J, 7], axis, anchor, and the coordinate at which the joint does not move its body.
+    body_kind: FIXED, FREE or JOINTED. body_first, body_count: joints of a JOINTED body; body_first
+    of a FREE one is its first coordinate. body_pose: float64[B, 7], position and quaternion wxyz,
+    in the world of a FIXED body, in the parent's frame of a JOINTED one. joint_kind: SLIDE, BALL or
+    HINGE. joint_address: first coordinate. joint_numbers: float64[J, 7], axis, anchor, and the
+    coordinate at which the joint does not move its body.
     """
 
     body_kind: list[int]
@@ -44,7 +47,8 @@ class CompiledTree(Protocol):
     """Forward kinematics of one tree."""
 
     def poses(self, coordinates: np.ndarray) -> np.ndarray | None:
-        """float64[n, B - 1, 7], xyzw, of contiguous coordinates float64[n, k]; None if NumPy must compute them."""
+        """float64[n, B - 1, 7], xyzw, of contiguous coordinates float64[n, k]; None if NumPy must
+        compute them."""
         ...
 
 

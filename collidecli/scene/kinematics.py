@@ -47,10 +47,11 @@ class Kinematics(Protocol):
 class NamedJoint:
     """A joint's coordinates by name.
 
-    path: of the joint. axes: one name a coordinate; ("",) for a single one, ("x", "y", "z", "w") for a quaternion.
-    required: a recording with any joint must contain this one; other joints may keep the scene's coordinates.
-    angles: numbers of the coordinates that are angles. mimic: the joint that it follows, and its own and that joint's
-    resting coordinate, then the factors of the powers of the other's displacement, whose sum is its displacement.
+    path: of the joint. axes: one name a coordinate; ("",) for a single one, ("x", "y", "z", "w")
+    for a quaternion. required: a recording with any joint must contain this one; other joints may
+    keep the scene's coordinates. angles: numbers of the coordinates that are angles. mimic: the
+    joint that it follows, and its own and that joint's resting coordinate, then the factors of the
+    powers of the other's displacement, whose sum is its displacement.
     """
 
     path: str
@@ -65,15 +66,16 @@ class NamedJoint:
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """Names of the coordinates: the joint's path, with `:` and the axis if there are several."""
+        """Names of the coordinates: the joint's path, with `:` and the axis if there are
+        several."""
         return tuple(f"{self.path}:{axis}" if axis else self.path for axis in self.axes)
 
 
 class ArticulationKinematics(Protocol):
     """Forward kinematics of one joint tree, or of one free body.
 
-    path: its name. aliases: its short names. body_path: its bodies, the root first.
-    joints: those with coordinates. root_is_jointed: joints connect the root to the world and determine its pose.
+    path: its name. aliases: its short names. body_path: its bodies, the root first. joints: those
+    with coordinates. root_is_jointed: joints connect the root to the world and determine its pose.
     """
 
     path: str
@@ -82,12 +84,16 @@ class ArticulationKinematics(Protocol):
     joints: tuple[NamedJoint, ...]
     root_is_jointed: bool
 
-    def poses(self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray) -> np.ndarray:
-        """float64[n, B, 7]: world poses of the bodies, xyzw, unit, in the order of body_path, by configuration.
+    def poses(
+        self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray
+    ) -> np.ndarray:
+        """float64[n, B, 7]: world poses of the bodies, xyzw, unit, in the order of body_path, by
+        configuration.
 
-        root_pose: float64[n, 7], xyzw, unit, of the root body; None is the scene's. Unused if `root_is_jointed`.
-        columns: the column of joint_position of each coordinate; joints without columns keep the scene's coordinates.
-        joint_position: float64[n, k], metres and radians; quaternions xyzw.
+        root_pose: float64[n, 7], xyzw, unit, of the root body; None is the scene's. Unused if
+        `root_is_jointed`. columns: the column of joint_position of each coordinate; joints without
+        columns keep the scene's coordinates. joint_position: float64[n, k], metres and radians;
+        quaternions xyzw.
         """
         ...
 
@@ -97,9 +103,14 @@ class MujocoCoordinates(Protocol):
     """An articulation of a scene compiled by MuJoCo."""
 
     def coordinates(
-        self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray, qpos: np.ndarray | None
+        self,
+        root_pose: np.ndarray | None,
+        columns: JointColumns,
+        joint_position: np.ndarray,
+        qpos: np.ndarray | None,
     ) -> np.ndarray | None:
-        """float64[n, nq] of the scene: qpos, None for the initial one, with the articulation's coordinates of `poses`.
+        """float64[n, nq] of the scene: qpos, None for the initial one, with the articulation's
+        coordinates of `poses`.
 
         None for a root pose of a root without a joint, which no coordinates have.
         """
@@ -107,7 +118,8 @@ class MujocoCoordinates(Protocol):
 
 
 class ArticulatedScene(Protocol):
-    """Every articulation and free body of a scene. warnings: joints that the kinematics omits, by name."""
+    """Every articulation and free body of a scene. warnings: joints that the kinematics omits, by
+    name."""
 
     @property
     def articulations(self) -> tuple[ArticulationKinematics, ...]: ...
@@ -117,38 +129,59 @@ class ArticulatedScene(Protocol):
 
 
 class JointColumns:
-    """The recorded columns of an articulation's coordinates, and their names. where: the dataset, for messages.
+    """The recorded columns of an articulation's coordinates, and their names. where: the dataset,
+    for messages.
 
     The name of a column is a coordinate's whole name, or its last path element if that is unique.
-    of_joint: per joint an int array, the column of each coordinate, -1 for a missing one; None for a joint without
-    recorded coordinates. warnings: coordinates that the recording lacks, by name.
-    Raises InputError: an unknown name, a duplicate name, an incomplete quaternion, a missing required joint.
+    of_joint: per joint an int array, the column of each coordinate, -1 for a missing one; None for
+    a joint without recorded coordinates. warnings: coordinates that the recording lacks, by name.
+    Raises InputError: an unknown name, a duplicate name, an incomplete quaternion, a missing
+    required joint.
     """
 
-    def __init__(self, articulation: ArticulationKinematics, names: Sequence[str], where: str) -> None:
-        self.names, self._joints = tuple(names), articulation.joints
+    def __init__(
+        self, articulation: ArticulationKinematics, names: Sequence[str], where: str
+    ) -> None:
+        self.names = tuple(names)
+        self._joints = articulation.joints
         self.warnings: list[str] = []
         known = {name: index for index, name in enumerate(coordinate_names(articulation))}
         short = Counter(last_element(name) for name in known)
-        known |= {last_element(n): index for n, index in tuple(known.items()) if short[last_element(n)] == 1}
+        known |= {
+            last_element(n): index
+            for n, index in tuple(known.items())
+            if short[last_element(n)] == 1
+        }
         column_of: dict[int, int] = {}
         unknown = [name for name in names if name not in known]
         if unknown:
             what = f"'{articulation.path}' has no joint {some_names(unknown)}"
-            raise InputError(what, where, f"its coordinates are {some_names(coordinate_names(articulation)) or 'none'}")
+            raise InputError(
+                what,
+                where,
+                f"its coordinates are {some_names(coordinate_names(articulation)) or 'none'}",
+            )
         for column, name in enumerate(names):
             if known[name] in column_of:
                 raise InputError(f"joint '{name}' is named twice", where, "name each column once")
             column_of[known[name]] = column
         self.of_joint: list[np.ndarray | None] = []
-        start, missing, zero = 0, [], []
+        start = 0
+        missing = []
+        zero = []
         for joint in articulation.joints:
-            columns = np.array([column_of.get(start + k, -1) for k in range(len(joint.axes))], np.intp)
+            columns = np.array(
+                [column_of.get(start + k, -1) for k in range(len(joint.axes))], np.intp
+            )
             start += len(joint.axes)
-            absent = [name for name, column in zip(joint.coordinates, columns, strict=True) if column < 0]
+            absent = [
+                name for name, column in zip(joint.coordinates, columns, strict=True) if column < 0
+            ]
             nothing = len(absent) == len(joint.axes)
             if absent and names and (joint.required or (joint.is_quaternion and not nothing)):
-                raise InputError(f"the recording lacks {some_names(absent)}", where, "record every coordinate")
+                raise InputError(
+                    f"the recording lacks {some_names(absent)}", where, "record every coordinate"
+                )
             missing += absent if nothing else []
             zero += [] if nothing else absent
             self.of_joint.append(None if nothing else columns)
@@ -156,17 +189,24 @@ class JointColumns:
             what = f"{len(missing)} coordinates of '{articulation.path}' are not in the recording; their joints"
             self.warnings.append(f"{where}: {what} stay as in the scene: {some_names(missing)}")
         if zero:
-            self.warnings.append(f"{where}: not in the recording and taken as 0: {some_names(zero)}")
+            self.warnings.append(
+                f"{where}: not in the recording and taken as 0: {some_names(zero)}"
+            )
 
     def angles(self) -> np.ndarray:
         """int[k]: the columns that are angles."""
         pairs = zip(self._joints, self.of_joint, strict=True)
-        parts = [columns[list(joint.angles)] for joint, columns in pairs if columns is not None and joint.angles]
+        parts = [
+            columns[list(joint.angles)]
+            for joint, columns in pairs
+            if columns is not None and joint.angles
+        ]
         joined = np.concatenate(parts) if parts else np.zeros(0, np.intp)
         return joined[joined >= 0]
 
     def first_fault(self, joint_position: np.ndarray, tolerance: float) -> tuple[int, str] | None:
-        """Row and error of the first row of joint_position[n, k] that is no valid configuration; None if all are."""
+        """Row and error of the first row of joint_position[n, k] that is no valid configuration;
+        None if all are."""
         finite = np.isfinite(joint_position)
         bad = ~finite.all(axis=1)
         norms = []
@@ -180,8 +220,13 @@ class JointColumns:
         row = int(np.argmax(bad))
         if not finite[row].all():
             column = int(np.argmin(finite[row]))
-            return row, f"the coordinate of joint '{self.names[column]}' is {joint_position[row, column]:g}"
-        path, off = next((path, values[row]) for path, values in norms if not abs(values[row] - 1.0) <= tolerance)
+            return (
+                row,
+                f"the coordinate of joint '{self.names[column]}' is {joint_position[row, column]:g}",
+            )
+        path, off = next(
+            (path, values[row]) for path, values in norms if not abs(values[row] - 1.0) <= tolerance
+        )
         return row, f"the quaternion of joint '{path}' has norm {off:.6g}"
 
 
@@ -190,8 +235,11 @@ def coordinate_names(articulation: ArticulationKinematics) -> tuple[str, ...]:
     return tuple(name for joint in articulation.joints for name in joint.coordinates)
 
 
-def find_articulation(articulations: Sequence[ArticulationKinematics], name: str, where: str) -> ArticulationKinematics:
-    """The articulation or free body of a name: its path, else one of its aliases, else one regardless of case.
+def find_articulation(
+    articulations: Sequence[ArticulationKinematics], name: str, where: str
+) -> ArticulationKinematics:
+    """The articulation or free body of a name: its path, else one of its aliases, else one
+    regardless of case.
 
     Raises InputError if there is none, or more than one.
     """
@@ -205,7 +253,9 @@ def find_articulation(articulations: Sequence[ArticulationKinematics], name: str
         if matches:
             paths = some_names([x.path for x in matches])
             raise InputError(f"'{name}' may be any of {paths}", where, "give its whole path")
-    fix = f"it has {some_names([x.path for x in articulations])}" if articulations else "it has none"
+    fix = (
+        f"it has {some_names([x.path for x in articulations])}" if articulations else "it has none"
+    )
     raise InputError(f"the scene has no articulation or body '{name}'", where, fix)
 
 

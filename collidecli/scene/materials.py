@@ -1,4 +1,5 @@
-"""Materials of surfaces: friction, restitution and solver parameters, of shapes and of forced pairs."""
+"""Materials of surfaces: friction, restitution and solver parameters, of shapes and of forced
+pairs."""
 
 from __future__ import annotations
 
@@ -12,26 +13,30 @@ from collidecli.errors import InputError
 from collidecli.scene.arguments import is_integer, is_number
 
 COMBINE_MODES = ("average", "min", "multiply", "max")
-"""Rules for a pair's coefficient from two; of two different modes the later one here applies, as in PhysX."""
+"""Rules for a pair's coefficient from two; of two different modes the later one here applies, as in
+PhysX."""
 MATERIAL_RULES = ("combine", "mujoco")
-"""combine: coefficients by their combine modes. mujoco: by priority, then the larger, as in MuJoCo."""
+"""combine: coefficients by their combine modes. mujoco: by priority, then the larger, as in
+MuJoCo."""
 CONTACT_DIMENSIONS = (1, 3, 4, 6)
-"""Values of condim: frictionless; sliding; sliding and torsional; sliding, torsional and rolling friction."""
+"""Values of condim: frictionless; sliding; sliding and torsional; sliding, torsional and rolling
+friction."""
 MATERIAL_LIMIT = 1e18
 """Largest number of a material: the product of two fits a float32 column."""
 
 
 @dataclass(frozen=True)
 class Material:
-    """Parameters of a surface. The rule "combine" ignores condim to solimp; "mujoco" ignores restitution and the modes.
+    """Parameters of a surface. The rule "combine" ignores condim to solimp; "mujoco" ignores
+    restitution and the modes.
 
     friction: dynamic (sliding) coefficient. static_friction: None is `friction`.
-    torsional_friction, rolling_friction: [m], about the normal and about the tangents.
-    restitution: 0 to 1. friction_combine, restitution_combine: of COMBINE_MODES.
-    condim: dimension of the contact's force, 1, 3, 4 or 6. priority: of two surfaces only the higher one applies.
-    solmix: weight of the solver parameters for equal priorities.
-    solref: time constant [s] and damping ratio, or negative stiffness and damping. solimp: impedance, five numbers.
-    contact_ke [N/m], contact_kd [N s/m], contact_kf [N s/m], contact_ka [m]: stiffness, damping, friction gain and
+    torsional_friction, rolling_friction: [m], about the normal and about the tangents. restitution:
+    0 to 1. friction_combine, restitution_combine: of COMBINE_MODES. condim: dimension of the
+    contact's force, 1, 3, 4 or 6. priority: of two surfaces only the higher one applies. solmix:
+    weight of the solver parameters for equal priorities. solref: time constant [s] and damping
+    ratio, or negative stiffness and damping. solimp: impedance, five numbers. contact_ke [N/m],
+    contact_kd [N s/m], contact_kf [N s/m], contact_ka [m]: stiffness, damping, friction gain and
         adhesion distance of penalty contacts; None if not specified.
     """
 
@@ -55,9 +60,11 @@ class Material:
 
 @dataclass(frozen=True)
 class PairMaterial:
-    """Parameters of a forced pair that replace those of its surfaces under the rule "mujoco"; None keeps those.
+    """Parameters of a forced pair that replace those of its surfaces under the rule "mujoco"; None
+    keeps those.
 
-    friction: five coefficients: two of sliding, torsional [m], two of rolling [m]. See `Material` for the rest.
+    friction: five coefficients: two of sliding, torsional [m], two of rolling [m]. See `Material`
+    for the rest.
     """
 
     condim: int | None = None
@@ -81,7 +88,8 @@ PAIR_WIDTHS = {"friction": 5, **WIDTHS}
 
 
 def check_material(material: Material, where: str) -> None:
-    """Raises InputError, with `where`, for a number that is not finite or out of range, and an unknown combine mode."""
+    """Raises InputError, with `where`, for a number that is not finite or out of range, and an
+    unknown combine mode."""
     for name in (*COEFFICIENTS, *PENALTY_PARAMETERS):
         _check_number(name, getattr(material, name), where, lowest=0.0)
     _check_number("restitution", material.restitution, where, lowest=0.0, highest=1.0)
@@ -92,7 +100,9 @@ def check_material(material: Material, where: str) -> None:
             raise InputError(what, where, f"give one of: {', '.join(COMBINE_MODES)}")
     _check_condim(material.condim, where)
     if not is_integer(material.priority) or abs(material.priority) >= 1 << 31:
-        raise InputError(f"priority is {material.priority!r}", where, "give an integer of at most 32 bits")
+        raise InputError(
+            f"priority is {material.priority!r}", where, "give an integer of at most 32 bits"
+        )
     for name, width in WIDTHS.items():
         _check_numbers(name, getattr(material, name), width, where)
 
@@ -104,7 +114,9 @@ def check_pair_material(material: PairMaterial, where: str) -> None:
     for name, width in PAIR_WIDTHS.items():
         values = getattr(material, name)
         if values is not None:
-            _check_numbers(name, values, width, where, lowest=0.0 if name == "friction" else -math.inf)
+            _check_numbers(
+                name, values, width, where, lowest=0.0 if name == "friction" else -math.inf
+            )
 
 
 def _check_condim(condim: int, where: str) -> None:
@@ -112,7 +124,9 @@ def _check_condim(condim: int, where: str) -> None:
         raise InputError(f"condim is {condim!r}", where, "give 1, 3, 4 or 6")
 
 
-def _check_numbers(name: str, values: Sequence[float], width: int, where: str, lowest: float = -math.inf) -> None:
+def _check_numbers(
+    name: str, values: Sequence[float], width: int, where: str, lowest: float = -math.inf
+) -> None:
     if np.shape(values) != (width,):
         raise InputError(f"{name} is {values!r}", where, f"give {width} numbers")
     for value in values:
@@ -120,21 +134,28 @@ def _check_numbers(name: str, values: Sequence[float], width: int, where: str, l
 
 
 def _check_number(
-    name: str, value: float | None, where: str, lowest: float = -math.inf, highest: float = MATERIAL_LIMIT
+    name: str,
+    value: float | None,
+    where: str,
+    lowest: float = -math.inf,
+    highest: float = MATERIAL_LIMIT,
 ) -> None:
     if value is None:
         return
     if not is_number(value) or not max(lowest, -MATERIAL_LIMIT) <= value <= highest:
         least = "" if math.isinf(lowest) else f" at least {lowest:g} and"
-        raise InputError(f"{name} is {value!r}", where, f"{name} must be finite,{least} at most {highest:g}")
+        raise InputError(
+            f"{name} is {value!r}", where, f"{name} must be finite,{least} at most {highest:g}"
+        )
 
 
 @dataclass(frozen=True)
 class Materials:
     """The materials of S shapes, with one column for each field of `Material`.
 
-    float64[S]; condim, priority int32[S]; solref float64[S, 2], solimp float64[S, 5]; NaN for a penalty parameter that
-    is not specified. friction_combine, restitution_combine: int8[S], indices into COMBINE_MODES.
+    float64[S]; condim, priority int32[S]; solref float64[S, 2], solimp float64[S, 5]; NaN for a
+    penalty parameter that is not specified. friction_combine, restitution_combine: int8[S], indices
+    into COMBINE_MODES.
     """
 
     friction: np.ndarray
@@ -165,7 +186,9 @@ class Materials:
     def row(self, shape: int) -> Material:
         """The material of one shape; an unspecified static friction is the dynamic one."""
         columns = {item.name: getattr(self, item.name)[shape] for item in fields(self)}
-        values: dict[str, object] = {name: value.item() for name, value in columns.items() if name not in WIDTHS}
+        values: dict[str, object] = {
+            name: value.item() for name, value in columns.items() if name not in WIDTHS
+        }
         values |= {name: tuple(columns[name].tolist()) for name in WIDTHS}
         values |= {name: COMBINE_MODES[int(columns[name])] for name in COMBINE_FIELDS}
         values |= {name: None for name in PENALTY_PARAMETERS if np.isnan(columns[name])}

@@ -8,10 +8,11 @@ from collidecli.numerics.products import dot
 from collidecli.scene.stable_order import morton_order
 
 NEAR = 1e-9
-"""Fraction of a mesh's longest extent: parallel triangles at a smaller distance overlap; and the offset from a triangle
-at which the winding numbers of its two sides are computed."""
+"""Fraction of a mesh's longest extent: parallel triangles at a smaller distance overlap; and the
+offset from a triangle at which the winding numbers of its two sides are computed."""
 ROUNDING = 1e-14
-"""Fraction of the product of its lengths below which a volume or an area may be a rounding error."""
+"""Fraction of the product of its lengths below which a volume or an area may be a rounding
+error."""
 _CHUNK = 1 << 22
 """Pairs of a point and a triangle in one vectorized step."""
 _PAIRS = 1 << 16
@@ -23,12 +24,14 @@ _SAMPLE = 64
 def winding_at(points: np.ndarray, vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     """int64[n]: winding numbers of closed triangles [F, 3] about points [n, 3].
 
-    The sum of the signed crossings of a ray along +x. In the plane across the ray, the triangles of an edge share the
-    comparison of the edge with the point, so that a ray through an edge or a vertex counts once. Exact except for
-    points within rounding of the surface. Source: Hormann and Agathos 2001 for the plane; Sunday 2001.
+    The sum of the signed crossings of a ray along +x. In the plane across the ray, the triangles of
+    an edge share the comparison of the edge with the point, so that a ray through an edge or a
+    vertex counts once. Exact except for points within rounding of the surface. Source: Hormann and
+    Agathos 2001 for the plane; Sunday 2001.
     """
     corners = vertex[face]
-    low, high = corners.min(axis=1), corners.max(axis=1)
+    low = corners.min(axis=1)
+    high = corners.max(axis=1)
     result = np.zeros(len(points), np.int64)
     step = max(1, _CHUNK // max(1, len(face)))
     for start in range(0, len(points), step):
@@ -39,22 +42,30 @@ def winding_at(points: np.ndarray, vertex: np.ndarray, face: np.ndarray) -> np.n
         point, triangle = np.nonzero(near)
         turns = _turns(chosen[point], vertex, face[triangle])
         kept = np.flatnonzero(turns)
-        point, triangle, turns = point[kept], triangle[kept], turns[kept]
+        point = point[kept]
+        triangle = triangle[kept]
+        turns = turns[kept]
         p, q, r = (corners[triangle, k] for k in range(3))
         height = dot(chosen[point] - p, np.cross(q - p, r - p))
         ahead = (chosen[point, 0] < low[triangle, 0]) | (height * turns < 0.0)
-        result[start : start + step] = np.bincount(point[ahead], weights=turns[ahead], minlength=len(chosen))
+        result[start : start + step] = np.bincount(
+            point[ahead], weights=turns[ahead], minlength=len(chosen)
+        )
     return result
 
 
 def _turns(point: np.ndarray, vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """int64[n]: 1 if the line along +x through a point exits through its triangle, -1 if it enters, 0 if it misses."""
+    """int64[n]: 1 if the line along +x through a point exits through its triangle, -1 if it enters,
+    0 if it misses."""
     result = np.zeros(len(point), np.int64)
     y, z = point[:, 1], point[:, 2]
     for k in range(3):
-        start, end = face[:, k], face[:, (k + 1) % 3]
-        low, high = vertex[np.minimum(start, end)], vertex[np.maximum(start, end)]
-        low_above, high_above = low[:, 2] >= z, high[:, 2] >= z
+        start = face[:, k]
+        end = face[:, (k + 1) % 3]
+        low = vertex[np.minimum(start, end)]
+        high = vertex[np.maximum(start, end)]
+        low_above = low[:, 2] >= z
+        high_above = high[:, 2] >= z
         area = (low[:, 1] - y) * (high[:, 2] - z) - (low[:, 2] - z) * (high[:, 1] - y)
         beside = (low_above != high_above) & ((area > 0.0) == high_above)
         rises = (start < end) == high_above
@@ -63,12 +74,14 @@ def _turns(point: np.ndarray, vertex: np.ndarray, face: np.ndarray) -> np.ndarra
 
 
 def crossed_triangles(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """int64[n, 2]: pairs of triangles, the lower index first, that cross or overlap by more than a common vertex or
-    edge; some pairs may only touch."""
+    """int64[n, 2]: pairs of triangles, the lower index first, that cross or overlap by more than a
+    common vertex or edge; some pairs may only touch."""
     pairs = _near_pairs(vertex, face)
     parts = [np.zeros((0, 2), np.int64)]
     near = NEAR * float((vertex[face].max(axis=(0, 1)) - vertex[face].min(axis=(0, 1))).max())
-    corners = [[np.ascontiguousarray(vertex[face[:, k], axis]) for axis in range(3)] for k in range(3)]
+    corners = [
+        [np.ascontiguousarray(vertex[face[:, k], axis]) for axis in range(3)] for k in range(3)
+    ]
     normal = [np.ascontiguousarray(component) for component in _normal(vertex[face]).T]
     for start in range(0, len(pairs), _PAIRS):
         chosen = pairs[start : start + _PAIRS]
@@ -86,13 +99,15 @@ def _is_cut(
     by: np.ndarray,
     near: float,
 ) -> np.ndarray:
-    """bool[n]: whether a triangle, except for common vertices, is neither all above nor all below the plane of another.
+    """bool[n]: whether a triangle, except for common vertices, is neither all above nor all below
+    the plane of another.
 
     True for triangles with all vertices in common.
     """
     n = [axis[by] for axis in normal]
     level = n[0] * corners[0][0][by] + n[1] * corners[0][1][by] + n[2] * corners[0][2][by]
-    lowest, highest = np.full(len(by), np.inf), np.full(len(by), -np.inf)
+    lowest = np.full(len(by), np.inf)
+    highest = np.full(len(by), -np.inf)
     for k in range(3):
         x, y, z = (axis[cut] for axis in corners[k])
         height = n[0] * x + n[1] * y + n[2] * z - level
@@ -109,25 +124,36 @@ def _near_pairs(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     A binary BVH over the triangles in Morton order is traversed against itself, level by level.
     """
     corners = vertex[face]
-    low, high = corners.min(axis=1), corners.max(axis=1)
+    low = corners.min(axis=1)
+    high = corners.max(axis=1)
     order = morton_order(0.5 * (low + high))
     levels = [([*low[order].T.copy()], [*high[order].T.copy()])]
     while len(levels[-1][0][0]) > 1:
         start = np.arange(0, len(levels[-1][0][0]), 2)
         below, above = levels[-1]
-        levels.append(([np.minimum.reduceat(x, start) for x in below], [np.maximum.reduceat(x, start) for x in above]))
+        levels.append(
+            (
+                [np.minimum.reduceat(x, start) for x in below],
+                [np.maximum.reduceat(x, start) for x in above],
+            )
+        )
     a = b = np.zeros(1, np.int32)
     for below, above in reversed(levels[:-1]):
         same = a == b
-        once, twice, other = 2 * a[same], 2 * a[~same], 2 * b[~same]
+        once = 2 * a[same]
+        twice = 2 * a[~same]
+        other = 2 * b[~same]
         a = np.concatenate([once, once, once + 1, twice, twice, twice + 1, twice + 1])
         b = np.concatenate([once, once + 1, once + 1, other, other + 1, other, other + 1])
         exists = np.maximum(a, b) < len(below[0])
-        a, b = a[exists], b[exists]
+        a = a[exists]
+        b = b[exists]
         for x, y in zip(below, above, strict=True):
             overlap = (x[a] <= y[b]) & (x[b] <= y[a])
-            a, b = a[overlap], b[overlap]
-    a, b = order[a], order[b]
+            a = a[overlap]
+            b = b[overlap]
+    a = order[a]
+    b = order[b]
     kept = a != b
     pairs = np.stack([np.minimum(a, b), np.maximum(a, b)], axis=1)[kept]
     return pairs[np.argsort(pairs[:, 0] * len(face) + pairs[:, 1], kind="stable")]
@@ -136,8 +162,10 @@ def _near_pairs(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
 def _do_cross(vertex: np.ndarray, first: np.ndarray, second: np.ndarray, near: float) -> np.ndarray:
     """bool[n]: whether triangles [n, 3] and [n, 3] of vertex indices cross."""
     result = np.zeros(len(first), bool)
-    a, b = vertex[first], vertex[second]
-    normal_a, normal_b = _normal(a), _normal(b)
+    a = vertex[first]
+    b = vertex[second]
+    normal_a = _normal(a)
+    normal_b = _normal(b)
     # Heights of each triangle's corners over the plane of the other; common corners are in it.
     shared = first[:, :, None] == second[:, None, :]
     height_a = np.where(shared.any(axis=2), 0.0, dot(a - b[:, :1], normal_b[:, None]))
@@ -151,7 +179,8 @@ def _do_cross(vertex: np.ndarray, first: np.ndarray, second: np.ndarray, near: f
     rows = np.flatnonzero(~beside & ~coplanar)
     for here, there, numbers_here, numbers_there in ((a, b, first, second), (b, a, second, first)):
         for k in range(3):
-            start, end = here[rows, k], here[rows, (k + 1) % 3]
+            start = here[rows, k]
+            end = here[rows, (k + 1) % 3]
             numbers_of_face = numbers_there[rows]
             free = (numbers_of_face != numbers_here[rows, k, None]).all(axis=1)
             free &= (numbers_of_face != numbers_here[rows, (k + 1) % 3, None]).all(axis=1)
@@ -162,45 +191,60 @@ def _do_cross(vertex: np.ndarray, first: np.ndarray, second: np.ndarray, near: f
 
 
 def _pierces(start: np.ndarray, end: np.ndarray, triangle: np.ndarray) -> np.ndarray:
-    """bool[n]: whether segments intersect triangles [n, 3, 3], to rounding in favour of an intersection.
+    """bool[n]: whether segments intersect triangles [n, 3, 3], to rounding in favour of an
+    intersection.
 
-    False for segments in the plane of their triangle: if surfaces cross there, another edge of the two pierces.
+    False for segments in the plane of their triangle: if surfaces cross there, another edge of the
+    two pierces.
     """
     p, q, r = (triangle[:, k] for k in range(3))
     along = end - start
     extent = np.maximum(dot(along, along), np.maximum(dot(q - p, q - p), dot(r - p, r - p)))
     slack = ROUNDING * extent * np.sqrt(extent)
-    p, q, r = p - start, q - start, r - start
+    p = p - start
+    q = q - start
+    r = r - start
     sides = np.stack([dot(np.cross(u, v), along) for u, v in ((p, q), (q, r), (r, p))])
     in_plane = (np.abs(sides) <= slack).all(axis=0)
     through = (sides >= -slack).all(axis=0) | (sides <= slack).all(axis=0)
     across = np.cross(q - p, r - p)
-    low, high = dot(-p, across), dot(along - p, across)
-    return through & ~in_plane & ~((low > slack) & (high > slack)) & ~((low < -slack) & (high < -slack))
+    low = dot(-p, across)
+    high = dot(along - p, across)
+    return (
+        through
+        & ~in_plane
+        & ~((low > slack) & (high > slack))
+        & ~((low < -slack) & (high < -slack))
+    )
 
 
 def _overlap_flat(a: np.ndarray, b: np.ndarray, normal: np.ndarray, near: float) -> np.ndarray:
-    """bool[n]: whether coplanar triangles overlap by more than `near` along every normal of their sides."""
+    """bool[n]: whether coplanar triangles overlap by more than `near` along every normal of their
+    sides."""
     apart = np.zeros(len(a), bool)
     for triangle in (a, b):
         for k in range(3):
             side = triangle[:, (k + 1) % 3] - triangle[:, k]
             axis = np.cross(side, normal)
             axis = axis / np.sqrt(dot(axis, axis))[:, None]
-            along_a, along_b = dot(a, axis[:, None]), dot(b, axis[:, None])
+            along_a = dot(a, axis[:, None])
+            along_b = dot(b, axis[:, None])
             overlap = np.minimum(along_a.max(axis=1), along_b.max(axis=1))
             overlap -= np.maximum(along_a.min(axis=1), along_b.min(axis=1))
             apart |= overlap <= near
     return ~apart
 
 
-def hidden_triangles(vertex: np.ndarray, face: np.ndarray, patch: np.ndarray, crossed: np.ndarray) -> np.ndarray:
+def hidden_triangles(
+    vertex: np.ndarray, face: np.ndarray, patch: np.ndarray, crossed: np.ndarray
+) -> np.ndarray:
     """bool[F]: triangles of a closed mesh whose two sides are entirely inside.
 
-    patch: int64[F], parts of the surface connected by edges of two triangles, without crossed triangles: the winding
-    number is constant on each side of a part, except where bodies that share vertices cross along them, within the
-    rounding of a file. So a part is hidden where a sample of its triangles, from the largest to the smallest, is.
-    crossed: bool[F]; never hidden, as part of them may be outside.
+    patch: int64[F], parts of the surface connected by edges of two triangles, without crossed
+    triangles: the winding number is constant on each side of a part, except where bodies that share
+    vertices cross along them, within the rounding of a file. So a part is hidden where a sample of
+    its triangles, from the largest to the smallest, is. crossed: bool[F]; never hidden, as part of
+    them may be outside.
     """
     hidden = np.zeros(len(face), bool)
     rows = np.flatnonzero(~crossed)
@@ -215,7 +259,10 @@ def hidden_triangles(vertex: np.ndarray, face: np.ndarray, patch: np.ndarray, cr
     middle = (corners[:, 0] + corners[:, 1] + corners[:, 2]) / 3.0
 
     def are_inside(chosen: np.ndarray) -> np.ndarray:
-        both = (winding_at(middle[chosen] + side * step[chosen], vertex, face) != 0 for side in (1.0, -1.0))
+        both = (
+            winding_at(middle[chosen] + side * step[chosen], vertex, face) != 0
+            for side in (1.0, -1.0)
+        )
         return np.logical_and(*both)
 
     numbers, first, count = np.unique(patch[rows][order], return_index=True, return_counts=True)

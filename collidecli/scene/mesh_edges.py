@@ -13,7 +13,8 @@ from collidecli.scene.stable_order import distinct, numbered
 
 @dataclass(frozen=True)
 class Edges:
-    """Undirected edges of triangles. side_edge: int64[3 F], the edge of side k of triangle f at 3 f + k.
+    """Undirected edges of triangles. side_edge: int64[3 F], the edge of side k of triangle f at 3 f
+    + k.
 
     forward: bool[3 F], whether the side runs from the lower vertex index to the higher one.
     count: int64[E], sides of each edge. balance: int64[E], forward sides minus backward sides.
@@ -32,7 +33,8 @@ class Edges:
 
 def edges_of(face: np.ndarray) -> Edges:
     """The edges of triangles int64[F, 3]."""
-    start, end = face.reshape(-1), np.roll(face, -1, axis=1).reshape(-1)
+    start = face.reshape(-1)
+    end = np.roll(face, -1, axis=1).reshape(-1)
     key = np.minimum(start, end) * (int(face.max()) + 1) + np.maximum(start, end)
     order = np.argsort(key, kind="stable")
     first = np.concatenate([[True], np.diff(key[order]) != 0])
@@ -45,22 +47,27 @@ def edges_of(face: np.ndarray) -> Edges:
 
 
 def is_balanced(face: np.ndarray, edges: Edges) -> bool:
-    """Whether triangles bound a volume: each edge has as many forward as backward sides, and not all triangles cancel.
+    """Whether triangles bound a volume: each edge has as many forward as backward sides, and not
+    all triangles cancel.
 
-    The winding number is then an integer everywhere off the surface. A mesh in which every triangle has an opposite
-    twin, such as a sheet with both sides, bounds nothing.
+    The winding number is then an integer everywhere off the surface. A mesh in which every triangle
+    has an opposite twin, such as a sheet with both sides, bounds nothing.
     """
     if edges.is_manifold or (edges.balance != 0).any():
         return edges.is_manifold
     # For each set of three vertices, the number of its triangles minus that of opposite triangles.
     _, index = numbered(np.sort(face, axis=1, kind="stable"), axis=0)
     a, b, c = face.T
-    parity = np.where((a < b) ^ (b < c) ^ (c < a), -1, 1)  # of the permutation from ascending vertices
+    # of the permutation from ascending vertices
+    parity = np.where((a < b) ^ (b < c) ^ (c < a), -1, 1)
     return bool(np.bincount(index, weights=parity).astype(np.int64).any())
 
 
-def joined_faces(face: np.ndarray, edges: Edges, joins: np.ndarray, pairs: np.ndarray | None = None) -> np.ndarray:
-    """int64[F]: parts of a mesh that are connected by the edges in `joins`, ordered by their first triangle.
+def joined_faces(
+    face: np.ndarray, edges: Edges, joins: np.ndarray, pairs: np.ndarray | None = None
+) -> np.ndarray:
+    """int64[F]: parts of a mesh that are connected by the edges in `joins`, ordered by their first
+    triangle.
 
     pairs: int64[n, 2], further connected triangles.
     """
@@ -69,9 +76,11 @@ def joined_faces(face: np.ndarray, edges: Edges, joins: np.ndarray, pairs: np.nd
 
     side = np.flatnonzero(joins[edges.side_edge])
     size = len(face) + len(edges.count)
-    row, col = side // 3, len(face) + edges.side_edge[side]
+    row = side // 3
+    col = len(face) + edges.side_edge[side]
     if pairs is not None:
-        row, col = np.concatenate([row, pairs[:, 0]]), np.concatenate([col, pairs[:, 1]])
+        row = np.concatenate([row, pairs[:, 0]])
+        col = np.concatenate([col, pairs[:, 1]])
     links = coo_matrix((np.ones(len(row), np.int8), (row, col)), shape=(size, size))
     label = connected_components(links, directed=False)[1][: len(face)]
     return in_order(label)
@@ -86,28 +95,38 @@ def in_order(label: np.ndarray) -> np.ndarray:
 
 
 def bodies_of(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> np.ndarray:
-    """int64[F]: the body of each triangle of a balanced mesh; bodies are ordered by their first triangle.
+    """int64[F]: the body of each triangle of a balanced mesh; bodies are ordered by their first
+    triangle.
 
-    Two triangles at an edge of two are in one body; at an edge of more, pairs of triangles with the inside between
-    them: solids that touch along an edge or a face are several bodies. Each body by itself is balanced.
+    Two triangles at an edge of two are in one body; at an edge of more, pairs of triangles with the
+    inside between them: solids that touch along an edge or a face are several bodies. Each body by
+    itself is balanced.
     """
-    pairs = _pairs_around_edges(vertex, face, edges) if (edges.count > 2).any() else np.zeros((0, 2), np.int64)
+    pairs = (
+        _pairs_around_edges(vertex, face, edges)
+        if (edges.count > 2).any()
+        else np.zeros((0, 2), np.int64)
+    )
     return joined_faces(face, edges, edges.count == 2, pairs)
 
 
 def _pairs_around_edges(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> np.ndarray:
-    """int64[n, 2]: pairs of triangles at edges of more than two, with the inside in the wedge between them.
+    """int64[n, 2]: pairs of triangles at edges of more than two, with the inside in the wedge
+    between them.
 
-    Around an edge, counterclockwise about its direction, a backward side opens the inside and a forward one closes it.
+    Around an edge, counterclockwise about its direction, a backward side opens the inside and a
+    forward one closes it.
     """
     order = np.argsort(edges.side_edge, kind="stable")
     start = np.cumsum(edges.count) - edges.count
     several = np.flatnonzero(edges.count > 2)
     side = np.concatenate([order[start[e] : start[e] + edges.count[e]] for e in several])
     of_edge = np.repeat(np.arange(len(several)), edges.count[several])
-    rows, k = side // 3, side % 3
+    rows = side // 3
+    k = side % 3
     ends = np.stack([face[rows, k], face[rows, (k + 1) % 3]], axis=1)
-    low, high = vertex[ends.min(axis=1)], vertex[ends.max(axis=1)]
+    low = vertex[ends.min(axis=1)]
+    high = vertex[ends.max(axis=1)]
     off = vertex[face[rows, (k + 2) % 3]] - low
     axis = high - low
     # Two directions across the edge; the angle is measured from the first side of each edge.
@@ -136,24 +155,35 @@ def _pairs_around_edges(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> n
 
 
 def volumes_of(vertex: np.ndarray, face: np.ndarray, label: np.ndarray) -> np.ndarray:
-    """float64[bodies]: signed volumes [m^3], each about a vertex of the body, so that a far body loses no digits."""
+    """float64[bodies]: signed volumes [m^3], each about a vertex of the body, so that a far body
+    loses no digits."""
     first = np.unique(label, return_index=True)[1]
     origin = vertex[face[first, 0]][label]
     p, q, r = (vertex[face[:, k]] - origin for k in range(3))
     across = np.cross(q, r)
-    return np.bincount(label, weights=p[:, 0] * across[:, 0] + p[:, 1] * across[:, 1] + p[:, 2] * across[:, 2]) / 6.0
+    return (
+        np.bincount(
+            label, weights=p[:, 0] * across[:, 0] + p[:, 1] * across[:, 1] + p[:, 2] * across[:, 2]
+        )
+        / 6.0
+    )
 
 
-def boxes_of(vertex: np.ndarray, face: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def boxes_of(
+    vertex: np.ndarray, face: np.ndarray, label: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """float64[bodies, 3] twice: lower and upper corners of the bodies' AABBs [m]."""
     order = np.argsort(label, kind="stable")
     start = np.searchsorted(label[order], np.arange(int(label.max()) + 1))
     corners = vertex[face[order]]
-    return np.minimum.reduceat(corners.min(axis=1), start), np.maximum.reduceat(corners.max(axis=1), start)
+    return np.minimum.reduceat(corners.min(axis=1), start), np.maximum.reduceat(
+        corners.max(axis=1), start
+    )
 
 
 def containment(vertex: np.ndarray, face: np.ndarray, label: np.ndarray) -> np.ndarray:
-    """int64[bodies, bodies]: the winding number of body j about the middle of the largest triangle of body i."""
+    """int64[bodies, bodies]: the winding number of body j about the middle of the largest triangle
+    of body i."""
     count = int(label.max()) + 1
     p, q, r = (vertex[face[:, k]] for k in range(3))
     area = norm(np.cross(q - p, r - p))
@@ -173,8 +203,8 @@ def containment(vertex: np.ndarray, face: np.ndarray, label: np.ndarray) -> np.n
 def turned_outwards(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndarray, int]:
     """The triangles with inside-out bodies reversed, and the number of reversed bodies.
 
-    A body of negative volume at a positive winding number of the others is a cavity. Any other body of negative volume
-    is inside out, and is reversed together with the bodies inside it.
+    A body of negative volume at a positive winding number of the others is a cavity. Any other body
+    of negative volume is inside out, and is reversed together with the bodies inside it.
     """
     label = bodies_of(vertex, face, edges)
     volume = volumes_of(vertex, face, label)
@@ -193,7 +223,9 @@ def turned_outwards(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple
             is_turned[body] = True
             for other in np.flatnonzero(inside[:, body]):
                 points = vertex[distinct(face[label == other])]
-                is_turned[other] = bool((winding_at(points, vertex, face[label == body]) != 0).all())
+                is_turned[other] = bool(
+                    (winding_at(points, vertex, face[label == body]) != 0).all()
+                )
             turned ^= is_turned
             sign = np.where(is_turned, -sign, sign)
     face = np.where(turned[label][:, None], face[:, ::-1], face)

@@ -1,6 +1,8 @@
-"""Repairs that make a triangle mesh closed: welding, removal of duplicate triangles and fins, orientation.
+"""Repairs that make a triangle mesh closed: welding, removal of duplicate triangles and fins,
+orientation.
 
-Only comparisons, integers, sums and products are used: the result has the same bits on every x86-64 processor.
+Only comparisons, integers, sums and products are used: the result has the same bits on every x86-64
+processor.
 """
 
 from __future__ import annotations
@@ -20,24 +22,28 @@ if TYPE_CHECKING:
     from collidecli.scene.mesh_edges import Edges
 
 WELD = 5e-6
-"""Fraction of the longest extent within which border vertices are welded: the rounding of six significant digits in a
-text file. A rounding of float32, 6e-8, and noise of 1e-9 m on a part of 1 mm are below it."""
+"""Fraction of the longest extent within which border vertices are welded: the rounding of six
+significant digits in a text file. A rounding of float32, 6e-8, and noise of 1e-9 m on a part of 1
+mm are below it."""
 FIN_AREA = 0.25
-"""Largest area of fins, as a fraction of the kept area; larger border parts are separate surfaces."""
+"""Largest area of fins, as a fraction of the kept area; larger border parts are separate
+surfaces."""
 PEEL_ROUNDS = 64
 """Largest width of a fin in triangles."""
 FLAT = 1e-12
-"""A triangle whose height is below this fraction of its longest side has no accurate normal and is dropped."""
+"""A triangle whose height is below this fraction of its longest side has no accurate normal and is
+dropped."""
 
 
 @dataclass(frozen=True)
 class MeshRepairs:
     """Counts of the changes of a mesh at load.
 
-    degenerate: triangles without area that were dropped. welded: vertices merged into another. duplicates: repeated
-    triangles. opposite: triangles on another one of opposite orientation. fins: triangles attached to a closed surface
-    by an edge. turned: triangles reversed to agree with their neighbours. inside_out: reversed bodies. united:
-    overlapping or touching bodies that became one surface.
+    degenerate: triangles without area that were dropped. welded: vertices merged into another.
+    duplicates: repeated triangles. opposite: triangles on another one of opposite orientation.
+    fins: triangles attached to a closed surface by an edge. turned: triangles reversed to agree
+    with their neighbours. inside_out: reversed bodies. united: overlapping or touching bodies that
+    became one surface.
     """
 
     degenerate: int = 0
@@ -54,18 +60,32 @@ class MeshRepairs:
 
     def counts(self) -> dict[str, int]:
         """The counts that are not 0, by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name)}
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name)
+        }
 
     def words(self) -> tuple[str, ...]:
         """One phrase for each kind of repair."""
         phrases = {
-            "degenerate": _told(self.degenerate, "triangle without area", "triangles without area", "left out"),
+            "degenerate": _told(
+                self.degenerate, "triangle without area", "triangles without area", "left out"
+            ),
             "welded": _told(self.welded, "border vertex", "border vertices", "welded to others"),
-            "duplicates": _told(self.duplicates, "duplicate triangle", "duplicate triangles", "left out"),
-            "opposite": _told(self.opposite, "triangle that faces", "triangles that face", "left out", _OPPOSITE),
+            "duplicates": _told(
+                self.duplicates, "duplicate triangle", "duplicate triangles", "left out"
+            ),
+            "opposite": _told(
+                self.opposite, "triangle that faces", "triangles that face", "left out", _OPPOSITE
+            ),
             "fins": _told(self.fins, "triangle of a fin", "triangles of fins", "left out"),
-            "turned": _told(self.turned, "triangle", "triangles", "turned over to face as those beside"),
-            "inside_out": _told(self.inside_out, "inside-out body", "inside-out bodies", "turned over"),
+            "turned": _told(
+                self.turned, "triangle", "triangles", "turned over to face as those beside"
+            ),
+            "inside_out": _told(
+                self.inside_out, "inside-out body", "inside-out bodies", "turned over"
+            ),
             "united": _told(self.united, "overlapping body", "overlapping bodies", "united"),
         }
         return tuple(phrases[name] for name in self.counts())
@@ -81,7 +101,8 @@ def _told(number: int, one: str, several: str, done: str, more: str = "") -> str
 
 @dataclass(frozen=True)
 class RepairedMesh:
-    """vertex: float64[V, 3] [m]; vertices without a triangle keep their index. face: int64[F, 3]."""
+    """vertex: float64[V, 3] [m]; vertices without a triangle keep their index. face: int64[F,
+    3]."""
 
     vertex: np.ndarray
     face: np.ndarray
@@ -91,8 +112,8 @@ class RepairedMesh:
 def repaired(vertex: np.ndarray, face: np.ndarray) -> RepairedMesh:
     """The repaired mesh, and its repairs. The input has no equal vertices.
 
-    A closed manifold of outward bodies keeps its bits. Border triangles are dropped and vertices welded only if that
-    closes the whole mesh; duplicate triangles are dropped from open meshes too.
+    A closed manifold of outward bodies keeps its bits. Border triangles are dropped and vertices
+    welded only if that closes the whole mesh; duplicate triangles are dropped from open meshes too.
     Degenerate: the result of a mesh without a triangle with area has no triangles.
     """
     counts = dict.fromkeys((field.name for field in fields(MeshRepairs)), 0)
@@ -120,7 +141,9 @@ def has_area(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     return distinct & (area > FLAT * longest * longest)
 
 
-def _closed(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndarray, dict[str, int]]:
+def _closed(
+    vertex: np.ndarray, face: np.ndarray, edges: Edges
+) -> tuple[np.ndarray, dict[str, int]]:
     """The triangles after the first set of repairs that closes the mesh, and its counts.
 
     If none closes it, the triangles without duplicates.
@@ -146,7 +169,8 @@ def _closed(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndar
 
 
 def _without_duplicates(face: np.ndarray, edges: Edges) -> np.ndarray:
-    """The triangles without repetitions of the same vertices in the same cyclic order; the first of each remains."""
+    """The triangles without repetitions of the same vertices in the same cyclic order; the first of
+    each remains."""
     # A duplicate shares three edges that have another side in the same direction.
     doubled = edges.count > 2
     doubled |= np.abs(edges.balance) > 1
@@ -167,7 +191,8 @@ def _without_duplicates(face: np.ndarray, edges: Edges) -> np.ndarray:
 
 
 def _welded(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndarray, int]:
-    """The triangles after welding vertices of unbalanced edges within WELD, and the number of welded vertices.
+    """The triangles after welding vertices of unbalanced edges within WELD, and the number of
+    welded vertices.
 
     Vertices that are connected directly or by a chain get their lowest index.
     """
@@ -178,14 +203,18 @@ def _welded(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndar
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import KDTree
 
-    ends = np.concatenate([face.reshape(-1)[open_side], np.roll(face, -1, axis=1).reshape(-1)[open_side]])
+    ends = np.concatenate(
+        [face.reshape(-1)[open_side], np.roll(face, -1, axis=1).reshape(-1)[open_side]]
+    )
     rim = distinct(ends)
     used = vertex[face.reshape(-1)]
     extent = float((used.max(axis=0) - used.min(axis=0)).max())
     pairs = KDTree(vertex[rim]).query_pairs(WELD * extent, output_type="ndarray")
     if not len(pairs):
         return face, 0
-    links = coo_matrix((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(len(rim), len(rim)))
+    links = coo_matrix(
+        (np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(len(rim), len(rim))
+    )
     label = connected_components(links, directed=False)[1]
     _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
     number = np.arange(len(vertex))
@@ -194,7 +223,8 @@ def _welded(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndar
 
 
 def _turned(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.ndarray, dict[str, int]]]:
-    """Candidates: the triangles; oriented consistently; with one of each opposite pair; with none; those oriented."""
+    """Candidates: the triangles; oriented consistently; with one of each opposite pair; with none;
+    those oriented."""
     edges = edges_of(face)
     yield face, {}
     yield from _agreeing(face, edges, {})
@@ -215,8 +245,11 @@ def _turned(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.ndarray, 
         yield from _agreeing(none, edges_of(none), counts)
 
 
-def _agreeing(face: np.ndarray, edges: Edges, before: dict[str, int]) -> Iterator[tuple[np.ndarray, dict[str, int]]]:
-    """Triangles reversed so that the two sides of each edge have opposite directions; the fewest of each part.
+def _agreeing(
+    face: np.ndarray, edges: Edges, before: dict[str, int]
+) -> Iterator[tuple[np.ndarray, dict[str, int]]]:
+    """Triangles reversed so that the two sides of each edge have opposite directions; the fewest of
+    each part.
 
     Yields nothing if an edge has an odd number of sides, or if a part is not orientable.
     """
@@ -228,28 +261,36 @@ def _agreeing(face: np.ndarray, edges: Edges, before: dict[str, int]) -> Iterato
     order = np.argsort(edges.side_edge, kind="stable")
     start = np.cumsum(edges.count) - edges.count
     pair = np.flatnonzero(edges.count == 2)
-    a, b = order[start[pair]], order[start[pair] + 1]
+    a = order[start[pair]]
+    b = order[start[pair] + 1]
     agree = edges.forward[a] != edges.forward[b]
     count = len(face)
-    # The graph has two nodes for each triangle, unchanged and reversed: neighbours that agree connect unchanged nodes.
-    of_a, of_b = a // 3, b // 3
+    # The graph has two nodes for each triangle, unchanged and reversed: neighbours that agree
+    # connect unchanged nodes.
+    of_a = a // 3
+    of_b = b // 3
     row = np.concatenate([of_a, of_a + count])
     col = np.concatenate([np.where(agree, of_b, of_b + count), np.where(agree, of_b + count, of_b)])
     links = coo_matrix((np.ones(len(row), np.int8), (row, col)), shape=(2 * count, 2 * count))
     label = connected_components(links, directed=False)[1]
-    upright, over = label[:count], label[count:]
+    upright = label[:count]
+    over = label[count:]
     if (upright == over).any():
         return
     # A part and its reversal are two components: the one with more unchanged triangles is chosen.
     unchanged = np.bincount(upright, minlength=int(label.max()) + 1)
-    more, less = unchanged[upright], unchanged[over]
+    more = unchanged[upright]
+    less = unchanged[over]
     turned = (less > more) | ((less == more) & (over < upright))
     if turned.any():
         yield np.where(turned[:, None], face[:, ::-1], face), before | {"turned": int(turned.sum())}
 
 
-def _without_fins(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.ndarray, dict[str, int]]]:
-    """Candidates after repeated removal of triangles with a border edge, until no border edge remains."""
+def _without_fins(
+    vertex: np.ndarray, face: np.ndarray
+) -> Iterator[tuple[np.ndarray, dict[str, int]]]:
+    """Candidates after repeated removal of triangles with a border edge, until no border edge
+    remains."""
     edges = edges_of(face)
     if not ((edges.count > 2) & (edges.count % 2 == 1)).any() and not (edges.count > 3).any():
         return
@@ -270,7 +311,8 @@ def _without_fins(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.nda
 
 
 def _are_fins(vertex: np.ndarray, face: np.ndarray, edges: Edges, kept: np.ndarray) -> bool:
-    """Whether the removed triangles are connected to the kept ones by edges, and small beside them."""
+    """Whether the removed triangles are connected to the kept ones by edges, and small beside
+    them."""
     p, q, r = (vertex[face[:, k]] for k in range(3))
     area = norm(np.cross(q - p, r - p))
     if area[~kept].sum() > FIN_AREA * area[kept].sum():

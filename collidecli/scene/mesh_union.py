@@ -8,20 +8,31 @@ from typing import Any
 import numpy as np
 
 from collidecli.scene.mesh_crossings import crossed_triangles
-from collidecli.scene.mesh_edges import bodies_of, boxes_of, containment, edges_of, in_order, is_balanced, volumes_of
+from collidecli.scene.mesh_edges import (
+    bodies_of,
+    boxes_of,
+    containment,
+    edges_of,
+    in_order,
+    is_balanced,
+    volumes_of,
+)
 from collidecli.scene.mesh_repair import RepairedMesh, has_area
 from collidecli.scene.stable_order import distinct, numbered
 
 MERGED = 1e-12
-"""Fraction of the volume that a union must remove to be accepted, unless it reduces the number of bodies."""
+"""Fraction of the volume that a union must remove to be accepted, unless it reduces the number of
+bodies."""
 
 
 def united(mesh: RepairedMesh) -> RepairedMesh:
-    """The mesh with the union of its overlapping bodies; the argument itself if it is open, or no bodies overlap.
+    """The mesh with the union of its overlapping bodies; the argument itself if it is open, or no
+    bodies overlap.
 
-    `bodies_of` defines the bodies; a cavity belongs to its enclosing body. A group of overlapping solids is unchanged
-    if a surface crosses itself, or if Manifold rejects it. Triangles of other bodies come first, unchanged; those of
-    each union follow, in the order of their vertices; new vertices of a union follow the old ones.
+    `bodies_of` defines the bodies; a cavity belongs to its enclosing body. A group of overlapping
+    solids is unchanged if a surface crosses itself, or if Manifold rejects it. Triangles of other
+    bodies come first, unchanged; those of each union follow, in the order of their vertices; new
+    vertices of a union follow the old ones.
     """
     face = mesh.face
     if not len(face):
@@ -41,7 +52,9 @@ def united(mesh: RepairedMesh) -> RepairedMesh:
     near[overlaps.reshape(-1)] = True
     rows = np.flatnonzero(near[label])
     groups, simple = _groups(mesh.vertex, face[rows], label[rows], count)
-    vertex, kept, added = mesh.vertex, np.ones(len(face), bool), []
+    vertex = mesh.vertex
+    kept = np.ones(len(face), bool)
+    added = []
     joined = 0
     for group in groups:
         if not all(simple[body] for solid in group for body in solid):
@@ -52,17 +65,23 @@ def united(mesh: RepairedMesh) -> RepairedMesh:
             continue
         points, triangles = made
         # Vertices of the union that are not among the mesh's own follow them.
-        known = {row.tobytes(): number for number, row in reversed(list(enumerate(vertex[: len(mesh.vertex)])))}
+        known = {
+            row.tobytes(): number
+            for number, row in reversed(list(enumerate(vertex[: len(mesh.vertex)])))
+        }
         number = np.array([known.get(row.tobytes(), -1) for row in points], np.int64)
         new = np.flatnonzero(number < 0)
         number[new] = len(vertex) + np.arange(len(new))
-        vertex, triangles = np.concatenate([vertex, points[new]]), number[triangles]
+        vertex = np.concatenate([vertex, points[new]])
+        triangles = number[triangles]
         added.append(triangles)
         kept &= ~np.isin(label, [body for solid in group for body in solid])
         joined += len(group)
     if not joined:
         return mesh
-    return RepairedMesh(vertex, np.concatenate([face[kept], *added]), replace(mesh.repairs, united=joined))
+    return RepairedMesh(
+        vertex, np.concatenate([face[kept], *added]), replace(mesh.repairs, united=joined)
+    )
 
 
 def _overlapping_boxes(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -70,7 +89,11 @@ def _overlapping_boxes(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     order = np.argsort(low[:, 0], kind="stable")
     pairs = []
     for index, body in enumerate(order):
-        stop = index + 1 + int(np.searchsorted(low[order[index + 1 :], 0], high[body, 0], side="right"))
+        stop = (
+            index
+            + 1
+            + int(np.searchsorted(low[order[index + 1 :], 0], high[body, 0], side="right"))
+        )
         others = order[index + 1 : stop]
         overlap = ((low[others] <= high[body]) & (low[body] <= high[others])).all(axis=1)
         pairs += [(int(body), int(other)) for other in others[overlap]]
@@ -80,13 +103,14 @@ def _overlapping_boxes(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 def _groups(
     vertex: np.ndarray, face: np.ndarray, label: np.ndarray, count: int
 ) -> tuple[list[list[list[int]]], np.ndarray]:
-    """Groups of solids that cross, touch or contain each other; and bool[bodies], True for a surface without
-    self-intersection. A solid is a body and its cavities."""
+    """Groups of solids that cross, touch or contain each other; and bool[bodies], True for a
+    surface without self-intersection. A solid is a body and its cavities."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
     pairs = crossed_triangles(vertex, face)
-    first, second = label[pairs[:, 0]], label[pairs[:, 1]]
+    first = label[pairs[:, 0]]
+    second = label[pairs[:, 1]]
     simple = np.ones(count, bool)
     simple[first[first == second]] = False
     labels = distinct(label)
@@ -106,16 +130,21 @@ def _groups(
     links = np.concatenate([np.stack([first, second], axis=1), np.argwhere(held_by > 0)])
     links = owner[links]
     links = links[links[:, 0] != links[:, 1]]
-    graph = coo_matrix((np.ones(len(links), np.int8), (links[:, 0], links[:, 1])), shape=(count, count))
+    graph = coo_matrix(
+        (np.ones(len(links), np.int8), (links[:, 0], links[:, 1])), shape=(count, count)
+    )
     group = in_order(connected_components(graph, directed=False)[1])
     members: dict[int, dict[int, list[int]]] = {}
     for body in labels.tolist():
-        members.setdefault(int(group[owner[body]]), {}).setdefault(int(owner[body]), []).append(body)
+        members.setdefault(int(group[owner[body]]), {}).setdefault(int(owner[body]), []).append(
+            body
+        )
     return [list(solids.values()) for solids in members.values() if len(solids) > 1], simple
 
 
 def _union(vertex: np.ndarray, solids: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Vertices and triangles of the union of solids, each given by its triangles; None for a rejected union.
+    """Vertices and triangles of the union of solids, each given by its triangles; None for a
+    rejected union.
 
     The result is sorted, so that it does not depend on the scheduling of Manifold's threads.
     Source: github.com/elalish/manifold; Smith 2009 for the guarantee that the result is manifold.
@@ -126,7 +155,9 @@ def _union(vertex: np.ndarray, solids: list[np.ndarray]) -> tuple[np.ndarray, np
     for face in solids:
         used, number = numbered(face)
         points = np.ascontiguousarray(vertex[used])
-        part = manifold3d.Manifold(manifold3d.Mesh64(points, number.reshape(-1, 3).astype(np.uint64)))
+        part = manifold3d.Manifold(
+            manifold3d.Mesh64(points, number.reshape(-1, 3).astype(np.uint64))
+        )
         if part.status() != manifold3d.Error.NoError or part.is_empty():
             return None
         parts.append(part)
@@ -134,11 +165,15 @@ def _union(vertex: np.ndarray, solids: list[np.ndarray]) -> tuple[np.ndarray, np
     if whole.status() != manifold3d.Error.NoError or whole.is_empty():
         return None
     mesh = whole.to_mesh64()
-    points, face = _sorted(np.asarray(mesh.vert_properties, np.float64)[:, :3], np.asarray(mesh.tri_verts, np.int64))
+    points, face = _sorted(
+        np.asarray(mesh.vert_properties, np.float64)[:, :3], np.asarray(mesh.tri_verts, np.int64)
+    )
     kept = has_area(points, face)
     if not kept.all() or not edges_of(face).is_manifold:
         return None
-    before = [float(volumes_of(vertex, solid, np.zeros(len(solid), np.int64))[0]) for solid in solids]
+    before = [
+        float(volumes_of(vertex, solid, np.zeros(len(solid), np.int64))[0]) for solid in solids
+    ]
     after = float(volumes_of(points, face, np.zeros(len(face), np.int64))[0])
     slack = MERGED * sum(before)
     if not max(before) - slack <= after <= sum(before) + slack:
@@ -151,7 +186,8 @@ def _union(vertex: np.ndarray, solids: list[np.ndarray]) -> tuple[np.ndarray, np
 
 
 def _sorted(vertex: np.ndarray, face: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct vertices sorted by coordinates, and triangles sorted by vertices, each from its lowest vertex."""
+    """Distinct vertices sorted by coordinates, and triangles sorted by vertices, each from its
+    lowest vertex."""
     points, number = numbered(vertex + 0.0, axis=0)
     face = number[face]
     turn = np.argmin(face, axis=1)

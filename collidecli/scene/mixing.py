@@ -43,7 +43,9 @@ def check_column_names(names: Sequence[str]) -> None:
     known = [column.name for column in OPTIONAL_COLUMNS if column.name not in BROUGHT_BY]
     for name in names:
         if name in BROUGHT_BY:
-            raise InputError(f"another option writes the column '{name}'", "--columns", f"use {BROUGHT_BY[name]}")
+            raise InputError(
+                f"another option writes the column '{name}'", "--columns", f"use {BROUGHT_BY[name]}"
+            )
         if name not in known:
             hint = did_you_mean(name, known, "")
             fix = f"{hint} known: {', '.join(known)}".strip()
@@ -53,14 +55,17 @@ def check_column_names(names: Sequence[str]) -> None:
 def chosen_columns(names: Sequence[str], rule: str) -> tuple[Column, ...]:
     """The optional columns `names`, each once, in the order of the file.
 
-    Raises InputError for an unknown name, and for a column that the scene's material rule does not define.
+    Raises InputError for an unknown name, and for a column that the scene's material rule does not
+    define.
     """
     check_column_names(names)
     of_motion = [column.name for column in MOTION_COLUMNS]
     for name in names:
         if name not in (*RULE_COLUMNS[rule], *of_motion):
             what = f"the scene's material rule '{rule}' does not define a contact's {name}"
-            raise InputError(what, "--columns", f"choose among: {', '.join((*RULE_COLUMNS[rule], *of_motion))}")
+            raise InputError(
+                what, "--columns", f"choose among: {', '.join((*RULE_COLUMNS[rule], *of_motion))}"
+            )
     return tuple(column for column in OPTIONAL_COLUMNS if column.name in names)
 
 
@@ -73,7 +78,8 @@ class OptionalColumns:
 
     @classmethod
     def of(cls, model: Model, names: Sequence[str]) -> OptionalColumns:
-        """The columns `names` of a model's contacts. Raises InputError for an unknown or undefined column."""
+        """The columns `names` of a model's contacts. Raises InputError for an unknown or undefined
+        column."""
         return cls(chosen_columns(names, model.material_rule), ContactMixing.of_model(model))
 
     def added(self, block: ContactBlock) -> ContactBlock:
@@ -89,8 +95,8 @@ class OptionalColumns:
 class ContactMixing:
     """The parameters of a model's contacts from their two surfaces.
 
-    rule: of MATERIAL_RULES. materials: of S shapes. margin: float[S] [m].
-    forced: int32[K, 2], first < second. forced_margin: float[K] [m], NaN the shapes'. forced_material: of K pairs.
+    rule: of MATERIAL_RULES. materials: of S shapes. margin: float[S] [m]. forced: int32[K, 2],
+    first < second. forced_margin: float[K] [m], NaN the shapes'. forced_material: of K pairs.
     """
 
     rule: str
@@ -102,18 +108,24 @@ class ContactMixing:
 
     @classmethod
     def of_model(cls, model: Model) -> ContactMixing:
-        forced, nothing = model.pair_filter.forced, np.full(len(model.pair_filter.forced), np.nan)
+        forced = model.pair_filter.forced
+        nothing = np.full(len(model.pair_filter.forced), np.nan)
         return cls(
             model.material_rule,
             model.shapes.material,
             model.shapes.margin,
             forced,
             model.forced_margin if len(model.forced_margin) else nothing,
-            model.forced_material if len(model.forced_material) else PairMaterials.of([None] * len(forced)),
+            model.forced_material
+            if len(model.forced_material)
+            else PairMaterials.of([None] * len(forced)),
         )
 
-    def columns(self, wanted: Sequence[Column], shape0: np.ndarray, shape1: np.ndarray) -> dict[str, np.ndarray]:
-        """Columns of contacts of shape0 [n] and shape1 [n], each [n] or [n, width] of the column's type.
+    def columns(
+        self, wanted: Sequence[Column], shape0: np.ndarray, shape1: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Columns of contacts of shape0 [n] and shape1 [n], each [n] or [n, width] of the column's
+        type.
 
         Every distinct pair is computed once: a block repeats its pairs cell after cell.
         """
@@ -131,7 +143,8 @@ class ContactMixing:
 
     def of_pairs(self, shape0: np.ndarray, shape1: np.ndarray) -> dict[str, np.ndarray]:
         """All parameters that the rule defines for pairs of shapes [n], in float64."""
-        a, b = np.asarray(shape0, np.int64), np.asarray(shape1, np.int64)
+        a = np.asarray(shape0, np.int64)
+        b = np.asarray(shape1, np.int64)
         at = pair_rows(self.forced, len(self.margin), a, b)
         mix = combined if self.rule == "combine" else mixed_as_mujoco
         mixed = mix(self.materials, a, b)
@@ -139,7 +152,11 @@ class ContactMixing:
             pair = self.forced_material
             forced_condim = _picked(pair.condim, at, 0)
             mixed["condim"] = np.where(forced_condim > 0, forced_condim, mixed["condim"])
-            for name, source in (("friction5", pair.friction), ("solref", pair.solref), ("solimp", pair.solimp)):
+            for name, source in (
+                ("friction5", pair.friction),
+                ("solref", pair.solref),
+                ("solimp", pair.solimp),
+            ):
                 of_pair = _picked(source, at, np.nan)
                 mixed[name] = np.where(np.isnan(of_pair), mixed[name], of_pair)
             mixed["friction5"] = np.maximum(mixed["friction5"], SMALLEST_FRICTION)
@@ -167,19 +184,26 @@ def pair_rows(pairs: np.ndarray, count: int, a: np.ndarray, b: np.ndarray) -> np
 
 
 def combined(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
-    """Coefficients of pairs of rows a, b [n] by their combine modes; static friction is at least the dynamic one.
+    """Coefficients of pairs of rows a, b [n] by their combine modes; static friction is at least
+    the dynamic one.
 
-    Of two modes the later one in COMBINE_MODES applies. Torsional and rolling friction have the mode of friction.
+    Of two modes the later one in COMBINE_MODES applies. Torsional and rolling friction have the
+    mode of friction.
     """
     values = {}
     for names, mode in (
-        (("friction", "static_friction", "torsional_friction", "rolling_friction"), materials.friction_combine),
+        (
+            ("friction", "static_friction", "torsional_friction", "rolling_friction"),
+            materials.friction_combine,
+        ),
         (("restitution",), materials.restitution_combine),
     ):
         later = np.maximum(mode[a], mode[b])
         for name in names:
             x, y = getattr(materials, name)[a], getattr(materials, name)[b]
-            values[name] = np.choose(later, (0.5 * (x + y), np.minimum(x, y), x * y, np.maximum(x, y)))
+            values[name] = np.choose(
+                later, (0.5 * (x + y), np.minimum(x, y), x * y, np.maximum(x, y))
+            )
     values["static_friction"] = np.maximum(values["static_friction"], values["friction"])
     return values
 
@@ -187,14 +211,16 @@ def combined(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[str, np
 def mixed_as_mujoco(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
     """condim, friction5 [n, 5], solref [n, 2], solimp [n, 5] of pairs of rows a, b [n].
 
-    Of different priorities only the surface of the higher one applies. For equal priorities the contact has the larger
-    condim and coefficients, solver parameters weighted by solmix, and the element-wise minimum of solref if the first
-    number of either is negative or zero.
-    Source: MuJoCo, mj_contactParam; friction is not yet raised to SMALLEST_FRICTION.
+    Of different priorities only the surface of the higher one applies. For equal priorities the
+    contact has the larger condim and coefficients, solver parameters weighted by solmix, and the
+    element-wise minimum of solref if the first number of either is negative or zero. Source:
+    MuJoCo, mj_contactParam; friction is not yet raised to SMALLEST_FRICTION.
     """
     difference = np.sign(materials.priority[a].astype(np.int64) - materials.priority[b])
-    weight_a, weight_b = materials.solmix[a], materials.solmix[b]
-    has_a, has_b = weight_a >= SMALLEST_WEIGHT, weight_b >= SMALLEST_WEIGHT
+    weight_a = materials.solmix[a]
+    weight_b = materials.solmix[b]
+    has_a = weight_a >= SMALLEST_WEIGHT
+    has_b = weight_b >= SMALLEST_WEIGHT
     total = np.where(has_a & has_b, weight_a + weight_b, 1.0)
     fraction = np.select([has_a & has_b, has_a, has_b], [weight_a / total, 1.0, 0.0], 0.5)[:, None]
 
@@ -202,15 +228,24 @@ def mixed_as_mujoco(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[
         sign = difference.reshape(-1, *(1,) * (x.ndim - 1))
         return np.where(sign > 0, x, np.where(sign < 0, y, together))
 
-    ref_a, ref_b = materials.solref[a], materials.solref[b]
+    ref_a = materials.solref[a]
+    ref_b = materials.solref[b]
     standard = ((ref_a[:, 0] > 0.0) & (ref_b[:, 0] > 0.0))[:, None]
-    solref = np.where(standard, fraction * ref_a + (1.0 - fraction) * ref_b, np.minimum(ref_a, ref_b))
-    imp_a, imp_b = materials.solimp[a], materials.solimp[b]
-    three = np.stack([materials.friction, materials.torsional_friction, materials.rolling_friction], axis=1)
-    condim_a, condim_b = materials.condim[a], materials.condim[b]
+    solref = np.where(
+        standard, fraction * ref_a + (1.0 - fraction) * ref_b, np.minimum(ref_a, ref_b)
+    )
+    imp_a = materials.solimp[a]
+    imp_b = materials.solimp[b]
+    three = np.stack(
+        [materials.friction, materials.torsional_friction, materials.rolling_friction], axis=1
+    )
+    condim_a = materials.condim[a]
+    condim_b = materials.condim[b]
     return {
         "condim": decided(condim_a, condim_b, np.maximum(condim_a, condim_b)),
-        "friction5": decided(three[a], three[b], np.maximum(three[a], three[b]))[:, [0, 0, 1, 2, 2]],
+        "friction5": decided(three[a], three[b], np.maximum(three[a], three[b]))[
+            :, [0, 0, 1, 2, 2]
+        ],
         "solref": decided(ref_a, ref_b, solref),
         "solimp": decided(imp_a, imp_b, fraction * imp_a + (1.0 - fraction) * imp_b),
     }

@@ -35,9 +35,8 @@ class Counted:
 class Bodies(Counted):
     """Rigid bodies of every template.
 
-    path: unique within a template.
-    template: int32[B]; -1 is in every world.
-    pose: float64[B, 7]; resting pose, body frame in world, x y z qx qy qz qw; for a template of several worlds with
+    path: unique within a template. template: int32[B]; -1 is in every world. pose: float64[B, 7];
+    resting pose, body frame in world, x y z qx qy qz qw; for a template of several worlds with
         different origins, in the first of them (`Model.resting_poses` has all).
     """
 
@@ -53,17 +52,16 @@ class Bodies(Counted):
 class Shapes(Counted):
     """Collision shapes of every template; a shape's index is its row here.
 
-    path: unique within a template.
-    type: int32[S], `ShapeType`. body: int32[S], row of `Bodies` or -1 for the static world.
-    template: int32[S]; -1 is in every world.
-    pose: float64[S, 7]; shape frame in body frame, xyzw; of a static shape in world, in the first world of its
+    path: unique within a template. type: int32[S], `ShapeType`. body: int32[S], row of `Bodies` or
+    -1 for the static world. template: int32[S]; -1 is in every world. pose: float64[S, 7]; shape
+    frame in body frame, xyzw; of a static shape in world, in the first world of its
         template (`Model.world_shift` transforms it to the others).
-    size: float64[S, 3] [m], see `ShapeType`. margin, gap: float64[S] [m].
-    material: of their surfaces. hull, mesh, heightfield: int32[S], index into `Model.hulls`, `Model.meshes` and
-        `Model.heightfields` of a shape of that type; -1 for others. sdf: index into `Model.sdfs` of a shape of any
-        type; -1 for none.
-    hydroelastic: float64[S, 2]: 1 for a shape that is marked as hydroelastic, and its stiffness [N/m^3], NaN where it
-        has none of its own; [0, 2] if no shape has either.
+    size: float64[S, 3] [m], see `ShapeType`. margin, gap: float64[S] [m]. material: of their
+    surfaces. hull, mesh, heightfield: int32[S], index into `Model.hulls`, `Model.meshes` and
+        `Model.heightfields` of a shape of that type; -1 for others. sdf: index into `Model.sdfs` of
+        a shape of any type; -1 for none.
+    hydroelastic: float64[S, 2]: 1 for a shape that is marked as hydroelastic, and its stiffness
+        [N/m^3], NaN where it has none of its own; [0, 2] if no shape has either.
     """
 
     path: tuple[str, ...]
@@ -90,7 +88,9 @@ class Shapes(Counted):
     @property
     def is_hydroelastic(self) -> np.ndarray:
         """bool[S]: whether the shape is marked as hydroelastic."""
-        return self.hydroelastic[:, 0] > 0.0 if len(self.hydroelastic) else np.zeros(len(self), bool)
+        return (
+            self.hydroelastic[:, 0] > 0.0 if len(self.hydroelastic) else np.zeros(len(self), bool)
+        )
 
     @property
     def hydro_stiffness(self) -> np.ndarray:
@@ -105,14 +105,15 @@ class Shapes(Counted):
 
 @dataclass(frozen=True)
 class PairFilter:
-    """The pairs that may touch, lowered from groups, masks, joints and excludes: the engine's only filter input.
+    """The pairs that may touch, lowered from groups, masks, joints and excludes: the engine's only
+    filter input.
 
     A pair may touch if it is forced, or if the class table allows it and it is not excluded.
 
-    shape_class: int32[S]. class_table: bool[C, C], symmetric.
-    excluded, forced: int32[K, 2], first < second, lexically sorted, unique.
-    excluded_rule: the rule that excluded each pair. Shapes of two different templates never form a pair.
-    classes, context: the schemes' attributes of each class and of the scene, from which `explain` finds the rule that
+    shape_class: int32[S]. class_table: bool[C, C], symmetric. excluded, forced: int32[K, 2], first
+    < second, lexically sorted, unique. excluded_rule: the rule that excluded each pair. Shapes of
+    two different templates never form a pair. classes, context: the schemes' attributes of each
+    class and of the scene, from which `explain` finds the rule that
         forbids a pair; empty if the table has another origin.
     """
 
@@ -129,18 +130,20 @@ class PairFilter:
 class Model:
     """A scene in many worlds.
 
-    world_template: int32[W], the template of each world.
-    world_pose: float64[W, 7], xyzw: pose of each world's origin in world coordinates, such as that of an environment's
+    world_template: int32[W], the template of each world. world_pose: float64[W, 7], xyzw: pose of
+    each world's origin in world coordinates, such as that of an environment's
         root prim; the identity by default. Poses of bodies and shapes are not relative to it.
-    world_path: root prim of each world's environment; "" for none.
-    gap_rule: "max" or "sum", the rule for a pair's gap from its two shapes' gaps.
-    up_axis: "X", "Y" or "Z", as recorded by the scene. source: names of the scene's files.
-    forced_gap, forced_margin: float64[M], values of forced pairs that replace their shapes' own; NaN keeps those. A
+    world_path: root prim of each world's environment; "" for none. gap_rule: "max" or "sum", the
+    rule for a pair's gap from its two shapes' gaps. up_axis: "X", "Y" or "Z", as recorded by the
+    scene. source: names of the scene's files. forced_gap, forced_margin: float64[M], values of
+    forced pairs that replace their shapes' own; NaN keeps those. A
         forced pair's margin is the sum for both shapes.
-    forced_material: parameters of forced pairs that replace those of their surfaces; of length 0 if no pair has any.
-    material_rule: "combine" or "mujoco", the rule for a contact's parameters from its two surfaces.
-    hulls, meshes, heightfields: geometry of convex meshes, triangle meshes and heightfields, equal ones once. sdfs:
-        the signed distance fields of shapes. particles: of deformable objects; of length 0 if there are none.
+    forced_material: parameters of forced pairs that replace those of their surfaces; of length 0 if
+    no pair has any. material_rule: "combine" or "mujoco", the rule for a contact's parameters from
+    its two surfaces. hulls, meshes, heightfields: geometry of convex meshes, triangle meshes and
+    heightfields, equal ones once. sdfs:
+        the signed distance fields of shapes. particles: of deformable objects; of length 0 if there
+        are none.
     """
 
     bodies: Bodies
@@ -169,7 +172,9 @@ class Model:
             object.__setattr__(self, "world_path", ("",) * self.world_count)
 
     def __repr__(self) -> str:
-        return f"<Model shapes={len(self.shapes)} bodies={len(self.bodies)} worlds={self.world_count}>"
+        return (
+            f"<Model shapes={len(self.shapes)} bodies={len(self.bodies)} worlds={self.world_count}>"
+        )
 
     @property
     def world_count(self) -> int:
@@ -177,7 +182,8 @@ class Model:
 
     @cached_property
     def world_shift(self) -> np.ndarray | None:
-        """float64[W, 7]: transform from the first world of w's template to world w; None if all are the identity."""
+        """float64[W, 7]: transform from the first world of w's template to world w; None if all are
+        the identity."""
         shift = shift_between(self.world_pose, self.world_pose[first_worlds(self.world_template)])
         return None if is_identity(shift).all() else shift
 
@@ -187,17 +193,21 @@ class Model:
         return tuple(convex_surface(mesh) for mesh in self.meshes)
 
     def resting_poses(self) -> np.ndarray:
-        """float64[W, B, 7]: each body's resting pose in each world; [1, B, 7] if it is equal in all worlds.
+        """float64[W, B, 7]: each body's resting pose in each world; [1, B, 7] if it is equal in all
+        worlds.
 
         The entry of a body in a world of another template is arbitrary and unused.
         """
         return self.moved_with_worlds(self.bodies.pose[None])
 
-    def moved_with_worlds(self, poses: np.ndarray, product: Callable[..., np.ndarray] = compose_poses) -> np.ndarray:
-        """float64[..., W, B, 7] from poses[..., 1, B, 7] in the first world of each body's template.
+    def moved_with_worlds(
+        self, poses: np.ndarray, product: Callable[..., np.ndarray] = compose_poses
+    ) -> np.ndarray:
+        """float64[..., W, B, 7] from poses[..., 1, B, 7] in the first world of each body's
+        template.
 
-        Bodies of a template move with its worlds; a global body keeps its pose. The argument itself if all worlds of
-        a template have equal origins. product: of poses.
+        Bodies of a template move with its worlds; a global body keeps its pose. The argument itself
+        if all worlds of a template have equal origins. product: of poses.
         """
         if self.world_shift is None:
             return poses
@@ -207,11 +217,17 @@ class Model:
     def placed_shapes(self, poses: np.ndarray, world: int) -> np.ndarray:
         """float64[S, 7]: poses of all shapes in a world; of shapes of other templates any pose.
 
-        poses: float64[recorded worlds, B, 7], of the bodies in every world, or in the first world of their template.
+        poses: float64[recorded worlds, B, 7], of the bodies in every world, or in the first world
+        of their template.
         """
         bodies = poses[0] if len(poses) == 1 else poses[world]
-        body, pose = self.shapes.body, self.shapes.pose
-        placed = np.where((body < 0)[:, None], pose, compose_poses(bodies[body], pose)) if len(bodies) else pose.copy()
+        body = self.shapes.body
+        pose = self.shapes.pose
+        placed = (
+            np.where((body < 0)[:, None], pose, compose_poses(bodies[body], pose))
+            if len(bodies)
+            else pose.copy()
+        )
         if self.world_shift is None:
             return placed
         shifted = compose_poses(self.world_shift[world], placed)
@@ -221,7 +237,8 @@ class Model:
         return np.where(stays[:, None], placed, shifted)
 
     def particles_moved_with_worlds(self, positions: np.ndarray) -> np.ndarray:
-        """float64[..., W, P, 3] from positions[..., 1, P, 3] of particles in the first world of their template.
+        """float64[..., W, P, 3] from positions[..., 1, P, 3] of particles in the first world of
+        their template.
 
         The argument itself if all worlds of a template have equal origins.
         """
@@ -232,10 +249,12 @@ class Model:
         return np.where(is_global[:, None], positions, moved)
 
     def with_attached_particles(self, poses: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """float64[F, W, P, 3]: `positions` with the particles that move with bodies at the bodies' poses.
+        """float64[F, W, P, 3]: `positions` with the particles that move with bodies at the bodies'
+        poses.
 
-        poses: float64[F, W, B, 7]. positions: float[F or 1, W, P, 3]. If one of both has one world, it is that of the
-        first world of each template. The argument itself if no particle moves with a body.
+        poses: float64[F, W, B, 7]. positions: float[F or 1, W, P, 3]. If one of both has one world,
+        it is that of the first world of each template. The argument itself if no particle moves
+        with a body.
         """
         particles = self.particles
         attached = np.flatnonzero(particles.body >= 0)
@@ -247,7 +266,9 @@ class Model:
         if positions.shape[1] < worlds:
             positions = self.particles_moved_with_worlds(positions)
         placed = np.broadcast_to(positions, (len(poses), worlds, len(particles), 3)).copy()
-        placed[:, :, attached] = moved_points(poses[:, :, particles.body[attached]], particles.local[attached])
+        placed[:, :, attached] = moved_points(
+            poses[:, :, particles.body[attached]], particles.local[attached]
+        )
         return placed
 
     def template_shapes(self, template: int) -> np.ndarray:

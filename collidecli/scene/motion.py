@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 class Motion(Protocol):
     """Body poses over time, matched to a model's bodies.
 
-    time: float64[F] [s], non-decreasing, or frame numbers, see `time_unit`. step: int64[F], the recorder's own step
-        numbers.
-    world_count: worlds in the recording. 1 applies to every world of the model: a body has the recorded pose in the
-        first world of its template, and that pose moved by `Model.world_shift` in the others.
+    time: float64[F] [s], non-decreasing, or frame numbers, see `time_unit`. step: int64[F], the
+        recorder's own step numbers.
+    world_count: worlds in the recording. 1 applies to every world of the model: a body has the
+        recorded pose in the first world of its template, and that pose moved by `Model.world_shift`
+        in the others.
     float_type: the dtype of the recording, float32 or float64; witness points are written in it.
-    warnings: for the user, one line each. kinematics_seconds: time spent in forward kinematics by `read` so far [s].
-    sha256: of the recording's bytes; empty when the motion is part of the scene file. episodes: of a recording that
-        consists of demonstrations, or None. A cell outside every episode has poses, but no contacts.
+    warnings: for the user, one line each. kinematics_seconds: time spent in forward kinematics by
+    `read` so far [s]. sha256: of the recording's bytes; empty when the motion is part of the scene
+    file. episodes: of a recording that
+        consists of demonstrations, or None. A cell outside every episode has poses, but no
+        contacts.
     """
 
     time: np.ndarray
@@ -42,9 +45,11 @@ class Motion(Protocol):
     def sha256(self) -> str: ...
 
     def read(self, frames: range) -> np.ndarray:
-        """float64[len(frames), world_count, B, 7]: world pose of each of the model's bodies, xyzw, normalized.
+        """float64[len(frames), world_count, B, 7]: world pose of each of the model's bodies, xyzw,
+        normalized.
 
-        Raises InputError with dataset, frame, world and body of a pose that is not finite or not a rotation.
+        Raises InputError with dataset, frame, world and body of a pose that is not finite or not a
+        rotation.
         """
         ...
 
@@ -56,18 +61,21 @@ class RecordsCoordinates(Protocol):
     """A motion of generalized coordinates of one MuJoCo scene."""
 
     def read_coordinates(self, frames: range) -> tuple[np.ndarray, np.ndarray | None] | None:
-        """qpos float64[len(frames), world_count, nq], and poses of mocap bodies [len(frames), world_count, nmocap, 7],
-        xyzw, or None where they rest. None in place of both for a recording of body poses.
+        """qpos float64[len(frames), world_count, nq], and poses of mocap bodies [len(frames),
+        world_count, nmocap, 7], xyzw, or None where they rest. None in place of both for a
+        recording of body poses.
         """
         ...
 
 
 def has_joint_tree(motion: Motion) -> bool:
-    """Whether a motion computes its poses by a tree of joints (`scene.kinematics`): its attribute of this name."""
+    """Whether a motion computes its poses by a tree of joints (`scene.kinematics`): its attribute
+    of this name."""
     return bool(getattr(motion, "has_joint_tree", False))
 
 
-SECOND, FRAME = "s", "frame"
+SECOND = "s"
+FRAME = "frame"
 """Units of times: seconds, or numbers of frames where the times of the frames are unknown."""
 NO_TIME = "the poses are an array without times"
 GIVE_TIMES = "give time= [s] or fps= beside the poses"
@@ -79,16 +87,18 @@ def time_unit(motion: Motion) -> str:
 
 
 def check_seconds(unit: str, where: str) -> None:
-    """Raises InputError for a result in seconds, named by `where`, of poses whose times are unknown."""
+    """Raises InputError for a result in seconds, named by `where`, of poses whose times are
+    unknown."""
     if unit != SECOND:
         raise InputError(f"{NO_TIME}: there are no seconds", where, GIVE_TIMES)
 
 
 def recorded_particles(motion: Motion, frames: range) -> np.ndarray | None:
-    """float64[len(frames), world_count, P, 3]: world positions of a model's particles; None if they rest.
+    """float64[len(frames), world_count, P, 3]: world positions of a model's particles; None if they
+    rest.
 
-    Of a motion with the method `read_particles`, which raises InputError with dataset, frame, world and particle of a
-    position that is not finite.
+    Of a motion with the method `read_particles`, which raises InputError with dataset, frame, world
+    and particle of a position that is not finite.
     """
     read = getattr(motion, "read_particles", None)
     return None if read is None else read(frames)
@@ -102,7 +112,8 @@ def episodes_in(motion: Motion, world_count: int) -> Episodes | None:
 
 
 class TimedMotion:
-    """Base of motions with one time a frame: of one world, float64 and no recording, unless they set other values.
+    """Base of motions with one time a frame: of one world, float64 and no recording, unless they
+    set other values.
 
     time: float64[F] [s]. close: releases what is read; None where nothing is open.
     """
@@ -129,7 +140,8 @@ class RestingMotion(TimedMotion):
 
     def __init__(self, poses: np.ndarray) -> None:
         super().__init__(np.zeros(1))
-        self.world_count, self.sha256 = len(poses), ""
+        self.world_count = len(poses)
+        self.sha256 = ""
         self._pose = np.ascontiguousarray(poses)[None]
 
     def read(self, frames: range) -> np.ndarray:

@@ -21,7 +21,11 @@ CONTACT_FORMATS = (1, 2)
 COMPRESSIONS = ("gzip", "none", "lzf", "zstd")
 FRAME_MATCHES = ("step", "time", "index")
 EVENT_THINGS = ("shapes", "bodies", "particles")
-EVENT_COLUMNS = {"shapes": ("shape0", "shape1"), "bodies": ("body0", "body1"), "particles": ("shape", "particle")}
+EVENT_COLUMNS = {
+    "shapes": ("shape0", "shape1"),
+    "bodies": ("body0", "body1"),
+    "particles": ("shape", "particle"),
+}
 """Names of the columns that hold the two paths of a pair, by member of EVENT_THINGS."""
 LABEL_THINGS = ("bodies", "shapes")
 CLEARANCE_THINGS = ("pair", "body", "all")
@@ -30,7 +34,8 @@ EVENT_ORDERS = ("begin", "end", "duration", "depth", "contacts")
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """A format of `export`. endings: extensions, the default one first. options: those given that others refuse."""
+    """A format of `export`. endings: extensions, the default one first. options: those given that
+    others refuse."""
 
     endings: tuple[str, ...] = (".npz",)
     options: tuple[str, ...] = ()
@@ -46,7 +51,8 @@ EXPORT_FORMATS = {
     "mujoco": ExportFormat(options=("scene",)),
     "jacobian": ExportFormat(options=("scene", "trajectory")),
 }
-"""Formats by name. `<name>_layout` of `exporters.layouts` returns the arrays of a format of arrays."""
+"""Formats by name. `<name>_layout` of `exporters.layouts` returns the arrays of a format of
+arrays."""
 
 
 def formats_with(option: str, last: str = "and") -> str:
@@ -103,12 +109,12 @@ CACHE = "Cache of signed distance fields, hulls and convex parts"
 class Option:
     """The declaration of an option, metadata of a field of an option class.
 
-    The command line, `collide.toml`, variables, the Python signatures, the checks and the configuration of a contact
-    set follow from it.
-    help: its line in `--help`, under the heading `section`. kind: of its value, a key of `cli.options.KINDS`; "" is a
-    flag, a choice or a text. choices: values of a choice. metavar: of its value. flags: names on the command line, if
-    not of the field. is_stored: whether a configuration has its default value too. of_reduction: it applies only to
-    reduced contacts.
+    The command line, `collide.toml`, variables, the Python signatures, the checks and the
+    configuration of a contact set follow from it. help: its line in `--help`, under the heading
+    `section`. kind: of its value, a key of `cli.options.KINDS`; "" is a flag, a choice or a text.
+    choices: values of a choice. metavar: of its value. flags: names on the command line, if not of
+    the field. is_stored: whether a configuration has its default value too. of_reduction: it
+    applies only to reduced contacts.
     """
 
     help: str
@@ -139,7 +145,11 @@ _recorded_names = partial(_recording, (), kind="names", metavar="NAME,...")
 
 def declared_options(kind: type) -> dict[str, Option]:
     """The options of an option class by name, in the order of `--help`."""
-    return {attribute.name: attribute.metadata["option"] for attribute in fields(kind) if attribute.metadata}
+    return {
+        attribute.name: attribute.metadata["option"]
+        for attribute in fields(kind)
+        if attribute.metadata
+    }
 
 
 def _check_length(name: str, value: float) -> None:
@@ -154,12 +164,16 @@ def _check_declared(options: ContactOptions | EngineOptions) -> None:
         value = getattr(options, name)
         if option.choices and value is not None:
             if value not in option.choices:
-                raise InputError(f"{name} is {value!r}", "options", f"give one of: {', '.join(option.choices)}")
+                raise InputError(
+                    f"{name} is {value!r}", "options", f"give one of: {', '.join(option.choices)}"
+                )
         elif option.kind == "length" and value is not None:
             _check_length(name, value)
         elif option.kind not in ("count", "whole", "size", "limit"):
             continue
-        elif value is None or not hasattr(value, "__index__") or isinstance(value, bool) or value < 0:
+        elif (
+            value is None or not hasattr(value, "__index__") or isinstance(value, bool) or value < 0
+        ):
             fix = "give an integer of at least zero; zero sets no limit"
             raise InputError(f"{name} is {value!r}", "options", fix)
 
@@ -168,22 +182,29 @@ def _check_declared(options: ContactOptions | EngineOptions) -> None:
 class ContactOptions:
     """The options that can change the contact set; lengths [m].
 
-    gap, margin: replace the scene's values of every shape; None keeps those. gap_rule: replaces the scene's rule; None
-    keeps it. max_contacts_per_pair: number of deepest contacts kept after the reduction; 0 keeps all. reduce_pairs:
-    pairs of "meshes", hulls included, or "all". betas: weights of depth against position, one kept set for each.
-    self_contacts: 0 finds none. self_contact_rest: None is self_contacts. sticky_contacts: 0 disables; it adds ids too.
+    gap, margin: replace the scene's values of every shape; None keeps those. gap_rule: replaces the
+    scene's rule; None keeps it. max_contacts_per_pair: number of deepest contacts kept after the
+    reduction; 0 keeps all. reduce_pairs: pairs of "meshes", hulls included, or "all". betas:
+    weights of depth against position, one kept set for each. self_contacts: 0 finds none.
+    self_contact_rest: None is self_contacts. sticky_contacts: 0 disables; it adds ids too.
     touch_only: the pairs are the group `touches`; hydroelastic shapes are tested as others.
     """
 
     gap: float | None = _stored(
-        None, "Report contacts up to this distance, for every shape. [default: as authored]", kind="length"
+        None,
+        "Report contacts up to this distance, for every shape. [default: as authored]",
+        kind="length",
     )
-    margin: float | None = _stored(None, "Inflate every shape by this length. [default: as authored]", kind="length")
+    margin: float | None = _stored(
+        None, "Inflate every shape by this length. [default: as authored]", kind="length"
+    )
     gap_rule: str | None = _stored(
         None, "How the two gaps of a pair combine. [default: the scene format's]", choices=GAP_RULES
     )
     static_pairs: bool = _stored(False, "Find contacts between two static shapes too.")
-    max_contacts_per_pair: int = _stored(0, "Keep the N deepest contacts. [default: all]", kind="count")
+    max_contacts_per_pair: int = _stored(
+        0, "Keep the N deepest contacts. [default: all]", kind="count"
+    )
     reduce_contacts: bool = _stored(
         False,
         "Reduce the contacts of each mesh or hull pair to the relevant ones.",
@@ -200,15 +221,23 @@ class ContactOptions:
         False, "Rotate the kept normals so that their total force is that of all contacts."
     )
     moment_matching: bool = _reduction(False, "Add an anchor contact, and a column friction_scale.")
-    anchor_contact: bool = _reduction(False, "Add a contact that represents all contacts of a pair.")
-    soft_gap: float = _contact(0.01, "Report contacts of particles up to this distance. [default: 0.01]", kind="length")
+    anchor_contact: bool = _reduction(
+        False, "Add a contact that represents all contacts of a pair."
+    )
+    soft_gap: float = _contact(
+        0.01, "Report contacts of particles up to this distance. [default: 0.01]", kind="length"
+    )
     soft_elements: str = _contact(
         "all",
         "Contacts of the vertices of cloths and soft bodies with shapes, or of edges and faces too.",
         choices=("vertices", "all"),
     )
-    self_contacts: float = _contact(0.0, "Find contacts of cloths and soft bodies up to this distance.", kind="length")
-    self_contact_rings: int = _contact(DEFAULT_RINGS, "Skip elements within N edges. [default: 1]", kind="whole")
+    self_contacts: float = _contact(
+        0.0, "Find contacts of cloths and soft bodies up to this distance.", kind="length"
+    )
+    self_contact_rings: int = _contact(
+        DEFAULT_RINGS, "Skip elements within N edges. [default: 1]", kind="whole"
+    )
     self_contact_rest: float | None = _contact(
         None, "Skip elements nearer than this at rest. [default: as --self-contacts]", kind="length"
     )
@@ -217,38 +246,58 @@ class ContactOptions:
     )
     touch_only: bool = _contact(False, "Find which pairs of shapes touch, without their contacts.")
     contact_ids: bool = _stored(False, "Add a column of ids that persist from frame to frame.")
-    narrow_phase: str = _stored("gjk", "Method for convex pairs without a closed form.", choices=("gjk", "mpr"))
+    narrow_phase: str = _stored(
+        "gjk", "Method for convex pairs without a closed form.", choices=("gjk", "mpr")
+    )
 
     hydro: str = _hydro(
-        "authored", "Shapes with a pressure field: those that the scene marks, or all.", choices=HYDRO_CHOICES
+        "authored",
+        "Shapes with a pressure field: those that the scene marks, or all.",
+        choices=HYDRO_CHOICES,
     )
     hydro_stiffness: float = _hydro(
-        DEFAULT_STIFFNESS, "Of shapes without their own, in N/m^3; inf is rigid. [default: 1e10]", kind="stiffness"
+        DEFAULT_STIFFNESS,
+        "Of shapes without their own, in N/m^3; inf is rigid. [default: 1e10]",
+        kind="stiffness",
     )
     hydro_resolution: int = _hydro(
-        DEFAULT_RESOLUTION, "Voxels along the longest side of a shape, 4 to 512. [default: 64]", kind="resolution"
+        DEFAULT_RESOLUTION,
+        "Voxels along the longest side of a shape, 4 to 512. [default: 64]",
+        kind="resolution",
     )
     hydro_surface: bool = _hydro(False, "Write the faces of the contact surfaces, /hydro_faces.")
     hydro_reduce: bool = _hydro(False, "Write contacts with the total force of each surface too.")
-    hydro_fallback: str = _hydro("point", "Open meshes have point contacts, or are refused.", choices=HYDRO_FALLBACKS)
+    hydro_fallback: str = _hydro(
+        "point", "Open meshes have point contacts, or are refused.", choices=HYDRO_FALLBACKS
+    )
     output_contact_surface: bool = _hydro(False, "Newton's name of --hydro-surface.")
     buffer_fraction: float | None = _hydro(None, "Option of Newton; no effect.", kind="share")
     margin_contact_area: float | None = _hydro(None, "Option of Newton; no effect.", kind="area")
 
-    sweep: bool = _between(False, "Find the shapes, particles and elements that touch between two frames too.")
+    sweep: bool = _between(
+        False, "Find the shapes, particles and elements that touch between two frames too."
+    )
     sweep_tolerance: float = _between(
-        DEFAULT_SWEEP_TOLERANCE, "They touch at this distance or less. [default: 1e-6]", kind="length"
+        DEFAULT_SWEEP_TOLERANCE,
+        "They touch at this distance or less. [default: 1e-6]",
+        kind="length",
     )
 
     def checked(self) -> ContactOptions:
-        """These options; lengths may be texts with a unit, and become metres. Raises InputError for an unknown choice,
-        an invalid length or an invalid count."""
-        lengths = [name for name, option in declared_options(ContactOptions).items() if option.kind == "length"]
+        """These options; lengths may be texts with a unit, and become metres. Raises InputError for
+        an unknown choice, an invalid length or an invalid count."""
+        lengths = [
+            name
+            for name, option in declared_options(ContactOptions).items()
+            if option.kind == "length"
+        ]
         texts = {name: value for name in lengths if isinstance(value := getattr(self, name), str)}
         if texts:
             from collidecli.scene.arguments import checked_metres  # late: it imports numpy
 
-            return replace(self, **{name: checked_metres(value, name) for name, value in texts.items()}).checked()
+            return replace(
+                self, **{name: checked_metres(value, name) for name, value in texts.items()}
+            ).checked()
         _check_declared(self)
         self._check_reduction()
         self._check_hydro()
@@ -259,14 +308,17 @@ class ContactOptions:
 
     @property
     def rest_distance(self) -> float:
-        """Elements of one object that are nearer than this at rest have no contact with each other [m]."""
+        """Elements of one object that are nearer than this at rest have no contact with each other
+        [m]."""
         return self.self_contacts if self.self_contact_rest is None else self.self_contact_rest
 
     def _check_sweep(self) -> None:
         check_sweep_tolerance(self.sweep_tolerance)
         if not self.sweep and self.sweep_tolerance != DEFAULT_SWEEP_TOLERANCE:
             fix = "give --sweep (in Python sweep=True) too"
-            raise InputError("sweep_tolerance applies to contacts between frames, which are off", "options", fix)
+            raise InputError(
+                "sweep_tolerance applies to contacts between frames, which are off", "options", fix
+            )
 
     def _check_touches(self) -> None:
         if not self.touch_only:
@@ -284,10 +336,18 @@ class ContactOptions:
         if self.self_contact_rings > MOST_RINGS:
             what = f"self_contact_rings is {self.self_contact_rings}"
             raise InputError(what, "options", f"give {MOST_RINGS} at most")
-        if not self.self_contacts and (self.self_contact_rings != DEFAULT_RINGS or self.self_contact_rest is not None):
-            name = "self_contact_rest" if self.self_contact_rest is not None else "self_contact_rings"
+        if not self.self_contacts and (
+            self.self_contact_rings != DEFAULT_RINGS or self.self_contact_rest is not None
+        ):
+            name = (
+                "self_contact_rest" if self.self_contact_rest is not None else "self_contact_rings"
+            )
             fix = "give --self-contacts METRES (in Python self_contacts=METRES) too"
-            raise InputError(f"{name} applies to contacts of objects with themselves, which are off", "options", fix)
+            raise InputError(
+                f"{name} applies to contacts of objects with themselves, which are off",
+                "options",
+                fix,
+            )
 
     def _check_hydro(self) -> None:
         from collidecli.scene.arguments import is_integer
@@ -305,18 +365,25 @@ class ContactOptions:
         return self.hydro_surface or self.output_contact_surface
 
     def _check_reduction(self) -> None:
-        if not (0 < len(self.betas) <= MOST_BETAS and all(math.isfinite(beta) for beta in self.betas)):
-            raise InputError(f"betas are {self.betas}", "options", f"give 1 to {MOST_BETAS} finite numbers")
+        if not (
+            0 < len(self.betas) <= MOST_BETAS and all(math.isfinite(beta) for beta in self.betas)
+        ):
+            raise InputError(
+                f"betas are {self.betas}", "options", f"give 1 to {MOST_BETAS} finite numbers"
+            )
         if self.reduce_contacts or self.hydro_reduce:
             return
         for name, option in declared_options(ContactOptions).items():
             if option.of_reduction and getattr(self, name) != getattr(ContactOptions, name):
                 what = f"{name} applies to the reduction of contacts, which is off"
-                raise InputError(what, "options", "give --reduce-contacts (in Python reduce_contacts=True) too")
+                raise InputError(
+                    what, "options", "give --reduce-contacts (in Python reduce_contacts=True) too"
+                )
 
     @property
     def stored(self) -> dict[str, Any]:
-        """The options in the configuration of a contact set; those of the reduction only if contacts are reduced."""
+        """The options in the configuration of a contact set; those of the reduction only if
+        contacts are reduced."""
         return {
             name: getattr(self, name)
             for name, option in declared_options(ContactOptions).items()
@@ -360,30 +427,46 @@ class ContactOptions:
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """Options of the execution, which never change the contacts, but that devices round differently.
+    """Options of the execution, which never change the contacts, but that devices round
+    differently.
 
-    device: "" is the CPU. threads: 0 is one a core. memory_limit: bytes for the scratch memory of all workers, and for
-    the process while it reads; 0 is half of the free memory. chunk_cells: 0 is the engine's choice. cache_dir: "" is
-    the platform's. cache_limit: bytes; 0 keeps none.
+    device: "" is the CPU. threads: 0 is one a core. memory_limit: bytes for the scratch memory of
+    all workers, and for the process while it reads; 0 is half of the free memory. chunk_cells: 0 is
+    the engine's choice. cache_dir: "" is the platform's. cache_limit: bytes; 0 keeps none.
     """
 
     broad_phase: str = _speed("auto", "Algorithm of the broad phase.", choices=BROAD_PHASES)
-    pipeline: str = _speed("unified", "'standard' uses --broad-phase explicit.", choices=("standard", "unified"))
+    pipeline: str = _speed(
+        "unified", "'standard' uses --broad-phase explicit.", choices=("standard", "unified")
+    )
     device: str = _speed("", "cpu, cuda or cuda:1. [default: cpu]", metavar="NAME")
-    threads: int = _speed(0, "Number of CPU workers. [default: one per core or by CPU quota]", kind="count")
+    threads: int = _speed(
+        0, "Number of CPU workers. [default: one per core or by CPU quota]", kind="count"
+    )
     memory_limit: int = _speed(
-        0, "Memory limit, such as 4GiB. [default: half of the free memory]", kind="size", metavar="SIZE"
+        0,
+        "Memory limit, such as 4GiB. [default: half of the free memory]",
+        kind="size",
+        metavar="SIZE",
     )
     chunk_cells: int = _speed(0, "Cells per chunk. [default: automatic]", kind="count")
     cache_dir: str = _declared(
-        CACHE, "", "Folder of the cache. [default: the cache folder of the platform]", metavar="FOLDER"
+        CACHE,
+        "",
+        "Folder of the cache. [default: the cache folder of the platform]",
+        metavar="FOLDER",
     )
     cache_limit: int = _declared(
-        CACHE, DEFAULT_CACHE_LIMIT, "Size of the cache; 0B disables it. [default: 1GiB]", kind="limit", metavar="SIZE"
+        CACHE,
+        DEFAULT_CACHE_LIMIT,
+        "Size of the cache; 0B disables it. [default: 1GiB]",
+        kind="limit",
+        metavar="SIZE",
     )
 
     def checked(self) -> EngineOptions:
-        """These options. Raises InputError for an invalid value and for two options that contradict each other."""
+        """These options. Raises InputError for an invalid value and for two options that contradict
+        each other."""
         _check_declared(self)
         if self.pipeline == "standard" and self.broad_phase not in ("auto", "explicit"):
             what = f"--pipeline standard works on explicit pairs, not on --broad-phase {self.broad_phase}"
@@ -395,22 +478,37 @@ class EngineOptions:
 class SceneOptions:
     """Options of the scene importers.
 
-    variants: each `prim:set=value`. environments: "" is the importer's default, "none" reads the stage as one world.
-    motion_layer: a USD layer composed with the scene, where the recording is one.
+    variants: each `prim:set=value`. environments: "" is the importer's default, "none" reads the
+    stage as one world. motion_layer: a USD layer composed with the scene, where the recording is
+    one.
     """
 
-    variants: tuple[str, ...] = _names("USD variants. [default: as authored]", metavar="PRIM:SET=VALUE,...")
-    environments: str = _scene(
-        "", "USD prims that are one world each, or 'none'. [default: /World/envs/env_0 etc.]", metavar="PATTERN"
+    variants: tuple[str, ...] = _names(
+        "USD variants. [default: as authored]", metavar="PRIM:SET=VALUE,..."
     )
-    ignore_missing: bool = _scene(False, "Leave out USD references to missing files, with a warning each.")
-    asset_map: tuple[str, ...] = _names("Replace the prefix OLD of asset paths.", metavar="OLD=NEW,...")
-    package_path: tuple[str, ...] = _names("Folders with ROS packages, for package:// paths.", metavar="FOLDER,...")
+    environments: str = _scene(
+        "",
+        "USD prims that are one world each, or 'none'. [default: /World/envs/env_0 etc.]",
+        metavar="PATTERN",
+    )
+    ignore_missing: bool = _scene(
+        False, "Leave out USD references to missing files, with a warning each."
+    )
+    asset_map: tuple[str, ...] = _names(
+        "Replace the prefix OLD of asset paths.", metavar="OLD=NEW,..."
+    )
+    package_path: tuple[str, ...] = _names(
+        "Folders with ROS packages, for package:// paths.", metavar="FOLDER,..."
+    )
     floating_base: bool = _scene(False, "Add a free joint to the root link of a URDF.")
     ground: bool = _scene(False, "Add a static plane through the origin, normal to the up axis.")
-    disabled_pairs: str = _scene("", "SRDF file with pairs of links that may not touch.", metavar="FILE")
+    disabled_pairs: str = _scene(
+        "", "SRDF file with pairs of links that may not touch.", metavar="FILE"
+    )
     self_collisions: str = _scene(
-        "", "Whether bodies of one articulation may touch each other. [default: as authored]", choices=SELF_COLLISIONS
+        "",
+        "Whether bodies of one articulation may touch each other. [default: as authored]",
+        choices=SELF_COLLISIONS,
     )
     mjcf_margin: str = _scene(
         "",
@@ -422,17 +520,23 @@ class SceneOptions:
 
     def __post_init__(self) -> None:
         if self.self_collisions not in ("", *SELF_COLLISIONS):
-            raise InputError(f"self_collisions is {self.self_collisions!r}", fix=f"give {' or '.join(SELF_COLLISIONS)}")
+            raise InputError(
+                f"self_collisions is {self.self_collisions!r}",
+                fix=f"give {' or '.join(SELF_COLLISIONS)}",
+            )
         if self.mjcf_margin not in ("", *MJCF_MARGINS):
-            raise InputError(f"mjcf_margin is {self.mjcf_margin!r}", fix=f"give {' or '.join(MJCF_MARGINS)}")
+            raise InputError(
+                f"mjcf_margin is {self.mjcf_margin!r}", fix=f"give {' or '.join(MJCF_MARGINS)}"
+            )
 
 
 @dataclass(frozen=True)
 class RecordingOptions:
     """Properties of a recording that its file lacks; empty where the file has them.
 
-    demos: in order, one world each; () is all. joint_units: "" is radians. uneven_demos: demonstrations of unequal
-    lengths are refused (""), "cut" to the shortest, or kept whole ("hold"), without contacts after their ends.
+    demos: in order, one world each; () is all. joint_units: "" is radians. uneven_demos:
+    demonstrations of unequal lengths are refused (""), "cut" to the shortest, or kept whole
+    ("hold"), without contacts after their ends.
     """
 
     demos: tuple[str, ...] = _recorded_names(
@@ -444,8 +548,12 @@ class RecordingOptions:
         "Cut all to the shortest, or keep (hold) all frames of each. [default: refuse them]",
         choices=("cut", "hold"),
     )
-    joint_names: tuple[str, ...] = _recorded_names("Joint names of the recorded positions, in order.")
-    joint_units: str = _recording("", "Unit of the recorded joint angles.", choices=("radians", "degrees"))
+    joint_names: tuple[str, ...] = _recorded_names(
+        "Joint names of the recorded positions, in order."
+    )
+    joint_units: str = _recording(
+        "", "Unit of the recorded joint angles.", choices=("radians", "degrees")
+    )
     joint_scale: tuple[str, ...] = _recording(
         (),
         "Position of a joint = recorded value * SCALE + OFFSET, in rad or m.",
@@ -457,29 +565,53 @@ class RecordingOptions:
         False, "Refuse recorded bodies that the scene lacks. [default: warn, leave them out]"
     )
     prefer: str = _recording(
-        "", "Which poses to use where bodies and joints are recorded. [default: bodies]", choices=("bodies", "joints")
+        "",
+        "Which poses to use where bodies and joints are recorded. [default: bodies]",
+        choices=("bodies", "joints"),
     )
-    quaternion_order: str = _recording("", "Order of the recorded quaternions.", choices=("wxyz", "xyzw"))
-    state_spec: str = _recording("", "Layout of MuJoCo states, such as FULLPHYSICS or time,qpos,qvel.", metavar="NAME")
+    quaternion_order: str = _recording(
+        "", "Order of the recorded quaternions.", choices=("wxyz", "xyzw")
+    )
+    state_spec: str = _recording(
+        "", "Layout of MuJoCo states, such as FULLPHYSICS or time,qpos,qvel.", metavar="NAME"
+    )
     fps: float | None = _recording(None, "Frame rate, in frames per second.", kind="rate")
-    ignore_particles: bool = _recording(False, "Warn of recorded particles instead of refusing them.")
-    joint_topics: tuple[str, ...] = _recorded_names("Topics of joint states of a ROS bag. [default: all]")
-    trajectory_topic: str = _recording("", "Topic of planned joint trajectories of a ROS bag.", metavar="TOPIC")
-    base_from: str = _recording("", "Pose of the root in a ROS bag: tf:FRAME, odom:TOPIC or none.", metavar="SOURCE")
+    ignore_particles: bool = _recording(
+        False, "Warn of recorded particles instead of refusing them."
+    )
+    joint_topics: tuple[str, ...] = _recorded_names(
+        "Topics of joint states of a ROS bag. [default: all]"
+    )
+    trajectory_topic: str = _recording(
+        "", "Topic of planned joint trajectories of a ROS bag.", metavar="TOPIC"
+    )
+    base_from: str = _recording(
+        "", "Pose of the root in a ROS bag: tf:FRAME, odom:TOPIC or none.", metavar="SOURCE"
+    )
     body_from: tuple[str, ...] = _recording(
         (),
         "Poses of other bodies in a ROS bag: BODY=tf:FRAME or BODY=pose:TOPIC.",
         kind="names",
         metavar="BODY=SOURCE,...",
     )
-    rate: float | None = _recording(None, "Frames a second of a ROS bag. [default: one a message]", kind="rate")
+    rate: float | None = _recording(
+        None, "Frames a second of a ROS bag. [default: one a message]", kind="rate"
+    )
     on_message: str = _recording(
         "", "Topic of a ROS bag with a message a frame. [default: joint states]", metavar="TOPIC"
     )
-    clock: str = _recording("", "Times of a ROS bag. [default: header]", choices=("header", "receive"))
-    max_gap: float | None = _recording(None, "Longest gap in an episode of a ROS bag. [default: 1]", kind="duration")
-    from_time: float | None = _recording(None, "First time of a ROS bag.", kind="seconds", flags="--from")
-    to_time: float | None = _recording(None, "Last time of a ROS bag.", kind="seconds", flags="--to")
+    clock: str = _recording(
+        "", "Times of a ROS bag. [default: header]", choices=("header", "receive")
+    )
+    max_gap: float | None = _recording(
+        None, "Longest gap in an episode of a ROS bag. [default: 1]", kind="duration"
+    )
+    from_time: float | None = _recording(
+        None, "First time of a ROS bag.", kind="seconds", flags="--from"
+    )
+    to_time: float | None = _recording(
+        None, "Last time of a ROS bag.", kind="seconds", flags="--to"
+    )
 
 
 OPTION_GROUPS: dict[str, type] = {
@@ -492,7 +624,8 @@ OPTION_GROUPS: dict[str, type] = {
 
 
 def recorded_option(config: Mapping[str, object], name: str) -> object:
-    """An option of a run from its contact set's configuration, in JSON's types; the default if it is missing.
+    """An option of a run from its contact set's configuration, in JSON's types; the default if it
+    is missing.
 
     None for a missing option that this version does not have.
     """
@@ -507,14 +640,23 @@ def recorded_number(config: Mapping[str, object], name: str) -> float | None:
 
 
 def changed_options(config: Mapping[str, object]) -> dict[str, object]:
-    """The options of a run, from its contact set's configuration, that differ from their defaults."""
-    return {name: value for name, value in config.items() if recorded_option(config, name) != recorded_option({}, name)}
+    """The options of a run, from its contact set's configuration, that differ from their
+    defaults."""
+    return {
+        name: value
+        for name, value in config.items()
+        if recorded_option(config, name) != recorded_option({}, name)
+    }
 
 
 _DEFAULTS = {
     "frames": "",
     "columns": (),
-    **{each.name: each.default for kind in (ContactOptions, SceneOptions, RecordingOptions) for each in fields(kind)},
+    **{
+        each.name: each.default
+        for kind in (ContactOptions, SceneOptions, RecordingOptions)
+        for each in fields(kind)
+    },
 }
 
 

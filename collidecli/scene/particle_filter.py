@@ -14,14 +14,19 @@ from collidecli.scene.shape_config import mask_bits, resolved_mask_both
 
 
 def particle_filter(records: SceneRecords) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Filter classes of objects and of shapes, int32[O] and int32[S], and bool[classes, classes] of pairs.
+    """Filter classes of objects and of shapes, int32[O] and int32[S], and bool[classes, classes] of
+    pairs.
 
-    Signed groups, masks and UsdPhysics groups apply as to two shapes. `has_shape_collision`, bodies, joints and
-    articulations do not: particles have no body.
+    Signed groups, masks and UsdPhysics groups apply as to two shapes. `has_shape_collision`,
+    bodies, joints and articulations do not: particles have no body.
     """
     filtered = {pair for a, b in records.usd_filtered for pair in ((a, b), (b, a))}
-    objects = [class_of_shape(record, False, "has_particle_collision") for record in records.deformables]
-    shapes = [class_of_shape(shape, shape.body < 0, "has_particle_collision") for shape in records.shapes]
+    objects = [
+        class_of_shape(record, False, "has_particle_collision") for record in records.deformables
+    ]
+    shapes = [
+        class_of_shape(shape, shape.body < 0, "has_particle_collision") for shape in records.shapes
+    ]
     (objects, object_class), (shapes, shape_class) = map(numbered_classes, (objects, shapes))
     table = first_forbidding((*objects, *shapes), RuleContext(True, frozenset(filtered))) == ALLOWED
     return object_class, shape_class, np.ascontiguousarray(table[: len(objects), len(objects) :])
@@ -37,7 +42,8 @@ def class_of_shape(
     record: DeformableRecord | ShapeRecord, is_static: bool, enabled: str, **further: Any
 ) -> FilterClass:
     """enabled: the attribute that is False for what collides with nothing."""
-    cfg, either = record.cfg, record.cfg.mask_either
+    cfg = record.cfg
+    either = record.cfg.mask_either
     disabled = "" if cfg.disabled_rule is None else cfg.disabled_rule or "disabled"
     if not getattr(cfg, enabled):
         disabled = disabled or f"{enabled} = False"

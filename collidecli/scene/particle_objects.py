@@ -20,8 +20,8 @@ OBJECT_KINDS = (LOOSE, CLOTH, SOFT)
 class ParticleObjects:
     """The objects that particles of a contact set belong to, in the order of their particles.
 
-    path: of each object. kind: "particles", "cloth" or "soft". template: int32[O], -1 in every world.
-    first_particle, particle_count: int64[O].
+    path: of each object. kind: "particles", "cloth" or "soft". template: int32[O], -1 in every
+    world. first_particle, particle_count: int64[O].
     """
 
     path: tuple[str, ...] = ()
@@ -34,7 +34,13 @@ class ParticleObjects:
     def of_scene(cls, particles: Particles) -> ParticleObjects:
         """The objects of a scene."""
         first = particles.first.astype(np.int64)
-        return cls(particles.path, particles.kind, particles.template.astype(np.int32), first[:-1], np.diff(first))
+        return cls(
+            particles.path,
+            particles.kind,
+            particles.template.astype(np.int32),
+            first[:-1],
+            np.diff(first),
+        )
 
     def __len__(self) -> int:
         return len(self.path)
@@ -49,12 +55,26 @@ class ParticleObjects:
         return np.searchsorted(self.first_particle + self.particle_count, particle, side="right")
 
     def faults(self, template_count: int) -> Iterator[tuple[str, int, str]]:
-        """(column, row, rule) of the broken rules. template_count: templates of the worlds are below it."""
-        end = np.concatenate([np.zeros(min(1, len(self)), np.int64), (self.first_particle + self.particle_count)[:-1]])
+        """(column, row, rule) of the broken rules. template_count: templates of the worlds are
+        below it."""
+        end = np.concatenate(
+            [
+                np.zeros(min(1, len(self)), np.int64),
+                (self.first_particle + self.particle_count)[:-1],
+            ]
+        )
         for column, rule, broken in (
-            ("kind", f"is not {', '.join(OBJECT_KINDS[:-1])} or {OBJECT_KINDS[-1]}", ~np.isin(self.kind, OBJECT_KINDS)),
+            (
+                "kind",
+                f"is not {', '.join(OBJECT_KINDS[:-1])} or {OBJECT_KINDS[-1]}",
+                ~np.isin(self.kind, OBJECT_KINDS),
+            ),
             ("particle_count", "is less than 0", self.particle_count < 0),
-            ("first_particle", "is not the end of the object before it", self.first_particle != end),
+            (
+                "first_particle",
+                "is not the end of the object before it",
+                self.first_particle != end,
+            ),
             ("template", "is below -1", self.template < EVERY_TEMPLATE),
             ("template", "is the template of no world", self.template >= template_count),
         ):

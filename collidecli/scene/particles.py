@@ -1,7 +1,8 @@
-"""Particles of a scene and the deformable objects that they form: frozen arrays, and records before they are finalized.
+"""Particles of a scene and the deformable objects that they form: frozen arrays, and records before
+they are finalized.
 
-A deformable object is a set of loose particles, a cloth of triangles or a soft body of tetrahedra. Its particles are
-consecutive rows of the model's particles.
+A deformable object is a set of loose particles, a cloth of triangles or a soft body of tetrahedra.
+Its particles are consecutive rows of the model's particles.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from collidecli.scene.shape_types import LENGTH_LIMIT, POSITION_LIMIT
 EVERY_TEMPLATE = -1
 """Template of the objects that are in every world."""
 PARTICLE_LIMIT = 2**31 - 1
-LOOSE, CLOTH, SOFT = "particles", "cloth", "soft"
+LOOSE = "particles"
+CLOTH = "cloth"
+SOFT = "soft"
 """Kinds of deformable objects."""
 
 
@@ -36,15 +39,15 @@ class ParticleFlags(IntFlag):
 class Particles:
     """The particles of every template, and their objects.
 
-    path: of each object, unique within a template. kind: "particles", "cloth" or "soft". template: int32[O]; -1 is in
-    every world. first: int64[O + 1], first particle of each object, and the number of particles.
-    position: float64[P, 3], rest position in the first world of the object's template [m]. radius: float64[P] [m].
-    active: bool[P], whether the particle has contacts. body: int32[P], row of the body that the particle moves with,
-    with whose shapes it has no contact; -1 for none. local: float64[P, 3], its position in the body's frame [m].
-    triangle: int32[T, 3], of cloths and of the surfaces of soft bodies. tetrahedron: int32[K, 4]. Both number
-    particles, those of one object.
-    object_class, shape_class: int32[O], int32[S], filter classes; class_table: bool[classes of objects, classes of
-    shapes], whether a particle of an object may touch a shape.
+    path: of each object, unique within a template. kind: "particles", "cloth" or "soft". template:
+    int32[O]; -1 is in every world. first: int64[O + 1], first particle of each object, and the
+    number of particles. position: float64[P, 3], rest position in the first world of the object's
+    template [m]. radius: float64[P] [m]. active: bool[P], whether the particle has contacts. body:
+    int32[P], row of the body that the particle moves with, with whose shapes it has no contact; -1
+    for none. local: float64[P, 3], its position in the body's frame [m]. triangle: int32[T, 3], of
+    cloths and of the surfaces of soft bodies. tetrahedron: int32[K, 4]. Both number particles,
+    those of one object. object_class, shape_class: int32[O], int32[S], filter classes; class_table:
+    bool[classes of objects, classes of shapes], whether a particle of an object may touch a shape.
     """
 
     path: tuple[str, ...] = ()
@@ -77,7 +80,8 @@ class Particles:
         return np.repeat(np.arange(len(self.path), dtype=np.int32), np.diff(self.first))
 
     def of_template(self, template: int) -> np.ndarray:
-        """int32: rows of the particles of a world of `template`, global ones included, ascending."""
+        """int32: rows of the particles of a world of `template`, global ones included,
+        ascending."""
         is_present = (self.template == template) | (self.template == EVERY_TEMPLATE)
         return np.flatnonzero(is_present[self.owner]).astype(np.int32)
 
@@ -93,10 +97,12 @@ class Particles:
 
 @dataclass
 class DeformableRecord:
-    """An object before it is finalized. key: None is named at finalize. scope: scene of its UsdPhysics groups.
+    """An object before it is finalized. key: None is named at finalize. scope: scene of its
+    UsdPhysics groups.
 
-    parts: position float64[n, 3], radius float64[n] and active bool[n] of particles that were added together. count: of
-    all. body: of each particle, int32[count]; None for none. triangle, tetrahedron: int32, counted within the object.
+    parts: position float64[n, 3], radius float64[n] and active bool[n] of particles that were added
+    together. count: of all. body: of each particle, int32[count]; None for none. triangle,
+    tetrahedron: int32, counted within the object.
     """
 
     key: str | None
@@ -112,25 +118,35 @@ class DeformableRecord:
 
 
 def checked_positions(positions: object, where: str) -> np.ndarray:
-    """float64[n, 3]. Raises InputError for positions that are not finite, too far away, or no points."""
+    """float64[n, 3]. Raises InputError for positions that are not finite, too far away, or no
+    points."""
     array = float_array("positions of particles", positions, where)
     if array.size == 0:
         return np.zeros((0, 3))
     if array.ndim != 2 or array.shape[1] != 3:
-        raise InputError(f"the particles have positions of shape {array.shape}", where, "give three numbers each")
+        raise InputError(
+            f"the particles have positions of shape {array.shape}", where, "give three numbers each"
+        )
     bad = ~(np.abs(array) <= POSITION_LIMIT).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
         shown = ", ".join(f"{x:g}" for x in array[row])
-        raise InputError(f"particle {row} is at ({shown})", where, f"give finite numbers of at most {POSITION_LIMIT:g}")
+        raise InputError(
+            f"particle {row} is at ({shown})",
+            where,
+            f"give finite numbers of at most {POSITION_LIMIT:g}",
+        )
     return array
 
 
 def checked_radii(radius: object, count: int, where: str) -> np.ndarray:
-    """float64[count] of one radius for all or one for each [m]. Raises InputError for one that is negative or NaN."""
+    """float64[count] of one radius for all or one for each [m]. Raises InputError for one that is
+    negative or NaN."""
     radii = float_array("a particle's radius", radius, where)
     if radii.ndim > 1 or (radii.ndim == 1 and len(radii) != count):
-        raise InputError(f"there are {radii.size} radii for {count} particles", where, "give one for each")
+        raise InputError(
+            f"there are {radii.size} radii for {count} particles", where, "give one for each"
+        )
     bad = ~((radii >= 0.0) & (radii <= LENGTH_LIMIT))
     if bad.any():
         value = float(radii[bad][0]) if radii.ndim else float(radii)
@@ -140,13 +156,21 @@ def checked_radii(radius: object, count: int, where: str) -> np.ndarray:
 
 
 def checked_corners(name: str, corners: object, width: int, count: int, where: str) -> np.ndarray:
-    """int32[n, width]: particles of triangles or tetrahedra, each with `width` different ones of `count`.
+    """int32[n, width]: particles of triangles or tetrahedra, each with `width` different ones of
+    `count`.
 
     corners: flat, or `width` a row. Raises InputError for indices out of range and for none.
     """
     array = float_array(name, corners, where)
-    if array.size == 0 or array.size % width or array.ndim > 2 or (array.ndim == 2 and array.shape[1] != width):
-        raise InputError(f"the {name} have shape {array.shape}", where, f"give {width} particles for each")
+    if (
+        array.size == 0
+        or array.size % width
+        or array.ndim > 2
+        or (array.ndim == 2 and array.shape[1] != width)
+    ):
+        raise InputError(
+            f"the {name} have shape {array.shape}", where, f"give {width} particles for each"
+        )
     rows = array.reshape(-1, width)
     bad = ~((rows >= 0) & (rows < count) & (rows == np.floor(rows))).all(axis=1)
     if bad.any():
@@ -158,19 +182,24 @@ def checked_corners(name: str, corners: object, width: int, count: int, where: s
     repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if repeated.any():
         row = int(np.argmax(repeated))
-        raise InputError(f"element {row} of the {name} has one particle twice", where, "correct or drop it")
+        raise InputError(
+            f"element {row} of the {name} has one particle twice", where, "correct or drop it"
+        )
     return rows.astype(np.int32)
 
 
 def checked_active(flags: object, count: int, where: str) -> np.ndarray:
-    """bool[count] of flags, `ParticleFlags`; None is active. Raises InputError for flags that are no integers."""
+    """bool[count] of flags, `ParticleFlags`; None is active. Raises InputError for flags that are
+    no integers."""
     if flags is None:
         return np.ones(count, bool)
     if is_integer(flags):
         return np.full(count, bool(int(flags) & ParticleFlags.ACTIVE))  # pyright: ignore[reportArgumentType]
     values = float_array("particle flags", flags, where)
     if values.shape != (count,) or not np.all(values == np.floor(values)):
-        raise InputError(f"the particle flags have shape {values.shape}", where, f"give {count} integers")
+        raise InputError(
+            f"the particle flags have shape {values.shape}", where, f"give {count} integers"
+        )
     return (values.astype(np.int64) & int(ParticleFlags.ACTIVE)) != 0
 
 
@@ -182,12 +211,15 @@ def canonical_triangles(triangle: np.ndarray) -> np.ndarray:
 
 
 def surface_triangles(tetrahedron: np.ndarray) -> np.ndarray:
-    """int32[n, 3]: the faces of tetrahedra that only one of them has, counterclockwise from outside.
+    """int32[n, 3]: the faces of tetrahedra that only one of them has, counterclockwise from
+    outside.
 
     For tetrahedra a, b, c, d with positive volume (b - a) x (c - a) . (d - a), in their order.
     """
     faces = tetrahedron[:, [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]].reshape(-1, 3)
-    _, first, count = np.unique(np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True)
+    _, first, count = np.unique(
+        np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True
+    )
     return faces[np.sort(first[count == 1])].astype(np.int32)
 
 
@@ -195,14 +227,20 @@ def particles_of(records: Sequence[DeformableRecord]) -> Particles:
     """The particles of named records in row order, without filter classes."""
     first = np.cumsum([0, *(record.count for record in records)], dtype=np.int64)
     if first[-1] > PARTICLE_LIMIT:
-        raise InputError(f"the scene has {first[-1]} particles", fix=f"give {PARTICLE_LIMIT} at most")
+        raise InputError(
+            f"the scene has {first[-1]} particles", fix=f"give {PARTICLE_LIMIT} at most"
+        )
 
     def elements(name: str, width: int) -> np.ndarray:
-        parts = [getattr(record, name) + start for record, start in zip(records, first[:-1], strict=True)]
+        parts = [
+            getattr(record, name) + start for record, start in zip(records, first[:-1], strict=True)
+        ]
         return np.concatenate([np.zeros((0, width)), *parts]).astype(np.int32)
 
     parts = [part for record in records for part in record.parts]
-    bodies = [np.full(record.count, -1) if record.body is None else record.body for record in records]
+    bodies = [
+        np.full(record.count, -1) if record.body is None else record.body for record in records
+    ]
     return Particles(
         path=tuple(str(record.key) for record in records),
         kind=tuple(record.kind for record in records),

@@ -1,4 +1,5 @@
-"""Selection of shapes, particle objects and pairs by patterns of paths, such as `*/ground`; `*` matches slashes too."""
+"""Selection of shapes, particle objects and pairs by patterns of paths, such as `*/ground`; `*`
+matches slashes too."""
 
 from __future__ import annotations
 
@@ -26,9 +27,11 @@ class Sides(NamedTuple):
 
 @dataclass(frozen=True)
 class NamedItems:
-    """Paths of items: of shapes, then of particle objects, and of their bodies. A pattern matches either.
+    """Paths of items: of shapes, then of particle objects, and of their bodies. A pattern matches
+    either.
 
-    path: of each item. body: int[N], rows of `body_path`, -1 for none. of: what the items are, for messages.
+    path: of each item. body: int[N], rows of `body_path`, -1 for none. of: what the items are, for
+    messages.
     """
 
     path: Sequence[str]
@@ -40,7 +43,8 @@ class NamedItems:
         """bool[N]: items whose path, or that of whose body, matches."""
         met = np.array([fnmatchcase(path, pattern) for path in (*self.path, *self.body_path)], bool)
         count = len(self.path)
-        return met[:count] | np.append(met[count:], False)[self.body]  # the last entry is for body -1
+        # the last entry is for body -1
+        return met[:count] | np.append(met[count:], False)[self.body]
 
     def matching(self, patterns: Sequence[str], option: str) -> np.ndarray:
         """bool[N]: items that match a pattern. Raises InputError for a pattern without a match."""
@@ -53,16 +57,19 @@ class NamedItems:
         return matched
 
     def sides(self, between: Sequence[str], option: str) -> Sides:
-        """Items of two patterns. Raises InputError for another number of them, and for one without a match."""
+        """Items of two patterns. Raises InputError for another number of them, and for one without
+        a match."""
         if len(between) != 2:
             many = "1 pattern is" if len(between) == 1 else f"{len(between)} patterns are"
             raise InputError(f"{many} given", option, "give two, as 'hand*,cup*'")
         return Sides(self.matching(between[:1], option), self.matching(between[1:], option))
 
     def kept(self, include: Sequence[str], exclude: Sequence[str]) -> np.ndarray | None:
-        """bool[N, 2]: a kept pair has at least one item of the first column, and both of the second; None keeps all.
+        """bool[N, 2]: a kept pair has at least one item of the first column, and both of the
+        second; None keeps all.
 
-        include, exclude: patterns of the options of that name. Raises InputError for a pattern without a match.
+        include, exclude: patterns of the options of that name. Raises InputError for a pattern
+        without a match.
         """
         if not include and not exclude:
             return None
@@ -74,14 +81,20 @@ class NamedItems:
         return kept
 
 
-def matching_paths(paths: Sequence[str], patterns: Sequence[str], option: str, of: str) -> np.ndarray:
-    """bool[paths]: whether each path matches a pattern. of: see `NamedItems`. InputError for one without a match."""
+def matching_paths(
+    paths: Sequence[str], patterns: Sequence[str], option: str, of: str
+) -> np.ndarray:
+    """bool[paths]: whether each path matches a pattern. of: see `NamedItems`. InputError for one
+    without a match."""
     return NamedItems(paths, np.full(len(paths), -1), (), of).matching(patterns, option)
 
 
 def chosen_rows(kept: np.ndarray, items: Sequence[np.ndarray]) -> np.ndarray:
-    """bool[n]: rows that `NamedItems.kept` keeps. items: int[n] each, the item of each member of a row."""
-    return np.any([kept[item, 0] for item in items], axis=0) & np.all([kept[item, 1] for item in items], axis=0)
+    """bool[n]: rows that `NamedItems.kept` keeps. items: int[n] each, the item of each member of a
+    row."""
+    return np.any([kept[item, 0] for item in items], axis=0) & np.all(
+        [kept[item, 1] for item in items], axis=0
+    )
 
 
 def listed(patterns: str | Sequence[str]) -> tuple[str, ...]:
@@ -90,7 +103,8 @@ def listed(patterns: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _unmatched(pattern: str, of: str, option: str, paths: Sequence[str]) -> InputError:
-    """The error of a pattern, with one that matches, if a path contains the text of this one, or a similar path."""
+    """The error of a pattern, with one that matches, if a path contains the text of this one, or a
+    similar path."""
     inner = pattern.strip("*")
     similar = next((path for path in paths if inner and inner.lower() in path.lower()), None)
     fix = did_you_mean(inner, paths, "collide inspect lists the shapes")

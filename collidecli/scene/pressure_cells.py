@@ -1,4 +1,5 @@
-"""Convex polytopes divided into pressure cells: one cell per face, the points of the solid nearest to that face."""
+"""Convex polytopes divided into pressure cells: one cell per face, the points of the solid nearest
+to that face."""
 
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ FEW_FACES = 16
 class PressureCells:
     """Faces of a convex polytope, and the cells that may share a boundary with each face's cell.
 
-    Inside, the signed distance is the largest of all faces' plane distances normal . x - offset; a cell is where its
-    face's is the largest.
+    Inside, the signed distance is the largest of all faces' plane distances normal . x - offset; a
+    cell is where its face's is the largest.
 
-    normal: float64[F, 3], unit, outwards. offset: float64[F] [m]. lower, upper: float64[F, 3], the box of each face's
-    corners [m]; infinite for a half-space. neighbor_start: int64[F + 1]. neighbor: int32[n], ascending per face.
+    normal: float64[F, 3], unit, outwards. offset: float64[F] [m]. lower, upper: float64[F, 3], the
+    box of each face's corners [m]; infinite for a half-space. neighbor_start: int64[F + 1].
+    neighbor: int32[n], ascending per face.
     """
 
     normal: np.ndarray
@@ -35,14 +37,19 @@ class PressureCells:
 def half_space_cells() -> PressureCells:
     """The one cell of the half-space below z = 0."""
     infinite = np.full((1, 3), np.inf)
-    return _cells(np.array([[0.0, 0.0, 1.0]]), np.zeros(1), -infinite, infinite, np.zeros((0, 2), np.int64))
+    return _cells(
+        np.array([[0.0, 0.0, 1.0]]), np.zeros(1), -infinite, infinite, np.zeros((0, 2), np.int64)
+    )
 
 
 def box_cells(half: np.ndarray) -> PressureCells:
     """The six cells of a box with these half extents; faces in the order +x, -x, +y, -y, +z, -z."""
-    normal, lower, upper = np.zeros((6, 3)), np.tile(-half, (6, 1)), np.tile(half, (6, 1))
+    normal = np.zeros((6, 3))
+    lower = np.tile(-half, (6, 1))
+    upper = np.tile(half, (6, 1))
     for face in range(6):
-        axis, sign = face // 2, 1.0 - 2.0 * (face % 2)
+        axis = face // 2
+        sign = 1.0 - 2.0 * (face % 2)
         normal[face, axis] = sign
         lower[face, axis] = upper[face, axis] = sign * half[axis]
     return _cells(normal, np.repeat(half, 2), lower, upper, _all_pairs(6))
@@ -61,11 +68,12 @@ def hull_cells(hull: ConvexHull) -> PressureCells:
 
 
 def _neighboring(hull: ConvexHull, offset: np.ndarray, all_pairs: np.ndarray) -> np.ndarray:
-    """Pairs of faces (i < j) whose cells may share a boundary; `all_pairs` where Qhull cannot find them.
+    """Pairs of faces (i < j) whose cells may share a boundary; `all_pairs` where Qhull cannot find
+    them.
 
-    The cells are the facets of the polyhedron z >= normal . x - offset in four dimensions; two of them are adjacent if
-    their dual points are joined by an edge of the dual polytope, which here contains the origin, as the polyhedron is
-    unbounded.
+    The cells are the facets of the polyhedron z >= normal . x - offset in four dimensions; two of
+    them are adjacent if their dual points are joined by an edge of the dual polytope, which here
+    contains the origin, as the polyhedron is unbounded.
     """
     from scipy.spatial import ConvexHull as Qhull
     from scipy.spatial import QhullError
@@ -73,13 +81,19 @@ def _neighboring(hull: ConvexHull, offset: np.ndarray, all_pairs: np.ndarray) ->
     size = float(hull.half_extents.max())
     inside = hull.vertex.mean(axis=0) / size
     slack = 1.0 + offset / size - matvec(hull.face_normal, inside)
-    dual = np.concatenate([hull.face_normal, np.full((len(offset), 1), -1.0)], axis=1) / slack[:, None]
+    dual = (
+        np.concatenate([hull.face_normal, np.full((len(offset), 1), -1.0)], axis=1) / slack[:, None]
+    )
     try:
-        simplices = np.sort(Qhull(np.concatenate([dual, np.zeros((1, 4))])).simplices.astype(np.int64), axis=1)
+        simplices = np.sort(
+            Qhull(np.concatenate([dual, np.zeros((1, 4))])).simplices.astype(np.int64), axis=1
+        )
     except QhullError:
         return all_pairs
     first, second = np.triu_indices(simplices.shape[1], 1)
-    pairs = np.unique(np.concatenate([simplices[:, [a, b]] for a, b in zip(first, second, strict=True)]), axis=0)
+    pairs = np.unique(
+        np.concatenate([simplices[:, [a, b]] for a, b in zip(first, second, strict=True)]), axis=0
+    )
     return pairs[pairs[:, 1] < len(offset)]
 
 

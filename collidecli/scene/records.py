@@ -29,9 +29,11 @@ class BodyRecord:
 
 @dataclass
 class ShapeRecord:
-    """A shape. key: None is named at finalize. scope: scene of its UsdPhysics groups. Its gap is set at finalize.
+    """A shape. key: None is named at finalize. scope: scene of its UsdPhysics groups. Its gap is
+    set at finalize.
 
-    cloud: first index of its point cloud's shapes, which do not collide with each other; -1 for none.
+    cloud: first index of its point cloud's shapes, which do not collide with each other; -1 for
+    none.
     """
 
     key: str | None
@@ -52,7 +54,8 @@ class ShapeRecord:
 
 @dataclass(frozen=True)
 class JointRecord:
-    """A joint that filters its two bodies; either may be -1, the static world. Joints that filter nothing have none."""
+    """A joint that filters its two bodies; either may be -1, the static world. Joints that filter
+    nothing have none."""
 
     parent: int
     child: int
@@ -69,7 +72,8 @@ class PairRecord:
 
 @dataclass(frozen=True)
 class ForcedRecord:
-    """A forced pair of shapes. gap, margin, material: replace its shapes' own; NaN or None keeps those."""
+    """A forced pair of shapes. gap, margin, material: replace its shapes' own; NaN or None keeps
+    those."""
 
     a: int
     b: int
@@ -80,7 +84,8 @@ class ForcedRecord:
 
 @dataclass(frozen=True)
 class WorldOrigin:
-    """Origin of a world. path: root prim of its environment, "" for none. pose: float64[7], or None, the identity."""
+    """Origin of a world. path: root prim of its environment, "" for none. pose: float64[7], or
+    None, the identity."""
 
     path: str = ""
     pose: np.ndarray | None = None
@@ -104,15 +109,22 @@ class SceneRecords:
     deformables: list[DeformableRecord] = field(default_factory=list)
 
     def lengths(self) -> tuple[int, ...]:
-        """The lengths of all lists, and the number of particles: they change with every addition."""
-        return (*(len(records) for records in vars(self).values()), sum(record.count for record in self.deformables))
+        """The lengths of all lists, and the number of particles: they change with every
+        addition."""
+        return (
+            *(len(records) for records in vars(self).values()),
+            sum(record.count for record in self.deformables),
+        )
 
     def add_copy(self, other: SceneRecords, template: int, default_gap: float) -> None:
-        """Appends all of another builder's records as `template`; its UsdPhysics groups get their own scope.
+        """Appends all of another builder's records as `template`; its UsdPhysics groups get their
+        own scope.
 
         default_gap: of the other builder [m].
         """
-        body0, shape0, scope = len(self.bodies), len(self.shapes), template + 1
+        body0 = len(self.bodies)
+        shape0 = len(self.shapes)
+        scope = template + 1
 
         def body(index: int) -> int:
             return STATIC_BODY if index == STATIC_BODY else index + body0
@@ -120,18 +132,35 @@ class SceneRecords:
         self.bodies += [replace(b, template=template) for b in other.bodies]
         new = {"template": template, "default_gap": default_gap, "scope": scope}
         self.shapes += [
-            replace(s, **new, body=body(s.body), cloud=s.cloud + shape0 if s.cloud >= 0 else -1) for s in other.shapes
+            replace(s, **new, body=body(s.body), cloud=s.cloud + shape0 if s.cloud >= 0 else -1)
+            for s in other.shapes
         ]
         self.joints += [JointRecord(body(j.parent), body(j.child)) for j in other.joints]
         self.articulations += [tuple(body(b) for b in bodies) for bodies in other.articulations]
-        self.filter_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.filter_pairs]
-        self.forced_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.forced_pairs]
+        self.filter_pairs += [
+            replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.filter_pairs
+        ]
+        self.forced_pairs += [
+            replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.forced_pairs
+        ]
         self.usd_filtered += [((scope, a), (scope, b)) for (_, a), (_, b) in other.usd_filtered]
         for d in other.deformables:
-            new = None if d.body is None else np.where(d.body == STATIC_BODY, STATIC_BODY, d.body + body0)
-            self.deformables.append(replace(d, template=template, scope=scope, parts=list(d.parts), body=new))
+            new = (
+                None
+                if d.body is None
+                else np.where(d.body == STATIC_BODY, STATIC_BODY, d.body + body0)
+            )
+            self.deformables.append(
+                replace(d, template=template, scope=scope, parts=list(d.parts), body=new)
+            )
 
 
-def may_share_world(template_a: int | np.ndarray, template_b: int | np.ndarray) -> bool | np.ndarray:
+def may_share_world(
+    template_a: int | np.ndarray, template_b: int | np.ndarray
+) -> bool | np.ndarray:
     """Whether a world exists that contains shapes of both templates, int or int[n]."""
-    return (template_a == template_b) | (template_a == GLOBAL_TEMPLATE) | (template_b == GLOBAL_TEMPLATE)
+    return (
+        (template_a == template_b)
+        | (template_a == GLOBAL_TEMPLATE)
+        | (template_b == GLOBAL_TEMPLATE)
+    )

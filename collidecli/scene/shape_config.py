@@ -13,7 +13,13 @@ from collidecli.scene.materials import Material, check_material
 from collidecli.scene.shape_types import LENGTH_LIMIT
 from collidecli.scene.signed_distance import DEFAULT_BAND, DEFAULT_ITERATIONS, SdfOptions
 
-FLAGS = ("collision_filter_parent", "has_shape_collision", "has_particle_collision", "is_hydroelastic", "is_solid")
+FLAGS = (
+    "collision_filter_parent",
+    "has_shape_collision",
+    "has_particle_collision",
+    "is_hydroelastic",
+    "is_solid",
+)
 ALL_BITS = (1 << 64) - 1
 DEFAULT_GROUP = 1
 """Bit of a moving shape under masks, both."""
@@ -27,26 +33,29 @@ STIFFNESS_LIMIT = 1.0e30
 class ShapeConfig:
     """A shape's filter attributes and contact parameters.
 
-    A filter scheme applies to a pair if both shapes have its attribute; every scheme that applies must allow the pair.
+    A filter scheme applies to a pair if both shapes have its attribute; every scheme that applies
+    must allow the pair.
 
-    collision_group: signed group; 0 collides with nothing.
-    collision_filter_parent: False exempts the shape from the filter of joints of its body.
-    has_shape_collision: False excludes every shape. has_particle_collision: False excludes every particle.
-    margin: inflation of the surface [m]; None is 0.
-    gap: largest distance at which contacts are reported [m]; None is the builder's `default_gap`.
-    material: of the surface. friction: dynamic friction coefficient that replaces the material's; None keeps that.
-    mask_either: (contype, conaffinity); one of the two directions must match.
-    mask_both: (group, mask); both directions must match. A group of None is bit 0, or bit 63 for a static shape; a
+    collision_group: signed group; 0 collides with nothing. collision_filter_parent: False exempts
+    the shape from the filter of joints of its body. has_shape_collision: False excludes every
+    shape. has_particle_collision: False excludes every particle. margin: inflation of the surface
+    [m]; None is 0. gap: largest distance at which contacts are reported [m]; None is the builder's
+    `default_gap`. material: of the surface. friction: dynamic friction coefficient that replaces
+    the material's; None keeps that. mask_either: (contype, conaffinity); one of the two directions
+    must match. mask_both: (group, mask); both directions must match. A group of None is bit 0, or
+    bit 63 for a static shape; a
         mask of None is every bit.
-    usd_groups: names of the UsdPhysics collision groups of the shape; None or empty collides with every group.
-    disabled_rule: not None excludes every shape; the text is the reason.
-    sdf_max_resolution: voxels along the longest side of the shape's box, a multiple of 8. sdf_target_voxel_size: side
-        of a voxel [m], an alternative. Either gives the shape a signed distance field, see docs/explanation/sdf.md.
-    sdf_narrow_band_range: distances between which the field is kept in voxels (inner < 0 < outer) [m].
-    edge_sdf_iter: steps of the search for the least distance along an edge.
-    is_hydroelastic: contacts with other such shapes are surfaces of equal pressure.
-    is_solid: False makes a triangle mesh hollow: only its surface collides, from both sides; other types are refused.
-    k_hydro: pressure per depth [N/m^3]; infinite for a rigid shape; None is the option hydro_stiffness.
+    usd_groups: names of the UsdPhysics collision groups of the shape; None or empty collides with
+    every group. disabled_rule: not None excludes every shape; the text is the reason.
+    sdf_max_resolution: voxels along the longest side of the shape's box, a multiple of 8.
+    sdf_target_voxel_size: side
+        of a voxel [m], an alternative. Either gives the shape a signed distance field, see
+        docs/explanation/sdf.md.
+    sdf_narrow_band_range: distances between which the field is kept in voxels (inner < 0 < outer)
+    [m]. edge_sdf_iter: steps of the search for the least distance along an edge. is_hydroelastic:
+    contacts with other such shapes are surfaces of equal pressure. is_solid: False makes a triangle
+    mesh hollow: only its surface collides, from both sides; other types are refused. k_hydro:
+    pressure per depth [N/m^3]; infinite for a rigid shape; None is the option hydro_stiffness.
     Masks have 64 bits; a negative number is its two's complement.
     """
 
@@ -76,12 +85,18 @@ class ShapeConfig:
 
 
 def check_config(cfg: ShapeConfig, where: str, sound: dict[int, Material]) -> None:
-    """Raises InputError, with `where`, for a group or mask that is no integer, or a length that is not >= 0.
+    """Raises InputError, with `where`, for a group or mask that is no integer, or a length that is
+    not >= 0.
 
-    sound: by id the materials, which are frozen, that passed an earlier check: shapes that share one need one check.
+    sound: by id the materials, which are frozen, that passed an earlier check: shapes that share
+    one need one check.
     """
     if not is_integer(cfg.collision_group) or abs(cfg.collision_group) >= 1 << 63:
-        raise InputError(f"collision_group is {cfg.collision_group!r}", where, "give an integer of at most 64 bits")
+        raise InputError(
+            f"collision_group is {cfg.collision_group!r}",
+            where,
+            "give an integer of at most 64 bits",
+        )
     for name in FLAGS:
         check_kind(name, getattr(cfg, name), FLAG, where)
     for name in ("mask_either", "mask_both"):
@@ -93,7 +108,9 @@ def check_config(cfg: ShapeConfig, where: str, sound: dict[int, Material]) -> No
         if value is not None:
             check_length(name, value, where)
     groups = cfg.usd_groups
-    if groups is not None and not (isinstance(groups, AbstractSet) and all(isinstance(group, str) for group in groups)):
+    if groups is not None and not (
+        isinstance(groups, AbstractSet) and all(isinstance(group, str) for group in groups)
+    ):
         raise InputError(f"usd_groups is {groups!r}", where, "give a set of group names")
     if cfg.disabled_rule is not None:
         check_kind("disabled_rule", cfg.disabled_rule, str, where)
@@ -108,7 +125,12 @@ def check_config(cfg: ShapeConfig, where: str, sound: dict[int, Material]) -> No
 
 def sdf_options(cfg: ShapeConfig) -> SdfOptions:
     """The options of a configuration's signed distance field."""
-    return SdfOptions(cfg.sdf_max_resolution, cfg.sdf_target_voxel_size, cfg.sdf_narrow_band_range, cfg.edge_sdf_iter)
+    return SdfOptions(
+        cfg.sdf_max_resolution,
+        cfg.sdf_target_voxel_size,
+        cfg.sdf_narrow_band_range,
+        cfg.edge_sdf_iter,
+    )
 
 
 def check_length(name: str, value: float, where: str) -> None:
@@ -118,11 +140,16 @@ def check_length(name: str, value: float, where: str) -> None:
     except (TypeError, ValueError):  # no number, or several
         fits = False
     if not fits:
-        raise InputError(f"{name} is {value!r}", where, f"{name} must be at least zero and at most {LENGTH_LIMIT:g}")
+        raise InputError(
+            f"{name} is {value!r}",
+            where,
+            f"{name} must be at least zero and at most {LENGTH_LIMIT:g}",
+        )
 
 
 def check_stiffness(name: str, value: float, where: str) -> None:
-    """Raises InputError for a stiffness that is not greater than zero; infinity marks a rigid shape."""
+    """Raises InputError for a stiffness that is not greater than zero; infinity marks a rigid
+    shape."""
     try:
         fits = bool(0.0 < value <= STIFFNESS_LIMIT or value == math.inf)
     except (TypeError, ValueError):
@@ -143,12 +170,15 @@ def mask_bits(value: int) -> int:
 
 
 def resolved_mask_both(cfg: ShapeConfig, static: bool) -> tuple[int, int] | None:
-    """(group, mask) of 64 bits each, with defaults inserted; None for a shape without such masks."""
+    """(group, mask) of 64 bits each, with defaults inserted; None for a shape without such
+    masks."""
     if cfg.mask_both is None:
         return None
     group, mask = cfg.mask_both
     default_group = STATIC_GROUP if static else DEFAULT_GROUP
-    return mask_bits(default_group if group is None else group), mask_bits(ALL_BITS if mask is None else mask)
+    return mask_bits(default_group if group is None else group), mask_bits(
+        ALL_BITS if mask is None else mask
+    )
 
 
 def _check_masks(name: str, masks: tuple, where: str) -> None:
@@ -159,4 +189,6 @@ def _check_masks(name: str, masks: tuple, where: str) -> None:
         if mask is None and may_default:
             continue
         if mask is None or not is_integer(mask) or not -(1 << 63) <= mask <= ALL_BITS:
-            raise InputError(f"{name} is {masks!r}", where, "give a pair of integers of at most 64 bits")
+            raise InputError(
+                f"{name} is {masks!r}", where, "give a pair of integers of at most 64 bits"
+            )

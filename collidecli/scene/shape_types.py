@@ -6,7 +6,8 @@ from enum import IntEnum
 
 
 class ShapeType(IntEnum):
-    """Type of a shape. The origin of its local frame is the centre, the axis of symmetry is along z.
+    """Type of a shape. The origin of its local frame is the centre, the axis of symmetry is along
+    z.
 
     `size` is three numbers in metres; those that a type does not use are 0:
 
@@ -17,8 +18,8 @@ class ShapeType(IntEnum):
     - cylinder: radius, half height
     - cone: base radius, half height; base at z = -half height, apex at z = +half height
     - ellipsoid: semi-axes along x, y, z
-    - convex_mesh, mesh, heightfield: half extents of the bounding box, whose centre is the origin; derived from the
-      vertices
+    - convex_mesh, mesh, heightfield: half extents of the bounding box, whose centre is the origin;
+      derived from the vertices
     """
 
     PLANE = 0
@@ -38,6 +39,7 @@ class ShapeType(IntEnum):
 
 
 LENGTH_LIMIT = 1.0e9
-"""Largest size, margin and gap [m]. Their squares, and those of positions, must be within float32's range."""
+"""Largest size, margin and gap [m]. Their squares, and those of positions, must be within float32's
+range."""
 POSITION_LIMIT = 1.0e12
 """Largest coordinate of a pose [m]; see LENGTH_LIMIT."""

@@ -1,7 +1,7 @@
 """Specification of a shape's signed distance field: options and surface; triangulated shapes.
 
-Triangles are tested against the field of another shape. Polyhedral shapes are exact; curved shapes have triangles with
-corners on their surface.
+Triangles are tested against the field of another shape. Polyhedral shapes are exact; curved shapes
+have triangles with corners on their surface.
 """
 
 from __future__ import annotations
@@ -26,22 +26,30 @@ SPOKES = 48
 
 
 def facets(
-    shape_type: ShapeType, size: np.ndarray, hull: ConvexHull | None = None, mesh: TriangleMesh | None = None
+    shape_type: ShapeType,
+    size: np.ndarray,
+    hull: ConvexHull | None = None,
+    mesh: TriangleMesh | None = None,
 ) -> TriangleMesh | None:
-    """The triangles of a shape, counterclockwise from outside; None for plane, sphere and capsule, which use none.
+    """The triangles of a shape, counterclockwise from outside; None for plane, sphere and capsule,
+    which use none.
 
-    Vertices of a box are its corners, numbered as in the conventions; those of a hull and a mesh are its own.
+    Vertices of a box are its corners, numbered as in the conventions; those of a hull and a mesh
+    are its own.
     """
     if mesh is not None:
         return mesh
     if hull is not None:
-        vertex, face = hull.vertex, hull.triangles
+        vertex = hull.vertex
+        face = hull.triangles
     else:
         solid = SOLIDS.get(shape_type)
         if solid is None or solid.triangles is None or solid.has_flat_core:
             return None
         vertex, face = solid.triangles(size, SPOKES)
-    return TriangleMesh(np.ascontiguousarray(vertex, np.float64), np.zeros(3), face.astype(np.int32))
+    return TriangleMesh(
+        np.ascontiguousarray(vertex, np.float64), np.zeros(3), face.astype(np.int32)
+    )
 
 
 DEFAULT_BAND = (-0.1, 0.1)
@@ -49,16 +57,18 @@ DEFAULT_ITERATIONS = 10
 MOST_ITERATIONS = 1000
 RESOLUTION_STEP = 8
 MOST_RESOLUTION = 8192
-"""Most voxels along the longest side: a voxel is then a thousand times the rounding of the float32 values."""
+"""Most voxels along the longest side: a voxel is then a thousand times the rounding of the float32
+values."""
 
 
 @dataclass(frozen=True)
 class SdfOptions:
     """Options of a shape's signed distance field.
 
-    max_resolution: voxels along the longest side of the shape's box, a multiple of 8. target_voxel_size: side of a
-    voxel [m], an alternative. narrow_band_range: distances between which voxels are kept (inner below 0, outer above)
-    [m]. edge_iterations: steps of the search for the least distance along an edge.
+    max_resolution: voxels along the longest side of the shape's box, a multiple of 8.
+    target_voxel_size: side of a voxel [m], an alternative. narrow_band_range: distances between
+    which voxels are kept (inner below 0, outer above) [m]. edge_iterations: steps of the search for
+    the least distance along an edge.
     """
 
     max_resolution: int | None = None
@@ -75,8 +85,8 @@ class SdfOptions:
 class SdfShape:
     """A surface and the parameters of its field.
 
-    type, size: of the shape. surface: triangles of a convex mesh or a mesh. voxel: side of a voxel [m].
-    band: inner and outer [m].
+    type, size: of the shape. surface: triangles of a convex mesh or a mesh. voxel: side of a voxel
+    [m]. band: inner and outer [m].
     """
 
     type: ShapeType
@@ -105,21 +115,35 @@ class SdfShape:
 
 
 def checked_options(options: SdfOptions, where: str) -> SdfOptions:
-    """These options. Raises InputError, with `where`, for a value of a wrong type or out of range."""
-    resolution, voxel = options.max_resolution, options.target_voxel_size
+    """These options. Raises InputError, with `where`, for a value of a wrong type or out of
+    range."""
+    resolution = options.max_resolution
+    voxel = options.target_voxel_size
     known = range(RESOLUTION_STEP, MOST_RESOLUTION + 1, RESOLUTION_STEP)
     if resolution is not None and not (is_integer(resolution) and resolution in known):
         fix = f"give a multiple of {RESOLUTION_STEP}, at most {MOST_RESOLUTION}"
         raise InputError(f"sdf_max_resolution is {resolution!r}", where, fix)
     if voxel is not None and not (is_number(voxel) and 0.0 < voxel <= LENGTH_LIMIT):
-        raise InputError(f"sdf_target_voxel_size is {voxel!r}", where, "give a length above zero, in metres")
+        raise InputError(
+            f"sdf_target_voxel_size is {voxel!r}", where, "give a length above zero, in metres"
+        )
     band: Any = options.narrow_band_range
     is_pair = isinstance(band, tuple | list) and len(band) == 2
-    if not (is_pair and all(is_number(x) and abs(x) <= LENGTH_LIMIT for x in band) and band[0] < 0.0 < band[1]):
-        raise InputError(f"sdf_narrow_band_range is {band!r}", where, "give (inner, outer) [m], inner < 0 < outer")
+    if not (
+        is_pair
+        and all(is_number(x) and abs(x) <= LENGTH_LIMIT for x in band)
+        and band[0] < 0.0 < band[1]
+    ):
+        raise InputError(
+            f"sdf_narrow_band_range is {band!r}",
+            where,
+            "give (inner, outer) [m], inner < 0 < outer",
+        )
     steps = options.edge_iterations
     if not (is_integer(steps) and 0 <= steps <= MOST_ITERATIONS):
-        raise InputError(f"edge_sdf_iter is {steps!r}", where, f"give an integer from 0 to {MOST_ITERATIONS}")
+        raise InputError(
+            f"edge_sdf_iter is {steps!r}", where, f"give an integer from 0 to {MOST_ITERATIONS}"
+        )
     return replace(options, narrow_band_range=(float(band[0]), float(band[1])))
 
 
@@ -133,8 +157,9 @@ def sdf_shape(
 ) -> SdfShape | None:
     """The specification of a shape's field; None if the options request none.
 
-    Raises InputError, with `where`, for invalid options, a plane or heightfield, whose contacts are exact without a
-    field, a hollow mesh, voxels that are too small for the shape, and a closed mesh that is clockwise from outside.
+    Raises InputError, with `where`, for invalid options, a plane or heightfield, whose contacts are
+    exact without a field, a hollow mesh, voxels that are too small for the shape, and a closed mesh
+    that is clockwise from outside.
     """
     options = checked_options(options, where)
     if not options.wanted:
@@ -143,7 +168,9 @@ def sdf_shape(
         what = f"a {shape_type.label} has no signed distance field"
         raise InputError(what, where, "leave its sdf options out: its contacts are exact without")
     if mesh is not None and not mesh.is_solid:
-        raise InputError("a hollow mesh has no signed distance field", where, "leave its field or is_solid out")
+        raise InputError(
+            "a hollow mesh has no signed distance field", where, "leave its field or is_solid out"
+        )
     if mesh is not None and mesh.is_closed and mesh.volume < 0.0:
         what = "its closed surface is clockwise from outside, so that its signed distance field has no inside"
         raise InputError(what, where, "reverse its triangles, or leave its field out")
@@ -155,5 +182,14 @@ def sdf_shape(
         voxel = longest / options.max_resolution
     elif longest > MOST_RESOLUTION * voxel:
         fix = f"give at least {longest / MOST_RESOLUTION:g} m"
-        raise InputError(f"sdf_target_voxel_size is {voxel:g} m, for a shape of {longest:g} m", where, fix)
-    return SdfShape(shape_type, size, surface, float(voxel), options.narrow_band_range, int(options.edge_iterations))
+        raise InputError(
+            f"sdf_target_voxel_size is {voxel:g} m, for a shape of {longest:g} m", where, fix
+        )
+    return SdfShape(
+        shape_type,
+        size,
+        surface,
+        float(voxel),
+        options.narrow_band_range,
+        int(options.edge_iterations),
+    )

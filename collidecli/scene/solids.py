@@ -17,14 +17,17 @@ from collidecli.scene.shape_types import LENGTH_LIMIT, ShapeType
 
 @dataclass(frozen=True)
 class Solid:
-    """A shape type whose geometry is its sizes x, y, z [m] alone, which are numbers, or arrays over shapes.
+    """A shape type whose geometry is its sizes x, y, z [m] alone, which are numbers, or arrays over
+    shapes.
 
-    sizes: how many it has. triangles: vertices on its surface, and triangles counterclockwise from outside, of a size
-    and a number of segments of a circle; None of an infinite solid. half: half extents of its box about the origin;
-    None is the sizes. height: support function, the greatest direction.p over its points p; None is that of a box.
-    radius: of the least ball about the origin; None is the length of the sizes. segments: with which volumes are
-    bounded; 0 of a polyhedron, whose triangles are its surface. may_be_zero: index of the size that may be 0. scales:
-    sizes scale it along the axes. has_flat_core: it is a point or a segment, rounded by a ball.
+    sizes: how many it has. triangles: vertices on its surface, and triangles counterclockwise from
+    outside, of a size and a number of segments of a circle; None of an infinite solid. half: half
+    extents of its box about the origin; None is the sizes. height: support function, the greatest
+    direction.p over its points p; None is that of a box. radius: of the least ball about the
+    origin; None is the length of the sizes. segments: with which volumes are bounded; 0 of a
+    polyhedron, whose triangles are its surface. may_be_zero: index of the size that may be 0.
+    scales: sizes scale it along the axes. has_flat_core: it is a point or a segment, rounded by a
+    ball.
     """
 
     sizes: int
@@ -58,7 +61,9 @@ def _box(half: np.ndarray, _segments: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _prism(size: np.ndarray, segments: int) -> tuple[np.ndarray, np.ndarray]:
     ring = size[0] * _circle(segments)
-    vertex = np.concatenate([np.column_stack([ring, np.full(segments, z)]) for z in (-size[1], size[1])])
+    vertex = np.concatenate(
+        [np.column_stack([ring, np.full(segments, z)]) for z in (-size[1], size[1])]
+    )
     low = tuple(range(segments))
     face = [*fan(low[::-1]), *fan(tuple(k + segments for k in low))]
     for k in low:
@@ -69,14 +74,18 @@ def _prism(size: np.ndarray, segments: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _pyramid(size: np.ndarray, segments: int) -> tuple[np.ndarray, np.ndarray]:
     ring = np.column_stack([size[0] * _circle(segments), np.full(segments, -size[1])])
-    face = [*fan(tuple(range(segments))[::-1]), *((k, (k + 1) % segments, segments) for k in range(segments))]
+    face = [
+        *fan(tuple(range(segments))[::-1]),
+        *((k, (k + 1) % segments, segments) for k in range(segments)),
+    ]
     return np.concatenate([ring, [[0.0, 0.0, size[1]]]]), np.array(face)
 
 
 def _ball(half: np.ndarray, segments: int) -> tuple[np.ndarray, np.ndarray]:
     """Of rings between two poles, half as many as segments."""
     polar = np.arange(1, segments // 2) / (segments // 2) * np.pi
-    circle, sines = _circle(segments), zip(*sincos(polar), strict=True)
+    circle = _circle(segments)
+    sines = zip(*sincos(polar), strict=True)
     rings = [np.column_stack([sine * circle, np.full(segments, -cosine)]) for sine, cosine in sines]
     vertex = np.concatenate([*rings, [[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]]])
     return vertex * half, _between_poles(len(vertex), segments)
@@ -84,19 +93,25 @@ def _ball(half: np.ndarray, segments: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _between_poles(vertices: int, segments: int) -> np.ndarray:
     """Triangles of rings of vertices, from the lowest, with two poles after them."""
-    low, high, last = vertices - 2, vertices - 1, vertices - 2 - segments
+    low = vertices - 2
+    high = vertices - 1
+    last = vertices - 2 - segments
     here = np.arange(segments)
-    following, low, high = (here + 1) % segments, np.full(segments, low), np.full(segments, high)
+    following = (here + 1) % segments
+    low = np.full(segments, low)
+    high = np.full(segments, high)
     poles = np.array([[low, following, here], [high, last + here, last + following]])
     first = np.arange(0, last, segments)[:, None]
-    a, b = first + here, first + following
+    a = first + here
+    b = first + following
     sides = np.array([[a, b, b + segments], [a, b + segments, a + segments]])
     ordered = [poles.transpose(2, 0, 1), sides.transpose(3, 2, 0, 1).reshape(segments, -1, 3)]
     return np.concatenate(ordered, axis=1).reshape(-1, 3)
 
 
 def _capsule(size: np.ndarray, segments: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of two half balls of one ring more, at the ends of the inner segment; a ball for a segment without length."""
+    """Of two half balls of one ring more, at the ends of the inner segment; a ball for a segment
+    without length."""
     ball, face = _ball(np.full(3, size[0]), segments)
     if size[1] == 0.0:
         return ball, face
@@ -113,9 +128,17 @@ def _sphere(size: np.ndarray, segments: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 SOLIDS = {
-    ShapeType.PLANE: Solid(0, None, lambda x, y, z: (np.inf,) * 3, lambda x, y, z, d: np.inf, lambda x, y, z: np.inf),
+    ShapeType.PLANE: Solid(
+        0, None, lambda x, y, z: (np.inf,) * 3, lambda x, y, z, d: np.inf, lambda x, y, z: np.inf
+    ),
     ShapeType.SPHERE: Solid(
-        1, _sphere, lambda x, y, z: (x, x, x), lambda x, y, z, d: x, lambda x, y, z: x, 256, has_flat_core=True
+        1,
+        _sphere,
+        lambda x, y, z: (x, x, x),
+        lambda x, y, z, d: x,
+        lambda x, y, z: x,
+        256,
+        has_flat_core=True,
     ),
     ShapeType.CAPSULE: Solid(
         2,
@@ -130,7 +153,11 @@ SOLIDS = {
     ),
     ShapeType.BOX: Solid(3, _box),
     ShapeType.CYLINDER: Solid(
-        2, _prism, lambda x, y, z: (x, x, y), lambda x, y, z, d: x * norm(d[:, :2]) + y * abs(d[:, 2]), segments=1024
+        2,
+        _prism,
+        lambda x, y, z: (x, x, y),
+        lambda x, y, z, d: x * norm(d[:, :2]) + y * abs(d[:, 2]),
+        segments=1024,
     ),
     ShapeType.CONE: Solid(
         2,
@@ -156,8 +183,11 @@ def has_support(shape_type: np.ndarray) -> np.ndarray:
     return shape_type <= ShapeType.CONVEX_MESH
 
 
-def checked_size(shape_type: ShapeType, size: Sequence[float] | np.ndarray, where: str) -> np.ndarray:
-    """`size` as float64[3]. Raises InputError for a wrong count and for sizes that are not finite and positive.
+def checked_size(
+    shape_type: ShapeType, size: Sequence[float] | np.ndarray, where: str
+) -> np.ndarray:
+    """`size` as float64[3]. Raises InputError for a wrong count and for sizes that are not finite
+    and positive.
 
     A capsule's half length may be zero: the capsule is then a sphere.
     """
@@ -170,7 +200,10 @@ def checked_size(shape_type: ShapeType, size: Sequence[float] | np.ndarray, wher
     full[:count] = given
     numbers = given.tolist()
     may_be_zero = SOLIDS[shape_type].may_be_zero if shape_type in SOLIDS else -1
-    if not all(0.0 < x <= LENGTH_LIMIT or (x == 0.0 and index == may_be_zero) for index, x in enumerate(numbers)):
+    if not all(
+        0.0 < x <= LENGTH_LIMIT or (x == 0.0 and index == may_be_zero)
+        for index, x in enumerate(numbers)
+    ):
         shown = ", ".join(f"{x:g}" for x in numbers)
         limits = f"every size must be greater than zero and at most {LENGTH_LIMIT:g} m"
         raise InputError(f"{shape_type.label} has size ({shown})", where, limits)
@@ -178,11 +211,13 @@ def checked_size(shape_type: ShapeType, size: Sequence[float] | np.ndarray, wher
 
 
 def half_extents(shape_type: np.ndarray | int, size: np.ndarray) -> np.ndarray:
-    """float64[..., 3]: half extents of the boxes about the origins of shapes [m]; infinite for a plane.
+    """float64[..., 3]: half extents of the boxes about the origins of shapes [m]; infinite for a
+    plane.
 
     shape_type: int[...]. size: float64[..., 3].
     """
-    kind, half = np.asarray(shape_type)[..., None], np.array(size, np.float64)
+    kind = np.asarray(shape_type)[..., None]
+    half = np.array(size, np.float64)
     sizes = np.moveaxis(half, -1, 0)
     for type_, solid in SOLIDS.items():
         if solid.half is not None:
@@ -192,9 +227,11 @@ def half_extents(shape_type: np.ndarray | int, size: np.ndarray) -> np.ndarray:
 
 
 def ball_radius(shape_type: np.ndarray, size: np.ndarray, corner: np.ndarray) -> np.ndarray:
-    """float64[...]: radii of balls about the origins of shapes that contain them [m]; infinite for a plane.
+    """float64[...]: radii of balls about the origins of shapes that contain them [m]; infinite for
+    a plane.
 
-    corner: float64[..., 3], sizes or half extents, whose length is the radius of the types without a smaller ball.
+    corner: float64[..., 3], sizes or half extents, whose length is the radius of the types without
+    a smaller ball.
     """
     radius = norm(corner)
     for type_, solid in SOLIDS.items():
@@ -204,10 +241,11 @@ def ball_radius(shape_type: np.ndarray, size: np.ndarray, corner: np.ndarray) ->
 
 
 def support_heights(shape_type: np.ndarray, size: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """float64[n]: greatest direction.p over the points p of shapes in their frames [m]; infinite for a plane, of meshes
-    and heightfields that of their boxes.
+    """float64[n]: greatest direction.p over the points p of shapes in their frames [m]; infinite
+    for a plane, of meshes and heightfields that of their boxes.
     """
-    height, (x, y, z) = dot(size, np.abs(direction)), size.T
+    height = dot(size, np.abs(direction))
+    (x, y, z) = size.T
     for type_, solid in SOLIDS.items():
         if solid.height is not None:
             height = np.where(shape_type == type_, solid.height(x, y, z, direction), height)

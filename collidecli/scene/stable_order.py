@@ -1,6 +1,7 @@
 """Distinct values and Morton order of points, by stable sorts.
 
-NumPy's other sorts have variants for AVX2 and AVX512, which qemu 7.2 emulates wrongly; a stable sort has none.
+NumPy's other sorts have variants for AVX2 and AVX512, which qemu 7.2 emulates wrongly; a stable
+sort has none.
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ def distinct(values: np.ndarray, axis: int | None = None) -> np.ndarray:
 
 
 def numbered(values: np.ndarray, axis: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct values, or rows along an axis, in ascending order; and the number of each value among them."""
-    distinct_values, _, number = np.unique(values, return_index=True, return_inverse=True, axis=axis)
+    """The distinct values, or rows along an axis, in ascending order; and the number of each value
+    among them."""
+    distinct_values, _, number = np.unique(
+        values, return_index=True, return_inverse=True, axis=axis
+    )
     return distinct_values, number.reshape(-1)
 
 
 def morton_order(points: np.ndarray) -> np.ndarray:
-    """int64[n]: points [n, 3] sorted by the Morton code of their cell in a grid over their box; equal codes by index.
+    """int64[n]: points [n, 3] sorted by the Morton code of their cell in a grid over their box;
+    equal codes by index.
 
     Source: Karras 2012, section 4.
     """

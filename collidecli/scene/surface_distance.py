@@ -1,4 +1,5 @@
-"""Exact distances of points from triangles, and winding numbers: float64 NumPy and SciPy's KDTree."""
+"""Exact distances of points from triangles, and winding numbers: float64 NumPy and SciPy's
+KDTree."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ _CHUNK = 1 << 20
 def surface_distance(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     """float64[n]: distance of points [n, 3] from the nearest of triangles [t, 3, 3], all with area.
 
-    The triangles are processed by octaves of their radius, the largest first: a triangle of an octave can be nearer
-    than the nearest so far only if its centroid is within the sum of that distance and its radius.
+    The triangles are processed by octaves of their radius, the largest first: a triangle of an
+    octave can be nearer than the nearest so far only if its centroid is within the sum of that
+    distance and its radius.
     """
     from scipy.spatial import KDTree
 
@@ -35,7 +37,9 @@ def surface_distance(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
             done = ends[start - 1] if start else 0
             stop = max(start + 1, int(np.searchsorted(ends, done + _CHUNK, side="right")))
             chosen = points[start:stop]
-            within = tree.query_ball_point(chosen, best[start:stop] + radius[rows].max(), return_sorted=True)
+            within = tree.query_ball_point(
+                chosen, best[start:stop] + radius[rows].max(), return_sorted=True
+            )
             point = np.repeat(np.arange(stop - start), [len(level) for level in within])
             triangle = rows[np.concatenate([np.asarray(level, np.int64) for level in within])]
             np.minimum.at(best[start:stop], point, _distances(chosen[point], corners[triangle]))
@@ -44,9 +48,11 @@ def surface_distance(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 
 def winding_number(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """float64[n]: winding numbers of triangles [t, 3, 3] about points [n, 3]; of a closed mesh 1 inside, 0 outside.
+    """float64[n]: winding numbers of triangles [t, 3, 3] about points [n, 3]; of a closed mesh 1
+    inside, 0 outside.
 
-    Source: van Oosterom, Strackee 1983, a triangle's solid angle; Jacobson, Kavan, Sorkine 2013 for open meshes.
+    Source: van Oosterom, Strackee 1983, a triangle's solid angle; Jacobson, Kavan, Sorkine 2013 for
+    open meshes.
     """
     result = np.empty(len(points))
     step = max(1, _CHUNK // len(corners))
@@ -67,9 +73,11 @@ def _distances(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     normal /= norm(normal)[:, None]
     height = dot(points - corners[:, 0], normal)
     foot = points - height[:, None] * normal
-    inside, rim = np.ones(len(points), bool), np.full(len(points), np.inf)
+    inside = np.ones(len(points), bool)
+    rim = np.full(len(points), np.inf)
     for k in range(3):
-        start, side = corners[:, k], corners[:, (k + 1) % 3] - corners[:, k]
+        start = corners[:, k]
+        side = corners[:, (k + 1) % 3] - corners[:, k]
         inside &= dot(np.cross(side, foot - start), normal) >= 0.0
         t = dot(points - start, side) / dot(side, side)
         nearest = start + np.clip(t, 0.0, 1.0)[:, None] * side

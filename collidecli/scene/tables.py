@@ -11,9 +11,11 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a contact set. width: numbers a row. follows_motion: has the trajectory's float type.
+    """One column of a contact set. width: numbers a row. follows_motion: has the trajectory's float
+    type.
 
-    missing: value of contacts that have none, such as those of other engines. dtype: may be given by its name.
+    missing: value of contacts that have none, such as those of other engines. dtype: may be given
+    by its name.
     """
 
     name: str
@@ -36,17 +38,22 @@ class Column:
 
 
 def columns_of_sides(names: Iterable[str]) -> list[tuple[str, str]]:
-    """The pairs of columns of the first and the second shape among `names`: equal names that end in 0 and in 1."""
+    """The pairs of columns of the first and the second shape among `names`: equal names that end in
+    0 and in 1."""
     given = set(names)
-    return [(name, f"{name[:-1]}1") for name in sorted(given) if name.endswith("0") and f"{name[:-1]}1" in given]
+    return [
+        (name, f"{name[:-1]}1")
+        for name in sorted(given)
+        if name.endswith("0") and f"{name[:-1]}1" in given
+    ]
 
 
 @dataclass(frozen=True)
 class ListColumn:
     """One list of values a row, such as the corners of a polygon.
 
-    column: of the values of all lists. start: name of the dataset int64[rows + 1] of first values; the last is the end.
-    least: least length of a list.
+    column: of the values of all lists. start: name of the dataset int64[rows + 1] of first values;
+    the last is the end. least: least length of a list.
     """
 
     column: Column
@@ -58,13 +65,14 @@ class ListColumn:
 class ContactGroup:
     """A table of a contact set, whose rows are ordered by cell.
 
-    columns: a dataset each. optional: those that an option selects, after the others. lists: two datasets each.
-    keys: the columns that identify a row within its cell and order it; rows with equal keys are numbered in their
-    order. references: column to the name of the table whose rows it numbers; within a block counted from the block's
-    first row, in a file from the file's. shapes: the columns that number shapes. objects: name of a particle object of
-    each row to the entry of the column indices with one of its particles. least: smallest allowed value of columns.
-    kinds: words of the column kind. flipped: vectors whose sign changes if shape0 and shape1 are exchanged. limit: the
-    option below which distances are reported [m], or "".
+    columns: a dataset each. optional: those that an option selects, after the others. lists: two
+    datasets each. keys: the columns that identify a row within its cell and order it; rows with
+    equal keys are numbered in their order. references: column to the name of the table whose rows
+    it numbers; within a block counted from the block's first row, in a file from the file's.
+    shapes: the columns that number shapes. objects: name of a particle object of each row to the
+    entry of the column indices with one of its particles. least: smallest allowed value of columns.
+    kinds: words of the column kind. flipped: vectors whose sign changes if shape0 and shape1 are
+    exchanged. limit: the option below which distances are reported [m], or "".
     """
 
     name: str
@@ -96,8 +104,8 @@ class ContactGroup:
 class GroupRows:
     """Rows of one table in a block of cells.
 
-    cell_counts: int64[cells]. columns: name to array [n] or [n, width]. lists: name to lengths int64[n] and values
-    [total] or [total, width].
+    cell_counts: int64[cells]. columns: name to array [n] or [n, width]. lists: name to lengths
+    int64[n] and values [total] or [total, width].
     """
 
     cell_counts: np.ndarray
@@ -114,7 +122,10 @@ class GroupRows:
     @property
     def nbytes(self) -> int:
         """Size of all columns and lists [bytes]."""
-        arrays = (*self.columns.values(), *(array for pair in self.lists.values() for array in pair))
+        arrays = (
+            *self.columns.values(),
+            *(array for pair in self.lists.values() for array in pair),
+        )
         return sum(array.nbytes for array in arrays)
 
 
@@ -146,18 +157,52 @@ RIGID_COLUMNS = (
 )
 """Columns of /rigid_contacts besides cell_start, in the order of the file."""
 
-CONTACT_ID = Column("contact_id", "int64", 1, "", "of its world; a contact that goes on has that of the frame before")
-FRICTION_SCALE = Column("friction_scale", "float32", 1, "", "factor of friction where moments are matched", missing=1.0)
+CONTACT_ID = Column(
+    "contact_id",
+    "int64",
+    1,
+    "",
+    "of its world; a contact that goes on has that of the frame before",
+)
+FRICTION_SCALE = Column(
+    "friction_scale", "float32", 1, "", "factor of friction where moments are matched", missing=1.0
+)
 REDUCED_COLUMNS = (
-    Column("stiffness", "float64", 1, "N/m", "of a reduced hydroelastic contact: force / -distance; 0 of others"),
+    Column(
+        "stiffness",
+        "float64",
+        1,
+        "N/m",
+        "of a reduced hydroelastic contact: force / -distance; 0 of others",
+    ),
     Column("area", "float64", 1, "m^2", "of a reduced hydroelastic contact; 0 of others"),
 )
 """Columns of reduced hydroelastic contacts."""
 MOTION_COLUMNS = (
-    Column("distance_grad0", "float32", 6, "", "change of distance as shape0's body moves [3] and turns [3, m]"),
-    Column("distance_grad1", "float32", 6, "", "change of distance as shape1's body moves [3] and turns [3, m]"),
-    Column("grad_exact", "uint8", 1, "", "1 if the gradients are those of the pair's least distance"),
-    Column("normal_velocity", "float32", 1, "m/s", "change of distance in time; negative is approaching"),
+    Column(
+        "distance_grad0",
+        "float32",
+        6,
+        "",
+        "change of distance as shape0's body moves [3] and turns [3, m]",
+    ),
+    Column(
+        "distance_grad1",
+        "float32",
+        6,
+        "",
+        "change of distance as shape1's body moves [3] and turns [3, m]",
+    ),
+    Column(
+        "grad_exact", "uint8", 1, "", "1 if the gradients are those of the pair's least distance"
+    ),
+    Column(
+        "normal_velocity",
+        "float32",
+        1,
+        "m/s",
+        "change of distance in time; negative is approaching",
+    ),
     Column("slip", "float32", 1, "m/s", "speed of point1 along the surface relative to point0"),
 )
 """Columns that follow from the motion of the two bodies."""
@@ -169,7 +214,13 @@ OPTIONAL_COLUMNS = (
     Column("restitution", "float32", 1, "", "coefficient of restitution"),
     Column("condim", "int32", 1, "", "dimension of the contact's force: 1, 3, 4 or 6"),
     Column("friction5", "float32", 5, "", "two of sliding, torsional [m], two of rolling [m]"),
-    Column("solref", "float32", 2, "", "time constant [s] and damping ratio, or negative stiffness and damping"),
+    Column(
+        "solref",
+        "float32",
+        2,
+        "",
+        "time constant [s] and damping ratio, or negative stiffness and damping",
+    ),
     Column("solimp", "float32", 5, "", "impedance"),
     Column("margin0", "float32", 1, "m", "margin of shape0; of a forced pair, half of its own"),
     Column("margin1", "float32", 1, "m", "margin of shape1; of a forced pair, half of its own"),
@@ -204,9 +255,17 @@ HYDRO_PATCHES = ContactGroup(
         Column("force", "float64", 3, "N", "nominal force on shape1, world"),
         Column("center", "float64", 3, "m", "centre of pressure, world", follows_motion=True),
         Column("torque", "float64", 3, "N m", "on shape1 about the centre of pressure, world"),
-        Column("depth", "float64", 1, "m", "least separation of the faces; negative is penetration"),
+        Column(
+            "depth", "float64", 1, "m", "least separation of the faces; negative is penetration"
+        ),
         Column("face_count", "int32", 1, "", "faces of the contact surface"),
-        Column("torque_error", "float64", 1, "N m", "of the reduced contacts about the centre; 0 without them"),
+        Column(
+            "torque_error",
+            "float64",
+            1,
+            "N m",
+            "of the reduced contacts about the centre; 0 without them",
+        ),
     ),
     keys=("shape0", "shape1"),
     shapes=("shape0", "shape1"),
@@ -224,10 +283,16 @@ HYDRO_FACES = ContactGroup(
         Column("normal", "float32", 3, "", "unit, world, from shape0 to shape1"),
         Column("pressure", "float64", 1, "Pa", "at the centroid"),
         Column("separation", "float64", 1, "m", "signed; negative is penetration"),
-        Column("gradient", "float64", 1, "Pa/m", "effective gradient of the pressure along the normal"),
+        Column(
+            "gradient", "float64", 1, "Pa/m", "effective gradient of the pressure along the normal"
+        ),
     ),
     lists=(
-        ListColumn(Column("vertices", "float64", 3, "m", "corners, world", follows_motion=True), "vertex_start", 3),
+        ListColumn(
+            Column("vertices", "float64", 3, "m", "corners, world", follows_motion=True),
+            "vertex_start",
+            3,
+        ),
     ),
     keys=("patch",),
     references={"patch": "hydro_patches"},
@@ -245,8 +310,17 @@ SOFT_CONTACTS = ContactGroup(
         Column("feature", "int32", 1, "", "feature of the shape; -1 none"),
         Column("distance", "float32", 1, "m", "signed; negative is penetration"),
         Column("normal", "float32", 3, "", "unit, world, from the shape to the particle"),
-        Column("point_body", "float32", 3, "m", "point of the shape's surface in the frame of its body"),
-        Column("point_world", "float64", 3, "m", "point of the shape's surface, world", follows_motion=True),
+        Column(
+            "point_body", "float32", 3, "m", "point of the shape's surface in the frame of its body"
+        ),
+        Column(
+            "point_world",
+            "float64",
+            3,
+            "m",
+            "point of the shape's surface, world",
+            follows_motion=True,
+        ),
     ),
     keys=("kind", "indices", "shape", "feature"),
     shapes=("shape",),
@@ -261,7 +335,13 @@ SELF_CONTACTS = ContactGroup(
     "self_contacts",
     (
         *_SELF_ELEMENT,
-        Column("barycentric", "float32", 4, "", "weights of the particles, of each of both features their sum is 1"),
+        Column(
+            "barycentric",
+            "float32",
+            4,
+            "",
+            "weights of the particles, of each of both features their sum is 1",
+        ),
         Column("distance", "float32", 1, "m", "between both points"),
         Column("normal", "float32", 3, "", "unit, world, from the first feature to the second"),
         Column("point0", "float64", 3, "m", "on the first feature, world", follows_motion=True),
@@ -280,11 +360,18 @@ _NEGATIVE = "; negative is penetration"
 
 
 def _step_columns(tunnel: str, least: str) -> tuple[Column, ...]:
-    """When a row touches in the step from its frame to the next. tunnel: what is missed; least: of the distance."""
+    """When a row touches in the step from its frame to the next. tunnel: what is missed; least: of
+    the distance."""
     return (
         Column("status", "uint8", 1, "", "1 touch, 2 undecided"),
         Column("tunnel", "uint8", 1, "", f"1 if {tunnel}"),
-        Column("enter", "float64", 1, "", "begin of the first touch, part of the step from this frame to the next"),
+        Column(
+            "enter",
+            "float64",
+            1,
+            "",
+            "begin of the first touch, part of the step from this frame to the next",
+        ),
         Column("leave", "float64", 1, "", "end of the last touch, part of the step"),
         Column("least", "float64", 1, "m", f"least distance that was found in the step{least}"),
         Column("least_bound", "float64", 1, "m", "lower bound of every distance in the step"),
@@ -296,8 +383,12 @@ SWEEP = ContactGroup(
     (
         *_PAIR,
         *_step_columns("the pair is apart in both frames and touches between them", _NEGATIVE),
-        Column("point0", "float64", 3, "m", "witness on shape0 at enter, world", follows_motion=True),
-        Column("point1", "float64", 3, "m", "witness on shape1 at enter, world", follows_motion=True),
+        Column(
+            "point0", "float64", 3, "m", "witness on shape0 at enter, world", follows_motion=True
+        ),
+        Column(
+            "point1", "float64", 3, "m", "witness on shape1 at enter, world", follows_motion=True
+        ),
         Column("normal", "float32", 3, "", "at enter, unit, world, from shape0 to shape1"),
     ),
     keys=("shape0", "shape1"),
@@ -313,8 +404,17 @@ SOFT_SWEEP = ContactGroup(
         *_SOFT_ELEMENT,
         Column("barycentric", "float32", 3, "", "weights of the particles at enter"),
         Column("shape", "int32", 1, "", "row of /model/shape"),
-        *_step_columns("particle and shape are apart in both frames and touch between them", _NEGATIVE),
-        Column("point_world", "float64", 3, "m", "point of the shape's surface at enter, world", follows_motion=True),
+        *_step_columns(
+            "particle and shape are apart in both frames and touch between them", _NEGATIVE
+        ),
+        Column(
+            "point_world",
+            "float64",
+            3,
+            "m",
+            "point of the shape's surface at enter, world",
+            follows_motion=True,
+        ),
         Column("normal", "float32", 3, "", "at enter, unit, world, from the shape to the particle"),
     ),
     keys=("kind", "indices", "shape"),
@@ -323,8 +423,8 @@ SOFT_SWEEP = ContactGroup(
     least={"indices": -1, "enter": 0, "leave": 0},
     kinds=("vertex", "edge", "face"),
 )
-"""Particles that touch shapes between a frame and the next, or of which that is undecided, and triangles of particles
-that do where none of their particles does."""
+"""Particles that touch shapes between a frame and the next, or of which that is undecided, and
+triangles of particles that do where none of their particles does."""
 
 SELF_SWEEP = ContactGroup(
     "self_sweep",
@@ -332,22 +432,48 @@ SELF_SWEEP = ContactGroup(
         *_SELF_ELEMENT,
         Column("barycentric", "float32", 4, "", "weights of the particles at enter"),
         *_step_columns("both are apart in both frames and touch between them", ", without radii"),
-        Column("point0", "float64", 3, "m", "on the first feature at enter, world", follows_motion=True),
-        Column("point1", "float64", 3, "m", "on the second feature at enter, world", follows_motion=True),
-        Column("normal", "float32", 3, "", "at enter, unit, world, from the first feature to the second"),
+        Column(
+            "point0", "float64", 3, "m", "on the first feature at enter, world", follows_motion=True
+        ),
+        Column(
+            "point1",
+            "float64",
+            3,
+            "m",
+            "on the second feature at enter, world",
+            follows_motion=True,
+        ),
+        Column(
+            "normal",
+            "float32",
+            3,
+            "",
+            "at enter, unit, world, from the first feature to the second",
+        ),
     ),
     keys=("kind", "indices"),
     objects={"object0": 0, "object1": 3},
     least={"indices": 0, "enter": 0, "leave": 0, "least": 0, "least_bound": 0},
     kinds=("vertex-face", "edge-edge"),
 )
-"""Elements of cloth and tetrahedra that touch between a frame and the next, or of which that is undecided."""
+"""Elements of cloth and tetrahedra that touch between a frame and the next, or of which that is
+undecided."""
 
 TOUCHES = ContactGroup("touches", _PAIR, keys=("shape0", "shape1"), shapes=("shape0", "shape1"))
 """Pairs of shapes nearer than their gap, in place of their contacts."""
 
-GROUPS = (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, SOFT_SWEEP, SELF_SWEEP, TOUCHES)
-"""The tables beside the rigid contacts, which a contact set has or not; one follows those that it refers to."""
+GROUPS = (
+    HYDRO_PATCHES,
+    HYDRO_FACES,
+    SOFT_CONTACTS,
+    SELF_CONTACTS,
+    SWEEP,
+    SOFT_SWEEP,
+    SELF_SWEEP,
+    TOUCHES,
+)
+"""The tables beside the rigid contacts, which a contact set has or not; one follows those that it
+refers to."""
 TABLES = (RIGID_CONTACTS, *GROUPS)
 """All tables, those of rigid contacts first."""
 
@@ -366,7 +492,9 @@ def group_words(name: str) -> str:
 def no_columns(columns: Iterable[Column], float_type: np.dtype) -> dict[str, np.ndarray]:
     """Columns without rows."""
     return {
-        column.name: np.zeros((0, column.width) if column.width > 1 else 0, column.dtype_for(float_type))
+        column.name: np.zeros(
+            (0, column.width) if column.width > 1 else 0, column.dtype_for(float_type)
+        )
         for column in columns
     }
 
@@ -379,7 +507,8 @@ def no_rows(group: ContactGroup, cell_count: int, float_type: np.dtype) -> Group
 
 
 def shapes_of(groups: Mapping[str, GroupRows], name: str) -> tuple[np.ndarray, ...]:
-    """The shapes of each row of a table, int32[n] each: its own columns, or those of the rows that it refers to."""
+    """The shapes of each row of a table, int32[n] each: its own columns, or those of the rows that
+    it refers to."""
     group = TABLES_BY_NAME[name]
     if group.shapes:
         return tuple(groups[name].columns[column] for column in group.shapes)
@@ -389,7 +518,8 @@ def shapes_of(groups: Mapping[str, GroupRows], name: str) -> tuple[np.ndarray, .
 
 
 def consecutive_groups(blocks: Sequence[Mapping[str, GroupRows]]) -> dict[str, GroupRows]:
-    """The groups of blocks of consecutive cells, which have equal groups; the columns of `blocks` are emptied."""
+    """The groups of blocks of consecutive cells, which have equal groups; the columns of `blocks`
+    are emptied."""
     return _joined(blocks, np.concatenate)
 
 
@@ -407,9 +537,14 @@ def _joined(
     joined = {}
     for name in parts[0]:
         rows = [part[name] for part in parts]
-        columns = {key: np.concatenate([entry.columns.pop(key) for entry in rows]) for key in list(rows[0].columns)}
+        columns = {
+            key: np.concatenate([entry.columns.pop(key) for entry in rows])
+            for key in list(rows[0].columns)
+        }
         for key, target in TABLES_BY_NAME[name].references.items() if columns else ():
-            first = np.cumsum([0, *(part[target].row_count for part in parts[:-1])]).astype(columns[key].dtype)
+            first = np.cumsum([0, *(part[target].row_count for part in parts[:-1])]).astype(
+                columns[key].dtype
+            )
             columns[key] += np.repeat(first, [entry.row_count for entry in rows])
         lists = {}
         for key in list(rows[0].lists):
@@ -422,17 +557,30 @@ def _joined(
 def groups_of_cells(groups: Mapping[str, GroupRows], cells: np.ndarray) -> dict[str, GroupRows]:
     """The groups of some cells of a block, each at most once, in the order of `cells` int64[n]."""
     rows = {name: entries_of(entry.cell_counts, cells) for name, entry in groups.items()}
-    return _selected(groups, rows, {name: entry.cell_counts[cells] for name, entry in groups.items()})
+    return _selected(
+        groups, rows, {name: entry.cell_counts[cells] for name, entry in groups.items()}
+    )
 
 
-def groups_without_cells(groups: Mapping[str, GroupRows], dropped: np.ndarray) -> dict[str, GroupRows]:
+def groups_without_cells(
+    groups: Mapping[str, GroupRows], dropped: np.ndarray
+) -> dict[str, GroupRows]:
     """The groups without the rows of the cells of `dropped`, bool[cells], which then have none."""
-    rows = {name: np.flatnonzero(np.repeat(~dropped, entry.cell_counts)) for name, entry in groups.items()}
-    return _selected(groups, rows, {name: np.where(dropped, 0, entry.cell_counts) for name, entry in groups.items()})
+    rows = {
+        name: np.flatnonzero(np.repeat(~dropped, entry.cell_counts))
+        for name, entry in groups.items()
+    }
+    return _selected(
+        groups,
+        rows,
+        {name: np.where(dropped, 0, entry.cell_counts) for name, entry in groups.items()},
+    )
 
 
 def _selected(
-    groups: Mapping[str, GroupRows], rows: Mapping[str, np.ndarray], cell_counts: Mapping[str, np.ndarray]
+    groups: Mapping[str, GroupRows],
+    rows: Mapping[str, np.ndarray],
+    cell_counts: Mapping[str, np.ndarray],
 ) -> dict[str, GroupRows]:
     """The groups with some of their rows. A row that another refers to is selected with it."""
     chosen = {}
@@ -444,15 +592,18 @@ def _selected(
             number[rows[target]] = np.arange(len(rows[target]))
             columns[key] = number[columns[key]].astype(columns[key].dtype)
         lists = {
-            key: (lengths[taken], values[entries_of(lengths, taken)]) for key, (lengths, values) in entry.lists.items()
+            key: (lengths[taken], values[entries_of(lengths, taken)])
+            for key, (lengths, values) in entry.lists.items()
         }
         chosen[name] = GroupRows(cell_counts[name], columns, lists)
     return chosen
 
 
 def entries_of(lengths: np.ndarray, lists: np.ndarray) -> np.ndarray:
-    """int64: positions of the entries of some lists, in their order, among the entries of all lists of `lengths`."""
-    first, taken = (np.cumsum(lengths) - lengths)[lists], lengths[lists]
+    """int64: positions of the entries of some lists, in their order, among the entries of all lists
+    of `lengths`."""
+    first = (np.cumsum(lengths) - lengths)[lists]
+    taken = lengths[lists]
     return np.arange(int(taken.sum())) + np.repeat(first - (np.cumsum(taken) - taken), taken)
 
 
@@ -464,9 +615,10 @@ def _column(name: str, meaning: str) -> property:
 class ContactBlock:
     """Contacts of the cells `first_cell .. first_cell + len(cell_counts)`, in canonical order.
 
-    cell_counts: int64[cells]. columns: name to array [n] or [n, width]: RIGID_COLUMNS, and the selected columns of
-    OPTIONAL_COLUMNS. Those of RIGID_COLUMNS are attributes too; a column that was not read raises KeyError.
-    groups: rows of further groups of the same cells, by the group's name.
+    cell_counts: int64[cells]. columns: name to array [n] or [n, width]: RIGID_COLUMNS, and the
+    selected columns of OPTIONAL_COLUMNS. Those of RIGID_COLUMNS are attributes too; a column that
+    was not read raises KeyError. groups: rows of further groups of the same cells, by the group's
+    name.
     """
 
     first_cell: int
@@ -492,18 +644,39 @@ class ContactBlock:
         """The rows of all tables by name, the rigid contacts first."""
         return {RIGID_CONTACTS.name: GroupRows(self.cell_counts, self.columns), **self.groups}
 
-    shape0 = _column("shape0", "int32[n]: row of the first shape in the table of shapes; less than shape1.")
+    shape0 = _column(
+        "shape0", "int32[n]: row of the first shape in the table of shapes; less than shape1."
+    )
     shape1 = _column("shape1", "int32[n]: row of the second shape in the table of shapes.")
     distance = _column(
-        "distance", "float32[n]: signed, of the surfaces with their margins [m]; negative is penetration."
+        "distance",
+        "float32[n]: signed, of the surfaces with their margins [m]; negative is penetration.",
     )
     normal = _column("normal", "float32[n, 3]: unit, in the world, from shape0 to shape1.")
-    point0 = _column("point0", "float32 or float64[n, 3]: witness point on shape0 without margin, in the world [m].")
-    point1 = _column("point1", "float32 or float64[n, 3]: witness point on shape1 without margin, in the world [m].")
-    offset0 = _column("offset0", "float32[n, 3]: point0 in the frame of shape0's body, in the world if static [m].")
-    offset1 = _column("offset1", "float32[n, 3]: point1 in the frame of shape1's body, in the world if static [m].")
-    feature0 = _column("feature0", "int32[n]: the vertex, edge, face or side of shape0 that contains point0; -1 none.")
-    feature1 = _column("feature1", "int32[n]: the vertex, edge, face or side of shape1 that contains point1; -1 none.")
+    point0 = _column(
+        "point0",
+        "float32 or float64[n, 3]: witness point on shape0 without margin, in the world [m].",
+    )
+    point1 = _column(
+        "point1",
+        "float32 or float64[n, 3]: witness point on shape1 without margin, in the world [m].",
+    )
+    offset0 = _column(
+        "offset0",
+        "float32[n, 3]: point0 in the frame of shape0's body, in the world if static [m].",
+    )
+    offset1 = _column(
+        "offset1",
+        "float32[n, 3]: point1 in the frame of shape1's body, in the world if static [m].",
+    )
+    feature0 = _column(
+        "feature0",
+        "int32[n]: the vertex, edge, face or side of shape0 that contains point0; -1 none.",
+    )
+    feature1 = _column(
+        "feature1",
+        "int32[n]: the vertex, edge, face or side of shape1 that contains point1; -1 none.",
+    )
     kind = _column("kind", "uint8[n]: 0 point, 1 edge, 2 face, 3 patch.")
 
     @property
@@ -518,8 +691,10 @@ class ContactBlock:
 
 
 def pair_begins(block: ContactBlock) -> np.ndarray:
-    """bool[rows]: whether a row of the rigid contacts is the first of its pair of shapes in its cell."""
-    shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
+    """bool[rows]: whether a row of the rigid contacts is the first of its pair of shapes in its
+    cell."""
+    shape0 = block.columns["shape0"]
+    shape1 = block.columns["shape1"]
     begins = np.ones(len(shape0), bool)
     if len(shape0):
         begins[1:] = (shape0[1:] != shape0[:-1]) | (shape1[1:] != shape1[:-1])

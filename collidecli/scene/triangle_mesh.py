@@ -23,13 +23,15 @@ FEATURE_LIMIT = 2**31 // 3 - 1
 
 @dataclass(frozen=True, eq=False)
 class TriangleMesh:
-    """Triangles whose bounding box is centred at the origin. The surface may be open; any number may share an edge.
+    """Triangles whose bounding box is centred at the origin. The surface may be open; any number
+    may share an edge.
 
-    vertex: float64[V, 3] [m], distinct, in the order of their first occurrence in the input. center: float64[3], the
-    centre of the box in the input's frame [m]. face: int32[F, 3], counterclockwise from outside.
-    repairs: changes of the input. two_sided: an open surface is solid from both sides; else only from its front, from
-    which its triangles are counterclockwise. Closed surfaces have an inside in both cases, unless is_solid is False:
-    then the mesh is hollow, and handled as an open one.
+    vertex: float64[V, 3] [m], distinct, in the order of their first occurrence in the input.
+    center: float64[3], the centre of the box in the input's frame [m]. face: int32[F, 3],
+    counterclockwise from outside. repairs: changes of the input. two_sided: an open surface is
+    solid from both sides; else only from its front, from which its triangles are counterclockwise.
+    Closed surfaces have an inside in both cases, unless is_solid is False: then the mesh is hollow,
+    and handled as an open one.
     """
 
     vertex: np.ndarray
@@ -41,13 +43,19 @@ class TriangleMesh:
 
     @property
     def half_extents(self) -> np.ndarray:
-        """float64[3]: half extents of the bounding box [m]; the smallest positive number across a flat mesh."""
+        """float64[3]: half extents of the bounding box [m]; the smallest positive number across a
+        flat mesh."""
         return np.maximum(np.abs(self.vertex).max(axis=0), np.nextafter(0.0, 1.0))
 
     @cached_property
     def key(self) -> bytes:
         """Equal for equal meshes with equal repairs."""
-        return self.vertex.tobytes() + self.face.tobytes() + bytes([self.has_front]) + repr(self.repairs).encode()
+        return (
+            self.vertex.tobytes()
+            + self.face.tobytes()
+            + bytes([self.has_front])
+            + repr(self.repairs).encode()
+        )
 
     @cached_property
     def face_normal(self) -> np.ndarray:
@@ -64,20 +72,25 @@ class TriangleMesh:
 
     @property
     def mean_wall(self) -> float:
-        """Twice the volume of a closed mesh over its area [m]: the thickness of thin walls, 2/3 of a ball's radius."""
+        """Twice the volume of a closed mesh over its area [m]: the thickness of thin walls, 2/3 of
+        a ball's radius."""
         p, q, r = (self.vertex[self.face[:, k]] for k in range(3))
         return 4.0 * abs(self.volume) / float(norm(np.cross(q - p, r - p)).sum())
 
     @cached_property
     def _sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """int64[3 F, 2], the vertices of each triangle's sides, ascending; and the edge index of each side."""
-        ends = np.sort(np.stack([self.face, np.roll(self.face, -1, axis=1)], axis=2).reshape(-1, 2), axis=1)
+        """int64[3 F, 2], the vertices of each triangle's sides, ascending; and the edge index of
+        each side."""
+        ends = np.sort(
+            np.stack([self.face, np.roll(self.face, -1, axis=1)], axis=2).reshape(-1, 2), axis=1
+        )
         keys = ends[:, 0].astype(np.int64) * len(self.vertex) + ends[:, 1]
         return ends, numbered(keys)[1]
 
     @property
     def face_edge(self) -> np.ndarray:
-        """int[F, 3]: the edge from each corner of a triangle to the next. Edges are sorted by their vertices."""
+        """int[F, 3]: the edge from each corner of a triangle to the next. Edges are sorted by their
+        vertices."""
         return self._sides[1].reshape(-1, 3)
 
     @property
@@ -124,13 +137,15 @@ class TriangleMesh:
             return False
         low, high = boxes_of(self.vertex, face, label)
         return any(
-            ((low[body] <= low) & (high <= high[body])).all(axis=1).sum() > 1 for body in range(int(label.max()) + 1)
+            ((low[body] <= low) & (high <= high[body])).all(axis=1).sum() > 1
+            for body in range(int(label.max()) + 1)
         )
 
     @property
     def needs_winding(self) -> bool:
-        """Whether inside and outside of a closed mesh require the winding number instead of the nearest triangle: its
-        surface crosses itself, parts of it are inside others, or more than two triangles share an edge."""
+        """Whether inside and outside of a closed mesh require the winding number instead of the
+        nearest triangle: its surface crosses itself, parts of it are inside others, or more than
+        two triangles share an edge."""
         return self._crossings[0]
 
     @property
@@ -140,7 +155,8 @@ class TriangleMesh:
 
     @property
     def hidden(self) -> np.ndarray:
-        """bool[F]: triangles of a closed mesh whose two sides are entirely inside: they bound nothing."""
+        """bool[F]: triangles of a closed mesh whose two sides are entirely inside: they bound
+        nothing."""
         return self._crossings[1]
 
     @property
@@ -150,43 +166,67 @@ class TriangleMesh:
 
 
 def triangle_mesh(
-    vertices: np.ndarray, faces: np.ndarray, where: str, two_sided: bool = True, is_solid: bool = True
+    vertices: np.ndarray,
+    faces: np.ndarray,
+    where: str,
+    two_sided: bool = True,
+    is_solid: bool = True,
 ) -> TriangleMesh:
-    """The mesh of vertices [n, 3] [m] and triangles [m, 3] of vertex indices; two_sided, is_solid: see `TriangleMesh`.
+    """The mesh of vertices [n, 3] [m] and triangles [m, 3] of vertex indices; two_sided, is_solid:
+    see `TriangleMesh`.
 
-    It is repaired if that makes it closed, see `repaired`, and its overlapping bodies are united, see
-    `united`, unless it is hollow; `repairs` counts the changes. Raises InputError, with `where`, for a
-    hollow mesh that is one-sided, arrays of other shapes, vertices that are not finite or too large, indices out of
-    range, and meshes whose triangles all lack area.
+    It is repaired if that makes it closed, see `repaired`, and its overlapping bodies are united,
+    see `united`, unless it is hollow; `repairs` counts the changes. Raises InputError, with
+    `where`, for a hollow mesh that is one-sided, arrays of other shapes, vertices that are not
+    finite or too large, indices out of range, and meshes whose triangles all lack area.
     """
-    vertices, faces = float_array("vertices", vertices, where), np.asarray(faces)
+    vertices = float_array("vertices", vertices, where)
+    faces = np.asarray(faces)
     if vertices.ndim != 2 or vertices.shape[1] != 3 or not len(vertices):
-        raise InputError(f"the mesh has vertices of shape {vertices.shape}", where, "give an array [n, 3]")
+        raise InputError(
+            f"the mesh has vertices of shape {vertices.shape}", where, "give an array [n, 3]"
+        )
     if faces.ndim != 2 or faces.shape[1] != 3 or not len(faces) or faces.dtype.kind not in "iu":
         shown = f"{faces.dtype}{list(faces.shape)}"
-        raise InputError(f"the mesh has triangles of type {shown}", where, "give whole numbers [m, 3]")
+        raise InputError(
+            f"the mesh has triangles of type {shown}", where, "give whole numbers [m, 3]"
+        )
     if max(len(vertices), 3 * len(faces)) > FEATURE_LIMIT:
-        raise InputError(f"the mesh has {len(faces)} triangles", where, "split it: its features have 32-bit numbers")
+        raise InputError(
+            f"the mesh has {len(faces)} triangles",
+            where,
+            "split it: its features have 32-bit numbers",
+        )
     if faces.min() < 0 or faces.max() >= len(vertices):
         wrong = int(faces.min() if faces.min() < 0 else faces.max())
-        raise InputError(f"a triangle has vertex {wrong} of {len(vertices)}", where, "correct the mesh")
+        raise InputError(
+            f"a triangle has vertex {wrong} of {len(vertices)}", where, "correct the mesh"
+        )
     if not np.all(np.abs(vertices) <= LENGTH_LIMIT):
         what = f"a vertex of the mesh is not finite, or beyond {LENGTH_LIMIT:g} m"
         raise InputError(what, where, "correct the mesh")
     if not (two_sided or is_solid):
-        raise InputError("the mesh is hollow and one-sided", where, "leave two_sided or is_solid out")
+        raise InputError(
+            "the mesh is hollow and one-sided", where, "leave two_sided or is_solid out"
+        )
     mesh = repaired(*_merged(vertices, faces.astype(np.int64)))
     mesh = united(mesh) if is_solid else mesh
-    vertex, face = mesh.vertex, mesh.face
+    vertex = mesh.vertex
+    face = mesh.face
     if not len(face):
-        raise InputError("no triangle of the mesh has an area", where, "correct the mesh, or leave it out")
+        raise InputError(
+            "no triangle of the mesh has an area", where, "correct the mesh, or leave it out"
+        )
     used = vertex[distinct(face)]
     center = 0.5 * used.min(axis=0) + 0.5 * used.max(axis=0)
-    # A vertex without a triangle keeps its index, but moves to the origin: the box is that of the surface.
+    # A vertex without a triangle keeps its index, but moves to the origin: the box is that of the
+    # surface.
     centred = np.zeros_like(vertex)
     numbers = distinct(face)
     centred[numbers] = vertex[numbers] - center
-    return TriangleMesh(centred, center, face.astype(np.int32), mesh.repairs, bool(two_sided), bool(is_solid))
+    return TriangleMesh(
+        centred, center, face.astype(np.int32), mesh.repairs, bool(two_sided), bool(is_solid)
+    )
 
 
 def _merged(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,23 +9,30 @@ from collidecli.numerics.products import dot, length, matmul, norm, symmetric_ei
 from collidecli.numerics.trigonometry import atan2
 
 NEAR = 1e-6
-"""Fraction of a polygon's size: distance of collinear corners from their line in a file of float32 coordinates."""
+"""Fraction of a polygon's size: distance of collinear corners from their line in a file of float32
+coordinates."""
 FLAT = 1e-12
-"""Fraction of the square of a polygon's size below which a triangle has no area: a mesh would omit it."""
+"""Fraction of the square of a polygon's size below which a triangle has no area: a mesh would omit
+it."""
 CORNER_LIMIT = 2000
 """Most corners for ear clipping, whose time is quadratic in their number: some seconds for 2000."""
 
 
-def triangulated(points: np.ndarray, counts: np.ndarray, indices: np.ndarray, where: str) -> np.ndarray:
-    """int64[T, 3]: the triangles of polygons, `count - 2` for each polygon in turn, in its orientation.
+def triangulated(
+    points: np.ndarray, counts: np.ndarray, indices: np.ndarray, where: str
+) -> np.ndarray:
+    """int64[T, 3]: the triangles of polygons, `count - 2` for each polygon in turn, in its
+    orientation.
 
-    points: float64[n, 3]; counts: int[m], corners of each polygon; indices: int[sum of counts], its points in order.
-    A polygon of fewer than three corners has none. A fan from the first corner is used if its triangles cover the
-    polygon, projected along its area vector; so convex polygons, also non-planar ones, have the triangulation of
-    common viewers. Others are triangulated by ear clipping, which keeps every edge to a neighbour.
-    Raises InputError, with `where` and the polygon, for a self-intersecting polygon and for one of too many corners.
+    points: float64[n, 3]; counts: int[m], corners of each polygon; indices: int[sum of counts], its
+    points in order. A polygon of fewer than three corners has none. A fan from the first corner is
+    used if its triangles cover the polygon, projected along its area vector; so convex polygons,
+    also non-planar ones, have the triangulation of common viewers. Others are triangulated by ear
+    clipping, which keeps every edge to a neighbour. Raises InputError, with `where` and the
+    polygon, for a self-intersecting polygon and for one of too many corners.
     """
-    counts, indices = np.asarray(counts, np.int64), np.asarray(indices, np.int64)
+    counts = np.asarray(counts, np.int64)
+    indices = np.asarray(indices, np.int64)
     first = np.cumsum(counts) - counts
     triangle_count = np.maximum(counts - 2, 0)
     offset = np.cumsum(triangle_count) - triangle_count
@@ -33,7 +40,9 @@ def triangulated(points: np.ndarray, counts: np.ndarray, indices: np.ndarray, wh
     for corner_count in np.unique(counts[counts > 2]).tolist():
         rows = np.flatnonzero(counts == corner_count)
         corners = indices[first[rows][:, None] + np.arange(corner_count)]
-        fan = np.stack([np.zeros(corner_count - 2, np.int64), np.arange(1, corner_count - 1)], axis=1)
+        fan = np.stack(
+            [np.zeros(corner_count - 2, np.int64), np.arange(1, corner_count - 1)], axis=1
+        )
         cut = corners[:, np.concatenate([fan, fan[:, 1:] + 1], axis=1)]
         if corner_count > 3:
             for row in np.flatnonzero(~_is_covered_by_fan(points[corners])).tolist():
@@ -43,7 +52,8 @@ def triangulated(points: np.ndarray, counts: np.ndarray, indices: np.ndarray, wh
 
 
 def area_vectors(polygons: np.ndarray) -> np.ndarray:
-    """float64[m, 3]: area vectors of polygons [m, n, 3]: along their normals, with twice the area as length.
+    """float64[m, 3]: area vectors of polygons [m, n, 3]: along their normals, with twice the area
+    as length.
 
     Source: Newell's method (Sutherland, Sproull, Schumacker 1974).
     """
@@ -52,7 +62,8 @@ def area_vectors(polygons: np.ndarray) -> np.ndarray:
 
 
 def _is_covered_by_fan(polygons: np.ndarray) -> np.ndarray:
-    """bool[m]: whether the fan's triangles have area and equal orientation, and turn about the first corner once."""
+    """bool[m]: whether the fan's triangles have area and equal orientation, and turn about the
+    first corner once."""
     spokes = polygons[:, 1:] - polygons[:, :1]
     across = np.cross(spokes[:, :-1], spokes[:, 1:])
     normal = across.sum(axis=1)
@@ -66,11 +77,12 @@ def _is_covered_by_fan(polygons: np.ndarray) -> np.ndarray:
 
 
 def _ears(polygon: np.ndarray, where: str) -> np.ndarray:
-    """int64[n - 2, 3]: triangles of a polygon [n, 3] whose projection along its area vector is simple.
+    """int64[n - 2, 3]: triangles of a polygon [n, 3] whose projection along its area vector is
+    simple.
 
-    A polygon without area has triangles without area.
-    Source: Meisters 1975: a simple polygon has at least two ears, triangles of three consecutive corners that contain
-    no other corner. Here a triangle contains the corners on its boundary, so that no triangle is flat.
+    A polygon without area has triangles without area. Source: Meisters 1975: a simple polygon has
+    at least two ears, triangles of three consecutive corners that contain no other corner. Here a
+    triangle contains the corners on its boundary, so that no triangle is flat.
     """
     count = len(polygon)
     if count > CORNER_LIMIT:
@@ -78,8 +90,11 @@ def _ears(polygon: np.ndarray, where: str) -> np.ndarray:
         raise InputError(what, where, f"triangulate it: {CORNER_LIMIT} is the limit")
     flat = _projected(polygon)
     if flat is None:
-        return np.stack([np.zeros(count - 2, np.int64), np.arange(1, count - 1), np.arange(2, count)], axis=1)
-    left, ears = list(range(count)), []
+        return np.stack(
+            [np.zeros(count - 2, np.int64), np.arange(1, count - 1), np.arange(2, count)], axis=1
+        )
+    left = list(range(count))
+    ears = []
     is_ear = _which_are_ears(flat, left)
     while len(left) > 3:
         if True not in is_ear:
@@ -99,10 +114,11 @@ def _ears(polygon: np.ndarray, where: str) -> np.ndarray:
 
 
 def _projected(polygon: np.ndarray) -> np.ndarray | None:
-    """float64[n, 2]: corners projected along the area vector, counterclockwise, of size 1; None if they are collinear.
+    """float64[n, 2]: corners projected along the area vector, counterclockwise, of size 1; None if
+    they are collinear.
 
-    A polygon that is not collinear and has no area vector crosses itself; then any plane serves in which it is not
-    collinear.
+    A polygon that is not collinear and has no area vector crosses itself; then any plane serves in
+    which it is not collinear.
     """
     size = np.ptp(polygon, axis=0).max()
     if size == 0.0:
@@ -131,7 +147,8 @@ def _which_are_ears(flat: np.ndarray, left: list[int]) -> list[bool]:
 
 
 def _is_ear(flat: np.ndarray, left: list[int], at: int, near: float) -> bool:
-    """Whether the triangle at a corner has area, and no other corner is in it, or nearer to it than `near`."""
+    """Whether the triangle at a corner has area, and no other corner is in it, or nearer to it than
+    `near`."""
     a, b, c = (flat[left[k % len(left)]] for k in (at - 1, at, at + 1))
     if _cross(b - a, c - a) <= max(near, FLAT):
         return False
@@ -149,4 +166,6 @@ def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _crosses_itself(where: str) -> InputError:
-    return InputError("a face of the mesh crosses itself", where, "triangulate it, or correct the mesh")
+    return InputError(
+        "a face of the mesh crosses itself", where, "triangulate it, or correct the mesh"
+    )

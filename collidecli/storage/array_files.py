@@ -13,7 +13,8 @@ import numpy as np
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.schema import creator
 
-LABELS_FORMAT, AUDIT_FORMAT = "collide-labels", "collide-audit"
+LABELS_FORMAT = "collide-labels"
+AUDIT_FORMAT = "collide-audit"
 VERSION = (1, 0)
 _CHUNK_BYTES = 1 << 18
 
@@ -34,8 +35,9 @@ def arrays_h5(
     The value is a function of a first row and of rows by name, which fills the arrays of `dense`.
 
     Args:
-        form: name of the format. about: root attributes; mappings and lists become JSON. tables: arrays by name; texts
-            are objects or of NumPy's type. units: by name, of those that have one. dense: types and shapes of arrays.
+        form: name of the format. about: root attributes; mappings and lists become JSON. tables:
+            arrays by name; texts are objects or of NumPy's type. units: by name, of those that have
+            one. dense: types and shapes of arrays.
         compression, checksums: of `dense`: "gzip" or "none", and whether a chunk has one.
     """
     packing: dict[str, Any] = {"fletcher32": True} if checksums else {}
@@ -46,12 +48,16 @@ def arrays_h5(
         file.attrs["format_version"] = np.array(VERSION, np.int32)
         file.attrs["creator"] = creator()
         for name, value in about.items():
-            file.attrs[name] = json.dumps(value, sort_keys=True) if isinstance(value, (Mapping, list)) else value
+            file.attrs[name] = (
+                json.dumps(value, sort_keys=True) if isinstance(value, (Mapping, list)) else value
+            )
         arrays: dict[str, h5py.Dataset] = {}
         for name, values in tables.items():
             is_text = values.dtype.kind in "OU"
             values = values.astype(object) if is_text else values
-            arrays[name] = file.create_dataset(name, data=values, dtype=h5py.string_dtype() if is_text else None)
+            arrays[name] = file.create_dataset(
+                name, data=values, dtype=h5py.string_dtype() if is_text else None
+            )
         for name, (dtype, shape) in (dense or {}).items():
             row = max(1, int(np.prod(shape[1:], dtype=np.int64)) * np.dtype(dtype).itemsize)
             chunks = (max(1, min(shape[0], _CHUNK_BYTES // row)), *shape[1:])

@@ -1,7 +1,9 @@
-"""Loops over arrays for reading and writing: byte shuffle, Fletcher-32 checksums, normalization of poses.
+"""Loops over arrays for reading and writing: byte shuffle, Fletcher-32 checksums, normalization of
+poses.
 
-NumPy computes them by default; `use` sets native code instead, with results equal to the bit. `use_compiled`
-compiles that with the kernels of a run; other verbs do not wait for a compiler. Figures: docs/adr/0072.
+NumPy computes them by default; `use` sets native code instead, with results equal to the bit.
+`use_compiled` compiles that with the kernels of a run; other verbs do not wait for a compiler.
+Figures: docs/adr/0072.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ def use(native: NativeLoops | None) -> None:
 def shuffle(tasks: Sequence[tuple[np.ndarray, np.ndarray, int]]) -> None:
     """HDF5's shuffle of several columns: byte k of each number moves to row k.
 
-    tasks: numbers [n, ...], planes uint8[bytes of a number, *], both contiguous, and the index in each row of the
-        first of the n bytes.
+    tasks: numbers [n, ...], planes uint8[bytes of a number, *], both contiguous, and the index in
+        each row of the first of the n bytes.
     """
     if _native is not None:
         _native.shuffle(tasks)
@@ -52,11 +54,12 @@ _MODULUS = 65535
 
 
 def fletcher32(buffers: Sequence[Buffer]) -> list[int]:
-    """HDF5's Fletcher-32 checksums of buffers, over 16-bit big-endian words; an odd last byte is a word's high half.
+    """HDF5's Fletcher-32 checksums of buffers, over 16-bit big-endian words; an odd last byte is a
+    word's high half.
 
-    For words w_1 .. w_n: sum1 = Σ w_i and sum2 = Σ (n - i + 1) w_i modulo 65535, with a nonzero multiple of 65535
-    represented as 65535. The words are summed as little-endian: exchanging a word's bytes multiplies it by 256 modulo
-    65535.
+    For words w_1 .. w_n: sum1 = Σ w_i and sum2 = Σ (n - i + 1) w_i modulo 65535, with a nonzero
+    multiple of 65535 represented as 65535. The words are summed as little-endian: exchanging a
+    word's bytes multiplies it by 256 modulo 65535.
     """
     sums = (
         [_word_sums(np.frombuffer(data, np.uint8)) for data in buffers]
@@ -64,13 +67,16 @@ def fletcher32(buffers: Sequence[Buffer]) -> list[int]:
         else _native.word_sums(buffers)
     )
     return [
-        (((weighted * 256 - 1) % _MODULUS + 1) << 16 | ((total * 256 - 1) % _MODULUS + 1)) if total else 0
+        (((weighted * 256 - 1) % _MODULUS + 1) << 16 | ((total * 256 - 1) % _MODULUS + 1))
+        if total
+        else 0
         for total, weighted in sums
     ]
 
 
 def _word_sums(raw: np.ndarray) -> tuple[int, int]:
-    """Σ w_i and Σ (n - i + 1) w_i of little-endian words, modulo 65535; (0, 0) only if all words are zero.
+    """Σ w_i and Σ (n - i + 1) w_i of little-endian words, modulo 65535; (0, 0) only if all words
+    are zero.
 
     In rows of R words, Σ (n - i) w_i follows from the sums of rows and of columns.
     """
@@ -91,24 +97,30 @@ def _word_sums(raw: np.ndarray) -> tuple[int, int]:
 
 
 _BLOCK_POSES = 8192
-"""Poses of a block: 448 KiB, and as much for components: about the size of a core's second-level cache."""
+"""Poses of a block: 448 KiB, and as much for components: about the size of a core's second-level
+cache."""
 
 
 def normalize(poses: np.ndarray, position_limit: float, tolerance: float) -> bool:
-    """Normalizes the quaternions of contiguous poses float64[n, 7] in place; returns whether all poses are valid.
+    """Normalizes the quaternions of contiguous poses float64[n, 7] in place; returns whether all
+    poses are valid.
 
-    Positions of a valid pose are within the limit, its norm is within `tolerance` of 1, and neither is NaN. If a pose
-    is invalid, some poses before it are normalized.
+    Positions of a valid pose are within the limit, its norm is within `tolerance` of 1, and neither
+    is NaN. If a pose is invalid, some poses before it are normalized.
     """
     if not poses.flags.c_contiguous or poses.dtype != np.float64:
         raise ValueError("poses must be contiguous and float64")
     if _native is not None:
         return _native.normalize(poses, position_limit, tolerance)
     block = min(len(poses), _BLOCK_POSES)
-    components, norms, squares = np.empty((4, block)), np.empty(block), np.empty(block)
+    components = np.empty((4, block))
+    norms = np.empty(block)
+    squares = np.empty(block)
     for first in range(0, len(poses), _BLOCK_POSES):
         part = poses[first : first + _BLOCK_POSES]
-        quaternion, norm, square = components[:, : len(part)], norms[: len(part)], squares[: len(part)]
+        quaternion = components[:, : len(part)]
+        norm = norms[: len(part)]
+        square = squares[: len(part)]
         quaternion[...] = part[:, 3:].T
         with np.errstate(invalid="ignore", over="ignore"):
             np.multiply(quaternion[0], quaternion[0], out=norm)

@@ -1,9 +1,10 @@
 """Atomic output files.
 
-Bytes are written to a temporary file in the destination's folder. `commit` flushes it to the disk and renames it to the
-destination; an exit without `commit`, by an exception or a signal, removes it. A killed process leaves the temporary
-file, `.<name>.<process>-<random>.partial`, and an unchanged destination; its parent process knows the file from
-`process_activity`, and the next output to the same destination removes it (`system.is_abandoned`).
+Bytes are written to a temporary file in the destination's folder. `commit` flushes it to the disk
+and renames it to the destination; an exit without `commit`, by an exception or a signal, removes
+it. A killed process leaves the temporary file, `.<name>.<process>-<random>.partial`, and an
+unchanged destination; its parent process knows the file from `process_activity`, and the next
+output to the same destination removes it (`system.is_abandoned`).
 """
 
 from __future__ import annotations
@@ -28,22 +29,32 @@ from collidecli.temporary_folders import is_abandoned, owned_name, owned_names
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
 _PARTIAL: set[Path] = set()
 """Temporary files of this process."""
-_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
+_NO_HARD_LINKS = {
+    errno.EPERM,
+    errno.ENOTSUP,
+    errno.EOPNOTSUPP,
+    errno.ENOSYS,
+    errno.EMLINK,
+    errno.EXDEV,
+}
 
 _SEND_BYTES = 2 << 20
 
 
 class AtomicOutput:
-    """A seekable binary file, readable and writable, that `commit` moves to `path`; a context manager.
+    """A seekable binary file, readable and writable, that `commit` moves to `path`; a context
+    manager.
 
-    A failed write (disk full, quota, size limit, I/O error) does not raise, as HDF5 cannot recover from a failed write:
-    the error and the unwritten bytes are stored, so that HDF5 still reads its data, and `check` raises. Call it often.
-    `commit` calls it, so an incomplete file is never moved to the destination.
+    A failed write (disk full, quota, size limit, I/O error) does not raise, as HDF5 cannot recover
+    from a failed write: the error and the unwritten bytes are stored, so that HDF5 still reads its
+    data, and `check` raises. Call it often. `commit` calls it, so an incomplete file is never moved
+    to the destination.
 
-    While it is open in the main thread, SIGTERM and SIGHUP raise `Interrupted` unless the program handles them.
+    While it is open in the main thread, SIGTERM and SIGHUP raise `Interrupted` unless the program
+    handles them.
 
-    Raises OutputError if `path` exists without `force` or is not a regular file, or its folder is missing or not
-    writable.
+    Raises OutputError if `path` exists without `force` or is not a regular file, or its folder is
+    missing or not writable.
     """
 
     def __init__(self, path: str | os.PathLike[str], force: bool = False) -> None:
@@ -60,7 +71,11 @@ class AtomicOutput:
         beginning = f".{self._target.name[:200]}."
         self._partial = self._target.with_name(owned_name(beginning, ".partial"))
         try:
-            self._fd = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+            self._fd = os.open(
+                self._partial,
+                os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0),
+                0o666,
+            )
         except OSError as error:
             raise self._refused_folder(error) from error
         _remove_abandoned(self._target.parent, beginning, os.fstat(self._fd).st_mtime)
@@ -71,16 +86,26 @@ class AtomicOutput:
         if not os.path.lexists(self._target):
             return
         if not self._target.is_file():
-            raise OutputError("the output is not a regular file", str(self.path), "choose another output path")
+            raise OutputError(
+                "the output is not a regular file", str(self.path), "choose another output path"
+            )
         if not self._force:
-            raise OutputError("the output exists already", str(self.path), "choose another path, or pass --force")
+            raise OutputError(
+                "the output exists already", str(self.path), "choose another path, or pass --force"
+            )
 
     def _refused_folder(self, error: OSError) -> OutputError:
         folder = self._target.parent
         if not folder.is_dir():
-            return OutputError(f"the folder {folder} does not exist", str(self.path), "create it, or choose another")
+            return OutputError(
+                f"the folder {folder} does not exist",
+                str(self.path),
+                "create it, or choose another",
+            )
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            return OutputError(f"the folder {folder} cannot be written to", str(self.path), "choose another folder")
+            return OutputError(
+                f"the folder {folder} cannot be written to", str(self.path), "choose another folder"
+            )
         return OutputError(f"the output cannot be created: {_reason(error)}", str(self.path))
 
     def __enter__(self) -> AtomicOutput:
@@ -91,15 +116,24 @@ class AtomicOutput:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.discard()
 
     def check(self) -> None:
         """Raises OutputError after a failed write."""
         if self._error is not None:
-            fix = "free some space, or choose another disk" if self._error.errno == errno.ENOSPC else ""
-            raise OutputError(f"the output cannot be written: {_reason(self._error)}", str(self.path), fix)
+            fix = (
+                "free some space, or choose another disk"
+                if self._error.errno == errno.ENOSPC
+                else ""
+            )
+            raise OutputError(
+                f"the output cannot be written: {_reason(self._error)}", str(self.path), fix
+            )
 
     def copy(self, path: str) -> None:
         """Writes the bytes of a file. Raises OutputError after a failed write."""
@@ -108,7 +142,8 @@ class AtomicOutput:
         self.check()
 
     def commit(self) -> None:
-        """Flushes to the disk and moves to the destination. Raises OutputError; then the destination is unchanged."""
+        """Flushes to the disk and moves to the destination. Raises OutputError; then the
+        destination is unchanged."""
         self._attempt(os.fsync, self._fd)
         self.check()
         self._close()  # some systems do not move an open file
@@ -116,7 +151,9 @@ class AtomicOutput:
             self._move()
             _sync_folder(self._target.parent)
         except OSError as error:
-            raise OutputError(f"the output cannot be moved into place: {_reason(error)}", str(self.path)) from error
+            raise OutputError(
+                f"the output cannot be moved into place: {_reason(error)}", str(self.path)
+            ) from error
         finally:
             self.discard()
 
@@ -140,7 +177,8 @@ class AtomicOutput:
 
     def _close(self) -> None:
         if self._fd >= 0:
-            fd, self._fd = self._fd, -1
+            fd = self._fd
+            self._fd = -1
             os.close(fd)
 
     def _attempt(self, action: Callable[..., object], *values: Any) -> None:
@@ -175,7 +213,8 @@ class AtomicOutput:
             done += os.pwrite(self._fd, view[done:], self._position + done)
         end = self._position + done
         if end >= self._sent + _SEND_BYTES:
-            # Starts the write-back of the data so far, which shortens the wait of `commit`: only Linux reacts so.
+            # Starts the write-back of the data so far, which shortens the wait of `commit`: only
+            # Linux reacts so.
             if hasattr(os, "posix_fadvise"):
                 with contextlib.suppress(OSError):  # a file system without support
                     os.posix_fadvise(self._fd, self._sent, end - self._sent, os.POSIX_FADV_DONTNEED)
@@ -193,7 +232,8 @@ class AtomicOutput:
         view[: len(data)] = data
         view[len(data) :] = bytes(len(view) - len(data))
         for start, kept in self._unwritten:
-            low, high = max(first, start), min(first + len(view), start + len(kept))
+            low = max(first, start)
+            high = min(first + len(view), start + len(kept))
             if low < high:
                 view[low - first : high - first] = kept[low - start : high - start]
         self._position += len(view)
@@ -210,10 +250,11 @@ class AtomicOutput:
 
 
 def publish(made: str | os.PathLike[str], target: str | os.PathLike[str]) -> bool:
-    """Gives the complete file `made` a name in one step; False where the name exists, whose file stays.
+    """Gives the complete file `made` a name in one step; False where the name exists, whose file
+    stays.
 
-    `made` may keep its name beside the new one. On a file system without hard links (SMB, gcsfuse) a file that appears
-    between the look at the name and the move is replaced. Raises OSError.
+    `made` may keep its name beside the new one. On a file system without hard links (SMB, gcsfuse)
+    a file that appears between the look at the name and the move is replaced. Raises OSError.
     """
     try:
         os.link(made, target)  # unlike a rename, a link fails where the name exists
@@ -229,7 +270,8 @@ def publish(made: str | os.PathLike[str], target: str | os.PathLike[str]) -> boo
 
 
 def _remove_abandoned(folder: Path, beginning: str, now: float) -> None:
-    """Removes temporary files of a destination whose processes have ended. now: by the file system's clock."""
+    """Removes temporary files of a destination whose processes have ended. now: by the file
+    system's clock."""
     names = owned_names(re.escape(beginning), r"\.partial")
     with contextlib.suppress(OSError):
         for match in filter(None, map(names.fullmatch, os.listdir(folder))):
@@ -241,7 +283,8 @@ def _remove_abandoned(folder: Path, beginning: str, now: float) -> None:
 
 
 def remove_partial_files() -> None:
-    """Removes all temporary files of this process before an immediate exit; callable from any thread."""
+    """Removes all temporary files of this process before an immediate exit; callable from any
+    thread."""
     for partial in list(_PARTIAL):
         partial.unlink(missing_ok=True)
 

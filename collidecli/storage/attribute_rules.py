@@ -1,4 +1,5 @@
-"""Rules for the attributes of the files that collide reads, tested at every open. They read no dataset."""
+"""Rules for the attributes of the files that collide reads, tested at every open. They read no
+dataset."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ Fault = Callable[[Any], str]
 
 @dataclass(frozen=True)
 class Finding:
-    """One rule that a file breaks: its first location, and the rule. is_note: rows of another engine may break it."""
+    """One rule that a file breaks: its first location, and the rule. is_note: rows of another
+    engine may break it."""
 
     where: str
     what: str
@@ -35,7 +37,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class AttributeRule:
-    """The rule of one attribute. path: of its object; "" is the root. A missing attribute breaks a required rule."""
+    """The rule of one attribute. path: of its object; "" is the root. A missing attribute breaks a
+    required rule."""
 
     path: str
     name: str
@@ -49,20 +52,29 @@ def attribute_faults(file: h5py.File, rules: Iterable[AttributeRule]) -> Iterato
         try:
             item = file if not rule.path else file.get(rule.path)
             attributes = item.attrs if isinstance(item, (h5py.Group, h5py.Dataset)) else {}
-            what = _what(rule, {rule.name: attributes[rule.name]} if rule.name in attributes else {})
+            what = _what(
+                rule, {rule.name: attributes[rule.name]} if rule.name in attributes else {}
+            )
         except UNREADABLE as error:
             what = f"cannot be read: {error}"
         if what:
-            yield rule.path, f"the {'attribute' if rule.path else 'root attribute'} {rule.name} {what}"
+            yield (
+                rule.path,
+                f"the {'attribute' if rule.path else 'root attribute'} {rule.name} {what}",
+            )
 
 
-def refuse_attributes(file: h5py.File, rules: Iterable[AttributeRule], file_name: str, fix: str) -> None:
+def refuse_attributes(
+    file: h5py.File, rules: Iterable[AttributeRule], file_name: str, fix: str
+) -> None:
     """Raises InputError for the first attribute that breaks its rule."""
     for path, what in attribute_faults(file, rules):
         raise InputError(what, f"{file_name}: {path}" if path else file_name, fix)
 
 
-def refuse_values(values: Mapping[str, Any], rules: Iterable[AttributeRule], file_name: str, fix: str) -> None:
+def refuse_values(
+    values: Mapping[str, Any], rules: Iterable[AttributeRule], file_name: str, fix: str
+) -> None:
     """`refuse_attributes` for the rules of the root and the values of a JSON object."""
     for rule in rules:
         what = "" if rule.path else _what(rule, values)
@@ -119,7 +131,11 @@ def json_object(value: Any) -> str:
         return "is no JSON object"
     if not content:
         return "has no entries"
-    return "" if is_unicode(json.dumps(content, ensure_ascii=False)) else "has a text that is not Unicode"
+    return (
+        ""
+        if is_unicode(json.dumps(content, ensure_ascii=False))
+        else "has a text that is not Unicode"
+    )
 
 
 def one_of(values: Iterable[str]) -> Fault:
@@ -143,7 +159,11 @@ def version(major: int) -> Fault:
         numbers = np.atleast_1d(value)
         if numbers.shape != (2,) or numbers.dtype.kind not in "iu":
             return "is not two integers"
-        return "" if int(numbers[0]) == major else f"is {numbers[0]}.{numbers[1]}; this program reads {major}.x"
+        return (
+            ""
+            if int(numbers[0]) == major
+            else f"is {numbers[0]}.{numbers[1]}; this program reads {major}.x"
+        )
 
     return fault
 

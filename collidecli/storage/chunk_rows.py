@@ -1,7 +1,8 @@
-"""HDF5 chunks decoded outside HDF5: by several threads, and not at all for equal chunks of two files.
+"""HDF5 chunks decoded outside HDF5: by several threads, and not at all for equal chunks of two
+files.
 
-`ChunkRows` reads raw chunks and inverts shuffle (2), deflate (1) and fletcher32 (3), with the inflate of ISA-L.
-HDF5 reads all other datasets and damaged chunks, and reports their errors.
+`ChunkRows` reads raw chunks and inverts shuffle (2), deflate (1) and fletcher32 (3), with the
+inflate of ISA-L. HDF5 reads all other datasets and damaged chunks, and reports their errors.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from isal import isal_zlib
 from collidecli.storage.array_loops import fletcher32
 from collidecli.storage.h5_chunks import CHECKSUM_BYTES
 
-_SHUFFLE, _DEFLATE, _FLETCHER = 2, 1, 3
+_SHUFFLE = 2
+_DEFLATE = 1
+_FLETCHER = 3
 _PIPELINES = {(), (_SHUFFLE,), (_DEFLATE,), (_SHUFFLE, _DEFLATE)}
 """Filters in the order of encoding; fletcher32 may follow any of them."""
 
@@ -33,7 +36,11 @@ class Packing:
     @classmethod
     def of(cls, dataset: h5py.Dataset) -> Packing | None:
         """The packing of a dataset; None if only HDF5 decodes it, or if chunks split rows."""
-        if dataset.chunks is None or dataset.chunks[1:] != dataset.shape[1:] or dataset.dtype.kind not in "iuf":
+        if (
+            dataset.chunks is None
+            or dataset.chunks[1:] != dataset.shape[1:]
+            or dataset.dtype.kind not in "iuf"
+        ):
             return None
         plist = dataset.id.get_create_plist()
         filters = tuple(plist.get_filter(index)[0] for index in range(plist.get_nfilters()))
@@ -63,11 +70,13 @@ class Packing:
                 return None
         if len(data) != self.chunk_bytes:
             return None
-        size, raw = self.dtype.itemsize, np.frombuffer(data, np.uint8)
+        size = self.dtype.itemsize
+        raw = np.frombuffer(data, np.uint8)
         rows = np.empty((self.chunk_rows, *self.row_shape), self.dtype)
         # A shuffled chunk has the first bytes of all numbers first.
         if _SHUFFLE in self.filters and size > 1:
-            planes, out = raw.reshape(size, -1), rows.reshape(-1).view(np.uint8).reshape(-1, size)
+            planes = raw.reshape(size, -1)
+            out = rows.reshape(-1).view(np.uint8).reshape(-1, size)
             for k in range(size):
                 out[:, k] = planes[k]
         else:
@@ -96,7 +105,9 @@ class ChunkRows:
     def read(self, rows: slice) -> np.ndarray:
         """Rows start to stop - 1. Raises the exceptions of h5py for unreadable rows."""
         first, last, _ = rows.indices(self._dataset.shape[0])
-        unpacked = self._unpacked(first, last) if self._packing is not None and first < last else None
+        unpacked = (
+            self._unpacked(first, last) if self._packing is not None and first < last else None
+        )
         return self._dataset[first:last] if unpacked is None else unpacked
 
     def same_as(self, other: ChunkRows, rows: slice) -> bool:
@@ -121,12 +132,14 @@ class ChunkRows:
         return range(first // self._packing.chunk_rows, -(-last // self._packing.chunk_rows))
 
     def _packed(self, number: int) -> bytes | None:
-        """A chunk's bytes; None for a chunk that was never written, skipped a filter or is too large."""
+        """A chunk's bytes; None for a chunk that was never written, skipped a filter or is too
+        large."""
         assert self._packing is not None
         start = (number * self._packing.chunk_rows, *(0 for _ in self._packing.row_shape))
         try:
             stored = self._dataset.id.get_chunk_info_by_coord(start)
-            most = self._packing.chunk_bytes * 101 // 100 + 1024  # deflate adds some bytes per thousand to noise
+            # deflate adds some bytes per thousand to noise
+            most = self._packing.chunk_bytes * 101 // 100 + 1024
             if stored.byte_offset is None or stored.filter_mask or stored.size > most:
                 return None
             return bytes(self._dataset.id.read_direct_chunk(start)[1])
@@ -142,7 +155,8 @@ class ChunkRows:
             if chunk is None:
                 return None
             start = number * packing.chunk_rows
-            low, high = max(first, start), min(last, start + packing.chunk_rows)
+            low = max(first, start)
+            high = min(last, start + packing.chunk_rows)
             rows[low - first : high - first] = chunk[low - start : high - start]
         return rows
 

@@ -1,7 +1,7 @@
 """The loops of `array_loops` in C++, which Warp compiles with a run's other kernels.
 
-One kernel of one thread runs on the host without the GIL; a table of numbers holds the addresses and sizes of its
-arguments. Results equal NumPy's to the bit. Figures: docs/adr/0072.
+One kernel of one thread runs on the host without the GIL; a table of numbers holds the addresses
+and sizes of its arguments. Results equal NumPy's to the bit. Figures: docs/adr/0072.
 """
 
 from __future__ import annotations
@@ -54,8 +54,10 @@ _SHUFFLE_8 = "\n".join(_pick(8, plane, "v, w") for plane in range(8))
 def _shuffle(table: wp.array[wp.int64], row: int): ...
 
 
-_LANES, _ROWS = 64, 256
-"""Words that are summed in parallel, and the additions after which a sum of sums of 16-bit words still fits 32 bits."""
+_LANES = 64
+_ROWS = 256
+"""Words that are summed in parallel, and the additions after which a sum of sums of 16-bit words
+still fits 32 bits."""
 
 
 @wp.func_native(native(__file__, "sum_words", _ROW=_ROW, _LANES=_LANES, _ROWS=_ROWS))
@@ -75,12 +77,14 @@ SHUFFLE, SUM_WORDS, NORMALIZE = (wp.constant(kind) for kind in range(3))
 
 @kernel
 def run_loops(table: wp.array[wp.int64], bounds: wp.array[wp.float64]):
-    """One thread: a loop of one kind for each row of the table but the first. One kernel, as each costs a load.
+    """One thread: a loop of one kind for each row of the table but the first. One kernel, as each
+    costs a load.
 
-    The first row has the kind and the number of loops: a launch takes a third of the time if no argument changes.
-    SHUFFLE: address of the numbers, address of the planes, count, bytes of a number, bytes from plane to plane.
-    SUM_WORDS: address, count of bytes; results: sum of words and sum of sums, modulo 65535, 0 only for zeros.
-    NORMALIZE: address, count of poses; result: 1 if all are valid. bounds: of positions, of a norm's difference from 1.
+    The first row has the kind and the number of loops: a launch takes a third of the time if no
+    argument changes. SHUFFLE: address of the numbers, address of the planes, count, bytes of a
+    number, bytes from plane to plane. SUM_WORDS: address, count of bytes; results: sum of words and
+    sum of sums, modulo 65535, 0 only for zeros. NORMALIZE: address, count of poses; result: 1 if
+    all are valid. bounds: of positions, of a norm's difference from 1.
     """
     kind = table[0]
     for row in range(1, int(table[1]) + 1):  # pyright: ignore[reportArgumentType]
@@ -125,8 +129,12 @@ class CompiledLoops:
         for numbers, planes, first in tasks:
             size, stride = planes.shape
             count = numbers.size
-            if not (0 <= first <= stride - count and numbers.itemsize == size and planes.itemsize == 1):
-                raise ValueError(f"numbers {numbers.dtype}{numbers.shape} do not fit planes {planes.shape}")
+            if not (
+                0 <= first <= stride - count and numbers.itemsize == size and planes.itemsize == 1
+            ):
+                raise ValueError(
+                    f"numbers {numbers.dtype}{numbers.shape} do not fit planes {planes.shape}"
+                )
             rows.append((_address(numbers), _address(planes) + first, count, size, stride))
         for first in range(0, len(rows), _MOST_ROWS):
             self._thread.run(SHUFFLE, rows[first : first + _MOST_ROWS])
@@ -134,7 +142,10 @@ class CompiledLoops:
     def word_sums(self, buffers: Sequence[Any]) -> list[tuple[int, int]]:
         sums: list[tuple[int, int]] = []
         for first in range(0, len(buffers), _MOST_ROWS):
-            rows = [(_address(data), memoryview(data).nbytes) for data in buffers[first : first + _MOST_ROWS]]
+            rows = [
+                (_address(data), memoryview(data).nbytes)
+                for data in buffers[first : first + _MOST_ROWS]
+            ]
             table = self._thread.run(SUM_WORDS, rows)
             sums += table[:, 2:4].tolist()
         return sums
@@ -162,6 +173,7 @@ def _compiled() -> CompiledLoops:
 
 def _address(data: Any) -> int:
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(data))  # ten times faster than ndarray.ctypes
+        # ten times faster than ndarray.ctypes
+        return ctypes.addressof(ctypes.c_char.from_buffer(data))
     except (TypeError, ValueError):  # read-only, empty, or not contiguous
         return np.frombuffer(data, np.uint8).ctypes.data

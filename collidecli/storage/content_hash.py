@@ -1,19 +1,22 @@
-"""The content hash of an HDF5 file: equal for equal datasets, independent of compression, chunks and threads.
+"""The content hash of an HDF5 file: equal for equal datasets, independent of compression, chunks
+and threads.
 
-For each dataset outside `/timing` (and, in version 2, `/content_hash`), in ascending order of its path's UTF-8 bytes,
-one line
+For each dataset outside `/timing` (and, in version 2, `/content_hash`), in ascending order of its
+path's UTF-8 bytes, one line
 
     <path> TAB <type> TAB <shape> TAB <digest> LF
 
 - path: from the root, with a leading slash.
-- type: NumPy's string for the little-endian type (`<f4`, `<f8`, `<i4`, `<i8`, `|u1`), or `utf8` for strings.
+- type: NumPy's string for the little-endian type (`<f4`, `<f8`, `<i4`, `<i8`, `|u1`), or `utf8` for
+    strings.
 - shape: the extents in decimal, joined by commas; a dataset has at least one.
-- digest, lower-case hexadecimal. The bytes of a dataset are its elements in row-major order: little-endian bytes of
-  numbers; of each string its UTF-8 bytes and one zero byte. Version 1: the SHA-256 of all of them. Version 2: the
-  SHA-256 of the SHA-256 of each block of HASHED_ROWS rows, the last block with the rows that are left.
+- digest, lower-case hexadecimal. The bytes of a dataset are its elements in row-major order:
+  little-endian bytes of numbers; of each string its UTF-8 bytes and one zero byte. Version 1: the
+  SHA-256 of all of them. Version 2: the SHA-256 of the SHA-256 of each block of HASHED_ROWS rows,
+  the last block with the rows that are left.
 
-The content hash is the SHA-256, lower-case hexadecimal, of those lines in UTF-8. Attributes, chunking, filters and
-storage order do not enter.
+The content hash is the SHA-256, lower-case hexadecimal, of those lines in UTF-8. Attributes,
+chunking, filters and storage order do not enter.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ Task = Callable[[], object]
 class DatasetDigest(ABC):
     """The running digest of one dataset whose rows arrive in order.
 
-    path: of the dataset. dtype: NumPy type, or None for strings. row_shape: shape without its first extent.
+    path: of the dataset. dtype: NumPy type, or None for strings. row_shape: shape without its first
+    extent.
     """
 
     def __init__(self, path: str, dtype: np.dtype | None, row_shape: tuple[int, ...] = ()) -> None:
@@ -55,9 +59,11 @@ class DatasetDigest(ABC):
 
     @abstractmethod
     def tasks(self, rows: np.ndarray) -> tuple[Task | None, Task | None]:
-        """Adds the next rows, contiguous and little-endian, which must not change until both tasks are done.
+        """Adds the next rows, contiguous and little-endian, which must not change until both tasks
+        are done.
 
-        Returns a task for any thread at any time, and one that must follow those of the rows before.
+        Returns a task for any thread at any time, and one that must follow those of the rows
+        before.
         """
 
     @abstractmethod
@@ -121,7 +127,8 @@ class BlockDigest(DatasetDigest):
         return whole, (partial(self._hash_parts, parts) if parts else None)
 
     def _slot_after(self, count: int) -> int | None:
-        """Where the hash of the open block belongs if the next `count` rows complete it; None if they do not."""
+        """Where the hash of the open block belongs if the next `count` rows complete it; None if
+        they do not."""
         if (self.row_count + count) % HASHED_ROWS:
             return None
         self._blocks += bytes(HASH_BYTES)
@@ -129,7 +136,9 @@ class BlockDigest(DatasetDigest):
 
     def _hash_blocks(self, rows: np.ndarray, slot: int) -> None:
         for first in range(0, len(rows), HASHED_ROWS):
-            self._blocks[slot : slot + HASH_BYTES] = hashlib.sha256(_raw(rows[first : first + HASHED_ROWS])).digest()
+            self._blocks[slot : slot + HASH_BYTES] = hashlib.sha256(
+                _raw(rows[first : first + HASHED_ROWS])
+            ).digest()
             slot += HASH_BYTES
 
     def _hash_parts(self, parts: list[tuple[memoryview | bytes, int | None]]) -> None:

@@ -1,9 +1,9 @@
 """Disk cache of signed distance fields, hulls and convex parts, keyed by the hash of their input.
 
-An entry is one file, `<key>.sdf`: a magic line, the SHA-256 of the rest, a line of JSON with the key and the arrays'
-names, types and shapes, and the arrays. It is created atomically by a rename and read whole; an invalid entry is
-ignored. So any number of processes may share a folder without locks. Beyond the limit the least recently used entries
-are removed, by their files' times.
+An entry is one file, `<key>.sdf`: a magic line, the SHA-256 of the rest, a line of JSON with the
+key and the arrays' names, types and shapes, and the arrays. It is created atomically by a rename
+and read whole; an invalid entry is ignored. So any number of processes may share a folder without
+locks. Beyond the limit the least recently used entries are removed, by their files' times.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class FieldCache:
     """
 
     def __init__(self, folder: str = "", limit: int = DEFAULT_CACHE_LIMIT) -> None:
-        self.folder, self.limit = cache_folder(folder), limit
+        self.folder = cache_folder(folder)
+        self.limit = limit
         self.notes: list[str] = []
 
     def load(self, key: str) -> dict[str, np.ndarray] | None:
@@ -97,7 +98,9 @@ class FieldCache:
         size = sum(len(part) for part in parts)
         if size > self.limit:
             if self.limit:
-                self.notes.append(f"{self.folder}: an entry of {size} bytes is over the cache's limit, and not kept")
+                self.notes.append(
+                    f"{self.folder}: an entry of {size} bytes is over the cache's limit, and not kept"
+                )
             return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +110,9 @@ class FieldCache:
                     file.writelines(parts)
                 os.replace(partial, self.folder / f"{key}{SUFFIX}")
         except OSError as error:
-            self.notes.append(f"{self.folder}: an entry was not kept: {(error.strerror or str(error)).lower()}")
+            self.notes.append(
+                f"{self.folder}: an entry was not kept: {(error.strerror or str(error)).lower()}"
+            )
             return
         total = 0
         for entry in self.entries():
@@ -146,7 +151,10 @@ def _unpacked(data: bytes, key: str) -> dict[str, np.ndarray] | None:
     start = len(MAGIC) + 65
     if not data.startswith(MAGIC) or len(data) < start:
         return None
-    if hashlib.sha256(memoryview(data)[start:]).hexdigest().encode() + b"\n" != data[len(MAGIC) : start]:
+    if (
+        hashlib.sha256(memoryview(data)[start:]).hexdigest().encode() + b"\n"
+        != data[len(MAGIC) : start]
+    ):
         return None
     end = data.find(b"\n", start, start + HEADER_LIMIT)
     if end < 0:
@@ -155,11 +163,13 @@ def _unpacked(data: bytes, key: str) -> dict[str, np.ndarray] | None:
         header = json.loads(data[start:end])
         if header["key"] != key:
             return None
-        arrays, at = {}, end + 1
+        arrays = {}
+        at = end + 1
         for name, kind, shape in header["arrays"]:
             if not _NUMBERS.fullmatch(kind):
                 return None
-            dtype, count = np.dtype(kind), math.prod(shape)
+            dtype = np.dtype(kind)
+            count = math.prod(shape)
             arrays[name] = np.frombuffer(data, dtype, count, at).reshape(shape)
             at += count * dtype.itemsize
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):

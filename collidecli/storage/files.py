@@ -16,9 +16,9 @@ from collidecli.errors import CollideError, InputError, OutputError, extra_modul
 from collidecli.storage.atomic_output import publish
 from collidecli.temporary_folders import TemporaryFolder
 
-# Files appear complete or not at all: they are made in a folder named after the process (`TemporaryFolder`), which the
-# next worker removes where the process was killed. `add` keeps the file that is there, so that any number of
-# workers may compute one result; the first one stays.
+# Files appear complete or not at all: they are made in a folder named after the process
+# (`TemporaryFolder`), which the next worker removes where the process was killed. `add` keeps the
+# file that is there, so that any number of workers may compute one result; the first one stays.
 
 
 APPEND_SECONDS = 5.0
@@ -33,15 +33,18 @@ class UnreachableError(CollideError):
 
 
 class UnavailableError(UnreachableError):
-    """The store did not answer, or had a fault of its own, at every attempt. A later repetition may succeed."""
+    """The store did not answer, or had a fault of its own, at every attempt. A later repetition may
+    succeed."""
 
     exit_code = 75
 
 
 ATTEMPTS = 10
-"""Attempts of a request to S3, by botocore's standard mode. AWS_MAX_ATTEMPTS and AWS_RETRY_MODE replace it."""
+"""Attempts of a request to S3, by botocore's standard mode. AWS_MAX_ATTEMPTS and AWS_RETRY_MODE
+replace it."""
 MOST_WAIT = sum(min(2**attempt, 20) for attempt in range(ATTEMPTS - 1))
-"""Longest sum of the waits between these attempts, half of it on average, besides the attempts' own time-outs [s]."""
+"""Longest sum of the waits between these attempts, half of it on average, besides the attempts' own
+time-outs [s]."""
 
 
 def files_at(location: str) -> Files:
@@ -55,7 +58,8 @@ def is_url(location: str) -> bool:
 
 
 def objects_of(pattern: str) -> dict[str, tuple[str, int]]:
-    """State and size [bytes] of each object of a URL with *, ? or **, by its URL; none where nothing matches.
+    """State and size [bytes] of each object of a URL with *, ? or **, by its URL; none where
+    nothing matches.
 
     The state is a text that changes with the content. Raises UnreachableError.
     """
@@ -66,7 +70,8 @@ def objects_of(pattern: str) -> dict[str, tuple[str, int]]:
 
 @contextmanager
 def local_copy(path: str) -> Iterator[str]:
-    """A path, or that of a copy of a URL in a temporary folder. Raises InputError for a URL without an object."""
+    """A path, or that of a copy of a URL in a temporary folder. Raises InputError for a URL without
+    an object."""
     if not is_url(path):
         yield path
         return
@@ -80,7 +85,8 @@ def local_copy(path: str) -> Iterator[str]:
 
 
 class Files:
-    """Files below `location`, by names with `/`: in a folder, of this machine or of a shared file system."""
+    """Files below `location`, by names with `/`: in a folder, of this machine or of a shared file
+    system."""
 
     def __init__(self, folder: str) -> None:
         self.location = folder
@@ -144,7 +150,9 @@ class Files:
         try:
             if not is_url(self.location):
                 os.makedirs(self.location, exist_ok=True)
-            return os.path.join(self._unfinished.name, f"{uuid.uuid4().hex}.{os.path.basename(name)}")
+            return os.path.join(
+                self._unfinished.name, f"{uuid.uuid4().hex}.{os.path.basename(name)}"
+            )
         except OSError as error:
             raise _not_written(error, self.location) from error
 
@@ -154,7 +162,8 @@ class Files:
         return path
 
     def add(self, name: str, made: str) -> bool:
-        """Moves the local file `made` to a name; False, with the file removed, where the name exists. OutputError."""
+        """Moves the local file `made` to a name; False, with the file removed, where the name
+        exists. OutputError."""
         try:
             return publish(made, self._made_folder(name))
         except OSError as error:
@@ -172,8 +181,10 @@ class Files:
         yield path
 
     def names(self, prefix: str) -> dict[str, int]:
-        """Sizes [bytes] of all complete files whose names begin with `prefix`, a folder, by name. UnreachableError."""
-        sizes, top = dict[str, int](), self._path(prefix)
+        """Sizes [bytes] of all complete files whose names begin with `prefix`, a folder, by name.
+        UnreachableError."""
+        sizes = dict[str, int]()
+        top = self._path(prefix)
 
         def failed(error: OSError) -> None:
             if not isinstance(error, FileNotFoundError):
@@ -182,7 +193,9 @@ class Files:
         for folder, _, names in os.walk(top, onerror=failed):
             for name in names:
                 with suppress(FileNotFoundError):  # removed by another worker since it was listed
-                    sizes[f"{prefix}{folder[len(top) :]}/{name}"] = os.stat(os.path.join(folder, name)).st_size
+                    sizes[f"{prefix}{folder[len(top) :]}/{name}"] = os.stat(
+                        os.path.join(folder, name)
+                    ).st_size
         return sizes
 
     def remove(self, name: str) -> None:
@@ -196,7 +209,8 @@ _READ_BYTES = 1 << 20
 
 
 class ObjectFiles(Files):
-    """Files in an object store that fsspec knows. Raises InputError where fsspec or the store's package is missing."""
+    """Files in an object store that fsspec knows. Raises InputError where fsspec or the store's
+    package is missing."""
 
     def __init__(self, url: str) -> None:
         self.location = url.rstrip("/")
@@ -206,10 +220,15 @@ class ObjectFiles(Files):
         try:
             self._system, self._root = fsspec.core.url_to_fs(self.location, **_retries(protocol))
             if protocol in ("s3", "s3a"):
-                self._system.retries = 2  # s3fs's own, each of botocore's ATTEMPTS: for answers that end too early
+                # s3fs's own, each of botocore's ATTEMPTS: for answers that end too early
+                self._system.retries = 2
                 events = self._system.s3.meta.events
-                events.register_first("needs-retry.s3", _refuses_retry, unique_id="collide-unknown-host")
-        except Exception as error:  # botocore has a class of its own for each setting that cannot be used
+                events.register_first(
+                    "needs-retry.s3", _refuses_retry, unique_id="collide-unknown-host"
+                )
+        except (
+            Exception
+        ) as error:  # botocore has a class of its own for each setting that cannot be used
             raise UnreachableError(f"cannot be used: {_reason(error)}", url) from error
         self._unfinished = TemporaryFolder("unfinished")
         self._appended: dict[str, tuple[bytes, float]] = {}
@@ -219,7 +238,8 @@ class ObjectFiles(Files):
 
     @contextmanager
     def _errors(self, name: str, writing: bool = False) -> Iterator[None]:
-        """Raises what fsspec raises, but for a file that is missing or there, as UnreachableError or OutputError."""
+        """Raises what fsspec raises, but for a file that is missing or there, as UnreachableError
+        or OutputError."""
         try:
             yield
         except (FileExistsError, CollideError):
@@ -230,14 +250,17 @@ class ObjectFiles(Files):
             where = f"{self.location}/{name}"
             if _is_transient(error):
                 fix = "repeat the command when the store answers; what is done is kept"
-                raise UnavailableError(f"the store is not available: {_reason(error)}", where, fix) from error
+                raise UnavailableError(
+                    f"the store is not available: {_reason(error)}", where, fix
+                ) from error
             if writing:
                 raise OutputError(f"cannot be written: {_reason(error)}", where) from error
             raise _unreachable(error, where) from error
 
     def exists(self, name: str) -> bool:
         try:
-            with self._errors(name):  # one request, where `exists` of s3fs has two: a missing file may be a folder
+            # one request, where `exists` of s3fs has two: a missing file may be a folder
+            with self._errors(name):
                 return len(self._system.cat_file(self._path(name), start=0, end=1)) > 0
         except FileNotFoundError as error:
             if "bucket does not exist" in str(error):
@@ -249,10 +272,13 @@ class ObjectFiles(Files):
             return file.read()
 
     def contents(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        for first in range(0, len(names), LISTED_NAMES):  # at once; a size first would be another request for each
+        # at once; a size first would be another request for each
+        for first in range(0, len(names), LISTED_NAMES):
             name_of = {self._path(name): name for name in names[first : first + LISTED_NAMES]}
             with self._errors(names[first]):
-                contents_of: Any = self._system.cat(list(name_of), on_error="return", max_concurrency=1)
+                contents_of: Any = self._system.cat(
+                    list(name_of), on_error="return", max_concurrency=1
+                )
             for path, content in contents_of.items():
                 with suppress(FileNotFoundError), self._errors(name_of[path]):
                     if isinstance(content, Exception):
@@ -261,7 +287,10 @@ class ObjectFiles(Files):
 
     @contextmanager
     def open(self, name: str) -> Iterator[Any]:
-        with self._errors(name), self._system.open(self._path(name), "rb", block_size=_READ_BYTES) as file:
+        with (
+            self._errors(name),
+            self._system.open(self._path(name), "rb", block_size=_READ_BYTES) as file,
+        ):
             yield file
 
     def version(self, name: str) -> str:
@@ -322,13 +351,16 @@ class ObjectFiles(Files):
 
     def names(self, prefix: str) -> dict[str, int]:
         try:
-            with self._errors(prefix):  # find of s3fs has two more requests for a folder that is missing
+            # find of s3fs has two more requests for a folder that is missing
+            with self._errors(prefix):
                 self._system.invalidate_cache()
                 details: Any = self._system.find(self._root, prefix=f"{prefix}/", detail=True)
         except FileNotFoundError:
             return {}
         start = len(self._root) + 1
-        names = {path[path.index(self._root) + start :]: info["size"] for path, info in details.items()}
+        names = {
+            path[path.index(self._root) + start :]: info["size"] for path, info in details.items()
+        }
         return {name: size for name, size in names.items() if name.startswith(f"{prefix}/")}
 
     def remove(self, name: str) -> None:
@@ -337,38 +369,57 @@ class ObjectFiles(Files):
 
 
 def _retries(protocol: str) -> dict[str, Any]:
-    """Options of fsspec by which a request to S3 has ATTEMPTS; other stores' packages have retries of their own."""
+    """Options of fsspec by which a request to S3 has ATTEMPTS; other stores' packages have retries
+    of their own."""
     if protocol not in ("s3", "s3a") or {"AWS_MAX_ATTEMPTS", "AWS_RETRY_MODE"} & set(os.environ):
         return {}
     return {"config_kwargs": {"retries": {"mode": "standard", "total_max_attempts": ATTEMPTS}}}
 
 
-# Without an answer, by names of classes, as packages of stores are optional: of Python, botocore, aiohttp and Azure.
-_TRANSIENT = {"ConnectionError", "TimeoutError", "HTTPClientError", "ClientConnectionError", "ClientPayloadError"}
+# Without an answer, by names of classes, as packages of stores are optional: of Python, botocore,
+# aiohttp and Azure.
+_TRANSIENT = {
+    "ConnectionError",
+    "TimeoutError",
+    "HTTPClientError",
+    "ClientConnectionError",
+    "ClientPayloadError",
+}
 _TRANSIENT |= {"IncompleteReadError", "ServiceRequestError"}
 _TRANSIENT_STATUS = (409, 429, 500, 502, 503, 504)
-"""Of answers of a server that is busy or at fault; 409 is that of two uploads of one name at once."""
+"""Of answers of a server that is busy or at fault; 409 is that of two uploads of one name at
+once."""
 
 
 def _refuses_retry(caught_exception: BaseException | None = None, **others: Any) -> bool | None:
-    """False, which botocore takes for no retry, where no host has the name in the store's address."""
+    """False, which botocore takes for no retry, where no host has the name in the store's
+    address."""
     reason = getattr(getattr(caught_exception, "kwargs", {}).get("error"), "os_error", None)
-    return False if isinstance(reason, socket.gaierror) and reason.errno == socket.EAI_NONAME else None
+    return (
+        False if isinstance(reason, socket.gaierror) and reason.errno == socket.EAI_NONAME else None
+    )
 
 
 def _is_transient(error: BaseException) -> bool:
-    """Whether a request may succeed later: no reply came, or one of a server that is busy or at fault."""
+    """Whether a request may succeed later: no reply came, or one of a server that is busy or at
+    fault."""
     if _refuses_retry(error) is False:
         return False
     answer = getattr(error.__cause__, "response", None)  # of botocore, for what s3fs raises
     status = answer["ResponseMetadata"].get("HTTPStatusCode") if isinstance(answer, dict) else None
     status = status or getattr(error, "status", None) or getattr(error, "code", None)
-    return status in _TRANSIENT_STATUS or bool(_TRANSIENT & {kind.__name__ for kind in type(error).__mro__})
+    return status in _TRANSIENT_STATUS or bool(
+        _TRANSIENT & {kind.__name__ for kind in type(error).__mro__}
+    )
 
 
 def _reason(error: Exception) -> str:
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return text.splitlines()[0][:300].lower() if isinstance(error, OSError) else text.splitlines()[0][:300]
+    return (
+        text.splitlines()[0][:300].lower()
+        if isinstance(error, OSError)
+        else text.splitlines()[0][:300]
+    )
 
 
 def _not_written(error: OSError, path: str) -> OutputError:
@@ -376,4 +427,6 @@ def _not_written(error: OSError, path: str) -> OutputError:
 
 
 def _unreachable(error: Exception, where: str) -> UnreachableError:
-    return UnreachableError(f"the store cannot be read: {_reason(error)}", where, "check its address and your rights")
+    return UnreachableError(
+        f"the store cannot be read: {_reason(error)}", where, "check its address and your rights"
+    )

@@ -28,7 +28,8 @@ Append = Callable[..., None]
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of numbers or bool. unit: "" for none. words: texts that the values index; None for plain values.
+    """A column of numbers or bool. unit: "" for none. words: texts that the values index; None for
+    plain values.
 
     nan_is_none: NaN of floats is a missing value: an empty cell, a null.
     """
@@ -41,7 +42,8 @@ class TableColumn:
 
 
 def cell_columns(episodes: Episodes | None, time_unit: str = SECOND) -> tuple[TableColumn, ...]:
-    """The columns of a row's place: frame, step, time and world, and the episode of a motion that has episodes."""
+    """The columns of a row's place: frame, step, time and world, and the episode of a motion that
+    has episodes."""
     whole = np.dtype(np.int64)
     return (
         TableColumn("frame", whole),
@@ -54,18 +56,25 @@ def cell_columns(episodes: Episodes | None, time_unit: str = SECOND) -> tuple[Ta
 
 @contextmanager
 def csv_table(output: AtomicOutput, columns: Sequence[TableColumn]) -> Iterator[Append]:
-    """CSV by RFC 4180 in UTF-8, with a header line; lines end with LF; bool is true or false; texts are `csv_text`.
+    """CSV by RFC 4180 in UTF-8, with a header line; lines end with LF; bool is true or false; texts
+    are `csv_text`.
 
-    Numbers have the shortest text that parses to an equal float32 or float64. The caller commits the output.
+    Numbers have the shortest text that parses to an equal float32 or float64. The caller commits
+    the output.
     """
     output.write((",".join(csv_text(column.name) for column in columns) + "\n").encode())
-    words = {column.name: np.array([csv_text(w) for w in column.words or ()], object) for column in columns}
+    words = {
+        column.name: np.array([csv_text(w) for w in column.words or ()], object)
+        for column in columns
+    }
 
     def append(block: Mapping[str, np.ndarray]) -> None:
         count = len(next(iter(block.values())))
         for first in range(0, count, CSV_LINES):
             rows = slice(first, first + CSV_LINES)
-            texts = [_texts(column, block[column.name][rows], words[column.name]) for column in columns]
+            texts = [
+                _texts(column, block[column.name][rows], words[column.name]) for column in columns
+            ]
             output.write(("\n".join(map(",".join, zip(*texts, strict=True))) + "\n").encode())
             output.check()
 
@@ -76,8 +85,9 @@ def csv_table(output: AtomicOutput, columns: Sequence[TableColumn]) -> Iterator[
 def _texts(column: TableColumn, values: np.ndarray, words: np.ndarray) -> list[str]:
     if column.words is not None:
         return words[values].tolist()
-    # Frames, times and normals repeat in consecutive rows, and formatting a float is slow: each distinct value is
-    # formatted once. Values are compared by bits, as 0 and -0 have different texts.
+    # Frames, times and normals repeat in consecutive rows, and formatting a float is slow: each
+    # distinct value is formatted once. Values are compared by bits, as 0 and -0 have different
+    # texts.
     values = np.ascontiguousarray(values, column.dtype)
     bits, index = np.unique(values.view(f"u{values.itemsize}"), return_inverse=True)
     return np.array(_formatted(bits.view(column.dtype), column.nan_is_none), object)[index].tolist()
@@ -92,7 +102,8 @@ def _formatted(values: np.ndarray, nan_is_none: bool) -> list[str]:
 
 
 def require_pyarrow(wanted_for: str) -> Any:
-    """The package pyarrow. Raises InputError if it is not installed. wanted_for: the option that requires it."""
+    """The package pyarrow. Raises InputError if it is not installed. wanted_for: the option that
+    requires it."""
     pyarrow = extra_module("pyarrow", "tables", wanted_for)
     extra_module("pyarrow", "tables", wanted_for, "pyarrow.parquet")
     return pyarrow
@@ -102,7 +113,8 @@ def require_pyarrow(wanted_for: str) -> Any:
 def parquet_table(
     output: AtomicOutput, columns: Sequence[TableColumn], about: Mapping[str, str] | None = None
 ) -> Iterator[Append]:
-    """Parquet through pyarrow: words as dictionaries, units as metadata of fields, `about` as that of the file.
+    """Parquet through pyarrow: words as dictionaries, units as metadata of fields, `about` as that
+    of the file.
 
     `append` takes words of a block, by column, in place of those of the column.
     The owner of the output commits it, and calls `require_pyarrow` before opening it.
@@ -112,7 +124,10 @@ def parquet_table(
     words = _words(pa, columns)
     batches: list[Any] = []
 
-    with pa.PythonFile(_Sink(output), mode="w") as sink, pa.parquet.ParquetWriter(sink, schema) as writer:
+    with (
+        pa.PythonFile(_Sink(output), mode="w") as sink,
+        pa.parquet.ParquetWriter(sink, schema) as writer,
+    ):
 
         def write_held() -> None:
             table = pa.Table.from_batches(batches, schema).unify_dictionaries()
@@ -120,8 +135,13 @@ def parquet_table(
             writer.write_table(table, row_group_size=max(len(table), 1))
             output.check()
 
-        def append(block: Mapping[str, np.ndarray], texts_of_block: Mapping[str, Sequence[str]] | None = None) -> None:
-            of_block = words | {name: pa.array(texts, pa.string()) for name, texts in (texts_of_block or {}).items()}
+        def append(
+            block: Mapping[str, np.ndarray],
+            texts_of_block: Mapping[str, Sequence[str]] | None = None,
+        ) -> None:
+            of_block = words | {
+                name: pa.array(texts, pa.string()) for name, texts in (texts_of_block or {}).items()
+            }
             batches.append(_batch(pa, columns, schema, of_block, block))
             if sum(map(len, batches)) >= GROUP_ROWS:
                 write_held()
@@ -141,34 +161,53 @@ def record_batch(columns: Sequence[TableColumn], block: Mapping[str, np.ndarray]
 def _schema(pa: Any, columns: Sequence[TableColumn], about: Mapping[str, str] | None = None) -> Any:
     fields = []
     for column in columns:
-        kind = pa.dictionary(pa.int32(), pa.string()) if column.words is not None else pa.from_numpy_dtype(column.dtype)
+        kind = (
+            pa.dictionary(pa.int32(), pa.string())
+            if column.words is not None
+            else pa.from_numpy_dtype(column.dtype)
+        )
         unit = {"unit": column.unit} if column.unit else None
         fields.append(pa.field(column.name, kind, nullable=column.nan_is_none, metadata=unit))
     return pa.schema(fields, dict(about or {}))
 
 
 def _words(pa: Any, columns: Sequence[TableColumn]) -> dict[str, Any]:
-    return {column.name: pa.array(column.words, pa.string()) for column in columns if column.words is not None}
+    return {
+        column.name: pa.array(column.words, pa.string())
+        for column in columns
+        if column.words is not None
+    }
 
 
 def _batch(
-    pa: Any, columns: Sequence[TableColumn], schema: Any, words: Mapping[str, Any], block: Mapping[str, np.ndarray]
+    pa: Any,
+    columns: Sequence[TableColumn],
+    schema: Any,
+    words: Mapping[str, Any],
+    block: Mapping[str, np.ndarray],
 ) -> Any:
     arrays = []
     for column in columns:
-        values, of_column = block[column.name], words.get(column.name)
+        values = block[column.name]
+        of_column = words.get(column.name)
         if of_column is not None:
-            arrays.append(pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32)), of_column))
+            arrays.append(
+                pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32)), of_column)
+            )
         else:
-            arrays.append(pa.array(np.ascontiguousarray(values, column.dtype), from_pandas=column.nan_is_none))
+            arrays.append(
+                pa.array(np.ascontiguousarray(values, column.dtype), from_pandas=column.nan_is_none)
+            )
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 class _Sink:
-    """File interface of the output for pyarrow; closing it leaves the output open for its owner to commit."""
+    """File interface of the output for pyarrow; closing it leaves the output open for its owner to
+    commit."""
 
     def __init__(self, output: AtomicOutput) -> None:
-        self._output, self.closed = output, False
+        self._output = output
+        self.closed = False
 
     def write(self, data: Any) -> int:
         return self._output.write(memoryview(data))

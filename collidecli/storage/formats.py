@@ -12,14 +12,20 @@ from collidecli.storage.trajectory_header import TRAJECTORY_FORMAT
 
 
 def refuse_profile(kind: str, path: str | os.PathLike[str]) -> None:
-    """Raises InputError if `kind`, the format of a file, is that of the figures of `collide profile`."""
+    """Raises InputError if `kind`, the format of a file, is that of the figures of `collide
+    profile`."""
     if kind == PROFILE_FORMAT:
         fix = "collide report OUT.h5 --profile FILE draws them; the .json beside the file has the same figures as text"
-        raise InputError("this file has the times of collide profile, not contacts or a motion", os.fspath(path), fix)
+        raise InputError(
+            "this file has the times of collide profile, not contacts or a motion",
+            os.fspath(path),
+            fix,
+        )
 
 
 def file_format(path: str | os.PathLike[str]) -> str:
-    """Attribute `format` of an HDF5 file; empty without one. Raises InputError for a file that cannot be read."""
+    """Attribute `format` of an HDF5 file; empty without one. Raises InputError for a file that
+    cannot be read."""
     with open_h5(path) as file:
         return format_of(file)
 

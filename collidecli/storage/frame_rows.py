@@ -15,8 +15,9 @@ import numpy as np
 from collidecli.storage.h5_files import DAMAGE
 
 PIECE_BYTES = 1 << 20
-"""Approximate size of the ranges in which frames are read and checked: a range fits the processor's cache. With 256 KiB
-a recording takes 39 ms where it takes 31, since each range costs some 50 us of Python."""
+"""Approximate size of the ranges in which frames are read and checked: a range fits the processor's
+cache. With 256 KiB a recording takes 39 ms where it takes 31, since each range costs some 50 us of
+Python."""
 
 
 class FrameRows:
@@ -24,7 +25,10 @@ class FrameRows:
 
     def __init__(self, file: h5py.File, data: h5py.Dataset) -> None:
         # Each access of an h5py property queries HDF5, which takes as long as reading a range.
-        self._data, self._chunks, self._type, self._count = data, data.chunks, data.dtype, data.shape[0]
+        self._data = data
+        self._chunks = data.chunks
+        self._type = data.dtype
+        self._count = data.shape[0]
         self._row_shape = data.shape[1:]
         self._row_bytes = math.prod(self._row_shape) * data.dtype.itemsize
         self._file_descriptor = _descriptor(file, data)
@@ -46,18 +50,23 @@ class FrameRows:
     def read(self, frames: range, into: np.ndarray | None = None) -> np.ndarray:
         """The rows of `frames`, in the dataset's type.
 
-        into: [len(frames), *row shape], contiguous; filled and returned if the rows are read directly and it has their
-            type. Raises OSError if HDF5 cannot read them.
+        into: [len(frames), *row shape], contiguous; filled and returned if the rows are read
+            directly and it has their type. Raises OSError if HDF5 cannot read them.
         """
         if self._file_descriptor is not None and frames.step == 1 and len(frames):
             fits = into is not None and into.dtype == self._type and into.flags.c_contiguous
-            out = into if fits and into is not None else np.empty((len(frames), *self._row_shape), self._type)
+            out = (
+                into
+                if fits and into is not None
+                else np.empty((len(frames), *self._row_shape), self._type)
+            )
             if self._read_directly(frames, out):
                 return out
         return self._data[frames.start : frames.stop : frames.step]
 
     def _read_directly(self, frames: range, out: np.ndarray) -> bool:
-        """Reads the rows into `out`; False if HDF5 must read them, with undefined contents of `out`."""
+        """Reads the rows into `out`; False if HDF5 must read them, with undefined contents of
+        `out`."""
         assert self._file_descriptor is not None
         memory = out.reshape(-1).view(np.uint8).data
         done = 0
@@ -74,11 +83,17 @@ class FrameRows:
         return True
 
     def _offset(self, frame: int) -> tuple[int | None, int]:
-        """File offset of a frame's row, and the number of contiguous rows from it on; None if HDF5 must read it."""
-        data, chunks = self._data.id, self._chunks
+        """File offset of a frame's row, and the number of contiguous rows from it on; None if HDF5
+        must read it."""
+        data = self._data.id
+        chunks = self._chunks
         if chunks is None:
             offset = data.get_offset()
-            return (None, 0) if offset is None else (offset + frame * self._row_bytes, self._count - frame)
+            return (
+                (None, 0)
+                if offset is None
+                else (offset + frame * self._row_bytes, self._count - frame)
+            )
         number, within = divmod(frame, chunks[0])
         offset = int(self._chunk_offsets[number])
         return (None, 0) if offset < 0 else (offset + within * self._row_bytes, chunks[0] - within)
@@ -87,17 +102,23 @@ class FrameRows:
     def _chunk_offsets(self) -> np.ndarray:
         """int64: file offset of each chunk of frames; -1 if HDF5 must read it.
 
-        HDF5 searches for one chunk through all before it: reading chunk by chunk would take quadratic time.
+        HDF5 searches for one chunk through all before it: reading chunk by chunk would take
+        quadratic time.
         """
         assert self._chunks is not None
         frames = self._chunks[0]
         offsets = np.full(-(-self._count // frames), -1)
 
         def keep(chunk: Any) -> None:
-            if chunk.byte_offset is not None and chunk.size == frames * self._row_bytes and not chunk.filter_mask:
+            if (
+                chunk.byte_offset is not None
+                and chunk.size == frames * self._row_bytes
+                and not chunk.filter_mask
+            ):
                 offsets[chunk.chunk_offset[0] // frames] = chunk.byte_offset
 
-        with contextlib.suppress(*DAMAGE, IndexError):  # HDF5 reads what is not found, or reports the damage
+        # HDF5 reads what is not found, or reports the damage
+        with contextlib.suppress(*DAMAGE, IndexError):
             self._data.id.chunk_iter(keep)
         return offsets
 

@@ -1,8 +1,8 @@
 """HDF5 chunks filtered outside HDF5: valid chunks of the same filters, several times faster.
 
-HDF5's pipeline compresses with zlib, on one thread, under h5py's global lock. `GzipPacker` applies the filters
-shuffle (2), deflate (1) and fletcher32 (3), with ISA-L's deflate, and `ChunkedColumns` writes the result by
-`H5Dwrite_chunk`. Any HDF5 reader decodes it with its built-in filters.
+HDF5's pipeline compresses with zlib, on one thread, under h5py's global lock. `GzipPacker` applies
+the filters shuffle (2), deflate (1) and fletcher32 (3), with ISA-L's deflate, and `ChunkedColumns`
+writes the result by `H5Dwrite_chunk`. Any HDF5 reader decodes it with its built-in filters.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from collidecli.storage.content_hash import DatasetDigest, StreamDigest, Task
 from collidecli.storage.new_objects import DEFLATE_LEVEL, NewObjects, check_compression
 
 CHUNK_ROWS = 32768
-"""A chunk of float64 vectors is 768 KiB: within a core's cache, and within HDF5's default chunk cache of 1 MiB."""
+"""A chunk of float64 vectors is 768 KiB: within a core's cache, and within HDF5's default chunk
+cache of 1 MiB."""
 IN_FLIGHT = 2
 """Chunks of each column that are hashed and filtered while rows of the next are appended."""
 Encoded = bytes | bytearray | np.ndarray
@@ -35,20 +36,23 @@ CHECKSUM_BYTES = 4
 _PROBE_NUMBERS = 4096
 _PROBE_INTERVAL = 8
 _WORTHWHILE = 0.75
-"""A byte plane is stored uncompressed if its probe does not shrink below this fraction. Measured on contacts of moving
-humanoids: 770 MB/s and a ratio of 1.51; with 0.9, 590 MB/s and 1.56; with every plane deflated, 485 MB/s and 1.57."""
+"""A byte plane is stored uncompressed if its probe does not shrink below this fraction. Measured on
+contacts of moving humanoids: 770 MB/s and a ratio of 1.51; with 0.9, 590 MB/s and 1.56; with every
+plane deflated, 485 MB/s and 1.57."""
 
 
 class Packer:
-    """Filters the chunks of one column; this class leaves the filters and the missing rows to HDF5."""
+    """Filters the chunks of one column; this class leaves the filters and the missing rows to
+    HDF5."""
 
     def probe(self, rows: np.ndarray) -> Sequence[bool]:
-        """Which byte planes of the next chunk, whose rows these are, are worth compressing; called in the order of
-        chunks, while earlier ones are packed by other threads."""
+        """Which byte planes of the next chunk, whose rows these are, are worth compressing; called
+        in the order of chunks, while earlier ones are packed by other threads."""
         return ()
 
     def pack(self, rows: np.ndarray, row_count: int, worthwhile: Sequence[bool]) -> Encoded:
-        """A chunk of `row_count` rows from contiguous ones; those that are missing are zeros beyond the extent.
+        """A chunk of `row_count` rows from contiguous ones; those that are missing are zeros beyond
+        the extent.
 
         worthwhile: from `probe`.
         """
@@ -66,8 +70,8 @@ class PlainPacker(Packer):
 class GzipPacker(Packer):
     """Packs with shuffle, deflate and fletcher32.
 
-    The low bytes of floating-point numbers are close to noise; a byte plane whose probe does not compress becomes
-    stored blocks of the deflate stream. Planes are probed every few chunks.
+    The low bytes of floating-point numbers are close to noise; a byte plane whose probe does not
+    compress becomes stored blocks of the deflate stream. Planes are probed every few chunks.
     """
 
     def __init__(self) -> None:
@@ -78,7 +82,9 @@ class GzipPacker(Packer):
         if self._chunk_count % _PROBE_INTERVAL == 0:
             numbers = rows.reshape(-1)
             first = max(0, (len(numbers) - _PROBE_NUMBERS) // 2)
-            sample = numbers[first : first + _PROBE_NUMBERS].view(np.uint8).reshape(-1, rows.itemsize)
+            sample = (
+                numbers[first : first + _PROBE_NUMBERS].view(np.uint8).reshape(-1, rows.itemsize)
+            )
             planes = np.ascontiguousarray(sample.T)
             sizes = [len(isal_zlib.compress(plane, DEFLATE_LEVEL)) for plane in planes]
             self._worthwhile = [size < _WORTHWHILE * len(sample) for size in sizes]
@@ -117,7 +123,10 @@ def _stored(data: np.ndarray) -> list[bytes | memoryview]:
     for start in range(0, len(data), _STORED_MAX):
         block = data[start : start + _STORED_MAX]
         length = len(block)
-        parts += [b"\0" + length.to_bytes(2, "little") + (length ^ 0xFFFF).to_bytes(2, "little"), block.data]
+        parts += [
+            b"\0" + length.to_bytes(2, "little") + (length ^ 0xFFFF).to_bytes(2, "little"),
+            block.data,
+        ]
     return parts
 
 
@@ -136,11 +145,14 @@ class ChunkThreads:
         self._pool = ThreadPoolExecutor(count, "collide-pack")
         self._sequence = ThreadPoolExecutor(1, "collide-hash")
 
-    def start(self, tasks: Iterable[Task], sequence: list[Task], is_last: bool) -> Callable[[], None]:
-        """Starts tasks, and a sequence that follows every earlier one; returns a function that waits for all of them.
+    def start(
+        self, tasks: Iterable[Task], sequence: list[Task], is_last: bool
+    ) -> Callable[[], None]:
+        """Starts tasks, and a sequence that follows every earlier one; returns a function that
+        waits for all of them.
 
-        It raises the exception of a task. is_last: all threads are free for these tasks; otherwise those of other
-        chunks are in progress too.
+        It raises the exception of a task. is_last: all threads are free for these tasks; otherwise
+        those of other chunks are in progress too.
         """
         waiting = deque(tasks)
         count = min(self._count if is_last else max(1, self._count // IN_FLIGHT), len(waiting))
@@ -169,9 +181,11 @@ def _run_all(waiting: deque[Task]) -> None:
 
 
 class ChunkedColumn:
-    """A dataset to which rows are appended, chunked, filtered and checksummed, and its content digest.
+    """A dataset to which rows are appended, chunked, filtered and checksummed, and its content
+    digest.
 
-    It is one of `ChunkedColumns`. Its type in the file is little-endian. digest: the class of its digest.
+    It is one of `ChunkedColumns`. Its type in the file is little-endian. digest: the class of its
+    digest.
     """
 
     def __init__(
@@ -188,8 +202,11 @@ class ChunkedColumn:
         self.path = path
         self.digest = digest(path, dtype, row_shape)
         self.packer = _PACKERS.get(compression, Packer)()
-        self._objects, self._unit, self._compression = objects, unit, compression
-        self._dtype, self._row_shape = np.dtype(dtype).newbyteorder("<"), row_shape
+        self._objects = objects
+        self._unit = unit
+        self._compression = compression
+        self._dtype = np.dtype(dtype).newbyteorder("<")
+        self._row_shape = row_shape
         self._written_rows = 0
         self._dataset: Any = None
 
@@ -218,7 +235,8 @@ class ChunkedColumn:
 
 
 class _Chunk:
-    """A chunk of every column that is being hashed and filtered. rows: of each column. chunk_rows: in the file."""
+    """A chunk of every column that is being hashed and filtered. rows: of each column. chunk_rows:
+    in the file."""
 
     def __init__(
         self,
@@ -232,10 +250,15 @@ class _Chunk:
         self._packed: list[Encoded | None] = [None] * len(rows)
         tasks: list[Task] = []
         sequence: list[Task] = []
-        for index in sorted(range(len(rows)), key=lambda index: -rows[index].nbytes):  # the longest first
+        # the longest first
+        for index in sorted(range(len(rows)), key=lambda index: -rows[index].nbytes):
             anywhere, following = columns[index].digest.tasks(rows[index])
             packer = columns[index].packer
-            tasks += [partial(self._pack, index, packer, rows[index], chunk_rows, packer.probe(rows[index]))]
+            tasks += [
+                partial(
+                    self._pack, index, packer, rows[index], chunk_rows, packer.probe(rows[index])
+                )
+            ]
             tasks += [] if anywhere is None else [anywhere]
             sequence += [] if following is None else [following]
         if threads is None:
@@ -243,7 +266,9 @@ class _Chunk:
                 task()
         self._wait = None if threads is None else threads.start(tasks, sequence, is_last)
 
-    def _pack(self, index: int, packer: Packer, rows: np.ndarray, count: int, worthwhile: Sequence[bool]) -> None:
+    def _pack(
+        self, index: int, packer: Packer, rows: np.ndarray, count: int, worthwhile: Sequence[bool]
+    ) -> None:
         self._packed[index] = packer.pack(rows, count, worthwhile)
 
     def packed(self) -> list[Encoded]:
@@ -256,33 +281,39 @@ class _Chunk:
 class ChunkedColumns:
     """Columns of equal length to which rows are appended together.
 
-    A dataset is created when its first chunk is full, or in `finish`; a dataset with fewer rows than a chunk has a
-    single chunk of its length. At most IN_FLIGHT + 1 chunks of each column are in memory.
+    A dataset is created when its first chunk is full, or in `finish`; a dataset with fewer rows
+    than a chunk has a single chunk of its length. At most IN_FLIGHT + 1 chunks of each column are
+    in memory.
     """
 
     def __init__(self, columns: Sequence[ChunkedColumn], chunk_rows: int = CHUNK_ROWS) -> None:
         self._columns = list(columns)
-        self._chunk_rows, self._held = chunk_rows, 0
+        self._chunk_rows = chunk_rows
+        self._held = 0
         self._pending: list[np.ndarray] = []
         self._begun = False
         """Whether a chunk was full: the length of chunks is final."""
         self._started: deque[_Chunk] = deque()
 
     def shorten(self, chunk_rows: int) -> None:
-        """Shortens the chunks, to more than the pending rows; only before the first chunk is full."""
+        """Shortens the chunks, to more than the pending rows; only before the first chunk is
+        full."""
         if chunk_rows <= self._held or self._begun:
             raise ValueError(f"chunks cannot be shortened to {chunk_rows} rows any more")
         self._chunk_rows = chunk_rows
 
     def append(self, values: Sequence[np.ndarray], threads: ChunkThreads | None = None) -> None:
-        """Appends rows, an array [n, *row_shape] for each column, which must not change until `finish`.
+        """Appends rows, an array [n, *row_shape] for each column, which must not change until
+        `finish`.
 
         threads: for hashing and filtering; None is the calling thread.
         """
         arrays = [column.checked(rows) for column, rows in zip(self._columns, values, strict=True)]
         count = len(arrays[0])
         if any(len(rows) != count for rows in arrays):
-            raise ValueError(f"columns of {[len(rows) for rows in arrays]} rows have different lengths")
+            raise ValueError(
+                f"columns of {[len(rows) for rows in arrays]} rows have different lengths"
+            )
         start = 0
         while start < count:
             taken = min(self._chunk_rows - self._held, count - start)
@@ -292,7 +323,9 @@ class ChunkedColumns:
                 self._start(pieces, threads)
                 continue
             if not self._held:
-                self._pending = [np.empty((self._chunk_rows, *rows.shape[1:]), rows.dtype) for rows in arrays]
+                self._pending = [
+                    np.empty((self._chunk_rows, *rows.shape[1:]), rows.dtype) for rows in arrays
+                ]
             for pending, piece in zip(self._pending, pieces, strict=True):
                 pending[self._held : self._held + taken] = piece
             self._held += taken
@@ -301,10 +334,13 @@ class ChunkedColumns:
 
     def _taken(self) -> list[np.ndarray]:
         rows = [pending[: self._held] for pending in self._pending]
-        self._pending, self._held = [], 0
+        self._pending = []
+        self._held = 0
         return rows
 
-    def _start(self, rows: Sequence[np.ndarray], threads: ChunkThreads | None, is_last: bool = False) -> None:
+    def _start(
+        self, rows: Sequence[np.ndarray], threads: ChunkThreads | None, is_last: bool = False
+    ) -> None:
         self._begun = True
         self._write(IN_FLIGHT - 1)
         self._started.append(_Chunk(self._columns, rows, self._chunk_rows, threads, is_last))

@@ -22,18 +22,24 @@ ZSTD_FILTER = 32015
 MOST_LEVELS = 64
 """Largest depth of groups; recordings have at most five levels."""
 MOST_EXPANSION = 4
-"""A dataset larger than its file by this factor must have all of its chunks: it is well compressed, or incomplete."""
+"""A dataset larger than its file by this factor must have all of its chunks: it is well compressed,
+or incomplete."""
 DAMAGE = (OSError, RuntimeError, KeyError, UnicodeDecodeError)
 """Exceptions of h5py for a damaged file structure."""
 
 
 def damaged(name: str, error: Exception) -> InputError:
     """The InputError for an exception of `DAMAGE`."""
-    return InputError(f"the file is damaged: {str(error).splitlines()[0]}", name, "copy it again, or make it again")
+    return InputError(
+        f"the file is damaged: {str(error).splitlines()[0]}",
+        name,
+        "copy it again, or make it again",
+    )
 
 
 class IndexedFile(h5py.File):
-    """A file whose objects were all opened once; `get` and `in` find them by absolute path without HDF5."""
+    """A file whose objects were all opened once; `get` and `in` find them by absolute path without
+    HDF5."""
 
     objects: Mapping[str, h5py.HLObject] | None = None
     """By path; None if the file is not indexed, as one that has links."""
@@ -52,8 +58,9 @@ class IndexedFile(h5py.File):
 def open_h5(path: str | os.PathLike[str], index: bool = False) -> h5py.File:
     """Opens a file for reading. index: as an IndexedFile, which holds all of its objects open.
 
-    Raises InputError for a missing file, a file that is not HDF5 or truncated, data outside the file (external links,
-    external storage, virtual datasets), and a dataset larger than the written data.
+    Raises InputError for a missing file, a file that is not HDF5 or truncated, data outside the
+    file (external links, external storage, virtual datasets), and a dataset larger than the written
+    data.
     """
     name = os.fspath(path)
     if not os.path.isfile(name):
@@ -83,7 +90,8 @@ def format_of(file: h5py.File) -> str:
 
 
 def format_of_path(path: str | os.PathLike[str]) -> str:
-    """The root attribute `format` of a file; empty for another kind of file, and for one that cannot be read."""
+    """The root attribute `format` of a file; empty for another kind of file, and for one that
+    cannot be read."""
     try:
         if not h5py.is_hdf5(path):
             return ""
@@ -94,13 +102,15 @@ def format_of_path(path: str | os.PathLike[str]) -> str:
 
 
 def text_of(value: object) -> str:
-    """Text of an attribute or a cell, stored as bytes or str; bytes that are not UTF-8 are replaced."""
+    """Text of an attribute or a cell, stored as bytes or str; bytes that are not UTF-8 are
+    replaced."""
     raw = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
     return raw.decode("utf-8", "replace")
 
 
 def exact_texts(values: Iterable[bytes], where: str) -> tuple[str, ...]:
-    """A dataset's strings. Raises InputError for one that is not UTF-8, as replaced characters would break matching."""
+    """A dataset's strings. Raises InputError for one that is not UTF-8, as replaced characters
+    would break matching."""
     try:
         return tuple(value.decode() for value in values)
     except UnicodeDecodeError as error:
@@ -113,18 +123,25 @@ def _cannot_open(name: str, error: OSError) -> InputError:
     if "truncated" in str(error):
         return InputError("the file is truncated", name, "copy it again, or make it again")
     if "locked" in str(error) or "unable to lock" in str(error):
-        return InputError("the file is open in another program that writes to it", name, "close it there")
+        return InputError(
+            "the file is open in another program that writes to it", name, "close it there"
+        )
     if h5py.is_hdf5(name):
         return InputError("the file is damaged: HDF5 cannot open it", name, "make it again")
     return InputError("this is not an HDF5 file", name)
 
 
-_OBJECTS: dict[type, Any] = {h5d.DatasetID: partial(h5py.Dataset, readonly=True), h5g.GroupID: h5py.Group}
+_OBJECTS: dict[type, Any] = {
+    h5d.DatasetID: partial(h5py.Dataset, readonly=True),
+    h5g.GroupID: h5py.Group,
+}
 
 
 def _checked_objects(file: h5py.File, name: str, index: bool) -> dict[str, h5py.HLObject] | None:
-    """Every object by path if `index`, each checked once without its data; None if soft links or rings give others."""
-    # Low-level functions take less than half of the time of h5py's other ones: a contact set has some hundred objects.
+    """Every object by path if `index`, each checked once without its data; None if soft links or
+    rings give others."""
+    # Low-level functions take less than half of the time of h5py's other ones: a contact set has
+    # some hundred objects.
     objects: dict[str, h5py.HLObject] | None = {} if index else None
     file_size = os.path.getsize(name)
     h5a.iterate(file.id, lambda *_: None)
@@ -133,7 +150,9 @@ def _checked_objects(file: h5py.File, name: str, index: bool) -> dict[str, h5py.
     while pending:
         group, path, depth = pending.pop()
         if depth > MOST_LEVELS:
-            raise InputError(f"has groups more than {MOST_LEVELS} deep", name, "keep the data nearer to the root")
+            raise InputError(
+                f"has groups more than {MOST_LEVELS} deep", name, "keep the data nearer to the root"
+            )
         for key in group:
             structure_step()
             where = f"{path}/{text_of(key)}"
@@ -142,7 +161,9 @@ def _checked_objects(file: h5py.File, name: str, index: bool) -> dict[str, h5py.
             kind = group.links.get_info(key).type
             if kind == h5l.TYPE_EXTERNAL:
                 link: Any = h5py.Group(group).get(key, getlink=True)
-                raise InputError(f"links to another file, {link.filename}", where, "copy the data into this file")
+                raise InputError(
+                    f"links to another file, {link.filename}", where, "copy the data into this file"
+                )
             item = None if kind == h5l.TYPE_SOFT else h5o.open(group, key)
             if item is None or item in seen:
                 objects = None
@@ -152,26 +173,40 @@ def _checked_objects(file: h5py.File, name: str, index: bool) -> dict[str, h5py.
             if isinstance(item, h5d.DatasetID):
                 created = item.get_create_plist()
                 if created.get_external_count() or created.get_layout() == h5d.VIRTUAL:
-                    raise InputError("its data lies in another file", where, "copy the data into this file")
+                    raise InputError(
+                        "its data lies in another file", where, "copy the data into this file"
+                    )
                 _load_filters(created, where)
                 _check_written(item, created, where, file_size)
             elif isinstance(item, h5g.GroupID):
                 pending.append((item, where, depth + 1))
             if objects is not None:
-                objects[where.removeprefix(f"{name}: ")] = _OBJECTS.get(type(item), h5py.Datatype)(item)
+                objects[where.removeprefix(f"{name}: ")] = _OBJECTS.get(type(item), h5py.Datatype)(
+                    item
+                )
     return objects
 
 
 def _check_written(dataset: Any, created: Any, where: str, file_size: int) -> None:
-    """Raises InputError for a dataset far larger than its file with missing chunks, which HDF5 reads as zeros."""
+    """Raises InputError for a dataset far larger than its file with missing chunks, which HDF5
+    reads as zeros."""
     is_null = dataset.get_space().get_simple_extent_type() == h5s.NULL
-    if is_null or (size := math.prod(dataset.shape) * dataset.dtype.itemsize) <= MOST_EXPANSION * file_size:
+    if (
+        is_null
+        or (size := math.prod(dataset.shape) * dataset.dtype.itemsize) <= MOST_EXPANSION * file_size
+    ):
         return
     declared = f"declares {memory(size)} as {list(dataset.shape)}"
     if created.get_layout() != h5d.CHUNKED:
-        raise InputError(f"{declared}, more than the whole file holds", where, "copy the file again, or make it again")
+        raise InputError(
+            f"{declared}, more than the whole file holds",
+            where,
+            "copy the file again, or make it again",
+        )
     chunk = created.get_chunk()
-    wanted = math.prod(-(-extent // length) for extent, length in zip(dataset.shape, chunk, strict=True))
+    wanted = math.prod(
+        -(-extent // length) for extent, length in zip(dataset.shape, chunk, strict=True)
+    )
     if (stored := dataset.get_num_chunks()) < wanted:
         what = f"{declared}, and holds {stored} of {wanted} chunks"
         raise InputError(what, where, "write all of it, or make it again")
@@ -182,12 +217,19 @@ def _check_written(dataset: Any, created: Any, where: str, file_size: int) -> No
 
 
 def _load_filters(created: Any, where: str) -> None:
-    """Registers zstd if a dataset requires it. Raises InputError for a filter that is not installed."""
+    """Registers zstd if a dataset requires it. Raises InputError for a filter that is not
+    installed."""
     for index in range(created.get_nfilters()):
         number = created.get_filter(index)[0]
         if number == ZSTD_FILTER and not h5z.filter_avail(number):
             with contextlib.suppress(ImportError):
                 import_module("hdf5plugin")
         if not h5z.filter_avail(number):
-            fix = "pip install 'collidecli[zstd]'" if number == ZSTD_FILTER else "pip install hdf5plugin"
-            raise InputError(f"is compressed with HDF5 filter {number}, which is not installed", where, fix)
+            fix = (
+                "pip install 'collidecli[zstd]'"
+                if number == ZSTD_FILTER
+                else "pip install hdf5plugin"
+            )
+            raise InputError(
+                f"is compressed with HDF5 filter {number}, which is not installed", where, fix
+            )

@@ -32,14 +32,16 @@ def files_sha256(paths: Iterable[str | os.PathLike[str]], texts: Iterable[str] =
 
 
 SETTLED_NS = 10**9
-"""Age of a file's last change from which its times prove that it is unchanged: file systems round them [ns]."""
+"""Age of a file's last change from which its times prove that it is unchanged: file systems round
+them [ns]."""
 _State = tuple[str, int, int, int, int, int]
 
 
 def recording_sha256(paths: Iterable[str | os.PathLike[str]]) -> str:
     """`files_sha256` of the files of a recording; kept for files that have not changed.
 
-    The demonstrations of one file that are computed one by one, each with a run of its own, read it once for its hash.
+    The demonstrations of one file that are computed one by one, each with a run of its own, read it
+    once for its hash.
     """
     states = file_states(paths)
     if not are_settled(states):
@@ -48,9 +50,11 @@ def recording_sha256(paths: Iterable[str | os.PathLike[str]]) -> str:
 
 
 def hash_ahead(path: str | os.PathLike[str]) -> None:
-    """Starts to compute the hash of a recording of one file in a thread; `recording_sha256` waits for it.
+    """Starts to compute the hash of a recording of one file in a thread; `recording_sha256` waits
+    for it.
 
-    Does nothing for a file whose hash is known, one that has just changed, and one that cannot be read.
+    Does nothing for a file whose hash is known, one that has just changed, and one that cannot be
+    read.
     """
     with contextlib.suppress(OSError):
         states = file_states((path,))
@@ -75,14 +79,23 @@ def _hash_of(states: tuple[_State, ...]) -> Future[str]:
 
 
 def file_states(paths: Iterable[str | os.PathLike[str]]) -> tuple[_State, ...]:
-    """Path, device, inode, size, and times of change of content and attributes of files [ns]. Raises OSError."""
+    """Path, device, inode, size, and times of change of content and attributes of files [ns].
+    Raises OSError."""
     states = ((os.fspath(path), os.stat(path)) for path in paths)
-    return tuple((path, at.st_dev, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns) for path, at in states)
+    return tuple(
+        (path, at.st_dev, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns)
+        for path, at in states
+    )
 
 
 def are_settled(states: tuple[_State, ...]) -> bool:
-    """Whether a change of one of the files would change its times; those in the future are of another clock."""
-    return all(abs(time.time_ns() - at) >= SETTLED_NS for *_, mtime, ctime in states for at in (mtime, ctime))
+    """Whether a change of one of the files would change its times; those in the future are of
+    another clock."""
+    return all(
+        abs(time.time_ns() - at) >= SETTLED_NS
+        for *_, mtime, ctime in states
+        for at in (mtime, ctime)
+    )
 
 
 BAG_METADATA = "metadata.yaml"
@@ -91,7 +104,8 @@ BAG_STARTS = {b"\x89MCAP0\r\n": ".mcap", b"SQLite format 3\0": ".db3", b"#ROSBAG
 
 
 def bag_format(path: str | os.PathLike[str]) -> str:
-    """The extension of a ROS bag's format, by its first bytes; BAG_METADATA of a bag's folder; "" of anything else."""
+    """The extension of a ROS bag's format, by its first bytes; BAG_METADATA of a bag's folder; ""
+    of anything else."""
     if os.path.isfile(os.path.join(path, BAG_METADATA)):
         return BAG_METADATA
     start = b""

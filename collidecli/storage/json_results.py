@@ -36,7 +36,15 @@ LABELS = {
     **dict.fromkeys(("recorded", "labelled", "pairs"), int),
     "options": {"enter": float, "leave": float, "min_frames": int, "slip": bool},
     "shape": dict.fromkeys(("frames", "worlds", "sensors", "partners"), int),
-    "listed": [{"sensor": str, "partner": str, "cells": int, "share": float, "least_distance": (float, str)}],
+    "listed": [
+        {
+            "sensor": str,
+            "partner": str,
+            "cells": int,
+            "share": float,
+            "least_distance": (float, str),
+        }
+    ],
     "series": {"frames_per_bin": int, **SERIES, "labelled": [[float]]},
 }
 """The values of collide.label/1 that a page shows."""
@@ -52,12 +60,14 @@ MOST = 2**63
 
 
 def read_result(path: str, schema: str, values: object, fix: str = "") -> dict[str, Any]:
-    """The object of a file of `--json`. schema: its name and version. values: what it must have, see `fits`. fix: of
-    errors.
+    """The object of a file of `--json`. schema: its name and version. values: what it must have,
+    see `fits`. fix: of errors.
 
     Raises InputError for another file, and for one without these values.
     """
-    fix = fix or f"give the output of collide {schema.split('/')[0].removeprefix('collide.')} --json"
+    fix = (
+        fix or f"give the output of collide {schema.split('/')[0].removeprefix('collide.')} --json"
+    )
     content = read_json(path, fix)
     if not isinstance(content, dict) or content.get("schema") != schema:
         raise InputError(f"is not a result of {schema}", path, fix)
@@ -67,15 +77,18 @@ def read_result(path: str, schema: str, values: object, fix: str = "") -> dict[s
 
 
 def fits(value: object, wanted: Any) -> bool:
-    """Whether a value of JSON has a form: a type (float: any finite number), [form] for a list of any length, a
-    dictionary of the forms of its keys, which may be fewer than there are, or a tuple of forms of which one fits.
+    """Whether a value of JSON has a form: a type (float: any finite number), [form] for a list of
+    any length, a dictionary of the forms of its keys, which may be fewer than there are, or a tuple
+    of forms of which one fits.
     """
     if isinstance(wanted, tuple):
         return any(fits(value, form) for form in wanted)
     if isinstance(wanted, list):
         return isinstance(value, list) and all(fits(form, wanted[0]) for form in value)
     if isinstance(wanted, dict):
-        return isinstance(value, dict) and all(fits(value.get(name), form) for name, form in wanted.items())
+        return isinstance(value, dict) and all(
+            fits(value.get(name), form) for name, form in wanted.items()
+        )
     if type(value) is int:
         return wanted in (int, float) and abs(value) < MOST
     if wanted is float:

@@ -1,8 +1,9 @@
 """Creation of groups, datasets and attributes in a new HDF5 file.
 
-A contact set has some hundred small objects. h5py's high-level functions look each one up, open it again and derive
-its type and filters again; the low-level functions here create equal objects in less than half of that time
-(docs/adr/0107). Equal contents give equal bytes: objects have no times. Small tables are in their object headers.
+A contact set has some hundred small objects. h5py's high-level functions look each one up, open it
+again and derive its type and filters again; the low-level functions here create equal objects in
+less than half of that time (docs/adr/0107). Equal contents give equal bytes: objects have no times.
+Small tables are in their object headers.
 """
 
 from __future__ import annotations
@@ -27,13 +28,15 @@ _STRING_IN_MEMORY = h5t.py_create(h5py.string_dtype())
 
 
 class NewObjects:
-    """Creates objects in a new `file` by path, with their parent groups. A path may be created only once."""
+    """Creates objects in a new `file` by path, with their parent groups. A path may be created only
+    once."""
 
     def __init__(self, file: h5py.File) -> None:
         self._groups: dict[str, Any] = {"": file.id}
 
     def group(self, path: str) -> Any:
-        """The low-level group at a path such as /model/shape, created if it is missing; the root is /."""
+        """The low-level group at a path such as /model/shape, created if it is missing; the root is
+        /."""
         path = path.rstrip("/")
         group = self._groups.get(path)
         if group is None:
@@ -44,7 +47,9 @@ class NewObjects:
     def numbers(self, path: str, values: np.ndarray, unit: str = "") -> None:
         """A dataset of numbers, little-endian in the file."""
         values = np.ascontiguousarray(values)
-        dataset = self._dataset(path, _number_type(values.dtype), _space(values.shape), _layout(values.nbytes), unit)
+        dataset = self._dataset(
+            path, _number_type(values.dtype), _space(values.shape), _layout(values.nbytes), unit
+        )
         if values.size:
             dataset.write(h5s.ALL, h5s.ALL, values)
 
@@ -56,7 +61,13 @@ class NewObjects:
             dataset.write(h5s.ALL, h5s.ALL, np.array(values, object), _STRING_IN_MEMORY)
 
     def rows(
-        self, path: str, dtype: np.dtype, row_shape: tuple[int, ...], chunk_rows: int, compression: str, unit: str = ""
+        self,
+        path: str,
+        dtype: np.dtype,
+        row_shape: tuple[int, ...],
+        chunk_rows: int,
+        compression: str,
+        unit: str = "",
     ) -> Any:
         """An empty low-level dataset, extensible by rows, with the filters of `compression`."""
         created = _creation(False).copy()
@@ -70,7 +81,8 @@ class NewObjects:
         _set_attribute(self.group(path), name, value)
 
     def report(self, path: str, values: Mapping[str, object]) -> None:
-        """A group from a mapping: arrays and lists as datasets, mappings as groups, other values as attributes."""
+        """A group from a mapping: arrays and lists as datasets, mappings as groups, other values as
+        attributes."""
         self.group(path)
         for name, value in values.items():
             below = f"{path}/{name}"
@@ -97,7 +109,9 @@ def _set_attribute(owner: Any, name: str, value: object) -> None:
         attribute.write(np.array(value, object), mtype=_STRING_IN_MEMORY)
     else:
         array = np.asarray(value)
-        h5a.create(owner, name.encode(), _number_type(array.dtype), _space(array.shape)).write(array)
+        h5a.create(owner, name.encode(), _number_type(array.dtype), _space(array.shape)).write(
+            array
+        )
 
 
 @cache
@@ -125,7 +139,11 @@ def _space(shape: tuple[int, ...]) -> Any:
 def check_compression(compression: str) -> None:
     """Raises InputError for an unknown compression, or one whose package is not installed."""
     if compression not in COMPRESSIONS:
-        raise InputError(f"unknown compression {compression!r}", "--compression", f"choose {', '.join(COMPRESSIONS)}")
+        raise InputError(
+            f"unknown compression {compression!r}",
+            "--compression",
+            f"choose {', '.join(COMPRESSIONS)}",
+        )
     if compression == "zstd":
         _zstd()
 
@@ -135,7 +153,9 @@ def _zstd() -> Any:
         return import_module("hdf5plugin").Zstd(clevel=1)
     except ImportError as error:
         fix = "pip install 'collidecli[zstd]', or choose gzip, lzf or none"
-        raise InputError("zstd needs hdf5plugin, which is not installed", "--compression", fix) from error
+        raise InputError(
+            "zstd needs hdf5plugin, which is not installed", "--compression", fix
+        ) from error
 
 
 def _set_filters(created: Any, compression: str) -> None:

@@ -12,18 +12,22 @@ from collidecli.storage import array_loops
 
 
 def bad_poses(poses: np.ndarray) -> np.ndarray:
-    """bool[...] of poses[..., 7]: not finite, or a quaternion with a norm outside the format's tolerance."""
+    """bool[...] of poses[..., 7]: not finite, or a quaternion with a norm outside the format's
+    tolerance."""
     bad = ~(np.abs(poses[..., :3]) <= POSITION_LIMIT).all(axis=-1)
     x, y, z, w = (poses[..., k] for k in range(3, 7))
     with np.errstate(invalid="ignore", over="ignore"):
-        norms = np.sqrt(x * x + y * y + z * z + w * w)  # in fixed order: the sum does not depend on the array's blocks
+        # in fixed order: the sum does not depend on the array's blocks
+        norms = np.sqrt(x * x + y * y + z * z + w * w)
         return bad | ~(np.abs(norms - 1.0) <= QUATERNION_TOLERANCE)
 
 
 def normalize(poses: np.ndarray) -> np.ndarray | None:
-    """Normalizes every quaternion of contiguous poses[..., 7] in place; returns `bad_poses` if any is bad, else None.
+    """Normalizes every quaternion of contiguous poses[..., 7] in place; returns `bad_poses` if any
+    is bad, else None.
 
-    A bad pose is located only after the check of all fails; poses normalized until then remain within the tolerance.
+    A bad pose is located only after the check of all fails; poses normalized until then remain
+    within the tolerance.
     """
     sound = array_loops.normalize(poses.reshape(-1, 7), POSITION_LIMIT, QUATERNION_TOLERANCE)
     return None if sound else bad_poses(poses)
@@ -45,18 +49,24 @@ def bad_positions(positions: np.ndarray) -> np.ndarray:
 
 
 def check_positions(positions: np.ndarray, frames: range, where: str) -> None:
-    """Raises InputError for a position that is not finite or too far away. positions: [frames, worlds, P, 3] [m]."""
+    """Raises InputError for a position that is not finite or too far away. positions: [frames,
+    worlds, P, 3] [m]."""
     bad = bad_positions(positions)
     if not bad.any():
         return
     frame, world, particle = (int(k) for k in np.argwhere(bad)[0])
     shown = ", ".join(f"{x:g}" for x in positions[frame, world, particle])
     place = f"{where}, frame {frames[frame]}, world {world}, particle {particle}"
-    raise InputError(f"the position is ({shown})", place, f"record finite positions of at most {POSITION_LIMIT:g} m")
+    raise InputError(
+        f"the position is ({shown})",
+        place,
+        f"record finite positions of at most {POSITION_LIMIT:g} m",
+    )
 
 
 def bad_entries(kind: str, values: np.ndarray) -> np.ndarray:
-    """bool[frames, worlds, entries] of values of a dataset: bodies, coordinates of joint_q, or particles."""
+    """bool[frames, worlds, entries] of values of a dataset: bodies, coordinates of joint_q, or
+    particles."""
     if kind == "joint_q":
         return ~np.isfinite(values)
     return bad_positions(values) if kind == "particle_q" else bad_poses(values.astype(np.float64))

@@ -1,7 +1,8 @@
-"""Activity of this process in shared memory, from which its parent derives the reason of a crash; limits of memory.
+"""Activity of this process in shared memory, from which its parent derives the reason of a crash;
+limits of memory.
 
-A process shares the board with the child that it forks. Without a board (Python API, systems without fork) the marks
-have no effect.
+A process shares the board with the child that it forks. Without a board (Python API, systems
+without fork) the marks have no effect.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from contextlib import contextmanager
 
 from collidecli.errors import InputError
 
-_READING, _OUTPUTS, _LIMIT, _END = slice(8, 8192), slice(8192, 32768), slice(32768, 32776), 32776
+_READING = slice(8, 8192)
+_OUTPUTS = slice(8192, 32768)
+_LIMIT = slice(32768, 32776)
+_END = 32776
 _LENGTH_BYTES = 4
 _BETWEEN = b"\0"
 """Separator, which no file name contains."""
@@ -23,9 +27,9 @@ _BETWEEN = b"\0"
 class Board:
     """Memory that is shared with children forked later.
 
-    code: the child's exit code; None if the child did not finish. reading: kind and path of the input being read, both
-    empty for none. outputs: the child's temporary output files. exceeded: the memory limit for which the child ended
-    itself [bytes]; 0 for none.
+    code: the child's exit code; None if the child did not finish. reading: kind and path of the
+    input being read, both empty for none. outputs: the child's temporary output files. exceeded:
+    the memory limit for which the child ended itself [bytes]; 0 for none.
     """
 
     def __init__(self) -> None:
@@ -59,7 +63,8 @@ class Board:
         self._write(_READING, _BETWEEN.join((what.encode(), os.fsencode(path))))
 
     def note_outputs(self, paths: Iterable[str | os.PathLike[str]]) -> None:
-        """Stores the paths, truncated to the memory's size; a process has at most two or three outputs at a time."""
+        """Stores the paths, truncated to the memory's size; a process has at most two or three
+        outputs at a time."""
         self._write(_OUTPUTS, _BETWEEN.join(map(os.fsencode, paths)))
 
     def _write(self, area: slice, text: bytes) -> None:
@@ -70,22 +75,25 @@ class Board:
 
     def _text(self, area: slice) -> bytes:
         first = area.start + _LENGTH_BYTES
-        return self._memory[first : first + int.from_bytes(self._memory[area.start : first], "little")]
+        return self._memory[
+            first : first + int.from_bytes(self._memory[area.start : first], "little")
+        ]
 
 
 STRUCTURE_SECONDS = 30.0
-"""Limit of processor time, independent of slow disks and other programs. An object of an HDF5 file takes some 10 us,
-the names of a million shapes a second."""
+"""Limit of processor time, independent of slow disks and other programs. An object of an HDF5 file
+takes some 10 us, the names of a million shapes a second."""
 _structures = 0
 
 
 @contextmanager
 def structure() -> Iterator[None]:
-    """Marks that HDF5 reads names, attributes and strings of a file. Damaged bytes can cause an endless loop in HDF5,
-    during which no Python signal handler runs.
+    """Marks that HDF5 reads names, attributes and strings of a file. Damaged bytes can cause an
+    endless loop in HDF5, during which no Python signal handler runs.
 
-    After STRUCTURE_SECONDS of processor time without a `structure_step`, SIGVTALRM ends a process with a board; a
-    process without one waits. Do not read data or compute inside it, as their time has no bound; `data` marks data.
+    After STRUCTURE_SECONDS of processor time without a `structure_step`, SIGVTALRM ends a process
+    with a board; a process without one waits. Do not read data or compute inside it, as their time
+    has no bound; `data` marks data.
     """
     global _structures
     _structures += 1
@@ -99,9 +107,11 @@ def structure() -> Iterator[None]:
 
 @contextmanager
 def data() -> Iterator[None]:
-    """Marks that numbers of a dataset are read within `structure`; its time limit does not count them."""
+    """Marks that numbers of a dataset are read within `structure`; its time limit does not count
+    them."""
     global _structures
-    outer, _structures = _structures, 0
+    outer = _structures
+    _structures = 0
     structure_step()
     try:
         yield
@@ -116,7 +126,16 @@ def structure_step() -> None:
         signal.setitimer(signal.ITIMER_VIRTUAL, STRUCTURE_SECONDS if _structures else 0.0)
 
 
-DAMAGE = (OSError, RuntimeError, LookupError, ValueError, TypeError, ArithmeticError, EOFError, MemoryError)
+DAMAGE = (
+    OSError,
+    RuntimeError,
+    LookupError,
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    EOFError,
+    MemoryError,
+)
 LIBRARIES = ("h5py/", "zipfile.py", "zipfile/", "numpy/lib/")
 """Parts of the file names of library modules that read files and appear in tracebacks."""
 _board: Board | None = None
@@ -137,9 +156,11 @@ def show_on(board: Board | None) -> None:
 
 @contextmanager
 def reading(what: str, path: str | os.PathLike[str] | None = None) -> Iterator[None]:
-    """Marks the reading of an input. what: its kind, in a word or two. path: its file; None is that of the last mark.
+    """Marks the reading of an input. what: its kind, in a word or two. path: its file; None is that
+    of the last mark.
 
-    Exceptions of a reading library inside the block, unless handled closer to their origin, become an InputError.
+    Exceptions of a reading library inside the block, unless handled closer to their origin, become
+    an InputError.
     """
     global _last
     _last = _last if path is None else os.fspath(path)
@@ -158,17 +179,25 @@ def reading(what: str, path: str | os.PathLike[str] | None = None) -> Iterator[N
         if not _from_library(error):
             raise
         words = " ".join(str(error).split()) or type(error).__name__
-        fault = "needs more memory than is available" if isinstance(error, MemoryError) else "is damaged"
-        raise InputError(f"the {what} {fault}: {words}", _last, "copy it again, or make it again") from error
+        fault = (
+            "needs more memory than is available"
+            if isinstance(error, MemoryError)
+            else "is damaged"
+        )
+        raise InputError(
+            f"the {what} {fault}: {words}", _last, "copy it again, or make it again"
+        ) from error
     finally:
         _now.remove(mark)
         _show()
 
 
 def _from_library(error: BaseException) -> bool:
-    """Whether a reading library raised the exception, not this package: a type such as KeyError does not decide that.
+    """Whether a reading library raised the exception, not this package: a type such as KeyError
+    does not decide that.
 
-    Text that is not UTF-8 always originates in the file: libraries in C++ leave no frame in the traceback.
+    Text that is not UTF-8 always originates in the file: libraries in C++ leave no frame in the
+    traceback.
     """
     if isinstance(error, UnicodeDecodeError):
         return True

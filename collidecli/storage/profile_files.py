@@ -1,9 +1,10 @@
 """Reader and writer of profiles, in HDF5 and JSON with equal contents (schema collide.profile/1).
 
-HDF5, `format = "collide-profile"` 1.0: `/phase` string[P]; `/skipped` string[P], empty for a phase that ran;
-`/stage` string[G]; `/compute_seconds` and `/wall_seconds` float64[P, R]; `/stage_seconds` float64[P, R, G], NaN for
-skipped phases; `/candidates`, `/touching_pairs`, `/contacts` int64[P], -1 for skipped phases; `/contacts_sha256`
-string[P]. The other values are root attributes, `versions` and `auto` as JSON.
+HDF5, `format = "collide-profile"` 1.0: `/phase` string[P]; `/skipped` string[P], empty for a phase
+that ran; `/stage` string[G]; `/compute_seconds` and `/wall_seconds` float64[P, R]; `/stage_seconds`
+float64[P, R, G], NaN for skipped phases; `/candidates`, `/touching_pairs`, `/contacts` int64[P], -1
+for skipped phases; `/contacts_sha256` string[P]. The other values are root attributes, `versions`
+and `auto` as JSON.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from collidecli.storage.h5_files import format_of, open_h5
 from collidecli.storage.process_activity import reading
 from collidecli.storage.text_files import read_json
 
-PROFILE_FORMAT, SCHEMA = "collide-profile", "collide.profile/1"
+PROFILE_FORMAT = "collide-profile"
+SCHEMA = "collide.profile/1"
 FIX = "give a file of collide profile"
 TIMES = ("compute_seconds", "wall_seconds", "stage_seconds")
 ATTRIBUTE_RULES = (
@@ -43,7 +45,10 @@ ATTRIBUTE_RULES = (
     *(AttributeRule("", name, json_object, required=False) for name in ("versions", "auto")),
 )
 """Of the HDF5 file alone."""
-VALUE_RULES = (AttributeRule("", "scene_sha256", sha256), AttributeRule("", "scene", text, required=False))
+VALUE_RULES = (
+    AttributeRule("", "scene_sha256", sha256),
+    AttributeRule("", "scene", text, required=False),
+)
 """Of root attributes in HDF5 and of values in JSON."""
 COUNTS = ("candidates", "touching_pairs", "contacts")
 
@@ -65,10 +70,16 @@ def write_profile_h5(path: str | os.PathLike[str], profile: Mapping[str, Any], f
     }
     for row, phase in enumerate(phases):
         if not phase["skipped"]:
-            tables["stage_seconds"][row] = np.transpose([phase["stages"][stage]["repeats"] for stage in stages])
+            tables["stage_seconds"][row] = np.transpose(
+                [phase["stages"][stage]["repeats"] for stage in stages]
+            )
             for name in ("compute_seconds", "wall_seconds"):
                 tables[name][row] = phase[name]["repeats"]
-    about = {n: value for n, value in profile.items() if n not in ("phases", "schema") and value is not None}
+    about = {
+        n: value
+        for n, value in profile.items()
+        if n not in ("phases", "schema") and value is not None
+    }
     units: dict[str, str] = dict.fromkeys(TIMES, "s")
     with AtomicOutput(path, force) as output:
         with arrays_h5(output, PROFILE_FORMAT, about, tables, units):
@@ -84,17 +95,23 @@ def write_json(path: str | os.PathLike[str], profile: Mapping[str, Any], force: 
 
 
 def read_profile(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Scene hash and phases of a profile, JSON or HDF5: `name` and `skipped` of each phase, and of phases that ran
-    `compute_seconds` (the median) and the counts. Raises InputError for a file that is no profile."""
+    """Scene hash and phases of a profile, JSON or HDF5: `name` and `skipped` of each phase, and of
+    phases that ran `compute_seconds` (the median) and the counts. Raises InputError for a file that
+    is no profile."""
     name = os.fspath(path)
     with reading("profile", name):
         is_hdf5 = os.path.isfile(name) and h5py.is_hdf5(name)
         try:
-            profile = _from_h5(name) if is_hdf5 else read_json(name, FIX, "is neither JSON nor HDF5")
+            profile = (
+                _from_h5(name) if is_hdf5 else read_json(name, FIX, "is neither JSON nor HDF5")
+            )
             if not isinstance(profile, dict) or profile.get("schema") != SCHEMA:
                 raise InputError("is no profile", name, FIX)
             refuse_values(profile, VALUE_RULES, name, FIX)
-            return {"scene_sha256": profile["scene_sha256"], "phases": [_phase(phase) for phase in profile["phases"]]}
+            return {
+                "scene_sha256": profile["scene_sha256"],
+                "phases": [_phase(phase) for phase in profile["phases"]],
+            }
         except (LookupError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"is an incomplete profile: {error}", name, FIX) from error
 
@@ -113,7 +130,10 @@ def _from_h5(path: str) -> dict[str, Any]:
         if format_of(file) != PROFILE_FORMAT:
             raise InputError("is no profile", path, FIX)
         refuse_attributes(file, (*ATTRIBUTE_RULES, *VALUE_RULES), path, FIX)
-        columns = [*(_values(file, name, True) for name in ("phase", "skipped")), _values(file, "compute_seconds")]
+        columns = [
+            *(_values(file, name, True) for name in ("phase", "skipped")),
+            _values(file, "compute_seconds"),
+        ]
         counts = {name: _values(file, name) for name in COUNTS}
         phases = [
             {"name": name, "skipped": skipped, "compute_seconds": {"median": np.median(seconds)}}

@@ -1,8 +1,10 @@
-"""Limit of the memory that this process may have while it reads scenes and recordings of other programs.
+"""Limit of the memory that this process may have while it reads scenes and recordings of other
+programs.
 
-OpenUSD and MuJoCo expand a text of some kilobytes to any number of prims or geoms, and neither has a limit of its
-own. A thread measures the memory of the command's working process; above the limit the process ends, and its parent
-prints the message (adr 0012). Sizes that a format declares are compared with the limit before memory is allocated.
+OpenUSD and MuJoCo expand a text of some kilobytes to any number of prims or geoms, and neither has
+a limit of its own. A thread measures the memory of the command's working process; above the limit
+the process ends, and its parent prints the message (adr 0012). Sizes that a format declares are
+compared with the limit before memory is allocated.
 """
 
 from __future__ import annotations
@@ -21,29 +23,35 @@ from collidecli.system import free_memory, private_memory
 from collidecli.wording import memory
 
 LEAST_LIMIT = 1 << 30
-"""Lower bound of the limit: the libraries and compiled kernels alone take some hundred megabytes."""
+"""Lower bound of the limit: the libraries and compiled kernels alone take some hundred
+megabytes."""
 CHECK_SECONDS = 0.05
 _limit: ContextVar[int] = ContextVar("reading_limit", default=0)
 
 
 def reading_limit() -> int:
-    """Memory that may be used for reading [bytes]: that of `limited_reading`, else half of the free memory."""
+    """Memory that may be used for reading [bytes]: that of `limited_reading`, else half of the free
+    memory."""
     return _limit.get() or max(free_memory() // 2, LEAST_LIMIT)
 
 
 def check_size(size: int, what: str, where: str, fix: str) -> None:
-    """Raises InputError at `where` if `what` needs more than the limit. size: its memory [bytes]."""
+    """Raises InputError at `where` if `what` needs more than the limit. size: its memory
+    [bytes]."""
     limit = reading_limit()
     if size > limit:
-        raise InputError(f"{what} needs {memory(size)} of memory, and the limit is {memory(limit)}", where, fix)
+        raise InputError(
+            f"{what} needs {memory(size)} of memory, and the limit is {memory(limit)}", where, fix
+        )
 
 
 @contextmanager
 def limited_reading(limit: int = 0) -> Iterator[None]:
     """Ends a guarded process whose memory exceeds the limit inside the block, with exit code 4.
 
-    limit: memory of the whole process [bytes], raised to LEAST_LIMIT; 0 is half of the free memory. Inside another
-    block, the outer limit applies. The Python API is not guarded: there the limit applies to declared sizes only.
+    limit: memory of the whole process [bytes], raised to LEAST_LIMIT; 0 is half of the free memory.
+    Inside another block, the outer limit applies. The Python API is not guarded: there the limit
+    applies to declared sizes only.
     """
     if _limit.get():
         yield
@@ -57,7 +65,9 @@ def limited_reading(limit: int = 0) -> Iterator[None]:
                 _end_for_memory(limit)
 
     if shown_board() is not None:
-        threading.Thread(target=watch, args=(_limit.get(),), name="collide-memory", daemon=True).start()
+        threading.Thread(
+            target=watch, args=(_limit.get(),), name="collide-memory", daemon=True
+        ).start()
     try:
         yield
     finally:

@@ -8,8 +8,21 @@ import zipfile
 from collidecli.errors import InputError
 from collidecli.storage.input_files import BAG_STARTS, bag_format
 
-HDF5, NPZ, NPY, USD, CSV, JSON, BAG, UNKNOWN = "HDF5", "npz", "npy", "USD", "csv", "JSON", "ROS bag", ""
-ENDINGS = {HDF5: (".h5", ".hdf5"), NPZ: (".npz",), NPY: (".npy",), CSV: (".csv",), BAG: tuple(BAG_STARTS.values())}
+HDF5 = "HDF5"
+NPZ = "npz"
+NPY = "npy"
+USD = "USD"
+CSV = "csv"
+JSON = "JSON"
+BAG = "ROS bag"
+UNKNOWN = ""
+ENDINGS = {
+    HDF5: (".h5", ".hdf5"),
+    NPZ: (".npz",),
+    NPY: (".npy",),
+    CSV: (".csv",),
+    BAG: tuple(BAG_STARTS.values()),
+}
 ENDINGS[USD] = (".usd", ".usda", ".usdc", ".usdz")
 """File extensions by storage format. A JSON file has one name only, that of a LeRobot data set."""
 START_BYTES = 1 << 16
@@ -18,7 +31,8 @@ NO_ZIP = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError)
 
 
 def storage_of(path: str) -> str:
-    """The storage format by a file's first bytes. Raises InputError: missing, a folder, empty, unreadable."""
+    """The storage format by a file's first bytes. Raises InputError: missing, a folder, empty,
+    unreadable."""
     if bag_format(path):
         return BAG
     if not os.path.isfile(path):
@@ -28,7 +42,9 @@ def storage_of(path: str) -> str:
         with open(path, "rb") as file:
             start = file.read(START_BYTES)
     except OSError as error:
-        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path) from error
+        raise InputError(
+            f"cannot be read: {(error.strerror or str(error)).lower()}", path
+        ) from error
     if not start:
         raise InputError("the file is empty", path, "record it again")
     if start.startswith(b"\x93NUMPY"):
@@ -42,7 +58,9 @@ def storage_of(path: str) -> str:
             with zipfile.ZipFile(path) as archive:
                 names = archive.namelist()
         except NO_ZIP as error:
-            raise InputError(f"the zip archive is damaged: {error}", path, "copy or create the file again") from error
+            raise InputError(
+                f"the zip archive is damaged: {error}", path, "copy or create the file again"
+            ) from error
         if any(name.endswith(".npy") for name in names):
             return NPZ
         return USD if any(name.endswith((".usd", ".usda", ".usdc")) for name in names) else UNKNOWN
@@ -55,5 +73,7 @@ def storage_of(path: str) -> str:
     except UnicodeDecodeError:
         return UNKNOWN
     # The first line of csv has several columns; markup and other text have no commas there.
-    is_csv = "," in text and not text.lstrip("\ufeff \t").startswith("<") and text.strip().isprintable()
+    is_csv = (
+        "," in text and not text.lstrip("\ufeff \t").startswith("<") and text.strip().isprintable()
+    )
     return CSV if is_csv else UNKNOWN

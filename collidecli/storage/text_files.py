@@ -36,4 +36,6 @@ def _text(path: str, fix: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path, fix) from error
+        raise InputError(
+            f"cannot be read: {(error.strerror or str(error)).lower()}", path, fix
+        ) from error

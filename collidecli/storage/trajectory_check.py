@@ -28,32 +28,44 @@ BLOCK_BYTES = 16 << 20
 def check_trajectory(path: str | os.PathLike[str]) -> list[Finding]:
     """All faults of the trajectory at `path`, without a scene; empty for a valid file.
 
-    Each dataset has at most one finding, with its first bad entry and the count. Reads in blocks, in bounded memory.
+    Each dataset has at most one finding, with its first bad entry and the count. Reads in blocks,
+    in bounded memory.
     """
     name = os.fspath(path)
     try:
         with open_h5(name) as file:
             header = header_of(file, name)
             twice = [body for body, count in Counter(header.body_names).items() if count > 1][:1]
-            findings = [Finding(f"{name}: /body_name", f"body '{body}' is named twice") for body in twice]
+            findings = [
+                Finding(f"{name}: /body_name", f"body '{body}' is named twice") for body in twice
+            ]
             findings += _entry_findings(file, name, header.kind, header.body_names)
-            for optional, recorded in (("mocap_q", header.mocap_count), ("particle_q", header.particle_count)):
+            for optional, recorded in (
+                ("mocap_q", header.mocap_count),
+                ("particle_q", header.particle_count),
+            ):
                 findings += _entry_findings(file, name, optional, ()) if recorded >= 0 else []
             return findings
     except InputError as error:
         return [Finding(error.where, error.what)]
 
 
-def _entry_findings(file: h5py.File, name: str, kind: str, body_names: tuple[str, ...]) -> list[Finding]:
-    """Faults of one dataset [frames, worlds, entries, ...]; joint_q's entries are its coordinates."""
+def _entry_findings(
+    file: h5py.File, name: str, kind: str, body_names: tuple[str, ...]
+) -> list[Finding]:
+    """Faults of one dataset [frames, worlds, entries, ...]; joint_q's entries are its
+    coordinates."""
     data = dataset(file, kind, name)
     step = max(1, BLOCK_BYTES // max(1, 8 * int(np.prod(data.shape[1:]))))
-    first, total = Finding("", ""), 0
+    first = Finding("", "")
+    total = 0
     for start in range(0, data.shape[0], step):
         try:
             block = data[start : start + step].astype(np.float64)
         except OSError as error:
-            what = f"frames {start} to {min(start + step, data.shape[0]) - 1} cannot be read: {error}"
+            what = (
+                f"frames {start} to {min(start + step, data.shape[0]) - 1} cannot be read: {error}"
+            )
             return [Finding(f"{name}: /{kind}", what)]
         bad = bad_entries(kind, block)
         if bad.any() and not total:

@@ -26,7 +26,8 @@ STATIC_POSITION_TOLERANCE = 1e-3
 """Largest distance of a welded body's recorded position from the scene's [m]: float32 at 10 km."""
 
 STATIC_ROTATION_TOLERANCE = 1e-3
-"""Largest difference of a welded body's recorded rotation from the scene's, in quaternion components."""
+"""Largest difference of a welded body's recorded rotation from the scene's, in quaternion
+components."""
 
 
 SAME_SCENE = "run it with the scene that it was recorded from"
@@ -36,14 +37,18 @@ class BodyMatch:
     """Mapping of recorded bodies to the model's bodies.
 
     Args:
-        names: the recording's body names, in its order: a subset of the scene's in any order, see `find_bodies`.
+        names: the recording's body names, in its order: a subset of the scene's in any order, see
+            `find_bodies`.
         where: the dataset of the names, for messages.
-        welded: names of bodies that are part of the static world, whose recorded pose must be the scene's.
+        welded: names of bodies that are part of the static world, whose recorded pose must be the
+            scene's.
     Raises:
         InputError: names that `find_bodies` refuses.
     """
 
-    def __init__(self, names: list[str], model: Model, where: str, welded: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, names: list[str], model: Model, where: str, welded: frozenset[str] = frozenset()
+    ) -> None:
         self.names = names
         self.warnings: list[str] = []
         paths = model.bodies.path
@@ -55,28 +60,38 @@ class BodyMatch:
         self._shift = shift_of_named(names, column_of_body, model)
         # bool[W, B]: bodies that are not in a world's template; None if every world has every body.
         owner = model.bodies.template
-        absent = (owner[None, :] != GLOBAL_TEMPLATE) & (owner[None, :] != model.world_template[:, None])
+        absent = (owner[None, :] != GLOBAL_TEMPLATE) & (
+            owner[None, :] != model.world_template[:, None]
+        )
         self._absent = absent if absent.any() else None
         in_order = np.array_equal(self._columns, np.arange(len(paths))) and len(names) == len(paths)
         self._in_order = in_order and self._absent is None
-        self._welded = np.array([path in welded and row in column_of_body for row, path in enumerate(paths)], bool)
+        self._welded = np.array(
+            [path in welded and row in column_of_body for row, path in enumerate(paths)], bool
+        )
         # A body without shapes has no contacts: that it is missing needs no warning.
         carrying = {paths[body] for body in set(model.shapes.body.tolist()) - {STATIC_BODY}}
-        missing = [path for path in dict.fromkeys(paths) if path in carrying - {paths[row] for row in column_of_body}]
+        missing = [
+            path
+            for path in dict.fromkeys(paths)
+            if path in carrying - {paths[row] for row in column_of_body}
+        ]
         if missing:
             verb, keeps = ("is", "keeps its") if len(missing) == 1 else ("are", "keep their")
             what = f"{len(missing)} of the scene's bodies {verb} not in the recording and {keeps} scene pose"
             self.warnings.append(f"{what}: {some_names(missing)}")
 
     def is_straight(self, world_count: int) -> bool:
-        """Whether a recording of `world_count` worlds has the model's bodies, in order, without a transform."""
+        """Whether a recording of `world_count` worlds has the model's bodies, in order, without a
+        transform."""
         return self._in_order and (self._shift is None or world_count > 1)
 
     def reorder(self, out: np.ndarray, recorded: np.ndarray) -> None:
-        """Writes out[n, W, B, 7] in the model's order from recorded[n, W, K, 7], which may be `out`, without checks.
+        """Writes out[n, W, B, 7] in the model's order from recorded[n, W, K, 7], which may be
+        `out`, without checks.
 
-        One recorded world for several worlds of the model has the poses of the first world of each body's template,
-        see `Motion`.
+        One recorded world for several worlds of the model has the poses of the first world of each
+        body's template, see `Motion`.
         """
         one_world = recorded.shape[1] == 1
         if self.is_straight(recorded.shape[1]):
@@ -94,17 +109,23 @@ class BodyMatch:
             absent = self._absent if not one_world else np.all(self._absent, axis=0, keepdims=True)
             np.copyto(out, rest, where=np.asarray(absent)[None, :, :, None])
 
-    def checked(self, recorded: np.ndarray, frames: range, path: str, dataset: str = "/body_q") -> np.ndarray:
-        """float64[n, W, B, 7] in the model's order from recorded[n, W, K, 7], checked by `check_into`."""
+    def checked(
+        self, recorded: np.ndarray, frames: range, path: str, dataset: str = "/body_q"
+    ) -> np.ndarray:
+        """float64[n, W, B, 7] in the model's order from recorded[n, W, K, 7], checked by
+        `check_into`."""
         out = np.empty((*recorded.shape[:2], self.body_count, 7))
         self.check_into(out, recorded, frames, path, dataset)
         return out
 
-    def check_into(self, out: np.ndarray, recorded: np.ndarray, frames: range, path: str, dataset: str) -> None:
+    def check_into(
+        self, out: np.ndarray, recorded: np.ndarray, frames: range, path: str, dataset: str
+    ) -> None:
         """Writes `out` by `reorder` and normalizes every quaternion.
 
-        Raises InputError, with dataset, frame, world and body, for a pose that is not finite, a quaternion with a norm
-        outside the format's tolerance, and a moved body that the scene welds to the world.
+        Raises InputError, with dataset, frame, world and body, for a pose that is not finite, a
+        quaternion with a norm outside the format's tolerance, and a moved body that the scene welds
+        to the world.
         """
         self.reorder(out, recorded)
         bad = normalize(out)
@@ -120,14 +141,18 @@ class BodyMatch:
         poses = out[:, :, self._welded]
         with_sign = np.where((poses[..., 3:] * rest[:, 3:]).sum(-1, keepdims=True) < 0.0, -1.0, 1.0)
         moved = np.any(np.abs(poses[..., :3] - rest[:, :3]) > STATIC_POSITION_TOLERANCE, axis=-1)
-        turned = np.any(np.abs(poses[..., 3:] * with_sign - rest[:, 3:]) > STATIC_ROTATION_TOLERANCE, axis=-1)
+        turned = np.any(
+            np.abs(poses[..., 3:] * with_sign - rest[:, 3:]) > STATIC_ROTATION_TOLERANCE, axis=-1
+        )
         moved = np.asarray(moved | turned)
         if moved.any():
             *cell, at = _first(moved)
             what = "the body is welded to the world in the scene, but has another recorded pose"
             where = self._where(path, dataset, frames, cell, int(np.flatnonzero(self._welded)[at]))
             joint = "give the body a joint (--floating-base for the root of a URDF)"
-            raise InputError(what, where, f"{joint}, make it mocap, or leave it out of the recording")
+            raise InputError(
+                what, where, f"{joint}, make it mocap, or leave it out of the recording"
+            )
 
     def _where(self, path: str, dataset: str, frames: range, cell: list[int], row: int) -> str:
         column = self._columns[list(self._rows).index(row)]
@@ -140,13 +165,17 @@ def _first(bad: np.ndarray) -> list[int]:
 
 
 def open_trajectory(
-    path: str | os.PathLike[str], model: Model, kinematics: Kinematics | None = None, ignore_particles: bool = False
+    path: str | os.PathLike[str],
+    model: Model,
+    kinematics: Kinematics | None = None,
+    ignore_particles: bool = False,
 ) -> TrajectoryMotion:
     """A recording as a motion of `model`'s bodies.
 
     kinematics: body poses from generalized coordinates, of an MJCF scene; /joint_q requires it.
     ignore_particles: warn of recorded particles, which have no contacts, instead of refusing them.
-    Raises InputError for a file of another format or version, a malformed file, and one that does not match the model.
+    Raises InputError for a file of another format or version, a malformed file, and one that does
+    not match the model.
     """
     file = open_h5(path)
     try:
@@ -174,49 +203,73 @@ class RecordedInFile(TimedMotion):
 class TrajectoryMotion(RecordedInFile):
     """A recorded motion (see `scene.motion.Motion`); only the requested frames are in memory.
 
-    header: of the file. warnings: for the user. kinematics_seconds: time of forward kinematics so far.
+    header: of the file. warnings: for the user. kinematics_seconds: time of forward kinematics so
+    far.
     """
 
     def __init__(
-        self, file: h5py.File, path: str, model: Model, kinematics: Kinematics | None, ignore_particles: bool = False
+        self,
+        file: h5py.File,
+        path: str,
+        model: Model,
+        kinematics: Kinematics | None,
+        ignore_particles: bool = False,
     ) -> None:
         self.header = header_of(file, path)
         particles = _particle_warnings(self.header, model, ignore_particles)
         has_particles = self.header.particle_count > 0 and not ignore_particles
-        self._particles = FrameRows(file, cached_dataset(file, "particle_q", path)) if has_particles else None
+        self._particles = (
+            FrameRows(file, cached_dataset(file, "particle_q", path)) if has_particles else None
+        )
         self.has_joint_tree = self.header.kind == "joint_q"
-        self.time, self.step = self.header.time, self.header.step
+        self.time = self.header.time
+        self.step = self.header.step
         self.world_count = self.header.world_count
         self.float_type = self.header.float_type
         self.episodes = self.header.episodes
-        self._file, self._path, self._kinematics = file, path, kinematics
+        self._file = file
+        self._path = path
+        self._kinematics = kinematics
         if self.world_count not in (1, model.world_count):
             what = f"the recording has {self.world_count} worlds, the scene {model.world_count}"
             fix = f"run with --worlds {self.world_count}, or record 1 world"
             raise InputError(what, f"{path}: /{self.header.kind}", fix)
-        names, welded = self.header.body_names, frozenset[str]()
+        names = self.header.body_names
+        welded = frozenset[str]()
         if self.header.kind == "joint_q":
             names = self._check_coordinates(kinematics)
         elif kinematics is not None:
             welded = frozenset(kinematics.body_path[k] for k in np.flatnonzero(kinematics.welded))
         self._match = BodyMatch(list(names), model, f"{path}: /body_name", welded)
         self._data = FrameRows(file, cached_dataset(file, self.header.kind, path))
-        self._mocap = FrameRows(file, cached_dataset(file, "mocap_q", path)) if self.header.mocap_count >= 0 else None
+        self._mocap = (
+            FrameRows(file, cached_dataset(file, "mocap_q", path))
+            if self.header.mocap_count >= 0
+            else None
+        )
         self.warnings = (*self._match.warnings, *particles)
         if self.world_count == 1 and model.world_shift is not None:
-            self.warnings += ("the recording is of one world; its poses relative to the origin apply to every world",)
+            self.warnings += (
+                "the recording is of one world; its poses relative to the origin apply to every world",
+            )
         if self.header.kind == "body_q" and "mocap_q" in file:
             self.warnings += ("/mocap_q is ignored: it applies to /joint_q only",)
 
     def _check_coordinates(self, kinematics: Kinematics | None) -> tuple[str, ...]:
-        where, header = f"{self._path}: /joint_q", self.header
+        where = f"{self._path}: /joint_q"
+        header = self.header
         if kinematics is None:
             fix = "run it with the .xml that it was recorded from"
             raise InputError("generalized coordinates need an MJCF scene", where, fix)
-        fix, recorded, wanted = SAME_SCENE, header.coordinate_count, kinematics.coordinate_count
+        fix = SAME_SCENE
+        recorded = header.coordinate_count
+        wanted = kinematics.coordinate_count
         if recorded != wanted:
-            raise InputError(f"the recording has {recorded} coordinates, the scene {wanted} (nq)", where, fix)
-        recorded, wanted = header.mocap_count, kinematics.mocap_count
+            raise InputError(
+                f"the recording has {recorded} coordinates, the scene {wanted} (nq)", where, fix
+            )
+        recorded = header.mocap_count
+        wanted = kinematics.mocap_count
         if recorded not in (-1, wanted):
             what = f"the recording has {recorded} mocap bodies, the scene {wanted}"
             raise InputError(what, f"{self._path}: /mocap_q", fix)
@@ -226,7 +279,9 @@ class TrajectoryMotion(RecordedInFile):
         """float64[len(frames), W, B, 7], see `Motion.read`."""
         name = f"/{self.header.kind}"
         if self.header.kind == "joint_q":
-            return self._match.checked(self._forward(self._rows(self._data, frames), frames), frames, self._path, name)
+            return self._match.checked(
+                self._forward(self._rows(self._data, frames), frames), frames, self._path, name
+            )
         self._check_range(self._data, frames)
         out = np.empty((len(frames), self.world_count, self._match.body_count, 7))
         straight = self._match.is_straight(self.world_count)
@@ -239,7 +294,8 @@ class TrajectoryMotion(RecordedInFile):
         return out
 
     def read_particles(self, frames: range) -> np.ndarray | None:
-        """float64[len(frames), W, P, 3], see `recorded_particles`; None for a recording without particles."""
+        """float64[len(frames), W, P, 3], see `recorded_particles`; None for a recording without
+        particles."""
         if self._particles is None:
             return None
         positions = self._rows(self._particles, frames).astype(np.float64)
@@ -250,7 +306,11 @@ class TrajectoryMotion(RecordedInFile):
         """qpos float64[len(frames), W, nq] and poses of mocap bodies, see `RecordsCoordinates`."""
         if self.header.kind != "joint_q":
             return None
-        mocap = None if self._mocap is None else self._mocap_poses(frames).reshape(len(frames), self.world_count, -1, 7)
+        mocap = (
+            None
+            if self._mocap is None
+            else self._mocap_poses(frames).reshape(len(frames), self.world_count, -1, 7)
+        )
         return self._rows(self._data, frames).astype(np.float64), mocap
 
     def close(self) -> None:
@@ -267,7 +327,9 @@ class TrajectoryMotion(RecordedInFile):
             return data.read(frames, into)
         except OSError as error:
             what = f"frames {frames[0]} to {frames[-1]} cannot be read: {error}"
-            raise InputError(what, f"{self._path}: {data.name}", "copy or record the file again") from error
+            raise InputError(
+                what, f"{self._path}: {data.name}", "copy or record the file again"
+            ) from error
 
     def _forward(self, joint_q: np.ndarray, frames: range) -> np.ndarray:
         """float64[n, W, K, 7] of joint_q[n, W, nq]."""
@@ -276,7 +338,9 @@ class TrajectoryMotion(RecordedInFile):
         start = time.perf_counter()
         counts = joint_q.shape[:2]
         qpos = joint_q.astype(np.float64).reshape(counts[0] * counts[1], joint_q.shape[2])
-        self._refuse(kinematics.first_bad_coordinate(qpos) if len(qpos) else None, "joint_q", frames)
+        self._refuse(
+            kinematics.first_bad_coordinate(qpos) if len(qpos) else None, "joint_q", frames
+        )
         mocap = None if self._mocap is None else self._mocap_poses(frames)
         poses = kinematics.poses(qpos, mocap).reshape(*counts, len(kinematics.body_path), 7)
         self.kinematics_seconds += time.perf_counter() - start
@@ -292,7 +356,8 @@ class TrajectoryMotion(RecordedInFile):
         return poses
 
     def _refuse(self, bad: tuple[int, str, str] | None, name: str, frames: range) -> None:
-        """Raises InputError for a bad entry of a dataset: row of [n * W], body, and what is wrong."""
+        """Raises InputError for a bad entry of a dataset: row of [n * W], body, and what is
+        wrong."""
         if bad is not None:
             row, body, what = bad
             frame, world = divmod(row, self.world_count)
@@ -301,14 +366,19 @@ class TrajectoryMotion(RecordedInFile):
 
 
 def _particle_warnings(header: TrajectoryHeader, model: Model, ignore: bool) -> tuple[str, ...]:
-    """A warning of ignored particles. Raises InputError for particles that the scene does not have."""
-    recorded, wanted = header.particle_count, len(model.particles)
+    """A warning of ignored particles. Raises InputError for particles that the scene does not
+    have."""
+    recorded = header.particle_count
+    wanted = len(model.particles)
     owner = model.particles.owner
-    with_bodies = owner[model.particles.body >= 0]  # objects such as flexes, some vertices of which are fixed
+    # objects such as flexes, some vertices of which are fixed
+    with_bodies = owner[model.particles.body >= 0]
     free = int((~np.isin(owner, with_bodies)).sum())
     where = f"{header.path}: /particle_q"
     if ignore and recorded > 0:
-        return (f"/particle_q is ignored: the recording has {recorded} particles, whose contacts are not computed",)
+        return (
+            f"/particle_q is ignored: the recording has {recorded} particles, whose contacts are not computed",
+        )
     if free and recorded < 0:
         of_all = f"{free} of " if free < wanted else ""
         return (f"the recording has no /particle_q: {of_all}the scene's {wanted} particles rest",)
@@ -316,5 +386,7 @@ def _particle_warnings(header: TrajectoryHeader, model: Model, ignore: bool) -> 
         fix = f"{SAME_SCENE}, or give --ignore-particles"
         raise InputError(f"the recording has {recorded} particles, the scene none", where, fix)
     if recorded > 0 and recorded != wanted:
-        raise InputError(f"the recording has {recorded} particles, the scene {wanted}", where, SAME_SCENE)
+        raise InputError(
+            f"the recording has {recorded} particles, the scene {wanted}", where, SAME_SCENE
+        )
     return ()

@@ -25,7 +25,8 @@ _CHUNK_FRAMES = 4096
 class TrajectoryWriter:
     """An atomic trajectory file, to which blocks of frames are appended.
 
-    A context manager: a normal exit moves the file to its path, an exit by an exception leaves no file.
+    A context manager: a normal exit moves the file to its path, an exit by an exception leaves no
+    file.
 
     Args:
         body_names: the bodies of body_q; None to write joint_q.
@@ -33,7 +34,8 @@ class TrajectoryWriter:
         float_type: of body_q, float32 or float64; joint_q is float64.
         compression: "none" reads fastest; "gzip" (with shuffle) is smaller.
         episodes: of a recording that consists of demonstrations.
-        frames_expected: limits the chunks, so that a short recording does not waste its last one; 0 if unknown.
+        frames_expected: limits the chunks, so that a short recording does not waste its last one; 0
+            if unknown.
     Raises OutputError if the file exists without `force`, or cannot be written.
     """
 
@@ -71,7 +73,9 @@ class TrajectoryWriter:
             self._add("time", (), unit="s")
             self._add("step", (), "int64")
             if body_names is not None:
-                self._file.create_dataset("body_name", data=list(body_names), dtype=h5py.string_dtype())
+                self._file.create_dataset(
+                    "body_name", data=list(body_names), dtype=h5py.string_dtype()
+                )
                 self._add("body_q", (world_count, len(body_names), 7), float_type)
             else:
                 self._add("joint_q", (world_count, coordinate_count))
@@ -103,18 +107,28 @@ class TrajectoryWriter:
         mocap_q: np.ndarray | None = None,
         particle_q: np.ndarray | None = None,
     ) -> None:
-        """Appends n frames: time[n], step[n], and body_q[n, W, B, 7], or joint_q[n, W, nq] and mocap_q[n, W, M, 7];
-        and particle_q[n, W, P, 3] of a recording with particles.
+        """Appends n frames: time[n], step[n], and body_q[n, W, B, 7], or joint_q[n, W, nq] and
+        mocap_q[n, W, M, 7]; and particle_q[n, W, P, 3] of a recording with particles.
 
-        Raises OutputError for data that the reader refuses: descending times, invalid poses, wrong shapes.
+        Raises OutputError for data that the reader refuses: descending times, invalid poses, wrong
+        shapes.
         """
-        given = {"time": time, "step": step, "body_q": body_q, "joint_q": joint_q, "mocap_q": mocap_q}
+        given = {
+            "time": time,
+            "step": step,
+            "body_q": body_q,
+            "joint_q": joint_q,
+            "mocap_q": mocap_q,
+        }
         given["particle_q"] = particle_q
         blocks = {name: np.asarray(block) for name, block in given.items() if block is not None}
         if set(blocks) != set(self._datasets):
-            raise OutputError(f"the arrays are {', '.join(blocks)}, not {', '.join(self._datasets)}", self._path)
+            raise OutputError(
+                f"the arrays are {', '.join(blocks)}, not {', '.join(self._datasets)}", self._path
+            )
         self._check(blocks)
-        first, count = self._frame_count, len(blocks["time"])
+        first = self._frame_count
+        count = len(blocks["time"])
         for name, block in blocks.items():
             data = self._datasets[name]
             data.resize(first + count, axis=0)
@@ -123,10 +137,13 @@ class TrajectoryWriter:
         self._output.check()
 
     def close(self) -> None:
-        """Completes the file and moves it to its path. Raises OutputError for no frames or a failed write."""
+        """Completes the file and moves it to its path. Raises OutputError for no frames or a failed
+        write."""
         if self._frame_count == 0:
             self.abort()
-            raise OutputError("the recording has no frames", self._path, "record at least one frame")
+            raise OutputError(
+                "the recording has no frames", self._path, "record at least one frame"
+            )
         try:
             self._file.close()
             self._output.commit()
@@ -145,14 +162,23 @@ class TrajectoryWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if kind is None:
             self.close()
         else:
             self.abort()
 
-    def _add(self, name: str, row_shape: tuple[int, ...], dtype: np.dtype | str = "float64", unit: str = "") -> None:
+    def _add(
+        self,
+        name: str,
+        row_shape: tuple[int, ...],
+        dtype: np.dtype | str = "float64",
+        unit: str = "",
+    ) -> None:
         """Creates a dataset that is extensible by frames."""
         dtype = np.dtype(dtype)
         row_bytes = max(1, int(np.prod(row_shape))) * dtype.itemsize
@@ -162,7 +188,11 @@ class TrajectoryWriter:
             worlds = (max(1, _CHUNK_BYTES * worlds[0] // row_bytes),)
         chunk = (frames, *worlds, *(max(1, extent) for extent in row_shape[1:]))
         longest = (None, *(extent or None for extent in row_shape))
-        filters = {"compression": "gzip", "compression_opts": 4, "shuffle": True} if self._compression == "gzip" else {}
+        filters = (
+            {"compression": "gzip", "compression_opts": 4, "shuffle": True}
+            if self._compression == "gzip"
+            else {}
+        )
         shape: dict[str, Any] = {"shape": (0, *row_shape), "maxshape": longest, "chunks": chunk}
         self._datasets[name] = self._file.create_dataset(name, dtype=dtype, **shape, **filters)
         if unit:
@@ -173,7 +203,9 @@ class TrajectoryWriter:
         for name, block in blocks.items():
             wanted = (count, *self._datasets[name].shape[1:])
             if block.shape != wanted:
-                raise OutputError(f"the shape is {block.shape}, not {wanted}", f"{self._path}: /{name}")
+                raise OutputError(
+                    f"the shape is {block.shape}, not {wanted}", f"{self._path}: /{name}"
+                )
         times = np.concatenate([[self._last_time], blocks["time"]])
         # A NaN fails this condition too; the first time has -inf before it.
         if not (np.isfinite(times[1:]).all() and (np.diff(times) >= 0.0).all()):

@@ -24,7 +24,8 @@ class CompletionResult(Result):
 
 
 VARIABLE = "_COLLIDE_COMPLETE"
-"""Environment variable with which the script of the shell calls `collide` for the words that may follow."""
+"""Environment variable with which the script of the shell calls `collide` for the words that may
+follow."""
 COMPLETION_EPILOG = """\b
 collide completion bash > ~/.local/share/bash-completion/completions/collide
 collide completion zsh > "${fpath[1]}/_collide"

@@ -12,7 +12,9 @@ import time
 import numpy as np
 
 # The folder of an adapter is first on the path, and an adapter has the name of its engine.
-sys.path[:] = [path for path in sys.path if os.path.abspath(path) != os.path.dirname(os.path.abspath(__file__))]
+sys.path[:] = [
+    path for path in sys.path if os.path.abspath(path) != os.path.dirname(os.path.abspath(__file__))
+]
 
 
 class Problem:
@@ -28,7 +30,10 @@ class Problem:
             self.arrays = dict(file)
         self.options, self.used = dict(text.partition("=")[::2] for text in options), {}
         self.poses, self.pair = self.arrays["pose"], self.arrays["pair"]
-        self.kinds, self.sizes = self.arrays["shape_type"].tolist(), self.arrays["shape_size"].tolist()
+        self.kinds, self.sizes = (
+            self.arrays["shape_type"].tolist(),
+            self.arrays["shape_size"].tolist(),
+        )
         self.gap = np.maximum(self.arrays["pair_gap"], 0.0)
         self.shapes, self.held = [], np.zeros(len(self.pair), bool)
 
@@ -46,13 +51,18 @@ class Problem:
     def triangles(self, k):
         """Vertices and triangles of a hull or mesh."""
         number = self.arrays["shape_geometry"][k]
-        return [self.arrays[name][slice(*self.arrays[f"{name}_start"][number:][:2])] for name in ("vertex", "face")]
+        return [
+            self.arrays[name][slice(*self.arrays[f"{name}_start"][number:][:2])]
+            for name in ("vertex", "face")
+        ]
 
     def heights(self, k):
         """Heights [rows, columns] of a heightfield, and its bottom."""
         number = self.arrays["shape_geometry"][k]
         values = self.arrays["height"][slice(*self.arrays["height_start"][number:][:2])]
-        return values.reshape(self.arrays["height_grid"][number]), float(self.arrays["height_bottom"][number])
+        return values.reshape(self.arrays["height_grid"][number]), float(
+            self.arrays["height_bottom"][number]
+        )
 
     def near_pairs(self):
         """A function of the poses of a cell, which returns shapes and gap of the held pairs that may touch."""
@@ -125,7 +135,9 @@ def run(
         sys.exit(f"OldVersion: {engine} {version} is too old: the adapter needs at least {least}")
     start = time.perf_counter()
     problem = Problem(source, options)
-    problem.shapes, treated, reason = zip(*(shape_of(problem, k) for k in range(len(problem.kinds))), strict=True)
+    problem.shapes, treated, reason = zip(
+        *(shape_of(problem, k) for k in range(len(problem.kinds))), strict=True
+    )
     treated, kinds = np.array(treated, str), np.array(problem.kinds)
     problem.held = (treated[problem.pair] != "skipped").all(axis=1)
     problem.held &= ~np.isin(kinds[problem.pair], unbounded).all(axis=1)
@@ -156,7 +168,9 @@ def run(
         shape_reason=np.array(reason, str),
         pair_asked=problem.held,
         seconds=np.array([begin - start, end - begin]),
-        cell=np.repeat(np.arange(len(cells)), [len(rows_of_cell) for rows_of_cell in cells])[chosen],
+        cell=np.repeat(np.arange(len(cells)), [len(rows_of_cell) for rows_of_cell in cells])[
+            chosen
+        ],
         pair=pair[chosen],
         distance=table[chosen, 2],
         normal=table[chosen, 3:6],

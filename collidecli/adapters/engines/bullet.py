@@ -19,14 +19,22 @@ def shape_of(problem, k):
     """The shape's number, or None, and how it is treated."""
     kind, size = problem.kinds[k], problem.sizes[k]
     if kind == "plane":
-        return pybullet.createCollisionShape(pybullet.GEOM_PLANE, planeNormal=[0.0, 0.0, 1.0]), "exact", ""
+        return (
+            pybullet.createCollisionShape(pybullet.GEOM_PLANE, planeNormal=[0.0, 0.0, 1.0]),
+            "exact",
+            "",
+        )
     if kind == "sphere":
         return pybullet.createCollisionShape(pybullet.GEOM_SPHERE, radius=size[0]), "exact", ""
     if kind == "box":
         return pybullet.createCollisionShape(pybullet.GEOM_BOX, halfExtents=size), "exact", ""
     if kind in ("capsule", "cylinder"):
         form = getattr(pybullet, f"GEOM_{kind.upper()}")
-        return pybullet.createCollisionShape(form, radius=size[0], height=2.0 * size[1]), "exact", ""
+        return (
+            pybullet.createCollisionShape(form, radius=size[0], height=2.0 * size[1]),
+            "exact",
+            "",
+        )
     if kind == "heightfield":
         heights, _ = problem.heights(k)
         rows, columns = heights.shape
@@ -41,14 +49,22 @@ def shape_of(problem, k):
         return shape, "approximated", "a surface of triangles without an inside"
     if kind not in ("convex_mesh", "mesh"):
         return None, "skipped", f"pybullet has no {kind}"
-    shape = pybullet.createCollisionShape(pybullet.GEOM_MESH, vertices=problem.triangles(k)[0].tolist())
-    return shape, *(("exact", "") if kind == "convex_mesh" else ("hull", "the convex hull of the mesh"))
+    shape = pybullet.createCollisionShape(
+        pybullet.GEOM_MESH, vertices=problem.triangles(k)[0].tolist()
+    )
+    return shape, *(
+        ("exact", "") if kind == "convex_mesh" else ("hull", "the convex hull of the mesh")
+    )
 
 
 def collider(problem):
     """Contacts of each near pair."""
-    bodies = [None if shape is None else pybullet.createMultiBody(1.0, shape) for shape in problem.shapes]
-    lift = np.zeros((len(bodies), 3))  # Bullet has a heightfield's origin in the middle of its heights
+    bodies = [
+        None if shape is None else pybullet.createMultiBody(1.0, shape) for shape in problem.shapes
+    ]
+    lift = np.zeros(
+        (len(bodies), 3)
+    )  # Bullet has a heightfield's origin in the middle of its heights
     for k, kind in enumerate(problem.kinds):
         if kind == "heightfield":
             heights, _ = problem.heights(k)
@@ -64,7 +80,11 @@ def collider(problem):
             pybullet.performCollisionDetection()
         for a, b, gap in near(pose):
             pair = bodies[a], bodies[b]
-            for contact in pybullet.getContactPoints(*pair) if stateful else pybullet.getClosestPoints(*pair, gap):
+            for contact in (
+                pybullet.getContactPoints(*pair)
+                if stateful
+                else pybullet.getClosestPoints(*pair, gap)
+            ):
                 normal = -np.array(contact[7])  # Bullet's is from the second body to the first
                 yield a, b, contact[8], *normal, *(0.5 * (np.array(contact[5]) + contact[6]))
 
@@ -78,5 +98,8 @@ def is_stateful(problem):
 
 if __name__ == "__main__":
     pybullet.connect(pybullet.DIRECT)
-    version, rules = importlib.metadata.version("pybullet"), {"stateful": is_stateful, "reports_gap": True}
+    version, rules = (
+        importlib.metadata.version("pybullet"),
+        {"stateful": is_stateful, "reports_gap": True},
+    )
     run("bullet", version, shape_of, collider, python_loop="pairs", least="3.2.7", **rules)

@@ -19,7 +19,11 @@ def shape_of(problem, k):
         return shape, "exact", ""
     if kind == "heightfield":
         heights, bottom = problem.heights(k)  # coal's rows go to -y
-        return coal.HeightFieldOBBRSS(2.0 * size[0], 2.0 * size[1], heights[::-1].copy(), bottom), "exact", ""
+        return (
+            coal.HeightFieldOBBRSS(2.0 * size[0], 2.0 * size[1], heights[::-1].copy(), bottom),
+            "exact",
+            "",
+        )
     points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
     vertices, faces = problem.triangles(k)
     points.extend(list(vertices))
@@ -39,11 +43,15 @@ def collider(problem):
     request.num_max_contacts, request.enable_contact = MOST_CONTACTS, True
 
     def collide(pose):
-        placed = [coal.Transform3s(coal.Quaternion(*row[[6, 3, 4, 5]]), row[:3].copy()) for row in pose]
+        placed = [
+            coal.Transform3s(coal.Quaternion(*row[[6, 3, 4, 5]]), row[:3].copy()) for row in pose
+        ]
         for a, b, gap in near(pose):
             request.security_margin = gap
             result.clear()
-            coal.collide(problem.shapes[a], placed[a], problem.shapes[b], placed[b], request, result)
+            coal.collide(
+                problem.shapes[a], placed[a], problem.shapes[b], placed[b], request, result
+            )
             for contact in map(result.getContact, range(result.numContacts())):
                 yield a, b, contact.penetration_depth, *contact.normal, *contact.pos
 
@@ -51,4 +59,12 @@ def collider(problem):
 
 
 if __name__ == "__main__":
-    run("coal", coal.__version__, shape_of, collider, reports_gap=True, python_loop="pairs", least="3.0.1")
+    run(
+        "coal",
+        coal.__version__,
+        shape_of,
+        collider,
+        reports_gap=True,
+        python_loop="pairs",
+        least="3.0.1",
+    )

@@ -49,7 +49,10 @@ def collider(problem):
         if shape is not None:
             frames[k].setShape(shape)
             groups[k].addShapeFrame(frames[k])
-    option, result = dartpy.collision.CollisionOption(True, MOST_CONTACTS), dartpy.collision.CollisionResult()
+    option, result = (
+        dartpy.collision.CollisionOption(True, MOST_CONTACTS),
+        dartpy.collision.CollisionResult(),
+    )
     near = problem.near_pairs()
 
     def collide(pose):
@@ -61,9 +64,12 @@ def collider(problem):
         for a, b, _ in near(pose):
             result.clear()  # ODE adds to it
             groups[a].collide(groups[b], option, result)
-            for contact in result.getContacts():  # the normal is from the second object to the first
+            for (
+                contact
+            ) in result.getContacts():  # the normal is from the second object to the first
                 second, first = (
-                    int(side.getShapeFrame().getName()) for side in (contact.collisionObject1, contact.collisionObject2)
+                    int(side.getShapeFrame().getName())
+                    for side in (contact.collisionObject1, contact.collisionObject2)
                 )
                 yield first, second, -contact.penetrationDepth, *contact.normal, *contact.point
 

@@ -34,7 +34,11 @@ def shape_of(problem, k):
     if kind not in ("convex_mesh", "mesh"):
         return None, "skipped", f"Drake has no {kind}"
     shape = geometry.Convex(points=problem.triangles(k)[0].T, label=f"shape {k}")
-    return shape, *(("exact", "") if kind == "convex_mesh" else ("hull", "Drake collides the convex hull of a mesh"))
+    return shape, *(
+        ("exact", "")
+        if kind == "convex_mesh"
+        else ("hull", "Drake collides the convex hull of a mesh")
+    )
 
 
 def placed(pose):
@@ -47,7 +51,9 @@ def collider(problem):
     scene, frames, ids = geometry.SceneGraph(), {}, {}
     owner = scene.RegisterSource("problem")
     for k, shape in enumerate(problem.shapes):
-        if problem.kinds[k] == "plane" and shape is not None:  # Drake crashes with planes on frames that move
+        if (
+            problem.kinds[k] == "plane" and shape is not None
+        ):  # Drake crashes with planes on frames that move
             instance = geometry.GeometryInstance(placed(problem.poses[0, k]), shape, f"s{k}")
             ids[k] = scene.RegisterAnchoredGeometry(owner, instance)
         elif shape is not None:
@@ -70,7 +76,13 @@ def collider(problem):
         scene.get_source_pose_port(owner).FixValue(context, poses)
         for contact in scene.get_query_output_port().Eval(context).ComputePointPairPenetration():
             point = 0.5 * (contact.p_WCa + contact.p_WCb)
-            yield shape_of_id[contact.id_B], shape_of_id[contact.id_A], -contact.depth, *contact.nhat_BA_W, *point
+            yield (
+                shape_of_id[contact.id_B],
+                shape_of_id[contact.id_A],
+                -contact.depth,
+                *contact.nhat_BA_W,
+                *point,
+            )
 
     return lambda pose: list(collide(pose))
 

@@ -33,8 +33,14 @@ def shape_of(problem, k):
 
 def collider(problem):
     """Contacts of each near pair."""
-    objects = [None if shape is None else fcl.CollisionObject(shape, fcl.Transform()) for shape in problem.shapes]
-    near, request = problem.near_pairs(), fcl.CollisionRequest(num_max_contacts=MOST_CONTACTS, enable_contact=True)
+    objects = [
+        None if shape is None else fcl.CollisionObject(shape, fcl.Transform())
+        for shape in problem.shapes
+    ]
+    near, request = (
+        problem.near_pairs(),
+        fcl.CollisionRequest(num_max_contacts=MOST_CONTACTS, enable_contact=True),
+    )
 
     def collide(pose):
         for k, item in enumerate(objects):

@@ -12,7 +12,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from adapter import run
 import mujoco
 
-GEOMS = {"plane": "PLANE", "sphere": "SPHERE", "capsule": "CAPSULE", "box": "BOX", "cylinder": "CYLINDER"}
+GEOMS = {
+    "plane": "PLANE",
+    "sphere": "SPHERE",
+    "capsule": "CAPSULE",
+    "box": "BOX",
+    "cylinder": "CYLINDER",
+}
 GEOMS |= {"ellipsoid": "ELLIPSOID", "convex_mesh": "MESH", "mesh": "MESH", "heightfield": "HFIELD"}
 
 
@@ -21,7 +27,9 @@ def shape_of(problem, k):
     kind = problem.kinds[k]
     if kind not in GEOMS:
         return None, "skipped", f"MuJoCo has no {kind}"
-    treated = ("hull", "MuJoCo collides the convex hull of a mesh") if kind == "mesh" else ("exact", "")
+    treated = (
+        ("hull", "MuJoCo collides the convex hull of a mesh") if kind == "mesh" else ("exact", "")
+    )
     return getattr(mujoco.mjtGeom, f"mjGEOM_{GEOMS[kind]}"), *treated
 
 
@@ -57,11 +65,15 @@ def collider(problem):
             low, span = heights.min(), max(np.ptp(heights), 1e-9)
             values = (heights - low).ravel() / span
             extents = [*size[:2], span, low - bottom]
-            spec.add_hfield(name=f"h{k}", size=extents, nrow=len(heights), ncol=len(heights.T), userdata=values)
+            spec.add_hfield(
+                name=f"h{k}", size=extents, nrow=len(heights), ncol=len(heights.T), userdata=values
+            )
             geom.hfieldname, geom.pos = f"h{k}", (0.0, 0.0, low)
         else:
             geom.size = (1.0, 1.0, 1.0) if kind == "plane" else size
-    for (a, b), gap in zip(problem.pair[problem.held].tolist(), problem.gap[problem.held].tolist(), strict=True):
+    for (a, b), gap in zip(
+        problem.pair[problem.held].tolist(), problem.gap[problem.held].tolist(), strict=True
+    ):
         spec.add_pair(geomname1=f"s{a}", geomname2=f"s{b}", margin=gap)
     model = spec.compile()
     set_options(model.opt, problem)
@@ -74,7 +86,9 @@ def collider(problem):
         mujoco.mj_comPos(model, data)
         mujoco.mj_collision(model, data)
         contact = data.contact  # views, which the next cell overwrites
-        return np.column_stack([shape[contact.geom], contact.dist, contact.frame[:, :3], contact.pos])
+        return np.column_stack(
+            [shape[contact.geom], contact.dist, contact.frame[:, :3], contact.pos]
+        )
 
     return collide
 

@@ -33,7 +33,10 @@ def shape_of(problem, k):
         name = "add_shape_mesh" if kind == "mesh" else "add_shape_convex_hull"
     elif kind == "heightfield":
         heights, _ = problem.heights(k)
-        shape = {"type": newton.GeoType.HFIELD, "src": newton.Heightfield(heights, *heights.shape, x, y)}
+        shape = {
+            "type": newton.GeoType.HFIELD,
+            "src": newton.Heightfield(heights, *heights.shape, x, y),
+        }
         name = "add_shape"
     return (lambda builder, **more: getattr(builder, name)(**shape, **more)), "exact", ""
 
@@ -72,10 +75,22 @@ def collider(problem):
             return getattr(contacts, f"rigid_contact_{name}").numpy()[:count].astype(float)
 
         shapes = [column(f"shape{side}").astype(int) for side in (0, 1)]
-        points = [pose[row, :3] + turned(pose[row], column(f"point{side}")) for side, row in enumerate(shapes)]
-        surface = [points[side] + turned(pose[row], column(f"offset{side}")) for side, row in enumerate(shapes)]
-        distance = ((points[1] - points[0]) * column("normal")).sum(axis=1) - column("margin0") - column("margin1")
-        return np.column_stack([*shapes, distance, column("normal"), 0.5 * (surface[0] + surface[1])])
+        points = [
+            pose[row, :3] + turned(pose[row], column(f"point{side}"))
+            for side, row in enumerate(shapes)
+        ]
+        surface = [
+            points[side] + turned(pose[row], column(f"offset{side}"))
+            for side, row in enumerate(shapes)
+        ]
+        distance = (
+            ((points[1] - points[0]) * column("normal")).sum(axis=1)
+            - column("margin0")
+            - column("margin1")
+        )
+        return np.column_stack(
+            [*shapes, distance, column("normal"), 0.5 * (surface[0] + surface[1])]
+        )
 
     collide(problem.poses[0])  # compiles the kernels
     return collide

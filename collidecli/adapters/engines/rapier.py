@@ -10,7 +10,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from adapter import run
 import rapier3d
 
-UPRIGHT = rapier3d.Isometry3((0.0, 0.0, 0.0), rapier3d.Rotation3(np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0))
+UPRIGHT = rapier3d.Isometry3(
+    (0.0, 0.0, 0.0), rapier3d.Rotation3(np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0)
+)
 """From y, the axis of Rapier's cylinders and cones, to z."""
 
 
@@ -61,11 +63,27 @@ def collider(problem):
             for manifold in pair.manifolds:
                 normal = placed[a].rotation * manifold.local_n1
                 for contact in manifold.points:
-                    points = placed[a].transform_point(contact.local_p1), placed[b].transform_point(contact.local_p2)
-                    yield a, b, contact.dist, *normal, *(0.5 * np.sum([side.to_tuple() for side in points], axis=0))
+                    points = (
+                        placed[a].transform_point(contact.local_p1),
+                        placed[b].transform_point(contact.local_p2),
+                    )
+                    yield (
+                        a,
+                        b,
+                        contact.dist,
+                        *normal,
+                        *(0.5 * np.sum([side.to_tuple() for side in points], axis=0)),
+                    )
 
     return lambda pose: list(collide(pose))
 
 
 if __name__ == "__main__":
-    run("rapier", importlib.metadata.version("rapier3d"), shape_of, collider, reports_gap=True, least="0.36.1")
+    run(
+        "rapier",
+        importlib.metadata.version("rapier3d"),
+        shape_of,
+        collider,
+        reports_gap=True,
+        least="0.36.1",
+    )

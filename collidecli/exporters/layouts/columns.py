@@ -19,8 +19,11 @@ def unknown_columns(selected: SelectedContacts) -> tuple[str, ...]:
     return tuple(f"{name}: a column unknown to this version" for name in names if name not in known)
 
 
-def stored(selected: SelectedContacts, field: str, source: str, dtype: str, row: tuple[int, ...] = ()) -> Array:
-    """The values of a column `source` under another name and type. row: shape of those of a contact."""
+def stored(
+    selected: SelectedContacts, field: str, source: str, dtype: str, row: tuple[int, ...] = ()
+) -> Array:
+    """The values of a column `source` under another name and type. row: shape of those of a
+    contact."""
     return per_contact(selected, field, dtype, row, (source,), itemgetter(source))
 
 
@@ -32,8 +35,11 @@ def mixed(
     dtype: str = "float32",
     row: tuple[int, ...] = (),
 ) -> Array:
-    """A parameter `name` of the pairs of shapes, see `Surfaces.of`. row: shape of those of a contact."""
-    return per_contact(selected, field, dtype, row, PAIR, lambda c: surfaces.of(name, *shapes_of_pair(c), dtype))
+    """A parameter `name` of the pairs of shapes, see `Surfaces.of`. row: shape of those of a
+    contact."""
+    return per_contact(
+        selected, field, dtype, row, PAIR, lambda c: surfaces.of(name, *shapes_of_pair(c), dtype)
+    )
 
 
 PAIR = ("shape0", "shape1")

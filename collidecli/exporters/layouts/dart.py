@@ -1,4 +1,5 @@
-"""DART's collision result: manifolds of pairs of objects, the normal from object 2 to object 1, depth positive."""
+"""DART's collision result: manifolds of pairs of objects, the normal from object 2 to object 1,
+depth positive."""
 
 from __future__ import annotations
 
@@ -21,15 +22,19 @@ from collidecli.scene.tables import ContactBlock
 from collidecli.storage.contact_sets.selected import SelectedContacts
 
 TYPES = ("Point", "Edge", "Face", "Patch", "Unknown")
-"""Types of manifolds by number: the first four are the kinds of a contact; Unknown has contacts of several kinds."""
+"""Types of manifolds by number: the first four are the kinds of a contact; Unknown has contacts of
+several kinds."""
 UNKNOWN = TYPES.index("Unknown")
 
 
 def dart_layout(selected: SelectedContacts) -> Layout:
-    """A manifold has all contacts of a pair of shapes in one cell; object 1 is shape0. Vectors are float64."""
+    """A manifold has all contacts of a pair of shapes in one cell; object 1 is shape0. Vectors are
+    float64."""
     count = sum(len(_first_rows(block)) for block in selected.blocks(PAIR))
 
-    def per_manifold(name: str, dtype: str, row: tuple[int, ...], columns: tuple[str, ...], made) -> Array:
+    def per_manifold(
+        name: str, dtype: str, row: tuple[int, ...], columns: tuple[str, ...], made
+    ) -> Array:
         def pieces():
             for block in selected.blocks((*PAIR, *columns)):
                 yield np.ascontiguousarray(made(block, _first_rows(block)), dtype)
@@ -42,7 +47,13 @@ def dart_layout(selected: SelectedContacts) -> Layout:
     arrays = (
         *frames_and_worlds(selected),
         starts("manifold_start", selected.cell_count, PAIR, selected, manifolds),
-        starts("contact_start", count, PAIR, selected, lambda b: np.diff([*_first_rows(b).tolist(), b.contact_count])),
+        starts(
+            "contact_start",
+            count,
+            PAIR,
+            selected,
+            lambda b: np.diff([*_first_rows(b).tolist(), b.contact_count]),
+        ),
         per_manifold("object1", "int32", (), (), lambda b, first: b.columns["shape0"][first]),
         per_manifold("object2", "int32", (), (), lambda b, first: b.columns["shape1"][first]),
         per_manifold("type", "uint8", (), ("kind",), _types),
@@ -65,14 +76,17 @@ def _cells(block: ContactBlock) -> np.ndarray:
 def _first_rows(block: ContactBlock) -> np.ndarray:
     """intp: the first contact of each manifold of a block of whole cells."""
     keys = np.stack([_cells(block), block.columns["shape0"], block.columns["shape1"]])
-    return np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)][: block.contact_count])
+    return np.flatnonzero(
+        np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)][: block.contact_count]
+    )
 
 
 def _types(block: ContactBlock, first: np.ndarray) -> np.ndarray:
     if not len(first):
         return first
     kind = block.columns["kind"]
-    lowest, highest = np.minimum.reduceat(kind, first), np.maximum.reduceat(kind, first)
+    lowest = np.minimum.reduceat(kind, first)
+    highest = np.maximum.reduceat(kind, first)
     return np.where((lowest == highest) & (lowest < UNKNOWN), lowest, UNKNOWN)
 
 

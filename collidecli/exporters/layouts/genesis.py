@@ -1,4 +1,5 @@
-"""Genesis' contact data: penetration positive, the normal from B to A, the position at the middle of the overlap."""
+"""Genesis' contact data: penetration positive, the normal from B to A, the position at the middle
+of the overlap."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from collidecli.storage.contact_sets.selected import SelectedContacts
 
 
 def genesis_layout(selected: SelectedContacts) -> Layout:
-    """A is shape0. Friction and sol_params follow from the file's materials, if those define them."""
+    """A is shape0. Friction and sol_params follow from the file's materials, if those define
+    them."""
     contacts = selected.contacts
     surfaces = Surfaces(contacts)
     body = contacts.shapes.body
@@ -45,7 +47,9 @@ def genesis_layout(selected: SelectedContacts) -> Layout:
         left_out.append(surfaces.absent("friction"))
 
     def solver_parameters(c: Mapping[str, np.ndarray]) -> np.ndarray:
-        return np.concatenate([surfaces.of(name, *shapes_of_pair(c)) for name in ("solref", "solimp")], axis=1)
+        return np.concatenate(
+            [surfaces.of(name, *shapes_of_pair(c)) for name in ("solref", "solimp")], axis=1
+        )
 
     if {"solref", "solimp"} <= set(surfaces.names):
         arrays.append(per_contact(selected, "sol_params", "float32", (7,), PAIR, solver_parameters))

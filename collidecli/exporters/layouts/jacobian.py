@@ -1,6 +1,7 @@
 """Jacobian of the contacts' distances over joint velocities, as a sparse matrix that SciPy reads.
 
-The points of a contact are taken as fixed to their bodies: d distance / d qvel = normal . (J(point1) - J(point0)).
+The points of a contact are taken as fixed to their bodies: d distance / d qvel = normal .
+(J(point1) - J(point0)).
 """
 
 from __future__ import annotations
@@ -10,7 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.exporters.arrays import POINTS, Array, Layout, frames_and_worlds, held, starts, texts
+from collidecli.exporters.arrays import (
+    POINTS,
+    Array,
+    Layout,
+    frames_and_worlds,
+    held,
+    starts,
+    texts,
+)
 from collidecli.exporters.layouts.columns import PAIR, stored
 from collidecli.numerics.products import cross, dot
 from collidecli.scene.tables import ContactBlock
@@ -24,9 +33,9 @@ STRIP = 1 << 16
 class MovingJoints:
     """The joint velocities of a scene in motion.
 
-    names: of the nv velocities. affects: bool[S, nv], whether a velocity moves a shape of the contact set. at: of
-    frames and worlds of the contact set, [n] each: angular velocities, and velocities of the point at the world's
-    origin, float64[n, 2, nv, 3].
+    names: of the nv velocities. affects: bool[S, nv], whether a velocity moves a shape of the
+    contact set. at: of frames and worlds of the contact set, [n] each: angular velocities, and
+    velocities of the point at the world's origin, float64[n, 2, nv, 3].
     """
 
     names: Sequence[str]
@@ -35,7 +44,8 @@ class MovingJoints:
 
 
 def jacobian_layout(selected: SelectedContacts, joints: MovingJoints) -> Layout:
-    """A row a contact, a column a velocity; entries of the velocities that move either shape, in ascending order."""
+    """A row a contact, a column a velocity; entries of the velocities that move either shape, in
+    ascending order."""
     entries = _Entries(selected, joints)
     arrays = (
         *frames_and_worlds(selected),
@@ -52,7 +62,8 @@ def jacobian_layout(selected: SelectedContacts, joints: MovingJoints) -> Layout:
 
 class _Entries:
     def __init__(self, selected: SelectedContacts, joints: MovingJoints) -> None:
-        self._selected, self._joints = selected, joints
+        self._selected = selected
+        self._joints = joints
         self._of_pair: dict[tuple[int, int], np.ndarray] = {}
 
     @property
@@ -70,7 +81,9 @@ class _Entries:
             step = max(1, STRIP // (1 + len(self._joints.names)))
             for first in range(0, len(cells_in_use), step):
                 cells = cells_in_use[first : first + step]
-                rows = slice(int(ends[cells[0]] - block.cell_counts[cells[0]]), int(ends[cells[-1]]))
+                rows = slice(
+                    int(ends[cells[0]] - block.cell_counts[cells[0]]), int(ends[cells[-1]])
+                )
                 yield self._of_cells(block, rows, cells)
 
     def _columns(self, contacts: Mapping[str, np.ndarray]) -> list[np.ndarray]:
@@ -89,14 +102,16 @@ class _Entries:
         return dofs
 
     def _of_cells(self, block: ContactBlock, rows: slice, cells: np.ndarray) -> np.ndarray:
-        selected, columns = self._selected, {name: values[rows] for name, values in block.columns.items()}
+        selected = self._selected
+        columns = {name: values[rows] for name, values in block.columns.items()}
         frame, world = np.divmod(block.first_cell + cells, selected.world_count)
         axes = self._joints.at(np.asarray(selected.frames)[frame], selected.worlds[world])
         of_contact = self._columns(columns)
         contact = np.repeat(np.arange(len(of_contact)), [len(entries) for entries in of_contact])
         column = np.concatenate(of_contact)
         cell = np.repeat(np.arange(len(cells)), block.cell_counts[cells])[contact]
-        turn, velocity = axes[cell, 0, column], axes[cell, 1, column]
+        turn = axes[cell, 0, column]
+        velocity = axes[cell, 1, column]
         total = np.zeros((len(column), 3))
         for side, sign in ((0, -1.0), (1, 1.0)):
             moves = self._joints.affects[columns[f"shape{side}"][contact], column]

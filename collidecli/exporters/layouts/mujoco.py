@@ -1,4 +1,5 @@
-"""MuJoCo's `mjContact`: distance without margins, a frame with the normal first, ids of geoms in the compiled scene."""
+"""MuJoCo's `mjContact`: distance without margins, a frame with the normal first, ids of geoms in
+the compiled scene."""
 
 from __future__ import annotations
 
@@ -8,7 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.exporters.arrays import POINTS, Layout, frames_and_worlds, midpoint, per_cell, per_contact, texts
+from collidecli.exporters.arrays import (
+    POINTS,
+    Layout,
+    frames_and_worlds,
+    midpoint,
+    per_cell,
+    per_contact,
+    texts,
+)
 from collidecli.exporters.layouts.columns import PAIR, mixed, shapes_of_pair
 from collidecli.exporters.surfaces import Surfaces
 from collidecli.storage.contact_sets.selected import SelectedContacts
@@ -18,7 +27,8 @@ SOLVER = "mu, H, exclude, efc_address: results of the solver"
 
 @dataclass(frozen=True)
 class CompiledGeoms:
-    """The geoms of a compiled scene. name, type (mjtGeom): by id. of_path: ids by a shape's path."""
+    """The geoms of a compiled scene. name, type (mjtGeom): by id. of_path: ids by a shape's
+    path."""
 
     name: Sequence[str]
     type: np.ndarray
@@ -26,16 +36,19 @@ class CompiledGeoms:
 
 
 def mujoco_layout(selected: SelectedContacts, geoms: CompiledGeoms) -> Layout:
-    """Fields of `mjData.contact`, float64 and int32 as in MuJoCo; contacts have the order of the contact set.
+    """Fields of `mjData.contact`, float64 and int32 as in MuJoCo; contacts have the order of the
+    contact set.
 
-    Raises InputError for another material rule than "mujoco", and for a shape that is no geom of the scene.
+    Raises InputError for another material rule than "mujoco", and for a shape that is no geom of
+    the scene.
     """
     contacts = selected.contacts
     if contacts.material_rule != "mujoco":
         rule = contacts.material_rule or "of a file of version 1.0"
         what = f"mjContact requires the material rule 'mujoco', and the contact set has '{rule}'"
         raise InputError(what, contacts.path, "run an MJCF or URDF scene, or choose another layout")
-    surfaces, sides = Surfaces(contacts), _Sides(selected, geoms)
+    surfaces = Surfaces(contacts)
+    sides = _Sides(selected, geoms)
 
     def include_margin(c: Mapping[str, np.ndarray]) -> np.ndarray:
         return surfaces.of("margin0", *shapes_of_pair(c), "float64") + surfaces.of(
@@ -45,7 +58,14 @@ def mujoco_layout(selected: SelectedContacts, geoms: CompiledGeoms) -> Layout:
     arrays = (
         *frames_and_worlds(selected),
         per_cell(selected, "ncon", (), lambda block: block.cell_counts),
-        per_contact(selected, "dist", "float64", (), (*PAIR, "distance"), lambda c: c["distance"] + include_margin(c)),
+        per_contact(
+            selected,
+            "dist",
+            "float64",
+            (),
+            (*PAIR, "distance"),
+            lambda c: c["distance"] + include_margin(c),
+        ),
         per_contact(selected, "pos", "float64", (3,), POINTS, midpoint),
         per_contact(selected, "frame", "float64", (9,), (*PAIR, "normal"), sides.frames),
         per_contact(selected, "includemargin", "float64", (), PAIR, include_margin),
@@ -62,7 +82,8 @@ def mujoco_layout(selected: SelectedContacts, geoms: CompiledGeoms) -> Layout:
 
 
 class _Sides:
-    """MuJoCo's order of a contact's geoms: geom 1 has the lower type, or the lower id of equal types."""
+    """MuJoCo's order of a contact's geoms: geom 1 has the lower type, or the lower id of equal
+    types."""
 
     def __init__(self, selected: SelectedContacts, geoms: CompiledGeoms) -> None:
         paths = selected.contacts.shapes.path
@@ -83,16 +104,20 @@ class _Sides:
         return np.where(self._swapped(columns)[:, None], ids[:, ::-1], ids)
 
     def frames(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-        """float64[n, 9]: the axes x, y, z in world coordinates; x is the normal from geom 1 to geom 2."""
+        """float64[n, 9]: the axes x, y, z in world coordinates; x is the normal from geom 1 to geom
+        2."""
         normal = columns["normal"].astype(np.float64)
-        return frames_about(np.where(self._swapped(columns)[:, None], 0.0 - normal, normal)).reshape(-1, 9)
+        return frames_about(
+            np.where(self._swapped(columns)[:, None], 0.0 - normal, normal)
+        ).reshape(-1, 9)
 
 
 def frames_about(normal: np.ndarray) -> np.ndarray:
-    """float64[n, 3, 3]: frames with rows x, along the normal [n, 3], and y and z of MuJoCo's mju_makeFrame.
+    """float64[n, 3, 3]: frames with rows x, along the normal [n, 3], and y and z of MuJoCo's
+    mju_makeFrame.
 
-    y is the component of the world's y axis orthogonal to the normal; of its z axis if the normal is within 60 degrees
-    of y.
+    y is the component of the world's y axis orthogonal to the normal; of its z axis if the normal
+    is within 60 degrees of y.
     """
     x = normal / np.linalg.norm(normal, axis=1, keepdims=True)
     level = (np.abs(x[:, 1]) < 0.5)[:, None]

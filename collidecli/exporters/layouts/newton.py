@@ -1,23 +1,34 @@
 """Newton's `Contacts`: points and offsets in body frames, the normal from shape 0 to shape 1.
 
-Fields are those of Newton 1.8. Newton's point of a sphere is its centre, with the radius in margin and offset; here
-every point is on the surface, with the authored margin. The separation
-dot(normal, point1 - point0) - margin0 - margin1, and point + offset on the inflated surface, are equal in both.
-`soft_contact_*`: body_pos is the point of the shape's surface in its body frame, the normal points to the particle.
+Fields are those of Newton 1.8. Newton's point of a sphere is its centre, with the radius in margin
+and offset; here every point is on the surface, with the authored margin. The separation dot(normal,
+point1 - point0) - margin0 - margin1, and point + offset on the inflated surface, are equal in both.
+`soft_contact_*`: body_pos is the point of the shape's surface in its body frame, the normal points
+to the particle.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from collidecli.exporters.arrays import Array, Layout, frames_and_worlds, held, per_cell, per_contact, starts, texts
+from collidecli.exporters.arrays import (
+    Array,
+    Layout,
+    frames_and_worlds,
+    held,
+    per_cell,
+    per_contact,
+    starts,
+    texts,
+)
 from collidecli.exporters.layouts.columns import mixed, stored
 from collidecli.exporters.surfaces import Surfaces
 from collidecli.storage.contact_sets.selected import SINGLE_PARTICLE, SelectedContacts, rows_of
 
 
 def newton_layout(selected: SelectedContacts) -> Layout:
-    """The arrays `rigid_contact_*`, float32 and int32 as in Newton; offsets only if no margin is set."""
+    """The arrays `rigid_contact_*`, float32 and int32 as in Newton; offsets only if no margin is
+    set."""
     contacts = selected.contacts
     surfaces = Surfaces(contacts)
 
@@ -36,10 +47,14 @@ def newton_layout(selected: SelectedContacts) -> Layout:
     margins = (contacts.shapes.margin, np.nan_to_num(contacts.forced.margin))
     offsets = ("rigid_contact_offset0", "rigid_contact_offset1")
     if any((margin != 0.0).any() for margin in margins):
-        left_out.append(f"{', '.join(offsets)}: margins in body frames, which require the bodies' poses")
+        left_out.append(
+            f"{', '.join(offsets)}: margins in body frames, which require the bodies' poses"
+        )
     else:
         zeros = (lambda c: np.zeros((len(c["shape0"]), 3), np.float32),)
-        arrays += [per_contact(selected, name, "float32", (3,), ("shape0",), *zeros) for name in offsets]
+        arrays += [
+            per_contact(selected, name, "float32", (3,), ("shape0",), *zeros) for name in offsets
+        ]
     if "soft_contacts" in contacts.groups:
         soft, without = _soft_arrays(selected)
         arrays += soft
@@ -58,8 +73,12 @@ def _soft_arrays(selected: SelectedContacts) -> tuple[list[Array], list[str]]:
 
     arrays = [
         per_cell(rows, "soft_contact_count", (), lambda block: block.cell_counts),
-        starts("soft_contact_cell_start", rows.cell_count, (), rows, lambda block: block.cell_counts),
-        per_contact(rows, "soft_contact_particle", "int32", (), ("indices",), lambda c: c["indices"][:, 0]),
+        starts(
+            "soft_contact_cell_start", rows.cell_count, (), rows, lambda block: block.cell_counts
+        ),
+        per_contact(
+            rows, "soft_contact_particle", "int32", (), ("indices",), lambda c: c["indices"][:, 0]
+        ),
         stored(rows, "soft_contact_shape", "shape", "int32"),
         stored(rows, "soft_contact_body_pos", "point_body", "float32", (3,)),
         stored(rows, "soft_contact_normal", "normal", "float32", (3,)),

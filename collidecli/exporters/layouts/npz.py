@@ -19,7 +19,11 @@ def npz_layout(selected: SelectedContacts) -> Layout:
     arrays: list[Array] = [*frames_and_worlds(selected)]
     for column in selected.columns:
         row = () if column.width == 1 else (column.width,)
-        arrays.append(stored(selected, column.name, column.name, column.dtype_for(contacts.float_type).name, row))
+        arrays.append(
+            stored(
+                selected, column.name, column.name, column.dtype_for(contacts.float_type).name, row
+            )
+        )
     for held_list in selected.group.lists:
         arrays += _list(selected, held_list)
     arrays += [
@@ -51,7 +55,9 @@ def _objects(selected: SelectedContacts) -> list[Array]:
 
 def _list(selected: SelectedContacts, entries: ListColumn) -> tuple[Array, Array]:
     """The values of a list column, and the first of each row."""
-    name, group, width = entries.column.name, selected.group.name, entries.column.width
+    name = entries.column.name
+    group = selected.group.name
+    width = entries.column.width
 
     def values() -> Iterator[np.ndarray]:
         return (block.groups[group].lists[name][1] for block in selected.blocks((name,)))

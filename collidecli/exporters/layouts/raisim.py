@@ -1,4 +1,5 @@
-"""RaiSim's contacts: a frame at each contact; its z axis is the normal from object B to object A."""
+"""RaiSim's contacts: a frame at each contact; its z axis is the normal from object B to object
+A."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def raisim_layout(selected: SelectedContacts) -> Layout:
 
 
 def contact_frames(columns: Mapping[str, np.ndarray]) -> np.ndarray:
-    """float64[n, 3, 3]: the rows are the frame's axes in the world: the matrix transforms world vectors to the frame.
+    """float64[n, 3, 3]: the rows are the frame's axes in the world: the matrix transforms world
+    vectors to the frame.
 
     z is the normal towards A; x is horizontal, +x of the world for a vertical z; y is z cross x.
     """

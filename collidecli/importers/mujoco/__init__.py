@@ -5,5 +5,6 @@ import os
 from collidecli.engine.runtime.deferred_builtins import is_owned
 
 if is_owned():
-    # Nothing is rendered. Otherwise MuJoCo imports a window library, which starts another interpreter: 60 to 90 ms.
+    # Nothing is rendered. Otherwise MuJoCo imports a window library, which starts another
+    # interpreter: 60 to 90 ms.
     os.environ.setdefault("MUJOCO_GL", "disable")

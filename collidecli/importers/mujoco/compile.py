@@ -15,7 +15,13 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.additions import add_floating_base, add_ground
 from collidecli.importers.mujoco.excessive_scenes import refuse_excessive_scene
-from collidecli.importers.mujoco.left_out import FAMILIES, KEYFRAMES, drop_wrong_keys, partition_geoms, shrink_textures
+from collidecli.importers.mujoco.left_out import (
+    FAMILIES,
+    KEYFRAMES,
+    drop_wrong_keys,
+    partition_geoms,
+    shrink_textures,
+)
 from collidecli.importers.mujoco.orientations import (
     KIND,
     WITH_ENDS,
@@ -47,9 +53,9 @@ _PROLOG = re.compile(rb"\s*(?:\xef\xbb\xbf|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*
 class CompiledScene:
     """A scene as compiled by MuJoCo.
 
-    location: the file, or the name in errors. files: every file whose content may affect a contact; of a scene given as
-    text only its assets. text: of a scene given as text. urdf: whether the scene is a URDF.
-    warnings: those of MuJoCo, and the removed elements.
+    location: the file, or the name in errors. files: every file whose content may affect a contact;
+    of a scene given as text only its assets. text: of a scene given as text. urdf: whether the
+    scene is a URDF. warnings: those of MuJoCo, and the removed elements.
     """
 
     mj_model: mujoco.MjModel
@@ -68,13 +74,15 @@ def compile_mjcf(
     folder: str = "",
     strict: bool = False,
 ) -> CompiledScene:
-    """Compiles an MJCF or URDF scene. Links of a URDF stay separate bodies (MuJoCo would fuse static links).
+    """Compiles an MJCF or URDF scene. Links of a URDF stay separate bodies (MuJoCo would fuse
+    static links).
 
-    Of a scene that MuJoCo does not compile, elements that affect no contact (`FAMILIES`) are removed, as few
-    families as necessary; one warning names them, with MuJoCo's reasons. path: the scene's file. With `xml`, the scene
-    as text, the name in errors. folder: base of the relative paths of its assets. options: has the asset map, the
-    floating base and the ground. strict: refuse a scene that does not compile completely, for simulation. Raises
-    InputError: no such file, or MuJoCo cannot compile the scene, with its message; a file of a mesh that collides is
+    Of a scene that MuJoCo does not compile, elements that affect no contact (`FAMILIES`) are
+    removed, as few families as necessary; one warning names them, with MuJoCo's reasons. path: the
+    scene's file. With `xml`, the scene as text, the name in errors. folder: base of the relative
+    paths of its assets. options: has the asset map, the floating base and the ground. strict:
+    refuse a scene that does not compile completely, for simulation. Raises InputError: no such
+    file, or MuJoCo cannot compile the scene, with its message; a file of a mesh that collides is
     missing; a scene given as text includes another file.
     """
     location = os.fspath(path)
@@ -86,7 +94,9 @@ def compile_mjcf(
     if xml is not None:
         refuse_excessive_scene(xml.encode(), location)
     for file in included_files(location) if xml is None else ():
-        refuse_excessive_scene(_content(file), location if os.path.samefile(file, location) else file)
+        refuse_excessive_scene(
+            _content(file), location if os.path.samefile(file, location) else file
+        )
     attempts = _Attempts(location, xml, folder, options or SceneOptions())
     try:
         try:
@@ -98,7 +108,10 @@ def compile_mjcf(
         bytes(mj_model.names).decode()
     except UnicodeDecodeError as error:
         # MuJoCo stores names consecutively, each with a zero at its end.
-        shown = error.object[: error.start].rpartition(b"\0")[2] + error.object[error.start :].partition(b"\0")[0]
+        shown = (
+            error.object[: error.start].rpartition(b"\0")[2]
+            + error.object[error.start :].partition(b"\0")[0]
+        )
         what = f"a name or path in the scene is not UTF-8: {shown!r}"
         raise InputError(what, location, "save it as UTF-8") from error
     files = (*attempts.included, *attempts.shape_files)
@@ -110,7 +123,8 @@ def compile_mjcf(
 def collected_messages() -> Iterator[list[str]]:
     """A list of all warnings of MuJoCo inside the block, each once, in order of first appearance.
 
-    Includes the Python warnings of its compiler. Nothing is written to the terminal or to MUJOCO_LOG.TXT.
+    Includes the Python warnings of its compiler. Nothing is written to the terminal or to
+    MUJOCO_LOG.TXT.
     """
     messages: list[str] = []
 
@@ -129,7 +143,9 @@ def collected_messages() -> Iterator[list[str]]:
             if issubclass(warning.category, UserWarning):
                 collect(str(warning.message))
             else:
-                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+                warnings.warn_explicit(
+                    warning.message, warning.category, warning.filename, warning.lineno
+                )
     finally:
         mujoco.set_mju_user_warning(before)
 
@@ -143,8 +159,9 @@ def is_urdf(text: bytes) -> bool:
 class _Attempts:
     """Parses and compiles one scene repeatedly, without different families of elements.
 
-    notes: warnings of this importer. messages: MuJoCo's of the last compilation. included: the scene's file and the
-    files that it names, after a compilation. shape_files: assets of colliding geoms. urdf: whether the scene is a URDF.
+    notes: warnings of this importer. messages: MuJoCo's of the last compilation. included: the
+    scene's file and the files that it names, after a compilation. shape_files: assets of colliding
+    geoms. urdf: whether the scene is a URDF.
     """
 
     def __init__(self, location: str, xml: str | None, folder: str, options: SceneOptions) -> None:
@@ -161,7 +178,9 @@ class _Attempts:
     def parse(self) -> mujoco.MjSpec:
         """The scene as a spec with relocated assets. Raises InputError with MuJoCo's message."""
         try:
-            spec = _read(self.location) if self._xml is None else mujoco.MjSpec.from_string(self._xml)
+            spec = (
+                _read(self.location) if self._xml is None else mujoco.MjSpec.from_string(self._xml)
+            )
         except _COMPILER_ERRORS as error:
             what = f"MuJoCo cannot compile the scene: {_message(error)}"
             raise InputError(what, self.location, "correct the file") from error
@@ -173,11 +192,19 @@ class _Attempts:
         resolve_axis_angle([e for e in elements if e.alt.type == KIND.mjORIENTATION_AXISANGLE])
         z_axes = [e for e in elements if e.alt.type == KIND.mjORIENTATION_ZAXIS]
         set_quaternions(z_axes, from_z_axis(rows_of_angles([e.alt.zaxis for e in z_axes], 3)))
-        resolve_ends([geom for geom in spec.geoms if geom.type in WITH_ENDS and not np.isnan(geom.fromto[0])])
+        resolve_ends(
+            [geom for geom in spec.geoms if geom.type in WITH_ENDS and not np.isnan(geom.fromto[0])]
+        )
         if self.urdf:
-            restore_urdf_origins(spec, _content(self.location) if self._xml is None else self._xml.encode())
+            restore_urdf_origins(
+                spec, _content(self.location) if self._xml is None else self._xml.encode()
+            )
         elif len(spec.frames):
-            texts = map(_content, included_files(self.location)) if self._xml is None else [self._xml.encode()]
+            texts = (
+                map(_content, included_files(self.location))
+                if self._xml is None
+                else [self._xml.encode()]
+            )
             restore_replicates(spec, texts)
         shrink_textures(spec)
         if self.urdf:
@@ -188,8 +215,11 @@ class _Attempts:
             add_ground(spec, self.location)
         return spec
 
-    def compile(self, without: Collection[str], drop_keys_of: mujoco.MjModel | None = None) -> mujoco.MjModel:
-        """The model of the scene without some families, and without keyframes whose sizes do not fit `drop_keys_of`."""
+    def compile(
+        self, without: Collection[str], drop_keys_of: mujoco.MjModel | None = None
+    ) -> mujoco.MjModel:
+        """The model of the scene without some families, and without keyframes whose sizes do not
+        fit `drop_keys_of`."""
         with collected_messages() as messages:
             spec = self.parse()
             for family, strip in reversed(FAMILIES.items()):
@@ -212,7 +242,8 @@ class _Attempts:
 
 
 def _stripped(attempts: _Attempts, error: Exception) -> mujoco.MjModel:
-    """Compiles without all families, then restores each family with which the scene still compiles."""
+    """Compiles without all families, then restores each family with which the scene still
+    compiles."""
     count = attempts.counts()
     without = [family for family in FAMILIES if count[family]]
     try:
@@ -233,12 +264,15 @@ def _stripped(attempts: _Attempts, error: Exception) -> mujoco.MjModel:
             lost.append(f"{family} ({number}; MuJoCo: {_message(reason)})")
         else:
             without = others
-    attempts.notes.append("removed, as it does not compile and affects no contact: " + "; ".join(lost))
+    attempts.notes.append(
+        "removed, as it does not compile and affects no contact: " + "; ".join(lost)
+    )
     return mj_model
 
 
 def _refusal(attempts: _Attempts, error: Exception) -> InputError:
-    """The error for a scene whose collision geometry does not compile, with the geom of an unusable mesh."""
+    """The error for a scene whose collision geometry does not compile, with the geom of an unusable
+    mesh."""
     message = _message(error)
     with collected_messages():
         spec = attempts.parse()
@@ -248,23 +282,36 @@ def _refusal(attempts: _Attempts, error: Exception) -> InputError:
         file = assets.get(("mesh", geom.meshname)) or assets.get(("hfield", geom.hfieldname))
         shown = f"geom '{geom.name}'" if geom.name else f"a geom of body '{geom.parent.name}'"
         if file and os.path.basename(file) in message:
-            fix = "give a mesh that MuJoCo reads (STL, OBJ, MSH), or replace the geom by a primitive"
+            fix = (
+                "give a mesh that MuJoCo reads (STL, OBJ, MSH), or replace the geom by a primitive"
+            )
             if "opening" in message:
                 package = re.match(r"package://[^/]+", file)
                 entry = f"{package[0]}=FOLDER" if package else "OLD=NEW"
                 fix = f"put the file there, or give the assets' folder with --asset-map {entry}"
-                fix += ", or that of its packages with --package-path" if file.startswith("package:") else ""
+                fix += (
+                    ", or that of its packages with --package-path"
+                    if file.startswith("package:")
+                    else ""
+                )
             what = f"{shown} collides, and its file '{file}' cannot be used: {message}"
             return InputError(what, attempts.location, fix)
         if geom.meshname and f"Element name '{geom.meshname}'" in message:
             what = f"{shown} collides, and its mesh '{geom.meshname}' cannot be used: {message}"
-            return InputError(what, attempts.location, "give the mesh volume, or replace the geom by a primitive")
-    fix = "put the file there, or use --asset-map OLD=NEW" if "opening" in message else "correct the file"
+            return InputError(
+                what, attempts.location, "give the mesh volume, or replace the geom by a primitive"
+            )
+    fix = (
+        "put the file there, or use --asset-map OLD=NEW"
+        if "opening" in message
+        else "correct the file"
+    )
     return InputError(f"MuJoCo cannot compile the scene: {message}", attempts.location, fix)
 
 
 def _read(path: str) -> mujoco.MjSpec:
-    """A file as a spec. MuJoCo's reader accepts two endings; a file with another one is read under a virtual name."""
+    """A file as a spec. MuJoCo's reader accepts two endings; a file with another one is read under
+    a virtual name."""
     if path.endswith((".xml", ".urdf")):
         return mujoco.MjSpec.from_file(path)
     with mujoco.MjVfs() as files, open(path, "rb") as file:

@@ -1,4 +1,5 @@
-"""Refuses MJCF files whose small text expands to a scene of excessive size, before MuJoCo reads them."""
+"""Refuses MJCF files whose small text expands to a scene of excessive size, before MuJoCo reads
+them."""
 
 from __future__ import annotations
 
@@ -30,16 +31,24 @@ def refuse_excessive_scene(text: bytes, location: str) -> None:
             attributes = len(re.findall(rb"""[\w:.-]+\s*=\s*["']""", part))
             if attributes > MOST_ATTRIBUTES:
                 name = part.split()[0][:60].decode("utf-8", "replace")
-                raise InputError(f"<{name}> has {attributes} attributes", location, f"at most {MOST_ATTRIBUTES:,}")
+                raise InputError(
+                    f"<{name}> has {attributes} attributes",
+                    location,
+                    f"at most {MOST_ATTRIBUTES:,}",
+                )
     for element, attributes in _SIZED.findall(text):
         sizes = {name.decode(): int(number) for name, number in _SIZE.findall(attributes)}
         if element == b"size":
             for name, number in sizes.items():
                 if number > MOST_VALUES:
-                    raise InputError(f"<size> has {name}={number}", location, f"at most {MOST_VALUES:,}")
+                    raise InputError(
+                        f"<size> has {name}={number}", location, f"at most {MOST_VALUES:,}"
+                    )
         elif math.prod(sizes.values()) > MOST_PIXELS:
             shown = " ".join(f"{name}={number}" for name, number in sizes.items())
-            raise InputError(f"<{element.decode()}> has {shown}", location, f"at most {MOST_PIXELS:,} in all")
+            raise InputError(
+                f"<{element.decode()}> has {shown}", location, f"at most {MOST_PIXELS:,} in all"
+            )
     open_counts: list[int] = []
     for close, name, attributes in _COUNTED.findall(text):
         if close:
@@ -52,6 +61,10 @@ def refuse_excessive_scene(text: bytes, location: str) -> None:
         count = math.prod(max(1, int(word)) for word in words if word.isdigit() and len(word) < 20)
         copies = math.prod(open_counts) * count
         if copies > MOST_COPIES:
-            raise InputError(f"<{name.decode()}> stands for {copies:.3g} copies", location, f"at most {MOST_COPIES:,}")
+            raise InputError(
+                f"<{name.decode()}> stands for {copies:.3g} copies",
+                location,
+                f"at most {MOST_COPIES:,}",
+            )
         if name == b"replicate" and not attributes.endswith(b"/"):
             open_counts.append(count)

@@ -1,4 +1,5 @@
-"""Flexes of an MJCF scene as particles, cloths and soft bodies, whose vertices move with their bodies."""
+"""Flexes of an MJCF scene as particles, cloths and soft bodies, whose vertices move with their
+bodies."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from collidecli.numerics.poses import moved_points
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_config import ShapeConfig
 
-TRIANGLES, TETRAHEDRA = 2, 3
+TRIANGLES = 2
+TETRAHEDRA = 3
 """Dimensions of a flex; one of lines has dimension 1."""
 
 
@@ -22,12 +24,18 @@ def may_collide(mj_model: mujoco.MjModel, flex: int) -> bool:
 
 
 def add_flexes(
-    builder: ModelBuilder, mj_model: mujoco.MjModel, data: mujoco.MjData, body_row: np.ndarray, location: str
+    builder: ModelBuilder,
+    mj_model: mujoco.MjModel,
+    data: mujoco.MjData,
+    body_row: np.ndarray,
+    location: str,
 ) -> None:
-    """Adds the flexes of a compiled model that may collide: one particle a vertex, with the flex's radius and masks.
+    """Adds the flexes of a compiled model that may collide: one particle a vertex, with the flex's
+    radius and masks.
 
-    data: poses of the bodies at rest. body_row: the builder's body of each body of the model; the static world is -1. A
-    flex of lines has particles alone. Raises InputError for a flex whose vertices are interpolated between nodes.
+    data: poses of the bodies at rest. body_row: the builder's body of each body of the model; the
+    static world is -1. A flex of lines has particles alone. Raises InputError for a flex whose
+    vertices are interpolated between nodes.
     """
     for flex in range(mj_model.nflex):
         if not may_collide(mj_model, flex):
@@ -36,23 +44,39 @@ def add_flexes(
         name = mujoco.mj_id2name(mj_model, mujoco.mjtObj.mjOBJ_FLEX, flex) or f"flex#{flex}"
         if mj_model.flex_interp[flex]:
             what = f"the vertices of flex '{name}' are interpolated between nodes, which is not handled"
-            raise InputError(what, location, 'give it dof="full", or contype="0" conaffinity="0" selfcollide="none"')
-        first, count = int(mj_model.flex_vertadr[flex]), int(mj_model.flex_vertnum[flex])
+            raise InputError(
+                what,
+                location,
+                'give it dof="full", or contype="0" conaffinity="0" selfcollide="none"',
+            )
+        first = int(mj_model.flex_vertadr[flex])
+        count = int(mj_model.flex_vertnum[flex])
         position = _positions(mj_model, data, flex, slice(first, first + count))
         bodies = body_row[mj_model.flex_vertbodyid[first : first + count]]
         place = {"cfg": ShapeConfig(mask_either=masks), "key": name, "bodies": bodies}
-        radius, dimension = float(mj_model.flex_radius[flex]), int(mj_model.flex_dim[flex])
+        radius = float(mj_model.flex_radius[flex])
+        dimension = int(mj_model.flex_dim[flex])
         if dimension in (TRIANGLES, TETRAHEDRA):
             add = builder.add_cloth_mesh if dimension == TRIANGLES else builder.add_soft_mesh
-            add(vertices=position, indices=_elements(mj_model, flex), particle_radius=radius, **place)
+            add(
+                vertices=position,
+                indices=_elements(mj_model, flex),
+                particle_radius=radius,
+                **place,
+            )
         else:
             builder.add_particles(position, radius=radius, **place)
 
 
-def _positions(mj_model: mujoco.MjModel, data: mujoco.MjData, flex: int, vertices: slice) -> np.ndarray:
-    """float64[n, 3]: vertices `vertices` of a flex in the world, from the frames of their bodies [m]."""
+def _positions(
+    mj_model: mujoco.MjModel, data: mujoco.MjData, flex: int, vertices: slice
+) -> np.ndarray:
+    """float64[n, 3]: vertices `vertices` of a flex in the world, from the frames of their bodies
+    [m]."""
     body = mj_model.flex_vertbodyid[vertices]
-    local = np.zeros((len(body), 3)) if mj_model.flex_centered[flex] else mj_model.flex_vert[vertices]
+    local = (
+        np.zeros((len(body), 3)) if mj_model.flex_centered[flex] else mj_model.flex_vert[vertices]
+    )
     pose = np.concatenate([data.xpos[body], data.xquat[body][:, WXYZ_TO_XYZW]], axis=1)
     return moved_points(pose, local)
 
@@ -60,5 +84,6 @@ def _positions(mj_model: mujoco.MjModel, data: mujoco.MjData, flex: int, vertice
 def _elements(mj_model: mujoco.MjModel, flex: int) -> np.ndarray:
     """int32[n, dimension + 1]: vertices of each element, counted within the flex."""
     width = int(mj_model.flex_dim[flex]) + 1
-    first, count = int(mj_model.flex_elemdataadr[flex]), int(mj_model.flex_elemnum[flex])
+    first = int(mj_model.flex_elemdataadr[flex])
+    count = int(mj_model.flex_elemnum[flex])
     return np.array(mj_model.flex_elem[first : first + count * width]).reshape(count, width)

@@ -1,8 +1,8 @@
 """Geoms, materials and pairs of a compiled MuJoCo model, added to a builder.
 
-Meshes become the convex hulls that MuJoCo uses for collision. MuJoCo moves a mesh to its inertial frame when it
-compiles it, and compensates in the geom's compiled pose: compiled vertices in the compiled frame of the geom have
-the positions of the file.
+Meshes become the convex hulls that MuJoCo uses for collision. MuJoCo moves a mesh to its inertial
+frame when it compiles it, and compensates in the geom's compiled pose: compiled vertices in the
+compiled frame of the geom have the positions of the file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from collidecli.importers.hull_cache import cached_hull
 from collidecli.importers.limited_hull import hull_vertices
 from collidecli.importers.mujoco.compile import CompiledScene
 from collidecli.importers.mujoco.flexes import may_collide
-from collidecli.importers.mujoco_margins import DEFLATED, is_deflated, legacy_note, margin_and_gap, may_be_legacy
+from collidecli.importers.mujoco_margins import (
+    DEFLATED,
+    is_deflated,
+    legacy_note,
+    margin_and_gap,
+    may_be_legacy,
+)
 from collidecli.numerics.pose_columns import WXYZ_TO_XYZW
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.convex_hull import ConvexHull
@@ -34,16 +40,21 @@ from collidecli.wording import first_and_count, plural
 
 
 def geom_material(mj_model: mujoco.MjModel, geom: int) -> Material:
-    """The surface of a geom; with the flag "override", that of the option's o_friction, o_solref and o_solimp.
+    """The surface of a geom; with the flag "override", that of the option's o_friction, o_solref
+    and o_solimp.
 
     Static and sliding friction are equal: MuJoCo has a single coefficient.
     """
     friction = mj_model.geom_friction[geom]
-    solref, solimp, solmix = mj_model.geom_solref[geom], mj_model.geom_solimp[geom], mj_model.geom_solmix[geom]
+    solref = mj_model.geom_solref[geom]
+    solimp = mj_model.geom_solimp[geom]
+    solmix = mj_model.geom_solmix[geom]
     if _is_overridden(mj_model):
         friction = mj_model.opt.o_friction[[0, 2, 3]]
         # Equal in every geom, so that any mixture equals the option; different weights would round.
-        solref, solimp, solmix = mj_model.opt.o_solref, mj_model.opt.o_solimp, 1.0
+        solref = mj_model.opt.o_solref
+        solimp = mj_model.opt.o_solimp
+        solmix = 1.0
     return Material(
         friction=float(friction[0]),
         torsional_friction=float(friction[1]),
@@ -57,13 +68,19 @@ def geom_material(mj_model: mujoco.MjModel, geom: int) -> Material:
 
 
 def pair_material(mj_model: mujoco.MjModel, pair: int) -> PairMaterial:
-    """The parameters of a `<pair>`, which replace those of its two geoms; the compiler has set all of them."""
+    """The parameters of a `<pair>`, which replace those of its two geoms; the compiler has set all
+    of them."""
     of_pairs = mj_model.pair_friction, mj_model.pair_solref, mj_model.pair_solimp
     friction, solref, solimp = (values[pair] for values in of_pairs)
     if _is_overridden(mj_model):
-        friction, solref, solimp = mj_model.opt.o_friction, mj_model.opt.o_solref, mj_model.opt.o_solimp
+        friction = mj_model.opt.o_friction
+        solref = mj_model.opt.o_solref
+        solimp = mj_model.opt.o_solimp
     return PairMaterial(
-        condim=int(mj_model.pair_dim[pair]), friction=_floats(friction), solref=_floats(solref), solimp=_floats(solimp)
+        condim=int(mj_model.pair_dim[pair]),
+        friction=_floats(friction),
+        solref=_floats(solref),
+        solimp=_floats(solimp),
     )
 
 
@@ -71,14 +88,23 @@ def material_warnings(mj_model: mujoco.MjModel) -> list[str]:
     """Warnings about contact parameters of the scene that a contact set cannot store."""
     o_friction = mj_model.opt.o_friction
     warnings = []
-    if _is_overridden(mj_model) and (o_friction[0] != o_friction[1] or o_friction[3] != o_friction[4]):
+    if _is_overridden(mj_model) and (
+        o_friction[0] != o_friction[1] or o_friction[3] != o_friction[4]
+    ):
         shown = " ".join(f"{value:g}" for value in o_friction)
-        warnings.append(f"o_friction is {shown}: outside <pair> the first of two directions is used for both")
+        warnings.append(
+            f"o_friction is {shown}: outside <pair> the first of two directions is used for both"
+        )
     for pair in range(mj_model.npair):
         if mj_model.pair_solreffriction[pair].any():
-            geoms = (mj_model.geom(int(g)).name for g in (mj_model.pair_geom1[pair], mj_model.pair_geom2[pair]))
+            geoms = (
+                mj_model.geom(int(g)).name
+                for g in (mj_model.pair_geom1[pair], mj_model.pair_geom2[pair])
+            )
             shown = " and ".join(f"'{name}'" for name in geoms)
-            warnings.append(f"solreffriction of the <pair> of {shown} is not stored in a contact set")
+            warnings.append(
+                f"solreffriction of the <pair> of {shown} is not stored in a contact set"
+            )
     return warnings
 
 
@@ -111,17 +137,23 @@ def add_pair_rules(
 ) -> list[str]:
     """Filters and forces pairs of shapes as MuJoCo does; returns warnings.
 
-    The builder applies its own rules for masks, shapes of one body and the static world: a pair that is filtered by
-    masks is not listed. shape_row: int32[ngeom], -1 for a geom left out. disabled: pairs of shapes, lower row first,
-    that are filtered even where the scene forces them, with their rules. meaning: of margins, see `margin_and_gap`.
+    The builder applies its own rules for masks, shapes of one body and the static world: a pair
+    that is filtered by masks is not listed. shape_row: int32[ngeom], -1 for a geom left out.
+    disabled: pairs of shapes, lower row first, that are filtered even where the scene forces them,
+    with their rules. meaning: of margins, see `margin_and_gap`.
     """
     warnings = []
     flag = collision_disabled(mj_model)
     if flag is not None:
         warnings.append(f"the scene disables every contact with {flag}")
-    for bit, name in ((mujoco.mjtEnableBit.mjENBL_SPECULATIVE, "speculative"), (mujoco.mjtEnableBit.mjENBL_IPC, "ipc")):
+    for bit, name in (
+        (mujoco.mjtEnableBit.mjENBL_SPECULATIVE, "speculative"),
+        (mujoco.mjtEnableBit.mjENBL_IPC, "ipc"),
+    ):
         if mj_model.opt.enableflags & bit:
-            warnings.append(f'<flag {name}="enable"/> has no effect: contacts depend on margin and gap')
+            warnings.append(
+                f'<flag {name}="enable"/> has no effect: contacts depend on margin and gap'
+            )
     if collision_disabled(mj_model) is None:
         warnings += _force_pairs(builder, mj_model, shape_row, disabled, meaning)
     for pair, rule in disabled.items():
@@ -136,13 +168,19 @@ def add_pair_rules(
 
 
 def _ruled_groups(mj_model: mujoco.MjModel) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
-    """Two groups of geoms that do not collide, and the rule: excludes, welds, parents, bodies without freedom."""
+    """Two groups of geoms that do not collide, and the rule: excludes, welds, parents, bodies
+    without freedom."""
     name = [body_name(mj_model, body) for body in range(mj_model.nbody)]
     of_body = _groups(mj_model.geom_bodyid, mj_model.nbody)
     for row, signature in enumerate(mj_model.exclude_signature):
-        a, b = int(signature) >> 16, int(signature) & 0xFFFF
+        a = int(signature) >> 16
+        b = int(signature) & 0xFFFF
         title = mj_model.exclude(row).name
-        yield of_body[a], of_body[b], f"<exclude{f' {title}' if title else ''}> of '{name[a]}' and '{name[b]}'"
+        yield (
+            of_body[a],
+            of_body[b],
+            f"<exclude{f' {title}' if title else ''}> of '{name[a]}' and '{name[b]}'",
+        )
 
     weld_of_geom = mj_model.body_weldid[mj_model.geom_bodyid]
     of_weld = _groups(weld_of_geom, mj_model.nbody)
@@ -155,7 +193,11 @@ def _ruled_groups(mj_model: mujoco.MjModel) -> Iterator[tuple[np.ndarray, np.nda
             yield of_body[body], others, f"welded into one body, '{name[weld]}'"
         parent = int(mj_model.body_weldid[mj_model.body_parentid[weld]])
         if filter_parent and parent > 0:
-            yield members, of_weld[parent], f"'{name[weld]}' is the child of '{name[parent]}' (filterparent)"
+            yield (
+                members,
+                of_weld[parent],
+                f"'{name[weld]}' is the child of '{name[parent]}' (filterparent)",
+            )
 
     # Mocap bodies and bodies welded to them have no degree of freedom, nor has the static world.
     still = _values(weld_of_geom[mj_model.body_treeid[mj_model.geom_bodyid] < 0])
@@ -196,7 +238,8 @@ def _force_pairs(
     disabled: Container[tuple[int, int]],
     meaning: str,
 ) -> list[str]:
-    """Forces the shapes of every <pair>; of several for two geoms, the one with the largest margin + gap.
+    """Forces the shapes of every <pair>; of several for two geoms, the one with the largest margin
+    + gap.
 
     meaning: of margins, see `margin_and_gap`.
     """
@@ -215,19 +258,30 @@ def _force_pairs(
         if (a, b) in disabled:
             continue
         if (a, b) in extent:
-            warnings.append(f"<pair> of {shown} is given more than once; the one with the largest margin + gap is used")
+            warnings.append(
+                f"<pair> of {shown} is given more than once; the one with the largest margin + gap is used"
+            )
             if sum(extent[a, b][:2]) >= margin + gap:
                 continue
         extent[a, b] = margin, gap, row
     for (a, b), (margin, gap, row) in extent.items():
-        builder.add_shape_forced_pair(a, b, gap=gap, margin=margin, material=pair_material(mj_model, row))
+        builder.add_shape_forced_pair(
+            a, b, gap=gap, margin=margin, material=pair_material(mj_model, row)
+        )
     return warnings
 
 
 LEFT_OUT = -1
 _GEOM = mujoco.mjtGeom
-SHAPE_OF = {int(getattr(_GEOM, name)): kind for kind in SOLIDS if hasattr(_GEOM, name := f"mjGEOM_{kind.name}")}
-SHAPE_OF |= {int(_GEOM.mjGEOM_HFIELD): ShapeType.HEIGHTFIELD, int(_GEOM.mjGEOM_MESH): ShapeType.CONVEX_MESH}
+SHAPE_OF = {
+    int(getattr(_GEOM, name)): kind
+    for kind in SOLIDS
+    if hasattr(_GEOM, name := f"mjGEOM_{kind.name}")
+}
+SHAPE_OF |= {
+    int(_GEOM.mjGEOM_HFIELD): ShapeType.HEIGHTFIELD,
+    int(_GEOM.mjGEOM_MESH): ShapeType.CONVEX_MESH,
+}
 _UNHANDLED = {int(_GEOM.mjGEOM_SDF): "sdf"}
 
 
@@ -238,21 +292,31 @@ def body_name(mj_model: mujoco.MjModel, body: int) -> str:
 
 def geom_name(mj_model: mujoco.MjModel, geom: int) -> str:
     """A geom's name, or `<body>/geom#<id>`."""
-    return mj_model.geom(geom).name or f"{body_name(mj_model, int(mj_model.geom_bodyid[geom]))}/geom#{geom}"
+    return (
+        mj_model.geom(geom).name
+        or f"{body_name(mj_model, int(mj_model.geom_bodyid[geom]))}/geom#{geom}"
+    )
 
 
 def urdf_shape_names(mj_model: mujoco.MjModel) -> list[str]:
-    """A name for each geom of a URDF scene: that of its collision element, or `<link>/collision#<k>`.
+    """A name for each geom of a URDF scene: that of its collision element, or
+    `<link>/collision#<k>`.
 
-    k counts the link's collision elements from 0, including named ones. Visual elements, if MuJoCo has kept them, are
-    `<link>/visual#<k>`.
+    k counts the link's collision elements from 0, including named ones. Visual elements, if MuJoCo
+    has kept them, are `<link>/visual#<k>`.
     """
     seen: Counter[tuple[int, str]] = Counter()
     names = []
     for geom in range(mj_model.ngeom):
         body = int(mj_model.geom_bodyid[geom])
-        kind = "collision" if mj_model.geom_contype[geom] or mj_model.geom_conaffinity[geom] else "visual"
-        names.append(mj_model.geom(geom).name or f"{mj_model.body(body).name}/{kind}#{seen[body, kind]}")
+        kind = (
+            "collision"
+            if mj_model.geom_contype[geom] or mj_model.geom_conaffinity[geom]
+            else "visual"
+        )
+        names.append(
+            mj_model.geom(geom).name or f"{mj_model.body(body).name}/{kind}#{seen[body, kind]}"
+        )
         seen[body, kind] += 1
     return names
 
@@ -261,7 +325,8 @@ def geom_lengths(mj_model: mujoco.MjModel, geom: int) -> tuple[float, float]:
     """Margin and gap of a geom, as authored [m]."""
     margin = mj_model.geom_margin[geom]
     if _is_overridden(mj_model):
-        margin = mj_model.opt.o_margin / 2.0  # a pair adds two margins, and MuJoCo applies o_margin to the pair
+        # a pair adds two margins, and MuJoCo applies o_margin to the pair
+        margin = mj_model.opt.o_margin / 2.0
     return float(margin), float(mj_model.geom_gap[geom])
 
 
@@ -271,16 +336,22 @@ def pair_lengths(mj_model: mujoco.MjModel, pair: int) -> tuple[float, float]:
     return float(margin), float(mj_model.pair_gap[pair])
 
 
-def margin_notes(mj_model: mujoco.MjModel, shape_row: np.ndarray, names: Sequence[str], meaning: str) -> list[str]:
-    """A note each about geoms and pairs whose margin may be of the other meaning, and whose surface is deflated."""
+def margin_notes(
+    mj_model: mujoco.MjModel, shape_row: np.ndarray, names: Sequence[str], meaning: str
+) -> list[str]:
+    """A note each about geoms and pairs whose margin may be of the other meaning, and whose surface
+    is deflated."""
     if not (mj_model.geom_gap.any() or mj_model.pair_gap.any()):
         return []
     lengths: dict[str, tuple[float, float]] = {
-        f"geom '{names[geom]}'": geom_lengths(mj_model, geom) for geom in np.flatnonzero(shape_row != LEFT_OUT).tolist()
+        f"geom '{names[geom]}'": geom_lengths(mj_model, geom)
+        for geom in np.flatnonzero(shape_row != LEFT_OUT).tolist()
     }
     for pair in range(mj_model.npair):
         of_pair = (names[int(geom[pair])] for geom in (mj_model.pair_geom1, mj_model.pair_geom2))
-        lengths[f"<pair> of {' and '.join(repr(name) for name in of_pair)}"] = pair_lengths(mj_model, pair)
+        lengths[f"<pair> of {' and '.join(repr(name) for name in of_pair)}"] = pair_lengths(
+            mj_model, pair
+        )
     notes = []
     legacy = {name: values for name, values in lengths.items() if may_be_legacy(*values, meaning)}
     if legacy:
@@ -320,14 +391,18 @@ def add_geoms(
         shape_type = _shape_type(int(mj_model.geom_type[geom]), name, location)
         body = int(mj_model.geom_bodyid[geom])
         row = STATIC_BODY if static[body] else int(body_row[body])
-        position, quaternion = mj_model.geom_pos[geom], mj_model.geom_quat[geom]
+        position = mj_model.geom_pos[geom]
+        quaternion = mj_model.geom_quat[geom]
         if static[body]:
             in_world = np.empty(3), np.empty(4)
             mujoco.mju_mulPose(*in_world, data.xpos[body], data.xquat[body], position, quaternion)
             position, quaternion = in_world
         pose = (*position, *quaternion[WXYZ_TO_XYZW])
         # As unsigned: a bit pattern, independent of the sign in the file.
-        masks = (int(mj_model.geom_contype[geom]) & 0xFFFFFFFF, int(mj_model.geom_conaffinity[geom]) & 0xFFFFFFFF)
+        masks = (
+            int(mj_model.geom_contype[geom]) & 0xFFFFFFFF,
+            int(mj_model.geom_conaffinity[geom]) & 0xFFFFFFFF,
+        )
         margin, gap = margin_and_gap(*geom_lengths(mj_model, geom), meaning)
         config = ShapeConfig(
             margin=margin,
@@ -345,7 +420,9 @@ def add_geoms(
             field = int(mj_model.geom_dataid[geom])
             if field not in fields:
                 fields[field] = hfield_surface(mj_model, field, f"geom '{name}'")
-            shape_row[geom] = builder.add_shape_heightfield(row, fields[field], xform=pose, cfg=config, key=name)
+            shape_row[geom] = builder.add_shape_heightfield(
+                row, fields[field], xform=pose, cfg=config, key=name
+            )
         else:
             size = tuple(mj_model.geom_size[geom][: SIZE_COUNT[shape_type]])
             shape_row[geom] = builder.add_shape(row, shape_type, size, pose, config, name)
@@ -359,10 +436,13 @@ def check_geometry(compiled: CompiledScene, shape_row: np.ndarray, options: Scen
     """
     mj_model = compiled.mj_model
     kept = np.flatnonzero(shape_row != LEFT_OUT)
-    of_scene = [geom for geom in kept if not (options.ground and mj_model.geom(geom).name == GROUND)]
+    of_scene = [
+        geom for geom in kept if not (options.ground and mj_model.geom(geom).name == GROUND)
+    ]
     if of_scene or any(may_collide(mj_model, flex) for flex in range(mj_model.nflex)):
         return
-    what, kind = "the scene has no collision geometry", "<collision> to the links"
+    what = "the scene has no collision geometry"
+    kind = "<collision> to the links"
     if not compiled.urdf:
         kind = "contype and conaffinity to the geoms"
         if mj_model.ngeom - len(kept):
@@ -373,22 +453,26 @@ def check_geometry(compiled: CompiledScene, shape_row: np.ndarray, options: Scen
 def mesh_hull(mj_model: mujoco.MjModel, mesh: int, where: str) -> ConvexHull:
     """The hull that MuJoCo uses for collisions of a mesh, in the frame of its geoms.
 
-    It is the hull of the mesh's vertices, or with `maxhullvert` of the vertices that MuJoCo's own hull has kept.
-    Raises InputError with `where` and the mesh for a mesh without volume.
+    It is the hull of the mesh's vertices, or with `maxhullvert` of the vertices that MuJoCo's own
+    hull has kept. Raises InputError with `where` and the mesh for a mesh without volume.
     """
-    first, count = int(mj_model.mesh_vertadr[mesh]), int(mj_model.mesh_vertnum[mesh])
+    first = int(mj_model.mesh_vertadr[mesh])
+    count = int(mj_model.mesh_vertnum[mesh])
     vertex = mj_model.mesh_vert[first : first + count][hull_vertices(mj_model, mesh)]
     name = mj_model.mesh(mesh).name
     return cached_hull(vertex, f"{where}, mesh '{name}'" if name else where)
 
 
 def hfield_surface(mj_model: mujoco.MjModel, field: int, where: str) -> Heightfield:
-    """A compiled hfield, in the frame of its geoms: elevations are fractions of its height, and 0 is at z = 0.
+    """A compiled hfield, in the frame of its geoms: elevations are fractions of its height, and 0
+    is at z = 0.
 
-    The array refers to MuJoCo's data. Raises InputError with `where` and the hfield for data that is not finite.
+    The array refers to MuJoCo's data. Raises InputError with `where` and the hfield for data that
+    is not finite.
     """
     first, rows, cols = (
-        int(array[field]) for array in (mj_model.hfield_adr, mj_model.hfield_nrow, mj_model.hfield_ncol)
+        int(array[field])
+        for array in (mj_model.hfield_adr, mj_model.hfield_nrow, mj_model.hfield_ncol)
     )
     half_x, half_y, height, base = mj_model.hfield_size[field].tolist()
     data = mj_model.hfield_data[first : first + rows * cols].reshape(rows, cols)

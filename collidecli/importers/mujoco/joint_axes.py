@@ -1,4 +1,5 @@
-"""Axes of the joints of an MJCF scene in the world, for Jacobians over its joint velocities (MuJoCo's qvel)."""
+"""Axes of the joints of an MJCF scene in the world, for Jacobians over its joint velocities
+(MuJoCo's qvel)."""
 
 from __future__ import annotations
 
@@ -17,16 +18,19 @@ _SUFFIXES = {FREE_JOINT: ("/x", "/y", "/z", "/rx", "/ry", "/rz"), BALL_JOINT: ("
 class JointAxes:
     """The velocities of a compiled scene, its degrees of freedom.
 
-    names: of each, `joint`, and `joint/x` to `joint/rz` of free and ball joints. affects: bool[nbody, nv], whether a
-    velocity moves a body.
+    names: of each, `joint`, and `joint/x` to `joint/rz` of free and ball joints. affects:
+    bool[nbody, nv], whether a velocity moves a body.
     """
 
     def __init__(self, mj_model: mujoco.MjModel, kinematics: Kinematics) -> None:
-        self._model, self._kinematics = mj_model, kinematics
+        self._model = mj_model
+        self._kinematics = kinematics
         names = [mj_model.joint(joint).name or f"joint#{joint}" for joint in range(mj_model.njnt)]
         kinds = mj_model.jnt_type.tolist()
         self.names = tuple(
-            name + suffix for name, kind in zip(names, kinds, strict=True) for suffix in _SUFFIXES.get(kind, ("",))
+            name + suffix
+            for name, kind in zip(names, kinds, strict=True)
+            for suffix in _SUFFIXES.get(kind, ("",))
         )
         self.affects = np.zeros((mj_model.nbody, mj_model.nv), bool)
         for body in range(1, mj_model.nbody):  # parents precede their children
@@ -35,9 +39,11 @@ class JointAxes:
             self.affects[body, first : first + mj_model.body_dofnum[body]] = True
 
     def at(self, qpos: np.ndarray, mocap: np.ndarray | None) -> np.ndarray:
-        """float64[n, 2, nv, 3]: angular velocities, and velocities of the point at the world's origin, per unit.
+        """float64[n, 2, nv, 3]: angular velocities, and velocities of the point at the world's
+        origin, per unit.
 
-        qpos: float64[n, nq]. mocap: float64[n, nmocap, 7] xyzw, or None where those have the pose of the scene.
+        qpos: float64[n, nq]. mocap: float64[n, nmocap, 7] xyzw, or None where those have the pose
+        of the scene.
         """
         poses = np.zeros((self._model.nbody, 7, len(qpos)))
         poses[0, 6] = 1.0
@@ -49,14 +55,18 @@ class JointAxes:
         return np.moveaxis(axes, -1, 0)
 
     def _of_body(self, body: int, poses: np.ndarray, qpos: np.ndarray, axes: np.ndarray) -> None:
-        """Sets the velocities of a body's joints, which act one after the other from its parent on."""
-        model, pose = self._model, poses[body]
+        """Sets the velocities of a body's joints, which act one after the other from its parent
+        on."""
+        model = self._model
+        pose = poses[body]
         parent = poses[model.body_parentid[body]]
         rotation = multiply(parent[3:], _column(model.body_quat[body][WXYZ_TO_XYZW]))
         position = parent[:3] + rotate(parent[3:], _column(model.body_pos[body]))
         first = model.body_jntadr[body]
         for joint in range(first, first + model.body_jntnum[body]):
-            kind, dof, start = model.jnt_type[joint], model.jnt_dofadr[joint], model.jnt_qposadr[joint]
+            kind = model.jnt_type[joint]
+            dof = model.jnt_dofadr[joint]
+            start = model.jnt_qposadr[joint]
             if kind == FREE_JOINT:
                 axes[1, dof : dof + 3] = np.eye(3)[:, :, None]
                 _turn_about(axes, dof + 3, pose[3:], pose[:3])

@@ -1,7 +1,9 @@
-"""Body poses of an MJCF scene from its generalized coordinates, and of its articulations from joints by name.
+"""Body poses of an MJCF scene from its generalized coordinates, and of its articulations from
+joints by name.
 
-`mj_kinematics` takes the sine and cosine of hinge angles from the C library, whose last bit depends on the processor.
-`ForwardKinematics` has its arithmetic in its order, with the sine and cosine of `numerics`.
+`mj_kinematics` takes the sine and cosine of hinge angles from the C library, whose last bit depends
+on the processor. `ForwardKinematics` has its arithmetic in its order, with the sine and cosine of
+`numerics`.
 """
 
 from __future__ import annotations
@@ -11,7 +13,14 @@ from functools import cached_property
 import mujoco
 import numpy as np
 
-from collidecli.numerics.pose_columns import WXYZ_TO_XYZW, XYZW_TO_WXYZ, column, compose, inverse, multiply
+from collidecli.numerics.pose_columns import (
+    WXYZ_TO_XYZW,
+    XYZW_TO_WXYZ,
+    column,
+    compose,
+    inverse,
+    multiply,
+)
 from collidecli.numerics.products import norm
 from collidecli.numerics.trigonometry import sincos
 from collidecli.scene.joint_tree import (
@@ -27,7 +36,14 @@ from collidecli.scene.joint_tree import (
     JointTree,
     ready_compiler,
 )
-from collidecli.scene.kinematics import QUATERNION_AXES, BadRow, JointColumns, Kinematics, NamedJoint, last_element
+from collidecli.scene.kinematics import (
+    QUATERNION_AXES,
+    BadRow,
+    JointColumns,
+    Kinematics,
+    NamedJoint,
+    last_element,
+)
 from collidecli.scene.poses import QUATERNION_TOLERANCE
 from collidecli.storage.pose_checks import bad_poses, pose_fault
 
@@ -35,13 +51,16 @@ WORLD_BODY = 0
 
 
 class MujocoArticulation:
-    """Forward kinematics of one child of the world body and its descendants; see `ArticulationKinematics`.
+    """Forward kinematics of one child of the world body and its descendants; see
+    `ArticulationKinematics`.
 
-    The root is that child. The root pose positions a root with a free joint, a mocap body, and a root welded to the
-    world with all its descendants.
+    The root is that child. The root pose positions a root with a free joint, a mocap body, and a
+    root welded to the world with all its descendants.
     """
 
-    def __init__(self, mj_model: mujoco.MjModel, kinematics: Kinematics, root: int, rest: np.ndarray) -> None:
+    def __init__(
+        self, mj_model: mujoco.MjModel, kinematics: Kinematics, root: int, rest: np.ndarray
+    ) -> None:
         self._kinematics = kinematics
         self._bodies = np.flatnonzero(mj_model.body_rootid == root)
         self.body_path = tuple(kinematics.body_path[body - 1] for body in self._bodies)
@@ -52,7 +71,9 @@ class MujocoArticulation:
         self.root_is_jointed = self._free < 0 and int(mj_model.body_jntnum[root]) > 0
         self._rest = rest[self._bodies - 1]
 
-    def poses(self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray) -> np.ndarray:
+    def poses(
+        self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray
+    ) -> np.ndarray:
         """float64[n, B, 7], see `ArticulationKinematics.poses`."""
         qpos = self._placed(root_pose, columns, joint_position, None)
         moving = any(joint_columns is not None for joint_columns in columns.of_joint)
@@ -68,17 +89,27 @@ class MujocoArticulation:
         return out
 
     def coordinates(
-        self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray, qpos: np.ndarray | None
+        self,
+        root_pose: np.ndarray | None,
+        columns: JointColumns,
+        joint_position: np.ndarray,
+        qpos: np.ndarray | None,
     ) -> np.ndarray | None:
         """See `MujocoCoordinates`."""
         has_pose = root_pose is None or self._free >= 0 or self.root_is_jointed
         return self._placed(root_pose, columns, joint_position, qpos) if has_pose else None
 
     def _placed(
-        self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray, qpos: np.ndarray | None
+        self,
+        root_pose: np.ndarray | None,
+        columns: JointColumns,
+        joint_position: np.ndarray,
+        qpos: np.ndarray | None,
     ) -> np.ndarray:
         qpos = np.tile(self._initial, (len(joint_position), 1)) if qpos is None else qpos
-        for joint, start, joint_columns in zip(self.joints, self._qpos_start, columns.of_joint, strict=True):
+        for joint, start, joint_columns in zip(
+            self.joints, self._qpos_start, columns.of_joint, strict=True
+        ):
             if joint_columns is not None:
                 order = joint_columns[XYZW_TO_WXYZ] if joint.is_quaternion else joint_columns
                 qpos[:, start : start + len(order)] = joint_position[:, order]
@@ -97,7 +128,8 @@ class MujocoArticulations:
     warnings: tuple[str, ...] = ()
 
     def __init__(self, mj_model: mujoco.MjModel, kinematics: Kinematics) -> None:
-        self._model, self._kinematics = mj_model, kinematics
+        self._model = mj_model
+        self._kinematics = kinematics
 
     @property
     def articulations(self) -> tuple[MujocoArticulation, ...]:
@@ -108,19 +140,29 @@ class MujocoArticulations:
         model = self._model
         rest = self._kinematics.poses(np.array(model.qpos0, np.float64)[None])[0]
         roots = np.flatnonzero(model.body_parentid == WORLD_BODY)
-        articulations = [MujocoArticulation(model, self._kinematics, int(r), rest) for r in roots if r != WORLD_BODY]
+        articulations = [
+            MujocoArticulation(model, self._kinematics, int(r), rest)
+            for r in roots
+            if r != WORLD_BODY
+        ]
         jointed = [articulation for articulation in articulations if articulation.joints]
         if len(jointed) == 1:
-            jointed[0].aliases += (bytes(model.names).split(b"\0", 1)[0].decode("utf-8", "replace"),)
+            jointed[0].aliases += (
+                bytes(model.names).split(b"\0", 1)[0].decode("utf-8", "replace"),
+            )
         return tuple(articulations)
 
 
 def _joints(mj_model: mujoco.MjModel, root: int) -> tuple[tuple[NamedJoint, ...], list[int], int]:
-    """The joints, the first index of each in qpos, and that of the root's free joint; -1 without one."""
+    """The joints, the first index of each in qpos, and that of the root's free joint; -1 without
+    one."""
     kinds = mujoco.mjtJoint
-    joints, starts, free = [], [], -1
+    joints = []
+    starts = []
+    free = -1
     for joint in np.flatnonzero(mj_model.body_rootid[mj_model.jnt_bodyid] == root):
-        start, kind = int(mj_model.jnt_qposadr[joint]), int(mj_model.jnt_type[joint])
+        start = int(mj_model.jnt_qposadr[joint])
+        kind = int(mj_model.jnt_type[joint])
         if kind == int(kinds.mjJNT_FREE):
             free = start
             continue
@@ -133,8 +175,11 @@ def _joints(mj_model: mujoco.MjModel, root: int) -> tuple[tuple[NamedJoint, ...]
 
 
 def _mimic(mj_model: mujoco.MjModel, joint: int) -> tuple[str, tuple[float, ...]] | None:
-    """See `NamedJoint`: of a joint that an equality couples to another, as MuJoCo reads `mimic` of a URDF."""
-    for row in np.flatnonzero((mj_model.eq_type == int(mujoco.mjtEq.mjEQ_JOINT)) & (mj_model.eq_obj1id == joint)):
+    """See `NamedJoint`: of a joint that an equality couples to another, as MuJoCo reads `mimic` of
+    a URDF."""
+    for row in np.flatnonzero(
+        (mj_model.eq_type == int(mujoco.mjtEq.mjEQ_JOINT)) & (mj_model.eq_obj1id == joint)
+    ):
         leader = int(mj_model.eq_obj2id[row])
         if leader >= 0 and mj_model.eq_active0[row]:
             rest = [float(mj_model.qpos0[mj_model.jnt_qposadr[side]]) for side in (joint, leader)]
@@ -143,7 +188,9 @@ def _mimic(mj_model: mujoco.MjModel, joint: int) -> tuple[str, tuple[float, ...]
 
 
 _JOINT = mujoco.mjtJoint
-FREE_JOINT, BALL_JOINT, SLIDE_JOINT = int(_JOINT.mjJNT_FREE), int(_JOINT.mjJNT_BALL), int(_JOINT.mjJNT_SLIDE)
+FREE_JOINT = int(_JOINT.mjJNT_FREE)
+BALL_JOINT = int(_JOINT.mjJNT_BALL)
+SLIDE_JOINT = int(_JOINT.mjJNT_SLIDE)
 _COMPILED = {SLIDE_JOINT: SLIDE, BALL_JOINT: BALL}
 _IDENTITY = np.array([[1.0], [0.0], [0.0], [0.0]])
 
@@ -164,10 +211,14 @@ class ForwardKinematics:
         self._first, self._count = mj_model.body_jntadr.tolist(), mj_model.body_jntnum.tolist()
         self._zero = np.array(mj_model.qpos0)
 
-    def poses(self, qpos: np.ndarray, mocap: np.ndarray | None) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Positions [3, n] and quaternions [4, n] of all bodies but the world. qpos: float64[nq, n], contiguous.
+    def poses(
+        self, qpos: np.ndarray, mocap: np.ndarray | None
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Positions [3, n] and quaternions [4, n] of all bodies but the world. qpos: float64[nq,
+        n], contiguous.
 
-        mocap: float64[nmocap, 7, n], position and quaternion wxyz; None leaves mocap bodies as in the scene.
+        mocap: float64[nmocap, 7, n], position and quaternion wxyz; None leaves mocap bodies as in
+        the scene.
         """
         positions = [np.zeros((3, 1))]
         quaternions = [_IDENTITY]
@@ -182,17 +233,20 @@ class ForwardKinematics:
         return positions[1:], quaternions[1:]
 
     def tree(self, has_mocap: bool) -> JointTree:
-        """The tree for compiled code; with `has_mocap` each mocap body has 7 coordinates behind those of the joints."""
+        """The tree for compiled code; with `has_mocap` each mocap body has 7 coordinates behind
+        those of the joints."""
         rest = np.repeat(self._zero[:, None], 2, axis=1)
         body_poses = zip(*self.poses(rest, None), strict=True)
-        body_pose, kind = np.zeros((len(self._parent), 7)), [FIXED] * len(self._parent)
+        body_pose = np.zeros((len(self._parent), 7))
+        kind = [FIXED] * len(self._parent)
         body_pose[0, 3] = 1.0
         first = list(self._first)
         for body, (position, quaternion) in enumerate(body_poses, 1):
             if has_mocap and self._mocap[body] >= 0:
                 kind[body], first[body] = FREE, len(self._zero) + 7 * self._mocap[body]
             elif self._count[body] == 1 and self._kind[first[body]] == FREE_JOINT:
-                kind[body], first[body] = FREE, self._address[first[body]]
+                kind[body] = FREE
+                first[body] = self._address[first[body]]
             elif position.shape[1] + quaternion.shape[1] > 2 or kind[self._parent[body]] != FIXED:
                 kind[body] = JOINTED
                 body_pose[body] = np.concatenate([self._position[body], self._quaternion[body]])
@@ -214,18 +268,24 @@ class ForwardKinematics:
         quaternions: list[np.ndarray],
         rotations: dict[int, np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
-        first, count, parent = self._first[body], self._count[body], self._parent[body]
+        first = self._first[body]
+        count = self._count[body]
+        parent = self._parent[body]
         if count == 1 and self._kind[first] == FREE_JOINT:
             address = self._address[first]
             return qpos[address : address + 3], _normalized(qpos[address + 3 : address + 7])
-        position, quaternion = self._position[body][:, None], self._quaternion[body][:, None]
+        position = self._position[body][:, None]
+        quaternion = self._quaternion[body][:, None]
         if self._mocap[body] >= 0:
             if mocap is not None:  # else the pose in the scene, which MuJoCo resets it to
-                position, quaternion = mocap[self._mocap[body]][:3], mocap[self._mocap[body]][3:]
+                position = mocap[self._mocap[body]][:3]
+                quaternion = mocap[self._mocap[body]][3:]
             quaternion = _normalized(quaternion)
         if parent:
             r = rotations[parent]
-            position = (r[:, 0] * position[0] + r[:, 1] * position[1] + r[:, 2] * position[2]) + positions[parent]
+            position = (
+                r[:, 0] * position[0] + r[:, 1] * position[1] + r[:, 2] * position[2]
+            ) + positions[parent]
             quaternion = _product(quaternions[parent], quaternion)
         for joint in range(first, first + count):
             position, quaternion = self._moved(joint, qpos, position, quaternion)
@@ -234,10 +294,14 @@ class ForwardKinematics:
     def _moved(
         self, joint: int, qpos: np.ndarray, position: np.ndarray, quaternion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        address, kind = self._address[joint], self._kind[joint]
-        axis, anchor = self._axis[joint][:, None], self._anchor[joint][:, None]
+        address = self._address[joint]
+        kind = self._kind[joint]
+        axis = self._axis[joint][:, None]
+        anchor = self._anchor[joint][:, None]
         if kind == SLIDE_JOINT:
-            return position + _rotated(axis, quaternion) * (qpos[address] - self._zero[address]), quaternion
+            return position + _rotated(axis, quaternion) * (
+                qpos[address] - self._zero[address]
+            ), quaternion
         anchor_world = _rotated(anchor, quaternion) + position
         if kind == BALL_JOINT:
             rotation = _normalized(qpos[address : address + 4])
@@ -258,25 +322,37 @@ def _normalized(q: np.ndarray) -> np.ndarray:
 
 
 def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Quaternion products, wxyz; q's rotation first. MuJoCo's order of operations is that of `multiply`."""
+    """Quaternion products, wxyz; q's rotation first. MuJoCo's order of operations is that of
+    `multiply`."""
     return multiply(p[WXYZ_TO_XYZW], q[WXYZ_TO_XYZW])[XYZW_TO_WXYZ]
 
 
 def _rotated(vector: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """float64[3, n]: vectors [3, n] rotated by unit quaternions, in MuJoCo's order of operations."""
+    """float64[3, n]: vectors [3, n] rotated by unit quaternions, in MuJoCo's order of
+    operations."""
     w, x, y, z = q
     u, v, t = vector
     a = w * u + y * t - z * v
     b = w * v + z * u - x * t
     c = w * t + x * v - y * u
-    return np.stack([u + 2.0 * (y * c - z * b), v + 2.0 * (z * a - x * c), t + 2.0 * (x * b - y * a)])
+    return np.stack(
+        [u + 2.0 * (y * c - z * b), v + 2.0 * (z * a - x * c), t + 2.0 * (x * b - y * a)]
+    )
 
 
 def _matrix(q: np.ndarray) -> np.ndarray:
     """float64[3, 3, n]: rotation matrices of unit quaternions."""
     w, x, y, z = q
-    ww, wx, wy, wz = w * w, w * x, w * y, w * z
-    xx, xy, xz, yy, yz, zz = x * x, x * y, x * z, y * y, y * z, z * z
+    ww = w * w
+    wx = w * x
+    wy = w * y
+    wz = w * z
+    xx = x * x
+    xy = x * y
+    xz = x * z
+    yy = y * y
+    yz = y * z
+    zz = z * z
     return np.stack(
         [
             np.stack([ww + xx - yy - zz, 2.0 * (xy - wz), 2.0 * (xz + wy)]),
@@ -299,7 +375,9 @@ class MujocoKinematics:
     articulated: kinematics by articulation, with joints by name.
     """
 
-    def __init__(self, mj_model: mujoco.MjModel, body_path: tuple[str, ...], welded: np.ndarray) -> None:
+    def __init__(
+        self, mj_model: mujoco.MjModel, body_path: tuple[str, ...], welded: np.ndarray
+    ) -> None:
         self.body_path = body_path
         self.welded = welded
         self.coordinate_count = int(mj_model.nq)
@@ -313,15 +391,20 @@ class MujocoKinematics:
             start = start_of.get(int(mj_model.jnt_type[joint]))
             if start is not None:
                 body = int(mj_model.jnt_bodyid[joint])
-                joints.append((int(mj_model.jnt_qposadr[joint]) + start, mj_model.body(body).name or f"body#{body}"))
+                joints.append(
+                    (
+                        int(mj_model.jnt_qposadr[joint]) + start,
+                        mj_model.body(body).name or f"body#{body}",
+                    )
+                )
         self._quaternions = joints
         self.articulated = MujocoArticulations(mj_model, self)
 
     def poses(self, qpos: np.ndarray, mocap: np.ndarray | None = None) -> np.ndarray:
         """float64[n, B, 7] xyzw: world pose of every body in every frame, each frame on its own.
 
-        qpos: float64[n, nq], MuJoCo's layout (quaternions wxyz); they need not be normalized. mocap: float64[n, nmocap,
-        7], xyzw; None leaves mocap bodies at their poses in the scene.
+        qpos: float64[n, nq], MuJoCo's layout (quaternions wxyz); they need not be normalized.
+        mocap: float64[n, nmocap, 7], xyzw; None leaves mocap bodies at their poses in the scene.
         """
         compiler = ready_compiler()
         if compiler is not None:
@@ -336,13 +419,16 @@ class MujocoKinematics:
             rows = slice(start, start + _BLOCK)
             coordinates = np.ascontiguousarray(np.asarray(qpos[rows], np.float64).T)
             moved = None if mocap is None else np.moveaxis(mocap[rows][..., _POSE_WXYZ], 0, -1)
-            for body, (position, rotation) in enumerate(zip(*self._forward.poses(coordinates, moved), strict=True)):
+            for body, (position, rotation) in enumerate(
+                zip(*self._forward.poses(coordinates, moved), strict=True)
+            ):
                 out[rows, body, :3] = position.T
                 out[rows, body, 3:] = rotation[WXYZ_TO_XYZW].T
         return out
 
     def first_bad_coordinate(self, qpos: np.ndarray) -> BadRow | None:
-        """Row of qpos[n, nq], body, and what is wrong, for the first invalid configuration; else None."""
+        """Row of qpos[n, nq], body, and what is wrong, for the first invalid configuration; else
+        None."""
         finite = np.isfinite(qpos)
         bad = ~finite.all(axis=1)
         first = np.array([address for address, _ in self._quaternions], np.intp)
@@ -363,7 +449,8 @@ class MujocoKinematics:
         raise AssertionError("a bad row has a bad coordinate")
 
     def first_bad_mocap(self, mocap: np.ndarray) -> BadRow | None:
-        """Row of mocap[n, nmocap, 7], body, and what is wrong, for the first row with an invalid pose; else None."""
+        """Row of mocap[n, nmocap, 7], body, and what is wrong, for the first row with an invalid
+        pose; else None."""
         bad = bad_poses(mocap)
         if not bad.any():
             return None
@@ -376,4 +463,6 @@ def _joined(qpos: np.ndarray, mocap: np.ndarray | None) -> np.ndarray:
     """float64[n, nq + 7 nmocap]: coordinates, and poses wxyz of mocap bodies."""
     if mocap is None:
         return np.ascontiguousarray(qpos, np.float64)
-    return np.concatenate([qpos, mocap[..., _POSE_WXYZ].reshape(len(mocap), -1)], axis=1, dtype=np.float64)
+    return np.concatenate(
+        [qpos, mocap[..., _POSE_WXYZ].reshape(len(mocap), -1)], axis=1, dtype=np.float64
+    )

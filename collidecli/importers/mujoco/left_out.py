@@ -1,4 +1,5 @@
-"""Removal of elements that affect no contact, for scenes that MuJoCo does not compile completely, and of textures."""
+"""Removal of elements that affect no contact, for scenes that MuJoCo does not compile completely,
+and of textures."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ _FILE_TYPES = (_GEOM.mjGEOM_MESH, _GEOM.mjGEOM_HFIELD, _GEOM.mjGEOM_SDF)
 
 
 def shrink_textures(spec: mujoco.MjSpec) -> None:
-    """Sets the size of procedural textures to one pixel: MuJoCo takes a tenth of a second to make a usual sky.
+    """Sets the size of procedural textures to one pixel: MuJoCo takes a tenth of a second to make a
+    usual sky.
 
     An invalid size stays, so that MuJoCo reports it.
     """
@@ -25,7 +27,8 @@ def shrink_textures(spec: mujoco.MjSpec) -> None:
 def partition_geoms(spec: mujoco.MjSpec) -> tuple[list, list]:
     """Geoms that can collide by their masks or a <pair>, and the other (visual) geoms."""
     paired = {name for pair in spec.pairs for name in (pair.geomname1, pair.geomname2)}
-    colliding, visual = [], []
+    colliding = []
+    visual = []
     for geom in spec.geoms:
         collides = geom.contype or geom.conaffinity or (geom.name and geom.name in paired)
         (colliding if collides else visual).append(geom)
@@ -62,7 +65,14 @@ def _delete(*lists: str) -> Callable[[mujoco.MjSpec], int]:
 
 def _strip_appearance(spec: mujoco.MjSpec) -> int:
     references = 0
-    for element in (*spec.geoms, *spec.sites, *spec.skins, *spec.tendons, *spec.flexes, *spec.meshes):
+    for element in (
+        *spec.geoms,
+        *spec.sites,
+        *spec.skins,
+        *spec.tendons,
+        *spec.flexes,
+        *spec.meshes,
+    ):
         if element.material:
             element.material = ""
             references += 1
@@ -71,23 +81,28 @@ def _strip_appearance(spec: mujoco.MjSpec) -> int:
 
 def _strip_actuators(spec: mujoco.MjSpec) -> int:
     for key in spec.keys:
-        key.ctrl, key.act = [], []
+        key.ctrl = []
+        key.act = []
     return _delete("actuators")(spec)
 
 
 def _replace_visual_meshes(spec: mujoco.MjSpec) -> int:
-    """Replaces visual geoms that use an asset by small spheres, and deletes assets that are then unused.
+    """Replaces visual geoms that use an asset by small spheres, and deletes assets that are then
+    unused.
 
-    The geoms stay in the scene, so that geom numbers, which are in the names of unnamed shapes, do not change. The
-    importer leaves them out of the model later, as all visual geoms.
+    The geoms stay in the scene, so that geom numbers, which are in the names of unnamed shapes, do
+    not change. The importer leaves them out of the model later, as all visual geoms.
     """
     if _frames_follow_inertia(spec):
         return 0
     visual = [g for g in partition_geoms(spec)[1] if g.meshname or g.type in _FILE_TYPES]
     for geom in (*visual, *(site for site in spec.sites if site.meshname)):
-        geom.type, geom.meshname, geom.size = _GEOM.mjGEOM_SPHERE, "", [_REPLACEMENT_RADIUS] * 3
+        geom.type = _GEOM.mjGEOM_SPHERE
+        geom.meshname = ""
+        geom.size = [_REPLACEMENT_RADIUS] * 3
     for geom in visual:
-        geom.hfieldname, geom.fromto = "", [np.nan] * 6
+        geom.hfieldname = ""
+        geom.fromto = [np.nan] * 6
     used = {geom.meshname for geom in spec.geoms}, {geom.hfieldname for geom in spec.geoms}
     unused = [
         asset
@@ -106,8 +121,12 @@ def _replace_inertias(spec: mujoco.MjSpec) -> int:
     bodies = spec.bodies[1:]
     spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
     for body in bodies:
-        body.explicitinertial, body.mass, body.inertia = True, 1.0, [1.0, 1.0, 1.0]
-        body.fullinertia, body.ipos, body.iquat = [np.nan] * 6, [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
+        body.explicitinertial = True
+        body.mass = 1.0
+        body.inertia = [1.0, 1.0, 1.0]
+        body.fullinertia = [np.nan] * 6
+        body.ipos = [0.0, 0.0, 0.0]
+        body.iquat = [1.0, 0.0, 0.0, 0.0]
         body.ialt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
     return len(bodies)
 
@@ -154,5 +173,6 @@ FAMILIES: dict[str, Callable[[mujoco.MjSpec], int]] = {
     "tuples": _delete("tuples"),
     KEYFRAMES: _delete("keys"),
 }
-"""Families of elements that affect no contact, in the order in which they are restored: each depends on those before it
-alone. A family's function removes its elements from a spec, and returns their number."""
+"""Families of elements that affect no contact, in the order in which they are restored: each
+depends on those before it alone. A family's function removes its elements from a spec, and returns
+their number."""

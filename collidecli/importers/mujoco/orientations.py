@@ -1,9 +1,10 @@
 """Orientations of an MJCF or URDF scene as quaternions, before MuJoCo compiles it.
 
-MuJoCo computes quaternions from Euler angles, an axis and an angle, a z axis, and the two ends of a capsule with
-sine, cosine and arc tangent of the C library, whose last bit depends on the processor. Here its formulas are
-evaluated by `numerics`, and the spec then contains quaternions only: MuJoCo multiplies and normalizes those, with
-equal bits on every processor. The axes x and y (`xyaxes`) need no function except the square root and stay unchanged.
+MuJoCo computes quaternions from Euler angles, an axis and an angle, a z axis, and the two ends of a
+capsule with sine, cosine and arc tangent of the C library, whose last bit depends on the processor.
+Here its formulas are evaluated by `numerics`, and the spec then contains quaternions only: MuJoCo
+multiplies and normalizes those, with equal bits on every processor. The axes x and y (`xyaxes`)
+need no function except the square root and stay unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _LEAST_AXIS = 1e-15
 def euler_quaternions(angles: np.ndarray, sequences: Sequence[str]) -> np.ndarray:
     """float64[n, 4], wxyz, unit: rotations by angles [n, 3] [rad] about the axes of each sequence.
 
-    Lower-case letters are axes of the rotated frame, capitals axes of the fixed frame: MuJoCo's `eulerseq`.
+    Lower-case letters are axes of the rotated frame, capitals axes of the fixed frame: MuJoCo's
+    `eulerseq`.
     """
     sine, cosine = sincos(0.5 * angles)
     quaternions = np.zeros((len(angles), 4))
@@ -42,7 +44,8 @@ def euler_quaternions(angles: np.ndarray, sequences: Sequence[str]) -> np.ndarra
         q = np.repeat(IDENTITY[3:, None], rows.sum(), axis=1)
         for k, letter in enumerate(sequence):
             rotation = np.zeros_like(q)
-            rotation["xyz".index(letter.lower())], rotation[3] = sine[rows, k], cosine[rows, k]
+            rotation["xyz".index(letter.lower())] = sine[rows, k]
+            rotation[3] = cosine[rows, k]
             q = multiply(q, rotation) if letter.islower() else multiply(rotation, q)
         quaternions[rows] = q[XYZW_TO_WXYZ].T
     return quaternions / norm(quaternions)[:, None]
@@ -54,7 +57,10 @@ def resolve_euler(elements: list[Any]) -> None:
     valid = [len(s) == 3 and set(s.lower()) <= set("xyz") for s in sequences]
     elements = [e for e, is_valid in zip(elements, valid, strict=True) if is_valid]
     angles = rows_of_angles([_radians(e.alt.euler, e) for e in elements], 3)
-    set_quaternions(elements, euler_quaternions(angles, [s for s, ok in zip(sequences, valid, strict=True) if ok]))
+    set_quaternions(
+        elements,
+        euler_quaternions(angles, [s for s, ok in zip(sequences, valid, strict=True) if ok]),
+    )
 
 
 def resolve_axis_angle(elements: list[Any]) -> None:
@@ -77,10 +83,15 @@ def resolve_ends(geoms: list[Any]) -> None:
     quaternion = from_z_axis(line[valid])
     middle = 0.5 * (ends[valid, :3] + ends[valid, 3:])
     chosen = [geom for geom, is_valid in zip(geoms, valid, strict=True) if is_valid]
-    for geom, q, position, size in zip(chosen, quaternion, middle, length[valid] / 2.0, strict=True):
+    for geom, q, position, size in zip(
+        chosen, quaternion, middle, length[valid] / 2.0, strict=True
+    ):
         radius = float(geom.size[0])
-        geom.size = [radius, size, geom.size[2]] if geom.type in _BY_RADIUS else [radius, radius, size]
-        geom.pos, geom.fromto = position, [np.nan] * 6
+        geom.size = (
+            [radius, size, geom.size[2]] if geom.type in _BY_RADIUS else [radius, radius, size]
+        )
+        geom.pos = position
+        geom.fromto = [np.nan] * 6
         set_quaternions([geom], q[None])
 
 

@@ -1,8 +1,9 @@
-"""Rotations that MuJoCo's parser computes while it reads the text: `rpy` of a URDF, `euler` of MJCF's `<replicate>`.
+"""Rotations that MuJoCo's parser computes while it reads the text: `rpy` of a URDF, `euler` of
+MJCF's `<replicate>`.
 
-A spec contains only their quaternions, computed with the C library's sine and cosine, whose last bit depends on the
-processor. They are computed again from the text with `numerics`; each result replaces the parser's quaternion that
-equals it up to rounding.
+A spec contains only their quaternions, computed with the C library's sine and cosine, whose last
+bit depends on the processor. They are computed again from the text with `numerics`; each result
+replaces the parser's quaternion that equals it up to rounding.
 """
 
 from __future__ import annotations
@@ -20,12 +21,18 @@ if TYPE_CHECKING:
     from xml.etree import ElementTree
 
 ROUNDING = 1e-13
-"""Tolerance between two computations of one frame, relative to its position where that exceeds 1 m."""
+"""Tolerance between two computations of one frame, relative to its position where that exceeds 1
+m."""
 
 
 def restore_urdf_origins(spec: mujoco.MjSpec, text: bytes) -> None:
-    """Sets the orientations of a URDF's bodies and geoms, computed from the `rpy` of its origins."""
-    angles = [_numbers(origin.get("rpy", ""), 3) for root in _roots([text]) for origin in root.iter("origin")]
+    """Sets the orientations of a URDF's bodies and geoms, computed from the `rpy` of its
+    origins."""
+    angles = [
+        _numbers(origin.get("rpy", ""), 3)
+        for root in _roots([text])
+        for origin in root.iter("origin")
+    ]
     distinct = np.unique([a for a in angles if a is not None], axis=0).reshape(-1, 3)
     elements = [*spec.bodies, *spec.geoms]
     computed = euler_quaternions(distinct, ["XYZ"] * len(distinct))
@@ -34,29 +41,42 @@ def restore_urdf_origins(spec: mujoco.MjSpec, text: bytes) -> None:
 
 
 def restore_replicates(spec: mujoco.MjSpec, texts: Iterable[bytes]) -> None:
-    """Sets the frames of a scene's replicas, computed from `count`, `offset` and `euler` in its files."""
+    """Sets the frames of a scene's replicas, computed from `count`, `offset` and `euler` in its
+    files."""
     replicates = [
         element
         for root in _roots(text for text in texts if b"<replicate" in text)
         for element in root.iter("replicate")
     ]
     frames = list(spec.frames) if replicates else []
-    settings = {("".join(map(str, frame.compiler.eulerseq)), bool(frame.compiler.degree)) for frame in frames}
-    computed = [pose for element in replicates for setting in sorted(settings) for pose in _replicas(element, *setting)]
+    settings = {
+        ("".join(map(str, frame.compiler.eulerseq)), bool(frame.compiler.degree))
+        for frame in frames
+    }
+    computed = [
+        pose
+        for element in replicates
+        for setting in sorted(settings)
+        for pose in _replicas(element, *setting)
+    ]
     parsed = [np.concatenate([frame.pos, frame.quat]) for frame in frames]
     for frame, pose in _matches(frames, parsed, np.array(computed, np.float64).reshape(-1, 7)):
-        frame.pos, frame.quat = pose[:3], pose[3:]
+        frame.pos = pose[:3]
+        frame.quat = pose[3:]
 
 
 def _replicas(element: ElementTree.Element, sequence: str, degree: bool) -> list[np.ndarray]:
-    """float64[7] of each replica's frame: the previous one, translated by the offset and rotated."""
+    """float64[7] of each replica's frame: the previous one, translated by the offset and
+    rotated."""
     count = element.get("count", "")
     euler = _numbers(element.get("euler", ""), 3)
     offset = _numbers(element.get("offset", "0 0 0"), 3)
     if not count.isdigit() or euler is None or offset is None or set(sequence.lower()) - set("xyz"):
         return []
     turn = euler_quaternions((euler / 180.0 * np.pi if degree else euler)[None], [sequence])[0]
-    position, rotation, poses = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), []
+    position = np.zeros(3)
+    rotation = np.array([1.0, 0.0, 0.0, 0.0])
+    poses = []
     for _ in range(int(count)):
         poses.append(np.concatenate([position, rotation]))
         position = position + _rotated(offset, rotation)
@@ -64,7 +84,9 @@ def _replicas(element: ElementTree.Element, sequence: str, degree: bool) -> list
     return poses
 
 
-def _matches(elements: list[Any], parsed: list[Any], computed: np.ndarray) -> Iterable[tuple[Any, np.ndarray]]:
+def _matches(
+    elements: list[Any], parsed: list[Any], computed: np.ndarray
+) -> Iterable[tuple[Any, np.ndarray]]:
     """Elements, each with the row of `computed` that equals its row of `parsed` up to ROUNDING."""
     from scipy.spatial import KDTree
 

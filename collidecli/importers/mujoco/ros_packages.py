@@ -12,10 +12,12 @@ PACKAGE_URI = re.compile(r"package:/+([^/]+)/+(.+)")
 
 
 def package_file(path: str, folder: str, folders: Sequence[str] = ()) -> str | None:
-    """Absolute path of the existing file that a `package://NAME/...` path names; None for another path or no file.
+    """Absolute path of the existing file that a `package://NAME/...` path names; None for another
+    path or no file.
 
-    A package NAME is a folder of that name in one of `folders`, in a folder of ROS_PACKAGE_PATH or in `share` of a
-    prefix of AMENT_PREFIX_PATH, or such a folder itself; then the same for `folder`, the scene's, and its parents.
+    A package NAME is a folder of that name in one of `folders`, in a folder of ROS_PACKAGE_PATH or
+    in `share` of a prefix of AMENT_PREFIX_PATH, or such a folder itself; then the same for
+    `folder`, the scene's, and its parents.
     """
     named = PACKAGE_URI.fullmatch(path)
     if named is None:

@@ -45,8 +45,8 @@ def filter_self_collisions(
 ) -> None:
     """Filters the pairs of each articulation, but for those that `<pair>` forces.
 
-    An articulation is a child of the world with all bodies below it; the links of a URDF are one. static: bool[nbody],
-    see `static_bodies`. body_row, shape_row: as in `MjcfImport`.
+    An articulation is a child of the world with all bodies below it; the links of a URDF are one.
+    static: bool[nbody], see `static_bodies`. body_row, shape_row: as in `MjcfImport`.
     """
     root = np.where(np.arange(mj_model.nbody) > 0, 1, 0) if urdf else np.array(mj_model.body_rootid)
     for tree in np.unique(root[1:]):
@@ -59,19 +59,21 @@ def filter_self_collisions(
             for bodies in ((root == tree) & static, moving)
         )
         for pair in product(base, others):
-            builder.add_shape_collision_filter_pair(*pair, rule="self-collision of the articulation is off")
+            builder.add_shape_collision_filter_pair(
+                *pair, rule="self-collision of the articulation is off"
+            )
 
 
 @dataclass(frozen=True)
 class MjcfImport:
     """The result of `add_mjcf`.
 
-    path: the file. mj_model: compiled by MuJoCo. kinematics: of qpos and mocap poses.
-    body_row: int32[nbody], the builder's body of each MuJoCo body; -1 for the world.
-    shape_row: int32[ngeom], the builder's shape of each geom; -1 for one left out.
-    left_out: names of geoms that cannot collide. warnings: of MuJoCo or of this importer. kept: empty.
-    files: every file whose content may affect a contact; the scene file first. text: of a scene that is not a file.
-    fixed_links: name of the body of each shape of a body that is welded to the world, by name.
+    path: the file. mj_model: compiled by MuJoCo. kinematics: of qpos and mocap poses. body_row:
+    int32[nbody], the builder's body of each MuJoCo body; -1 for the world. shape_row: int32[ngeom],
+    the builder's shape of each geom; -1 for one left out. left_out: names of geoms that cannot
+    collide. warnings: of MuJoCo or of this importer. kept: empty. files: every file whose content
+    may affect a contact; the scene file first. text: of a scene that is not a file. fixed_links:
+    name of the body of each shape of a body that is welded to the world, by name.
     """
 
     path: str
@@ -91,16 +93,19 @@ class MjcfImport:
         return self.kinematics.articulated
 
     def motion(self, model: Model) -> KeyframeMotion | None:
-        """The scene's keyframes as a motion of the model's bodies, one frame each; None without keyframes."""
+        """The scene's keyframes as a motion of the model's bodies, one frame each; None without
+        keyframes."""
         return KeyframeMotion(self, model) if self.mj_model.nkey else None
 
 
-def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions | None = None) -> MjcfImport:
+def add_mjcf(
+    builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions | None = None
+) -> MjcfImport:
     """Adds the bodies, geoms and pair rules of an MJCF or URDF file to `builder`.
 
-    Sets the builder's `gap_rule` to "sum" and its `material_rule` to "mujoco". Raises InputError: a file that MuJoCo
-    cannot compile; nothing that can collide; an hfield or sdf geom that may collide; a colliding mesh without volume;
-    an interpolated flex.
+    Sets the builder's `gap_rule` to "sum" and its `material_rule` to "mujoco". Raises InputError: a
+    file that MuJoCo cannot compile; nothing that can collide; an hfield or sdf geom that may
+    collide; a colliding mesh without volume; an interpolated flex.
     """
     options = options or SceneOptions()
     compiled = compile_mjcf(path, options=options)
@@ -108,16 +113,26 @@ def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str], options: Scene
     return add_compiled(builder, compiled, options)
 
 
-def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneOptions) -> MjcfImport:
+def add_compiled(
+    builder: ModelBuilder, compiled: CompiledScene, options: SceneOptions
+) -> MjcfImport:
     """Adds a compiled scene, which may be given as text, to `builder`; see `add_mjcf`."""
-    mj_model, location = compiled.mj_model, compiled.location
+    mj_model = compiled.mj_model
+    location = compiled.location
     rules = read_srdf(options.disabled_pairs) if options.disabled_pairs else None
-    names = urdf_shape_names(mj_model) if compiled.urdf else [geom_name(mj_model, k) for k in range(mj_model.ngeom)]
+    names = (
+        urdf_shape_names(mj_model)
+        if compiled.urdf
+        else [geom_name(mj_model, k) for k in range(mj_model.ngeom)]
+    )
     meaning = options.mjcf_margin
     if builder.gap_rule != "sum" and builder.shape_count:
         what = "this scene adds the gaps of a pair, and the scenes before it use the larger gap"
-        raise InputError(what, location, "load the MJCF scene alone, or give --gap and --gap-rule for all scenes")
-    builder.gap_rule, builder.material_rule = "sum", "mujoco"
+        raise InputError(
+            what, location, "load the MJCF scene alone, or give --gap and --gap-rule for all scenes"
+        )
+    builder.gap_rule = "sum"
+    builder.material_rule = "mujoco"
     data = mujoco.MjData(mj_model)
     mujoco.mj_kinematics(mj_model, data)
     static = static_bodies(mj_model)
@@ -126,12 +141,16 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
         for body in range(1, mj_model.nbody):
             pose = (*data.xpos[body], *data.xquat[body][WXYZ_TO_XYZW])
             body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
-        shape_row, left_out = add_geoms(builder, mj_model, data, static, body_row, location, names, meaning)
+        shape_row, left_out = add_geoms(
+            builder, mj_model, data, static, body_row, location, names, meaning
+        )
         check_geometry(compiled, shape_row, options)
         if options.self_collisions == "off":
             filter_self_collisions(builder, mj_model, static, body_row, shape_row, compiled.urdf)
         add_flexes(builder, mj_model, data, body_row, location)
-        disabled, unknown = disabled_pairs(rules, _shapes_of_links(mj_model, shape_row)) if rules else ({}, [])
+        disabled, unknown = (
+            disabled_pairs(rules, _shapes_of_links(mj_model, shape_row)) if rules else ({}, [])
+        )
         warnings = [
             *compiled.warnings,
             *margin_notes(mj_model, shape_row, names, meaning),
@@ -147,7 +166,16 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
         if body and static[body]
     }
     about = tuple(dict.fromkeys(warnings)), compiled.files, compiled.text
-    return MjcfImport(location, mj_model, kinematics, body_row, shape_row, left_out, *about, fixed_links=fixed_links)
+    return MjcfImport(
+        location,
+        mj_model,
+        kinematics,
+        body_row,
+        shape_row,
+        left_out,
+        *about,
+        fixed_links=fixed_links,
+    )
 
 
 def _shapes_of_links(mj_model: mujoco.MjModel, shape_row: np.ndarray) -> dict[str, list[int]]:
@@ -158,7 +186,8 @@ def _shapes_of_links(mj_model: mujoco.MjModel, shape_row: np.ndarray) -> dict[st
 
 
 def static_bodies(mj_model: mujoco.MjModel) -> np.ndarray:
-    """bool[nbody]: the world and every body that is welded to it and is not a mocap body or a child of one."""
+    """bool[nbody]: the world and every body that is welded to it and is not a mocap body or a child
+    of one."""
     static = mj_model.body_weldid == 0
     for body in range(1, mj_model.nbody):
         if mj_model.body_mocapid[body] >= 0:
@@ -169,7 +198,8 @@ def static_bodies(mj_model: mujoco.MjModel) -> np.ndarray:
 
 
 class KeyframeMotion(TimedMotion):
-    """A scene's keyframes as a motion (see `scene.motion.Motion`), one frame each, in the file's order.
+    """A scene's keyframes as a motion (see `scene.motion.Motion`), one frame each, in the file's
+    order.
 
     time: as authored; the frame's number where authored times decrease.
     """
@@ -190,7 +220,9 @@ class KeyframeMotion(TimedMotion):
         bad = scene.kinematics.first_bad_coordinate(qpos)
         if bad is not None:
             key, body, what = bad
-            raise InputError(what, f"{scene.path}: keyframe {key} ('{mj_model.key(key).name}'), body '{body}'")
+            raise InputError(
+                what, f"{scene.path}: keyframe {key} ('{mj_model.key(key).name}'), body '{body}'"
+            )
         position = np.reshape(mj_model.key_mpos, (count, mj_model.nmocap, 3))
         rotation = np.reshape(mj_model.key_mquat, (count, mj_model.nmocap, 4))[..., WXYZ_TO_XYZW]
         mocap = np.concatenate([position, rotation], axis=-1)
@@ -204,5 +236,7 @@ class KeyframeMotion(TimedMotion):
 
     def read_coordinates(self, frames: range) -> tuple[np.ndarray, np.ndarray | None] | None:
         """qpos float64[len(frames), 1, nq] and poses of mocap bodies, see `RecordsCoordinates`."""
-        qpos, mocap = (values[frames.start : frames.stop : frames.step] for values in self._coordinates)
+        qpos, mocap = (
+            values[frames.start : frames.stop : frames.step] for values in self._coordinates
+        )
         return qpos, mocap

@@ -19,21 +19,29 @@ _MENTION = re.compile(rb"""<(?:include|model)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""
 _FILE = re.compile(rb"""\bfile\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
-def relocate_assets(spec: mujoco.MjSpec, options: SceneOptions, folder: str | None, location: str) -> list[str]:
-    """Replaces the paths of a spec's asset files by `asset_map`, and `package://` paths; returns warnings.
+def relocate_assets(
+    spec: mujoco.MjSpec, options: SceneOptions, folder: str | None, location: str
+) -> list[str]:
+    """Replaces the paths of a spec's asset files by `asset_map`, and `package://` paths; returns
+    warnings.
 
-    A path is compared as written, then with the mesh or texture folder in front. The longest matching entry is used; an
-    entry matches whole components of a path only. Without a match, a `package://` path of a mesh is that of
-    `package_file`, if there is such a file. options: asset_map has entries `OLD=NEW`, package_path folders of packages.
-    folder: base of the relative paths of a scene given as text; None for a file.
+    A path is compared as written, then with the mesh or texture folder in front. The longest
+    matching entry is used; an entry matches whole components of a path only. Without a match, a
+    `package://` path of a mesh is that of `package_file`, if there is such a file. options:
+    asset_map has entries `OLD=NEW`, package_path folders of packages. folder: base of the relative
+    paths of a scene given as text; None for a file.
     """
     entries = AssetMap(options.asset_map, location)
     assets = (*spec.meshes, *spec.hfields, *spec.skins)
     scene_folder = os.path.dirname(location) if folder is None else folder
-    resolved = {asset.file: package_file(asset.file, scene_folder, options.package_path) for asset in assets}
+    resolved = {
+        asset.file: package_file(asset.file, scene_folder, options.package_path) for asset in assets
+    }
     packaged = {file: asset_file for file, asset_file in resolved.items() if asset_file}
-    # MuJoCo would also strip the folder of a mapped path; the original paths are therefore stripped here.
-    strip, spec.strippath = bool(spec.strippath), bool(spec.strippath) and not (entries or packaged)
+    # MuJoCo would also strip the folder of a mapped path; the original paths are therefore stripped
+    # here.
+    strip = bool(spec.strippath)
+    spec.strippath = bool(spec.strippath) and not (entries or packaged)
 
     def relocated(file: str, asset_folder: str) -> str:
         if not file:
@@ -47,7 +55,11 @@ def relocate_assets(spec: mujoco.MjSpec, options: SceneOptions, folder: str | No
             return packaged[file]
         if entries or packaged:
             file = kept
-        return file if folder is None or PACKAGE_URI.fullmatch(file) else os.path.join(folder, asset_folder, file)
+        return (
+            file
+            if folder is None or PACKAGE_URI.fullmatch(file)
+            else os.path.join(folder, asset_folder, file)
+        )
 
     for asset in assets:
         asset.file = relocated(asset.file, asset.compiler.meshdir)
@@ -61,8 +73,8 @@ def relocate_assets(spec: mujoco.MjSpec, options: SceneOptions, folder: str | No
 def shape_asset_files(spec: mujoco.MjSpec, included: Sequence[str]) -> list[str]:
     """Paths of the existing asset files of colliding geoms.
 
-    included: files of the scene. The assets of an attached scene are in its folder, which the spec does not contain;
-    the folder of each file is therefore tried.
+    included: files of the scene. The assets of an attached scene are in its folder, which the spec
+    does not contain; the folder of each file is therefore tried.
     """
     meshes = {mesh.name: mesh for mesh in spec.meshes}
     fields = {field.name: field for field in spec.hfields}
@@ -72,18 +84,26 @@ def shape_asset_files(spec: mujoco.MjSpec, included: Sequence[str]) -> list[str]
         for asset in (meshes.get(geom.meshname), fields.get(geom.hfieldname)):
             if asset is not None and asset.file:
                 name = os.path.basename(asset.file) if spec.strippath else asset.file
-                tried = [os.path.abspath(os.path.join(folder, asset.compiler.meshdir, name)) for folder in folders]
+                tried = [
+                    os.path.abspath(os.path.join(folder, asset.compiler.meshdir, name))
+                    for folder in folders
+                ]
                 existing = [path for path in tried if os.path.isfile(path)]
-                # Without a mesh folder, assets of a scene attached by a relative path are relative to the work folder.
-                files += existing or [path for path in [os.path.abspath(name)] if os.path.isfile(path)]
+                # Without a mesh folder, assets of a scene attached by a relative path are relative
+                # to the work folder.
+                files += existing or [
+                    path for path in [os.path.abspath(name)] if os.path.isfile(path)
+                ]
     return list(dict.fromkeys(files))
 
 
 def included_files(path: str) -> list[str]:
-    """A scene's own file and all files that it includes or attaches, directly or indirectly, each once.
+    """A scene's own file and all files that it includes or attaches, directly or indirectly, each
+    once.
 
-    MuJoCo does not report these names. They are searched in the text, in every folder that MuJoCo may use: the list can
-    contain files that are not read (an include in a comment), and contains all that are read.
+    MuJoCo does not report these names. They are searched in the text, in every folder that MuJoCo
+    may use: the list can contain files that are not read (an include in a comment), and contains
+    all that are read.
     """
     files: dict[str, None] = {}
     # Depth first; with each file the folders of the files that include it, the main one's first.
@@ -96,11 +116,17 @@ def included_files(path: str) -> list[str]:
         with open(path, "rb") as file:
             text = file.read()
         folders = tuple(dict.fromkeys((*folders, os.path.dirname(path))))
-        named = [os.path.normpath(os.path.join(folder, name)) for name in _mentions(text) for folder in folders]
+        named = [
+            os.path.normpath(os.path.join(folder, name))
+            for name in _mentions(text)
+            for folder in folders
+        ]
         for other in named:
             if os.path.exists(other) and not os.path.isfile(other) and not os.path.isdir(other):
                 # MuJoCo would block on a pipe or a device.
-                raise InputError(f"includes {other}, which is not a regular file", path, "include a file")
+                raise InputError(
+                    f"includes {other}, which is not a regular file", path, "include a file"
+                )
         pending += [(other, folders) for other in reversed(named) if os.path.isfile(other)]
     return list(files)
 

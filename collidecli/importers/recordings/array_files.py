@@ -17,14 +17,24 @@ from collidecli.errors import InputError
 from collidecli.storage.reading_limit import check_size
 from collidecli.storage.storage_formats import NO_ZIP
 
-_DAMAGE = (*NO_ZIP, zlib.error, EOFError, RuntimeError, KeyError, TypeError, OverflowError, MemoryError)
+_DAMAGE = (
+    *NO_ZIP,
+    zlib.error,
+    EOFError,
+    RuntimeError,
+    KeyError,
+    TypeError,
+    OverflowError,
+    MemoryError,
+)
 _DAMAGE += (SyntaxError, tokenize.TokenError)  # of headers, which NumPy parses as Python literals
 _AGAIN = "copy it again, or save it again with NumPy"
 
 
 @contextmanager
 def _array_damage(where: str) -> Iterator[None]:
-    """Converts the exceptions of zipfile and NumPy for a damaged or encrypted file to an InputError."""
+    """Converts the exceptions of zipfile and NumPy for a damaged or encrypted file to an
+    InputError."""
     try:
         yield
     except _DAMAGE as error:
@@ -55,7 +65,8 @@ def npy_header(path: str) -> ArrayHeader:
 
 
 def npz_headers(path: str) -> dict[str, ArrayHeader]:
-    """Headers of the arrays in a .npz file, by name. Raises InputError: damaged, or an array of pickled objects."""
+    """Headers of the arrays in a .npz file, by name. Raises InputError: damaged, or an array of
+    pickled objects."""
     headers = {}
     with _array_damage(path), zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
@@ -67,17 +78,21 @@ def npz_headers(path: str) -> dict[str, ArrayHeader]:
 
 
 def read_npy(path: str) -> np.ndarray:
-    """The array of a .npy file, memory-mapped: only used rows are read. Raises InputError as `npy_header`."""
+    """The array of a .npy file, memory-mapped: only used rows are read. Raises InputError as
+    `npy_header`."""
     npy_header(path)
     with _array_damage(path):
         return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def read_npz(path: str, name: str) -> np.ndarray:
-    """One array of a .npz file, loaded completely. Raises InputError as `npz_headers`, and where it is too large."""
+    """One array of a .npz file, loaded completely. Raises InputError as `npz_headers`, and where it
+    is too large."""
     headers = npz_headers(path)
     if name not in headers:
-        raise InputError(f"there is no array '{name}'", path, f"its arrays: {', '.join(headers) or 'none'}")
+        raise InputError(
+            f"there is no array '{name}'", path, f"its arrays: {', '.join(headers) or 'none'}"
+        )
     header = headers[name]
     size = int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
     # NumPy reads a compressed array in parts and joins them: twice its size at the peak.
@@ -88,18 +103,26 @@ def read_npz(path: str, name: str) -> np.ndarray:
 
 def _header(file: BinaryIO, size: int, where: str) -> ArrayHeader:
     version = np.lib.format.read_magic(file)
-    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
     if version not in readers:
-        raise InputError(f"the array format is {version[0]}.{version[1]}", where, "save it again with NumPy")
+        raise InputError(
+            f"the array format is {version[0]}.{version[1]}", where, "save it again with NumPy"
+        )
     shape, _, dtype = readers[version](file)
     if dtype.hasobject:
-        fix = (
-            "save it as an array of numbers, or names as np.array(names, dtype=str): loading pickled objects would run"
+        fix = "save it as an array of numbers, or names as np.array(names, dtype=str): loading pickled objects would run"
+        raise InputError(
+            "the array contains pickled objects, which are not read",
+            where,
+            f"{fix} code from the file",
         )
-        raise InputError("the array contains pickled objects, which are not read", where, f"{fix} code from the file")
     if any(extent < 0 for extent in shape):
         raise InputError(f"the shape is {list(shape)}", where, "save it again with NumPy")
-    declared, present = int(np.prod(shape, dtype=object)) * dtype.itemsize, size - file.tell()
+    declared = int(np.prod(shape, dtype=object)) * dtype.itemsize
+    present = size - file.tell()
     if declared != present:
         what = f"the header declares {declared} bytes of data, and the file has {max(0, present)}"
         raise InputError(what, where, _AGAIN)

@@ -1,4 +1,5 @@
-"""Motions of articulations and free bodies that are recorded by name: root poses and joint positions."""
+"""Motions of articulations and free bodies that are recorded by name: root poses and joint
+positions."""
 
 from __future__ import annotations
 
@@ -43,8 +44,9 @@ ORDERS = {"xyzw": [0, 1, 2, 3, 4, 5, 6], "wxyz": [0, 1, 2, 4, 5, 6, 3]}
 class RecordedArticulation:
     """One articulation or free body in one world of a recording.
 
-    root_pose: returns float64[n, 7] xyzw of n frames, as recorded; None where there is none. joint_position: returns
-    float64[n, k] of n frames, or is None. root_location, joint_location: file and dataset, for messages.
+    root_pose: returns float64[n, 7] xyzw of n frames, as recorded; None where there is none.
+    joint_position: returns float64[n, k] of n frames, or is None. root_location, joint_location:
+    file and dataset, for messages.
     """
 
     articulation: ArticulationKinematics
@@ -56,11 +58,13 @@ class RecordedArticulation:
 
 
 class ArticulationMotion(RecordedInFile):
-    """A motion (see `scene.motion.Motion`) of articulations that are recorded by name, in each world its own.
+    """A motion (see `scene.motion.Motion`) of articulations that are recorded by name, in each
+    world its own.
 
-    The hash is that of all files of the recording. worlds: the articulations of each recorded world; a single recorded
-    world moves every world of the scene. origins: float64[W, 3] [m], the recorded worlds' origins in the world frame,
-    to which root poses are relative. time: float64[F] [s]. Raises InputError as `check_world_count`.
+    The hash is that of all files of the recording. worlds: the articulations of each recorded
+    world; a single recorded world moves every world of the scene. origins: float64[W, 3] [m], the
+    recorded worlds' origins in the world frame, to which root poses are relative. time: float64[F]
+    [s]. Raises InputError as `check_world_count`.
     """
 
     def __init__(
@@ -77,19 +81,28 @@ class ArticulationMotion(RecordedInFile):
     ) -> None:
         check_world_count(len(worlds), target, path)
         super().__init__(time, close)
-        self.world_count, self.episodes = len(worlds), episodes
-        self._path, self._worlds, self._origins = path, worlds, origins
-        paths, templates = target.model.bodies.path, target.model.bodies.template.tolist()
+        self.world_count = len(worlds)
+        self.episodes = episodes
+        self._path = path
+        self._worlds = worlds
+        self._origins = origins
+        paths = target.model.bodies.path
+        templates = target.model.bodies.template.tolist()
         self._shift = target.model.world_shift
-        self._global = {path for path, t in zip(paths, templates, strict=True) if t == GLOBAL_TEMPLATE}
-        bodies = dict.fromkeys(body for world in worlds for item in world for body in item.articulation.body_path)
+        self._global = {
+            path for path, t in zip(paths, templates, strict=True) if t == GLOBAL_TEMPLATE
+        }
+        bodies = dict.fromkeys(
+            body for world in worlds for item in world for body in item.articulation.body_path
+        )
         self._column = {body: column for column, body in enumerate(bodies)}
         self._groups: dict[tuple, list[int]] = {}
         for world, articulations in enumerate(worlds):
             for index, item in enumerate(articulations):
                 key = (index, id(item.articulation), item.columns.names, item.root_pose is None)
                 self._groups.setdefault(key, []).append(world)
-        kinematics, items = target.find_kinematics(), [item for world in worlds for item in world]
+        kinematics = target.find_kinematics()
+        items = [item for world in worlds for item in world]
         self.has_joint_tree = kinematics is not None and any(item.joint_position for item in items)
         still = () if kinematics is None else np.array(kinematics.body_path)[kinematics.welded]
         self._match = BodyMatch(list(bodies), target.model, path, frozenset(map(str, still)))
@@ -101,7 +114,9 @@ class ArticulationMotion(RecordedInFile):
         noted = [note for item in items for note in item.columns.warnings]
         resting = () if particles is None else particles.warnings
         self._particles = particles
-        self.warnings = tuple(dict.fromkeys([*warnings, *unused, *noted, *self._match.warnings, *resting]))
+        self.warnings = tuple(
+            dict.fromkeys([*warnings, *unused, *noted, *self._match.warnings, *resting])
+        )
 
     @cached_property
     def _sha256(self) -> str:
@@ -110,7 +125,8 @@ class ArticulationMotion(RecordedInFile):
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), W, B, 7], see `Motion.read`."""
         recorded = np.zeros((len(frames), self.world_count, len(self._column), 7))
-        recorded[..., 6] = 1.0  # the matching of poses sets bodies of other templates to their resting poses
+        # the matching of poses sets bodies of other templates to their resting poses
+        recorded[..., 6] = 1.0
         for (index, *_), group in self._groups.items():
             bodies = self._worlds[group[0]][index].articulation.body_path
             columns = np.array([self._column[body] for body in bodies], np.intp)
@@ -118,52 +134,75 @@ class ArticulationMotion(RecordedInFile):
         return self._match.checked(recorded, frames, self._path, "articulations")
 
     def read_particles(self, frames: range) -> np.ndarray | None:
-        """float64[len(frames), W, P, 3], see `recorded_particles`; None for a scene without particles."""
+        """float64[len(frames), W, P, 3], see `recorded_particles`; None for a scene without
+        particles."""
         return None if self._particles is None else self._particles.read(frames)
 
     def _poses(self, index: int, group: list[int], frames: range) -> np.ndarray:
-        """float64[n, worlds of the group, B, 7]: an articulation's bodies; the worlds have equal recorded columns."""
+        """float64[n, worlds of the group, B, 7]: an articulation's bodies; the worlds have equal
+        recorded columns."""
         first = self._worlds[group[0]][index]
         recorded = [self._recorded(index, world, frames) for world in group]
-        positions, roots = [position for position, _ in recorded], [root for _, root in recorded if root is not None]
+        positions = [position for position, _ in recorded]
+        roots = [root for _, root in recorded if root is not None]
         start = clock.perf_counter()
         root = np.concatenate(roots) if roots else None
         poses = first.articulation.poses(root, first.columns, np.concatenate(positions))
         poses = poses.reshape(len(group), len(frames), *poses.shape[1:])
-        if not roots and self._shift is not None and first.articulation.body_path[0] not in self._global:
-            # No root pose is recorded: the pose in the scene, which is that of the template's first world.
+        if (
+            not roots
+            and self._shift is not None
+            and first.articulation.body_path[0] not in self._global
+        ):
+            # No root pose is recorded: the pose in the scene, which is that of the template's first
+            # world.
             poses = compose_poses(self._shift[group][:, None, None], poses)
         self.kinematics_seconds += clock.perf_counter() - start
         return np.swapaxes(poses, 0, 1)
 
-    def _recorded(self, index: int, world: int, frames: range) -> tuple[np.ndarray, np.ndarray | None]:
-        """Joint positions [n, k] of an articulation of a world, and the root's poses [n, 7] where these are used."""
+    def _recorded(
+        self, index: int, world: int, frames: range
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Joint positions [n, k] of an articulation of a world, and the root's poses [n, 7] where
+        these are used."""
         item = self._worlds[world][index]
-        position = np.zeros((len(frames), 0)) if item.joint_position is None else item.joint_position(frames)
+        position = (
+            np.zeros((len(frames), 0))
+            if item.joint_position is None
+            else item.joint_position(frames)
+        )
         fault = item.columns.first_fault(position, QUATERNION_TOLERANCE)
         if fault is not None:
-            raise InputError(fault[1], f"{item.joint_location}, frame {frames[fault[0]]}, world {world}", AGAIN)
+            raise InputError(
+                fault[1], f"{item.joint_location}, frame {frames[fault[0]]}, world {world}", AGAIN
+            )
         if item.root_pose is None or item.articulation.root_is_jointed:
             return position, None
         poses = item.root_pose(frames)
         root = poses.copy()
         bad = normalize(root)
         if bad is not None:
-            row, body = int(np.argmax(bad)), item.articulation.body_path[0]
+            row = int(np.argmax(bad))
+            body = item.articulation.body_path[0]
             where = f"{item.root_location}, frame {frames[row]}, world {world}, body '{body}'"
             raise InputError(pose_fault(poses[row]), where, AGAIN)
         root[:, :3] += self._origins[world]
         return position, root
 
     def read_coordinates(self, frames: range) -> tuple[np.ndarray, None] | None:
-        """qpos, see `RecordsCoordinates`; None for a scene of USD, and where a root without a joint is moved."""
+        """qpos, see `RecordsCoordinates`; None for a scene of USD, and where a root without a joint
+        is moved."""
         coordinates = []
         for world, items in enumerate(self._worlds):
             qpos = None
             for index, item in enumerate(items):
                 position, root = self._recorded(index, world, frames)
-                scene = item.articulation if isinstance(item.articulation, MujocoCoordinates) else None
-                qpos = None if scene is None else scene.coordinates(root, item.columns, position, qpos)
+                scene = (
+                    item.articulation if isinstance(item.articulation, MujocoCoordinates) else None
+                )
+                qpos = (
+                    None if scene is None else scene.coordinates(root, item.columns, position, qpos)
+                )
                 if qpos is None:
                     return None
             coordinates.append(qpos)
@@ -171,15 +210,20 @@ class ArticulationMotion(RecordedInFile):
 
 
 def quaternion_order(stored: str, options: RecordingOptions, where: str, hint: str = "") -> str:
-    """The order of a recording's quaternions, "wxyz" or "xyzw": `stored` in the file, or the option where that is "".
+    """The order of a recording's quaternions, "wxyz" or "xyzw": `stored` in the file, or the option
+    where that is "".
 
     Raises InputError where neither defines it, or both do and differ.
     """
     if stored and stored not in ORDERS:
-        raise InputError(f"the quaternion order is '{stored}'", where, f"known orders: {', '.join(ORDERS)}")
+        raise InputError(
+            f"the quaternion order is '{stored}'", where, f"known orders: {', '.join(ORDERS)}"
+        )
     given = options.quaternion_order
     if stored and given and stored != given:
-        raise InputError(f"the recording's quaternions are {stored}", where, "remove --quaternion-order")
+        raise InputError(
+            f"the recording's quaternions are {stored}", where, "remove --quaternion-order"
+        )
     if not stored and not given:
         what = "the recording does not define the order of its quaternions"
         raise InputError(what, where, f"give --quaternion-order wxyz or xyzw{hint}")
@@ -191,19 +235,27 @@ def check_name_count(
 ) -> None:
     """Raises InputError where `count` recorded columns do not have a joint name each.
 
-    noun: what is recorded. known: names of the scene's coordinates. source: where the recorder has the names.
+    noun: what is recorded. known: names of the scene's coordinates. source: where the recorder has
+    the names.
     """
     if len(names) != count:
         fix = f"give --joint-names in the recorded order{source}; the scene's are {', '.join(known) or 'none'}"
-        raise InputError(f"{count} {noun} are recorded, and {len(names) or 'no'} names are given", where, fix)
+        raise InputError(
+            f"{count} {noun} are recorded, and {len(names) or 'no'} names are given", where, fix
+        )
 
 
-def moved_articulation(scene: ArticulatedScene, names: Sequence[str], where: str) -> ArticulationKinematics:
-    """The one articulation that has all the joints, else the one articulation or free body. Raises InputError."""
+def moved_articulation(
+    scene: ArticulatedScene, names: Sequence[str], where: str
+) -> ArticulationKinematics:
+    """The one articulation that has all the joints, else the one articulation or free body. Raises
+    InputError."""
     candidates = [x for x in scene.articulations if x.joints] or list(scene.articulations)
     if len(candidates) > 1:
         wanted = {last_element(name) for name in names}
-        fitting = [x for x in candidates if wanted <= {last_element(name) for name in coordinate_names(x)}]
+        fitting = [
+            x for x in candidates if wanted <= {last_element(name) for name in coordinate_names(x)}
+        ]
         candidates = fitting or candidates
     if len(candidates) != 1:
         what = f"the recording moves one articulation, and the scene has {some_names([x.path for x in candidates])}"

@@ -14,7 +14,16 @@ import numpy as np
 from collidecli.importers.recordings.array_files import npy_header, npz_headers
 from collidecli.importers.recordings.no_robot import refuse_amass, refuse_pickle
 from collidecli.storage.h5_files import DAMAGE, damaged, open_h5
-from collidecli.storage.storage_formats import CSV, HDF5, JSON, NPY, NPZ, START_BYTES, UNKNOWN, storage_of
+from collidecli.storage.storage_formats import (
+    CSV,
+    HDF5,
+    JSON,
+    NPY,
+    NPZ,
+    START_BYTES,
+    UNKNOWN,
+    storage_of,
+)
 from collidecli.wording import some_names
 
 if TYPE_CHECKING:
@@ -46,12 +55,17 @@ class Content:
             self.h5.close()
 
     def summary(self) -> str:
-        """A short description of the content, for the error about a file that no kind recognises."""
+        """A short description of the content, for the error about a file that no kind
+        recognises."""
         if self.h5 is not None:
-            names = [f"attribute {name}" for name in self.h5.attrs][:4] + [f"/{name}" for name in self.h5][:6]
+            names = [f"attribute {name}" for name in self.h5.attrs][:4] + [
+                f"/{name}" for name in self.h5
+            ][:6]
             return f"an HDF5 file with {', '.join(names) or 'nothing in it'}"
         if self.storage in (NPZ, NPY):
-            shown = [f"{name or 'one array'} {header}" for name, header in list(self.arrays.items())[:6]]
+            shown = [
+                f"{name or 'one array'} {header}" for name, header in list(self.arrays.items())[:6]
+            ]
             return f"a {self.storage} file with {', '.join(shown) or 'no arrays'}"
         if self.storage == CSV:
             return f"text whose first line is {', '.join(self.columns[:6])!r}"
@@ -63,7 +77,8 @@ class Content:
 def open_content(path: str | os.PathLike[str]) -> Content:
     """The content of a file, which the caller closes.
 
-    Raises InputError as `storage_of`, for HDF5 that is damaged or has data outside the file, and as `npz_headers`.
+    Raises InputError as `storage_of`, for HDF5 that is damaged or has data outside the file, and as
+    `npz_headers`.
     """
     name = os.fspath(path)
     storage = storage_of(name)
@@ -84,9 +99,14 @@ def open_content(path: str | os.PathLike[str]) -> Content:
 
 
 def h5_masks(file: h5py.File) -> tuple[tuple[str, str], ...]:
-    """The names of the masks of demonstrations as a detail of a description; () for a file without masks."""
+    """The names of the masks of demonstrations as a detail of a description; () for a file without
+    masks."""
     masks = file.get("mask")
-    return (("masks", some_names(list(masks))),) if isinstance(masks, h5py.Group) and len(masks) else ()
+    return (
+        (("masks", some_names(list(masks))),)
+        if isinstance(masks, h5py.Group) and len(masks)
+        else ()
+    )
 
 
 @contextmanager
@@ -99,7 +119,8 @@ def h5_damage(path: str) -> Iterator[None]:
 
 
 def held_rows(parts: Sequence[h5py.Dataset], frames: range, path: str) -> np.ndarray:
-    """float64[len(frames), ...]: rows of datasets that follow each other; frames after the end have the last row."""
+    """float64[len(frames), ...]: rows of datasets that follow each other; frames after the end have
+    the last row."""
     starts = np.cumsum([0, *(len(part) for part in parts)])
     rows = np.minimum(np.asarray(frames, np.intp), starts[-1] - 1)
     out = np.empty((len(rows), *parts[0].shape[1:]))

@@ -1,4 +1,5 @@
-"""Motions of MuJoCo's generalized coordinates; each world uses the forward kinematics of its own scene."""
+"""Motions of MuJoCo's generalized coordinates; each world uses the forward kinematics of its own
+scene."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ class RecordedCoordinates(Protocol):
         ...
 
     def read(self, worlds: Sequence[int], frames: range) -> tuple[np.ndarray, np.ndarray | None]:
-        """qpos float64[n, worlds, nq], and poses of mocap bodies [n, worlds, nmocap, 7] xyzw, or None without them.
+        """qpos float64[n, worlds, nq], and poses of mocap bodies [n, worlds, nmocap, 7] xyzw, or
+        None without them.
 
         The worlds have one scene. Raises InputError for frames that cannot be read.
         """
@@ -44,11 +46,12 @@ class RecordedCoordinates(Protocol):
 
 
 class CoordinateMotion(RecordedInFile):
-    """A motion (see `scene.motion.Motion`) of generalized coordinates; the worlds of one scene are evaluated together.
+    """A motion (see `scene.motion.Motion`) of generalized coordinates; the worlds of one scene are
+    evaluated together.
 
-    recorded: the coordinates; a single recorded world moves every world of the scene. time: float64[F] [s].
-    Raises InputError: the number of worlds is neither 1 nor the model's, one world for different scenes, a scene that
-    is not MuJoCo's.
+    recorded: the coordinates; a single recorded world moves every world of the scene. time:
+    float64[F] [s]. Raises InputError: the number of worlds is neither 1 nor the model's, one world
+    for different scenes, a scene that is not MuJoCo's.
     """
 
     def __init__(
@@ -63,25 +66,37 @@ class CoordinateMotion(RecordedInFile):
     ) -> None:
         check_world_count(recorded.world_count, target, path)
         super().__init__(time, close)
-        self.world_count, self.episodes, self.has_joint_tree = recorded.world_count, episodes, True
-        self._path, self._recorded = path, recorded
+        self.world_count = recorded.world_count
+        self.episodes = episodes
+        self.has_joint_tree = True
+        self._path = path
+        self._recorded = recorded
         names: dict[str, int] = {}
         if self.world_count == 1 and len(set(target.world_import)) > 1:
-            raise InputError("one recorded world cannot move different scenes", path, "run it with one scene")
+            raise InputError(
+                "one recorded world cannot move different scenes", path, "run it with one scene"
+            )
         by_scene: dict[int, list[int]] = {}
         for world in range(self.world_count):
             by_scene.setdefault(target.world_import[world], []).append(world)
-        self._scenes: list[tuple[Kinematics, list[int], np.ndarray]] = []  # worlds, and rows of the bodies in all names
+        # worlds, and rows of the bodies in all names
+        self._scenes: list[tuple[Kinematics, list[int], np.ndarray]] = []
         for index, worlds in by_scene.items():
-            kinematics = mujoco_scene(target.imports[index], recorded.location(worlds[0])).kinematics
+            kinematics = mujoco_scene(
+                target.imports[index], recorded.location(worlds[0])
+            ).kinematics
             rows = [names.setdefault(name, len(names)) for name in kinematics.body_path]
             self._scenes.append((kinematics, worlds, np.array(rows, np.intp)))
         self._body_count = len(names)
         self._match = BodyMatch(list(names), target.model, path)
         self.warnings = (*warnings, *self._match.warnings)
-        resting = [kin.mocap_count for kin, worlds, _ in self._scenes if not recorded.has_mocap(worlds[0])]
+        resting = [
+            kin.mocap_count for kin, worlds, _ in self._scenes if not recorded.has_mocap(worlds[0])
+        ]
         if any(resting):
-            self.warnings += (f"the states hold no mocap poses; {max(resting)} mocap bodies stay at their scene pose",)
+            self.warnings += (
+                f"the states hold no mocap poses; {max(resting)} mocap bodies stay at their scene pose",
+            )
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), W, B, 7], see `Motion.read`."""
@@ -92,14 +107,19 @@ class CoordinateMotion(RecordedInFile):
             recorded = np.zeros((len(frames), self.world_count, self._body_count, 7))
             recorded[..., 6] = 1.0
             for kinematics, worlds, rows in self._scenes:
-                recorded[:, np.array(worlds)[:, None], rows] = self._forward(kinematics, worlds, rows, frames)
+                recorded[:, np.array(worlds)[:, None], rows] = self._forward(
+                    kinematics, worlds, rows, frames
+                )
         return self._match.checked(recorded, frames, self._path, "states")
 
     def read_coordinates(self, frames: range) -> tuple[np.ndarray, np.ndarray | None] | None:
-        """qpos and poses of mocap bodies, see `RecordsCoordinates`; None for worlds of several scenes."""
+        """qpos and poses of mocap bodies, see `RecordsCoordinates`; None for worlds of several
+        scenes."""
         return self._recorded.read(self._scenes[0][1], frames) if len(self._scenes) == 1 else None
 
-    def _forward(self, kinematics: Kinematics, worlds: list[int], rows: np.ndarray, frames: range) -> np.ndarray:
+    def _forward(
+        self, kinematics: Kinematics, worlds: list[int], rows: np.ndarray, frames: range
+    ) -> np.ndarray:
         """float64[n, worlds of the scene, its bodies, 7]."""
         qpos, mocap = self._recorded.read(worlds, frames)
         start = clock.perf_counter()
@@ -111,7 +131,9 @@ class CoordinateMotion(RecordedInFile):
             bad = kinematics.first_bad_mocap(mocap)
         if bad is not None:
             frame, world = divmod(bad[0], counts[1])
-            where = f"{self._recorded.location(worlds[world])}, frame {frames[frame]}, body '{bad[1]}'"
+            where = (
+                f"{self._recorded.location(worlds[world])}, frame {frames[frame]}, body '{bad[1]}'"
+            )
             raise InputError(bad[2], where, AGAIN)
         poses = kinematics.poses(flat, mocap).reshape(*counts, len(rows), 7)
         self.kinematics_seconds += clock.perf_counter() - start
@@ -119,18 +141,23 @@ class CoordinateMotion(RecordedInFile):
 
 
 def check_world_count(count: int, target: Target, where: str) -> None:
-    """Raises InputError for a recording of `count` worlds that is neither one nor as many as the scene has."""
+    """Raises InputError for a recording of `count` worlds that is neither one nor as many as the
+    scene has."""
     if count not in (1, target.model.world_count):
         what = f"the recording has {count} worlds, the scene {target.model.world_count}"
-        raise InputError(what, where, f"run with --worlds {count}, or with one world of the recording")
+        raise InputError(
+            what, where, f"run with --worlds {count}, or with one world of the recording"
+        )
 
 
 def mujoco_scene(scene: SceneImport, where: str) -> MjcfImport:
-    """The imported scene, which must be MJCF or URDF. Raises InputError at `where` for another one."""
+    """The imported scene, which must be MJCF or URDF. Raises InputError at `where` for another
+    one."""
     from collidecli.importers.mujoco.scene import MjcfImport
 
     if not isinstance(scene, MjcfImport):
-        what, fix = "MuJoCo's coordinates need an MJCF or URDF scene", "run it with the .xml that it was recorded from"
+        what = "MuJoCo's coordinates need an MJCF or URDF scene"
+        fix = "run it with the .xml that it was recorded from"
         raise InputError(what, where, fix)
     return scene
 

@@ -21,17 +21,25 @@ NODES = "nodal_position"
 
 
 class DeformableStates:
-    """Positions of a model's particles from the deformable objects of demonstrations, each of which is a world.
+    """Positions of a model's particles from the deformable objects of demonstrations, each of which
+    is a world.
 
-    An object that a demonstration does not have rests. Positions are relative to the world's origin.
+    An object that a demonstration does not have rests. Positions are relative to the world's
+    origin.
     """
 
-    def __init__(self, demos: Sequence[Sequence[Any]], model: Model, origins: np.ndarray, path: str) -> None:
-        """demos: groups of states of each demonstration, in the order of time. origins: float64[W, 3] [m].
+    def __init__(
+        self, demos: Sequence[Sequence[Any]], model: Model, origins: np.ndarray, path: str
+    ) -> None:
+        """demos: groups of states of each demonstration, in the order of time. origins: float64[W,
+        3] [m].
 
-        Raises InputError for an object that the scene does not have, or with another number of particles.
+        Raises InputError for an object that the scene does not have, or with another number of
+        particles.
         """
-        self._model, self._origins, self._path = model, origins, path
+        self._model = model
+        self._origins = origins
+        self._path = path
         self._worlds = [self._parts(groups, world) for world, groups in enumerate(demos)]
         self._rest = model.particles_moved_with_worlds(model.particles.position[None])
         recorded = {row for parts in self._worlds for row in parts}
@@ -40,7 +48,8 @@ class DeformableStates:
         self.warnings = (what,) if resting else ()
 
     def read(self, frames: range) -> np.ndarray:
-        """float64[len(frames), W, P, 3]; frames after a demonstration's end have its last positions."""
+        """float64[len(frames), W, P, 3]; frames after a demonstration's end have its last
+        positions."""
         particles = self._model.particles
         out = np.empty((len(frames), len(self._worlds), len(particles), 3))
         for world, parts in enumerate(self._worlds):
@@ -48,7 +57,11 @@ class DeformableStates:
             for row, data in parts.items():
                 vertices = slice(int(particles.first[row]), int(particles.first[row + 1]))
                 recorded = held_rows(data, frames, self._path)
-                check_positions(recorded[:, None], frames, f"{self._path}: {data[-1].name} (demonstration {world})")
+                check_positions(
+                    recorded[:, None],
+                    frames,
+                    f"{self._path}: {data[-1].name} (demonstration {world})",
+                )
                 out[:, world, vertices] = recorded + self._origins[world]
         return out
 
@@ -64,10 +77,17 @@ class DeformableStates:
                 where = f"{self._path}: {objects.name}/{name}"
                 data = item.get(NODES) if isinstance(item, h5py.Group) else None
                 if not isinstance(data, h5py.Dataset):
-                    raise InputError(f"there is no dataset {NODES}", where, "record the scene's state again")
+                    raise InputError(
+                        f"there is no dataset {NODES}", where, "record the scene's state again"
+                    )
                 row = self._row_of(str(name), template, where)
                 wanted = int(np.diff(self._model.particles.first)[row])
-                if data.dtype.kind != "f" or data.ndim != 3 or data.shape[2] != 3 or data.shape[1] != wanted:
+                if (
+                    data.dtype.kind != "f"
+                    or data.ndim != 3
+                    or data.shape[2] != 3
+                    or data.shape[1] != wanted
+                ):
                     what = f"{NODES} is {data.dtype}{list(data.shape)}, not floats [frames, {wanted}, 3]"
                     raise InputError(what, where, RECORDED_FROM)
                 parts_of.setdefault(row, []).append(data)
@@ -79,11 +99,16 @@ class DeformableStates:
         return parts_of
 
     def _row_of(self, name: str, template: int, where: str) -> int:
-        """The object of a template whose path is `name` or has it as an element; else refuses it."""
+        """The object of a template whose path is `name` or has it as an element; else refuses
+        it."""
         paths = self._model.particles.path
         fits = np.isin(self._model.particles.template, (template, EVERY_TEMPLATE))
         for wanted in (str, str.lower):
-            fitting = [k for k, path in enumerate(paths) if fits[k] and wanted(name) in map(wanted, path.split("/"))]
+            fitting = [
+                k
+                for k, path in enumerate(paths)
+                if fits[k] and wanted(name) in map(wanted, path.split("/"))
+            ]
             if len(fitting) == 1:
                 return fitting[0]
         what = f"the scene has {'no' if not fitting else 'several'} deformable objects '{name}'"

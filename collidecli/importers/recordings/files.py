@@ -16,9 +16,14 @@ def is_data_set(path: str) -> bool:
 
 
 def recording_files(path: str) -> list[str]:
-    """The files that identify a recording: itself, the states of a LeRobot data set, all in a ROS bag's folder."""
+    """The files that identify a recording: itself, the states of a LeRobot data set, all in a ROS
+    bag's folder."""
     if os.path.isdir(path):
-        return [entry.path for entry in sorted(os.scandir(path), key=lambda entry: entry.name) if entry.is_file()]
+        return [
+            entry.path
+            for entry in sorted(os.scandir(path), key=lambda entry: entry.name)
+            if entry.is_file()
+        ]
     if not is_data_set(path):
         return [path]
     root = os.path.dirname(os.path.dirname(os.path.abspath(path)))

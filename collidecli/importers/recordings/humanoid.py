@@ -51,14 +51,21 @@ class HumanoidRecording(Recording):
 
     def __init__(self, content: Content) -> None:
         self.content = content
-        self._table = npz_table(content.path, content.arrays) if content.storage == NPZ else csv_table(content.path)
+        self._table = (
+            npz_table(content.path, content.arrays)
+            if content.storage == NPZ
+            else csv_table(content.path)
+        )
 
     @staticmethod
     def recognise(content: Content) -> bool:
-        """A .npz with the arrays of a motion, or text in columns of which the first seven are a root's pose."""
+        """A .npz with the arrays of a motion, or text in columns of which the first seven are a
+        root's pose."""
         if content.storage == CSV:
             columns = content.columns
-            return len(columns) >= ROOT_COLUMNS and (are_numbers(columns) or root_columns(columns) is not None)
+            return len(columns) >= ROOT_COLUMNS and (
+                are_numbers(columns) or root_columns(columns) is not None
+            )
         return content.storage == NPZ and holds_motion(content.arrays)
 
     def describe(self) -> RecordingDescription:
@@ -70,7 +77,13 @@ class HumanoidRecording(Recording):
             needs.append("--body-names" + (", or --joint-names" if joints else ""))
         elif table.body_position is None and joints and not table.joint_names:
             needs.append("--joint-names")
-        time = table.time if table.time is not None else np.arange(table.frames) / table.fps if table.fps else None
+        time = (
+            table.time
+            if table.time is not None
+            else np.arange(table.frames) / table.fps
+            if table.fps
+            else None
+        )
         return RecordingDescription(
             frames=table.frames,
             worlds=1,
@@ -87,34 +100,47 @@ class HumanoidRecording(Recording):
         return 1
 
     def motion(self, target: Target, options: RecordingOptions) -> Motion:
-        """The motion in the world frame. Body poses, where they are recorded, take precedence over joint positions.
+        """The motion in the world frame. Body poses, where they are recorded, take precedence over
+        joint positions.
 
-        Bodies without names are in Isaac Lab's order, the root first; with joint names, only the root's pose is used.
+        Bodies without names are in Isaac Lab's order, the root first; with joint names, only the
+        root's pose is used.
         """
-        table, path = self._table, self.content.path
+        table = self._table
+        path = self.content.path
         order = ORDERS[articulations.quaternion_order(table.order, options, path, ORDER_HINT)]
         if options.fps is None and table.time is not None:
             time = checked_time(table.time, f"{path}: time")
         else:
             time = rate_time(table.frames, table.fps if options.fps is None else options.fps, path)
         by_joints = options.prefer == "joints" and table.joints is not None
-        positions, rotations = table.body_position, table.body_rotation
-        if positions is not None and rotations is not None and not (by_joints and table.root_position is not None):
+        positions = table.body_position
+        rotations = table.body_rotation
+        if (
+            positions is not None
+            and rotations is not None
+            and not (by_joints and table.root_position is not None)
+        ):
             where = table.locations["body_position"]
             names = _names(table.body_names, options.body_names, "body", where)
             no_joints = table.joints is None or not (table.joint_names or options.joint_names)
             if no_joints or (names and not by_joints):
                 poses = np.concatenate([positions, rotations], axis=2)
-                return BodyPoseMotion(table, target.model, names, poses[..., order], time, options.strict_bodies)
+                return BodyPoseMotion(
+                    table, target.model, names, poses[..., order], time, options.strict_bodies
+                )
             paths = [_body_path(name, target.model) for name in names]
-            first = next((row for row, path in enumerate(paths) if path in target.model.bodies.path), 0)
+            first = next(
+                (row for row, path in enumerate(paths) if path in target.model.bodies.path), 0
+            )
             what = f"its body {names[first]}" if names else "its bodies have no names; the first"
             root = np.concatenate([positions[:, first], rotations[:, first]], axis=1)
             notes = (f"{where}: {what} is taken as the root",)
         else:
             assert table.root_position is not None
             assert table.root_rotation is not None
-            root, notes = np.concatenate([table.root_position, table.root_rotation], axis=1), ()
+            root = np.concatenate([table.root_position, table.root_rotation], axis=1)
+            notes = ()
             where = table.locations["root_position"]
         return _articulated(table, target, options, root[:, order], time, where, notes)
 
@@ -123,9 +149,16 @@ class BodyPoseMotion(RecordedInFile):
     """Poses of named bodies in one world; see `scene.motion.Motion`."""
 
     def __init__(
-        self, table: MotionTable, model: Model, names: Sequence[str], poses: np.ndarray, time: np.ndarray, strict: bool
+        self,
+        table: MotionTable,
+        model: Model,
+        names: Sequence[str],
+        poses: np.ndarray,
+        time: np.ndarray,
+        strict: bool,
     ) -> None:
-        self._path, self._where = table.path, table.locations["body_position"]
+        self._path = table.path
+        self._where = table.locations["body_position"]
         self._dataset = self._where.removeprefix(f"{table.path}: ")
         if len(names) != poses.shape[1]:
             what = f"{poses.shape[1]} bodies are recorded, and {len(names) or 'no'} names are given"
@@ -136,17 +169,23 @@ class BodyPoseMotion(RecordedInFile):
         unknown = [row for row, path in enumerate(paths) if path not in set(model.bodies.path)]
         if unknown and not strict and len(unknown) < len(paths):
             kept = np.delete(np.arange(len(paths)), unknown)
-            paths, poses = [paths[row] for row in kept], poses[:, kept]
-        self._poses, self.float_type = poses, poses.dtype
+            paths = [paths[row] for row in kept]
+            poses = poses[:, kept]
+        self._poses = poses
+        self.float_type = poses.dtype
         self._match = BodyMatch(paths, model, self._where)
         self.warnings = tuple(self._match.warnings)
         if len(paths) < len(names):
             left_out = plural(len(unknown), "recorded body", "recorded bodies")
-            self.warnings += (f"{left_out} not in the scene left out: {some_names([names[row] for row in unknown])}",)
+            self.warnings += (
+                f"{left_out} not in the scene left out: {some_names([names[row] for row in unknown])}",
+            )
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), 1, B, 7], see `Motion.read`."""
-        return self._match.checked(_rows(self._poses, frames)[:, None], frames, self._path, self._dataset)
+        return self._match.checked(
+            _rows(self._poses, frames)[:, None], frames, self._path, self._dataset
+        )
 
 
 def _articulated(
@@ -159,32 +198,52 @@ def _articulated(
     notes: tuple[str, ...],
 ) -> ArticulationMotion:
     where = table.locations.get("joints", root_location)
-    joints = np.zeros((table.frames, 0)) if table.joints is None else np.asarray(table.joints, np.float64)
+    joints = (
+        np.zeros((table.frames, 0))
+        if table.joints is None
+        else np.asarray(table.joints, np.float64)
+    )
     width = joints.shape[1]
     scene = target.articulated(table.path)
     names = _names(table.joint_names, options.joint_names, "joint", where) if width else ()
-    known = [name for articulation in scene.articulations for name in coordinate_names(articulation)]
+    known = [
+        name for articulation in scene.articulations for name in coordinate_names(articulation)
+    ]
     check_name_count(width, names, "joints", known, where)
     articulation = moved_articulation(scene, names, where)
-    rows, columns = np.asarray(root, np.float64), JointColumns(articulation, names, where)
-    roots_at, joints_at = partial(_rows, rows), partial(_rows, joints)
-    recorded = RecordedArticulation(articulation, columns, roots_at, joints_at, root_location, where)
-    return ArticulationMotion(table.path, target, [[recorded]], np.zeros((1, 3)), time, (*scene.warnings, *notes))
+    rows = np.asarray(root, np.float64)
+    columns = JointColumns(articulation, names, where)
+    roots_at = partial(_rows, rows)
+    joints_at = partial(_rows, joints)
+    recorded = RecordedArticulation(
+        articulation, columns, roots_at, joints_at, root_location, where
+    )
+    return ArticulationMotion(
+        table.path, target, [[recorded]], np.zeros((1, 3)), time, (*scene.warnings, *notes)
+    )
 
 
 def _rows(array: np.ndarray, frames: range) -> np.ndarray:
     return array[frames.start : max(frames.start, frames.stop) : frames.step]
 
 
-def _names(stored: tuple[str, ...], given: tuple[str, ...], kind: str, where: str) -> tuple[str, ...]:
-    """The names in the file, else those of the option. Raises InputError where both exist and differ."""
+def _names(
+    stored: tuple[str, ...], given: tuple[str, ...], kind: str, where: str
+) -> tuple[str, ...]:
+    """The names in the file, else those of the option. Raises InputError where both exist and
+    differ."""
     if stored and given and stored != given:
-        raise InputError(f"the recording contains other names of its {kind} columns", where, f"remove --{kind}-names")
+        raise InputError(
+            f"the recording contains other names of its {kind} columns",
+            where,
+            f"remove --{kind}-names",
+        )
     return stored or given
 
 
 def _body_path(name: str, model: Model) -> str:
-    """The path of the scene's body of this name, or of the only one whose path ends in it; else the name itself."""
+    """The path of the scene's body of this name, or of the only one whose path ends in it; else the
+    name itself."""
     paths = list(dict.fromkeys(model.bodies.path))
     ending = [path for path in paths if last_element(path) == name]
     return ending[0] if name not in paths and len(ending) == 1 else name

@@ -1,4 +1,5 @@
-"""Demonstrations of Isaac Lab's recorder: named articulations and rigid objects, relative to environment origins."""
+"""Demonstrations of Isaac Lab's recorder: named articulations and rigid objects, relative to
+environment origins."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ ORDER_OF_VERSION = {0: "wxyz", 1: "xyzw"}
 
 @dataclass(frozen=True)
 class _Asset:
-    """One named asset of a demonstration. parts: its groups, in the order of time. frames: of each part."""
+    """One named asset of a demonstration. parts: its groups, in the order of time. frames: of each
+    part."""
 
     parts: tuple[h5py.Group, ...]
     frames: tuple[int, ...]
@@ -67,14 +69,19 @@ _Demo = tuple[dict[str, _Asset], int, tuple[str, ...]]
 
 
 class IsaacLabRecording(DemonstrationRecording):
-    """Demonstrations of which each is a world. Names are read when the file is opened, states when they are used."""
+    """Demonstrations of which each is a world. Names are read when the file is opened, states when
+    they are used."""
 
     NAME = "isaac-lab"
-    LABEL = "Isaac Lab recorder demonstrations (HDF5: data/demo_k/states/articulation/<name>/root_pose)"
+    LABEL = (
+        "Isaac Lab recorder demonstrations (HDF5: data/demo_k/states/articulation/<name>/root_pose)"
+    )
     OPTIONS = ("demos", "uneven_demos", "joint_names", "quaternion_order", "fps")
 
     def __init__(self, content: Content) -> None:
-        self.content, self._file, self._path = content, content.h5_file, content.path
+        self.content = content
+        self._file = content.h5_file
+        self._path = content.path
         self.where = f"{self._path}: /data"
         with h5_damage(self._path), structure():
             self._names = in_order(_groups(self._file["data"]))
@@ -89,16 +96,23 @@ class IsaacLabRecording(DemonstrationRecording):
         return any(isinstance(group.get(name), h5py.Group) for group in groups for name in GROUPS)
 
     def describe(self) -> RecordingDescription:
-        file, path = self._file, self._path
+        file = self._file
+        path = self._path
         with h5_damage(path), structure():
             demos = {name: _demo(file, path, name) for name in self._names}
             if not demos:
-                raise InputError("the recording has no demonstrations", self.where, "record at least one")
+                raise InputError(
+                    "the recording has no demonstrations", self.where, "record at least one"
+                )
             lengths = {name: length for name, (_, length, _) in demos.items()}
             assets = next(iter(demos.values()))[0]
             rate = _rate(file)
             frames = max(lengths.values())
-            needs = ["--joint-names"] if any(a.width() and not _file_names(a) for a in assets.values()) else []
+            needs = (
+                ["--joint-names"]
+                if any(a.width() and not _file_names(a) for a in assets.values())
+                else []
+            )
             needs += [] if rate else ["--fps"]
             needs += [UNEVEN] if len(set(lengths.values())) > 1 else []
             shown = [f"{name} ({asset.width()} joints)" for name, asset in assets.items()]
@@ -120,8 +134,10 @@ class IsaacLabRecording(DemonstrationRecording):
         return self._names
 
     def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
-        """The chosen demonstrations as worlds, in order; positions are relative to the origins of the worlds."""
-        file, path = self._file, self._path
+        """The chosen demonstrations as worlds, in order; positions are relative to the origins of
+        the worlds."""
+        file = self._file
+        path = self._path
         with h5_damage(path), structure():
             names = self.chosen(options)
             check_world_count(len(names), target, self.where)
@@ -129,26 +145,41 @@ class IsaacLabRecording(DemonstrationRecording):
             lengths = {name: length for name, (_, length, _) in demos.items()}
             frames = shared_length(lengths, options, self.where)
             order = articulations.quaternion_order(_file_order(file, path), options, path)
-            scene, has_particles = target.articulated(path), len(target.model.particles) > 0
+            scene = target.articulated(path)
+            has_particles = len(target.model.particles) > 0
             worlds = [
                 _world(assets, _in_world(scene, target, world), ORDERS[order], options, path)
                 for world, (assets, *_) in enumerate(demos.values())
             ]
             unused = [group for *_, groups in demos.values() for group in groups]
             used = f"/{DEFORMABLE}" if has_particles else "/"
-            warnings = [*scene.warnings, *(f"{path}: {name}: not used" for name in unused if not name.endswith(used))]
+            warnings = [
+                *scene.warnings,
+                *(f"{path}: {name}: not used" for name in unused if not name.endswith(used)),
+            ]
             time = rate_time(frames, _rate(file) if options.fps is None else options.fps, path)
             origins = target.model.world_pose[: len(worlds), :3]
             states = [_state_groups(file[f"data/{name}"]) for name in names]
-            particles = DeformableStates(states, target.model, origins, path) if has_particles else None
+            particles = (
+                DeformableStates(states, target.model, origins, path) if has_particles else None
+            )
         episodes = Episodes.of_demonstrations(lengths, frames)
-        return ArticulationMotion(path, target, worlds, origins, time, warnings, self.close, episodes, particles)
+        return ArticulationMotion(
+            path, target, worlds, origins, time, warnings, self.close, episodes, particles
+        )
 
 
 def _in_world(scene: ArticulatedScene, target: Target, world: int) -> list[ArticulationKinematics]:
-    bodies, templates = target.model.bodies, (GLOBAL_TEMPLATE, target.model.world_template[world])
-    present = {path for path, t in zip(bodies.path, bodies.template.tolist(), strict=True) if t in templates}
-    return [articulation for articulation in scene.articulations if articulation.body_path[0] in present]
+    bodies = target.model.bodies
+    templates = (GLOBAL_TEMPLATE, target.model.world_template[world])
+    present = {
+        path
+        for path, t in zip(bodies.path, bodies.template.tolist(), strict=True)
+        if t in templates
+    }
+    return [
+        articulation for articulation in scene.articulations if articulation.body_path[0] in present
+    ]
 
 
 def _world(
@@ -158,7 +189,8 @@ def _world(
     options: RecordingOptions,
     path: str,
 ) -> list[RecordedArticulation]:
-    """The recorded articulations and bodies of a demonstration. Raises InputError for one that the scene lacks."""
+    """The recorded articulations and bodies of a demonstration. Raises InputError for one that the
+    scene lacks."""
     structure_step()
     unnamed = [name for name, asset in assets.items() if asset.width() and not _file_names(asset)]
     given = _given_names(unnamed, options, path)
@@ -171,20 +203,29 @@ def _world(
             what = f"'{name}' and '{names_by_path[articulation.path]}' are both '{articulation.path}' in the scene"
             raise InputError(what, location, "give each the name that it has in the scene")
         names_by_path[articulation.path] = name
-        width, where = asset.width(), f"{location}/joint_position"
+        width = asset.width()
+        where = f"{location}/joint_position"
         names = (_file_names(asset) or given.get(name, ())) if width else ()
         source = " (Isaac Lab's Articulation.joint_names)"
         check_name_count(width, names, "joints", coordinate_names(articulation), where, source)
         columns = JointColumns(articulation, names, where)
         root = _reader(asset, "root_pose", order, path)
         joints = _reader(asset, "joint_position", list(range(width)), path) if width else None
-        out.append(RecordedArticulation(articulation, columns, root, joints, f"{location}/root_pose", where))
+        out.append(
+            RecordedArticulation(
+                articulation, columns, root, joints, f"{location}/root_pose", where
+            )
+        )
     return out
 
 
-def _given_names(unnamed: Sequence[str], options: RecordingOptions, path: str) -> dict[str, tuple[str, ...]]:
+def _given_names(
+    unnamed: Sequence[str], options: RecordingOptions, path: str
+) -> dict[str, tuple[str, ...]]:
     """--joint-names by asset: `asset/joint` where several assets need them."""
-    if len(unnamed) == 1 and not any(name.startswith(f"{unnamed[0]}/") for name in options.joint_names):
+    if len(unnamed) == 1 and not any(
+        name.startswith(f"{unnamed[0]}/") for name in options.joint_names
+    ):
         return {unnamed[0]: options.joint_names}
     out: dict[str, tuple[str, ...]] = dict.fromkeys(unnamed, ())
     for joint in options.joint_names:
@@ -196,8 +237,11 @@ def _given_names(unnamed: Sequence[str], options: RecordingOptions, path: str) -
     return out
 
 
-def _reader(asset: _Asset, name: str, order: list[int], path: str) -> Callable[[range], np.ndarray] | None:
-    """A function that reads rows of a dataset, the last row after the end; None where the asset has no such dataset."""
+def _reader(
+    asset: _Asset, name: str, order: list[int], path: str
+) -> Callable[[range], np.ndarray] | None:
+    """A function that reads rows of a dataset, the last row after the end; None where the asset has
+    no such dataset."""
     data = [item for part in asset.parts if isinstance(item := part.get(name), h5py.Dataset)]
     if not data:
         return None
@@ -209,14 +253,17 @@ def _groups(group: Any) -> list[str]:
 
 
 def _demo(file: h5py.File, path: str, name: str) -> _Demo:
-    """One scanned demonstration. Raises InputError: no states, other shapes or types, assets of unequal lengths."""
+    """One scanned demonstration. Raises InputError: no states, other shapes or types, assets of
+    unequal lengths."""
     structure_step()
     demo = file[f"data/{name}"]
     assert isinstance(demo, h5py.Group)
     groups = _state_groups(demo)
     where = f"{path}: {demo.name}"
     if not groups:
-        raise InputError("the demonstration has no states", where, "record states with Isaac Lab's recorder")
+        raise InputError(
+            "the demonstration has no states", where, "record states with Isaac Lab's recorder"
+        )
     unused = [f"{group.name}/{kind}" for group in groups for kind in group if kind not in KINDS]
     parts_of: dict[str, list[h5py.Group]] = {}
     for group in groups:
@@ -227,14 +274,22 @@ def _demo(file: h5py.File, path: str, name: str) -> _Demo:
                     parts_of.setdefault(asset, []).append(assets[asset])  # type: ignore[arg-type]
     short = [asset for asset, parts in parts_of.items() if len(parts) != len(groups)]
     if short:
-        raise InputError(f"'{short[0]}' is not in both of {' and '.join(GROUPS)}", where, "record it in both")
+        raise InputError(
+            f"'{short[0]}' is not in both of {' and '.join(GROUPS)}", where, "record it in both"
+        )
     assets = {asset: _asset(asset, parts, path) for asset, parts in parts_of.items()}
     lengths = {asset.frames for asset in assets.values()}
     if len(lengths) > 1:
         shown = ", ".join(f"{name} {sum(asset.frames)}" for name, asset in assets.items())
-        raise InputError(f"the assets have different numbers of frames: {shown}", where, "record it again")
+        raise InputError(
+            f"the assets have different numbers of frames: {shown}", where, "record it again"
+        )
     if not assets:
-        raise InputError("neither articulations nor rigid objects are recorded", where, "record the scene's state")
+        raise InputError(
+            "neither articulations nor rigid objects are recorded",
+            where,
+            "record the scene's state",
+        )
     return assets, sum(next(iter(lengths))), tuple(unused)
 
 
@@ -255,7 +310,9 @@ def _asset(name: str, parts: list[h5py.Group], path: str) -> _Asset:
         widths.add(None if joint is None else int(joint.shape[1]))
     if len(widths) > 1:
         where = f"{path}: {parts[-1].name}"
-        raise InputError("the number of joints differs from that in the initial state", where, "record it again")
+        raise InputError(
+            "the number of joints differs from that in the initial state", where, "record it again"
+        )
     return _Asset(tuple(parts), tuple(frames))
 
 
@@ -263,16 +320,28 @@ def _dataset(group: h5py.Group, name: str, width: int | None, path: str) -> h5py
     item = group.get(name)
     where = f"{path}: {group.name}/{name}"
     if not isinstance(item, h5py.Dataset):
-        raise InputError("there is no such dataset", where, "record the scene's state with Isaac Lab's recorder")
+        raise InputError(
+            "there is no such dataset", where, "record the scene's state with Isaac Lab's recorder"
+        )
     shape = item.shape
-    if item.dtype.kind != "f" or shape is None or len(shape) != 2 or (width is not None and shape[1] != width):
+    if (
+        item.dtype.kind != "f"
+        or shape is None
+        or len(shape) != 2
+        or (width is not None and shape[1] != width)
+    ):
         wanted = f"[frames, {'joints' if width is None else width}]"
-        raise InputError(f"is {item.dtype}{list(shape or ())}, not floats {wanted}", where, "record it in that shape")
+        raise InputError(
+            f"is {item.dtype}{list(shape or ())}, not floats {wanted}",
+            where,
+            "record it in that shape",
+        )
     return item
 
 
 def _file_names(asset: _Asset) -> tuple[str, ...]:
-    """Joint names in the file: attribute `joint_names` of the asset or of its joint positions; () without it."""
+    """Joint names in the file: attribute `joint_names` of the asset or of its joint positions; ()
+    without it."""
     part = asset.parts[-1]
     joints: Any = part.get("joint_position")
     for holder in (part,) if joints is None else (joints, part):
@@ -283,24 +352,32 @@ def _file_names(asset: _Asset) -> tuple[str, ...]:
 
 
 def _file_order(file: h5py.File, path: str) -> str:
-    """The quaternion order by the attribute `format_version`; files without the attribute have version 0."""
+    """The quaternion order by the attribute `format_version`; files without the attribute have
+    version 0."""
     versions: set[int] = set()
     for group in (file, file["data"]):
         value: Any = group.attrs.get("format_version")
         if value is None:
             continue
-        if np.ndim(value) or np.asarray(value).dtype.kind not in "iu" or int(value) not in ORDER_OF_VERSION:
+        if (
+            np.ndim(value)
+            or np.asarray(value).dtype.kind not in "iu"
+            or int(value) not in ORDER_OF_VERSION
+        ):
             where = f"{path}: {group.name}, attribute format_version"
             fix = f"known versions: {', '.join(map(str, ORDER_OF_VERSION))}, and files without the attribute"
             raise InputError(f"format_version is {value}", where, fix)
         versions.add(int(value))
     if len(versions) > 1:
-        raise InputError("format_version differs between / and /data", path, "correct the one that is wrong")
+        raise InputError(
+            "format_version differs between / and /data", path, "correct the one that is wrong"
+        )
     return ORDER_OF_VERSION[versions.pop() if versions else 0]
 
 
 def _rate(file: h5py.File) -> float | None:
-    """Frames per second from `env_args`: a step lasts `dt` times `decimation`. None where they are not given."""
+    """Frames per second from `env_args`: a step lasts `dt` times `decimation`. None where they are
+    not given."""
     try:
         args = json.loads(str(file["data"].attrs.get("env_args", "{}")))["sim_args"]
         period = float(args["dt"]) * float(args["decimation"])

@@ -1,7 +1,8 @@
 """Registry of the kinds of recordings, which are recognised by content.
 
-To add a kind: a module in this folder with a class that implements `Recording`, and a row in `_KINDS`. The kinds are
-tried in order; the first kind that recognises the content is used. Only the modules that are needed are imported.
+To add a kind: a module in this folder with a class that implements `Recording`, and a row in
+`_KINDS`. The kinds are tried in order; the first kind that recognises the content is used. Only the
+modules that are needed are imported.
 """
 
 from __future__ import annotations
@@ -37,20 +38,23 @@ _KINDS = (
 
 
 def known_kinds(storage: str = "") -> Iterator[type[Recording]]:
-    """Every kind, in the order in which they are tried. storage: only those that may have this storage format."""
+    """Every kind, in the order in which they are tried. storage: only those that may have this
+    storage format."""
     for module, name, storages in _KINDS:
         if not storage or storage in storages:
             yield getattr(import_module(f"collidecli.importers.recordings.{module}"), name)
 
 
 def kind_of(path: str | os.PathLike[str]) -> type[Recording]:
-    """The kind of a recording. Raises InputError for a file of no known kind, with a description of its content."""
+    """The kind of a recording. Raises InputError for a file of no known kind, with a description of
+    its content."""
     with closing(open_content(path)) as content:
         return _kind_of(content)
 
 
 def open_recording(path: str | os.PathLike[str]) -> Recording:
-    """The open recording; the caller closes it, or the motion that is made of it. Raises InputError as `kind_of`."""
+    """The open recording; the caller closes it, or the motion that is made of it. Raises InputError
+    as `kind_of`."""
     content = open_content(path)
     try:
         return _kind_of(content)(content)
@@ -60,7 +64,8 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
 
 
 def open_motion(recording: Recording, target: Target, options: RecordingOptions) -> Motion:
-    """See `Recording.motion`. Closes the recording where this fails. Raises InputError for an option without effect."""
+    """See `Recording.motion`. Closes the recording where this fails. Raises InputError for an
+    option without effect."""
     try:
         refuse_options(options, f"on {recording.LABEL}", recording.content.path, recording.OPTIONS)
         return recording.motion(target, options)
@@ -69,14 +74,21 @@ def open_motion(recording: Recording, target: Target, options: RecordingOptions)
         raise
 
 
-def refuse_options(options: RecordingOptions, of_what: str, where: str, known: Sequence[str] = ()) -> None:
-    """Raises InputError for an option that is given and is not one of `known`: it would have no effect."""
+def refuse_options(
+    options: RecordingOptions, of_what: str, where: str, known: Sequence[str] = ()
+) -> None:
+    """Raises InputError for an option that is given and is not one of `known`: it would have no
+    effect."""
     declared = declared_options(RecordingOptions).items()
     flags = {name: option.flags or f"--{name.replace('_', '-')}" for name, option in declared}
     for name, flag in flags.items():
         if name not in known and getattr(options, name) not in (None, "", (), False):
             useful = ", ".join(flags[known_name] for known_name in known)
-            fix = f"remove it; options with an effect: {useful}" if useful else "remove it, or give a recording with -t"
+            fix = (
+                f"remove it; options with an effect: {useful}"
+                if useful
+                else "remove it, or give a recording with -t"
+            )
             raise InputError(f"{flag} has no effect {of_what}", where, fix)
 
 
@@ -86,4 +98,6 @@ def _kind_of(content: Content) -> type[Recording]:
             if kind.recognise(content):
                 return kind
     what = f"the file is not a recording of a known kind: {content.summary()}"
-    raise InputError(what, content.path, f"known kinds: {', '.join(kind.NAME for kind in known_kinds())}")
+    raise InputError(
+        what, content.path, f"known kinds: {', '.join(kind.NAME for kind in known_kinds())}"
+    )

@@ -1,4 +1,5 @@
-"""LeRobot data sets: joint positions of episodes in Parquet files, by the layout v3.0 of `lerobot.datasets` 0.4."""
+"""LeRobot data sets: joint positions of episodes in Parquet files, by the layout v3.0 of
+`lerobot.datasets` 0.4."""
 
 # pyarrow ships no type stubs.
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false
@@ -41,7 +42,8 @@ STATE = "observation.state"
 VERSION = "v3."
 EPISODE = "episode_"
 """Before the number of an episode in its name."""
-DEGREES, MOTOR = "degrees", ".pos"
+DEGREES = "degrees"
+MOTOR = ".pos"
 """Unit; and what LeRobot's drivers write after the name of a motor."""
 LARGE = 4.0 * np.pi
 """A warning is given of a joint position beyond this: it is no angle in radians [rad]."""
@@ -54,14 +56,17 @@ def episode_number(demo: str) -> int:
 
 
 class LeRobotRecording(DemonstrationRecording):
-    """Episodes of which each is a world; `observation.state` has the positions of joints by name."""
+    """Episodes of which each is a world; `observation.state` has the positions of joints by
+    name."""
 
     NAME = "lerobot"
     LABEL = "LeRobot data sets (v3.0: meta/info.json and data/*.parquet with observation.state)"
     OPTIONS = ("demos", "uneven_demos", "joint_names", "joint_units", "joint_scale", "fps")
 
     def __init__(self, content: Content) -> None:
-        self.content, self._path, self.where = content, content.path, content.path
+        self.content = content
+        self._path = content.path
+        self.where = content.path
         self._parquet = extra_module("pyarrow", "tables", "LeRobot data sets", "pyarrow.parquet")
         try:
             with open(content.path, encoding="utf-8") as file:
@@ -73,7 +78,9 @@ class LeRobotRecording(DemonstrationRecording):
             raise InputError(what, content.path, AGAIN) from error
         if not self._version.startswith(VERSION):
             fix = "convert it with lerobot.datasets.v30.convert_dataset_v21_to_v30"
-            raise InputError(f"the data set has version {self._version}, not {VERSION}0", content.path, fix)
+            raise InputError(
+                f"the data set has version {self._version}, not {VERSION}0", content.path, fix
+            )
 
     @staticmethod
     def recognise(content: Content) -> bool:
@@ -83,15 +90,21 @@ class LeRobotRecording(DemonstrationRecording):
 
     @cached_property
     def _lengths(self) -> dict[str, int]:
-        """Frames of each episode by name. Raises InputError where no episode is listed or a file is damaged."""
+        """Frames of each episode by name. Raises InputError where no episode is listed or a file is
+        damaged."""
         table = self._read(EPISODES, ("episode_index", "length"))
-        rows = sorted(zip(table["episode_index"].to_pylist(), table["length"].to_pylist(), strict=True))
+        rows = sorted(
+            zip(table["episode_index"].to_pylist(), table["length"].to_pylist(), strict=True)
+        )
         if not rows:
             raise InputError("the data set has no episodes", self._path, "record at least one")
         return {f"{EPISODE}{index}": length for index, length in rows}
 
-    def _read(self, parts: Sequence[str], columns: Sequence[str], episodes: Sequence[int] | None = None) -> Any:
-        """Columns of all files of a kind, of some episodes. Raises InputError for damaged or missing ones."""
+    def _read(
+        self, parts: Sequence[str], columns: Sequence[str], episodes: Sequence[int] | None = None
+    ) -> Any:
+        """Columns of all files of a kind, of some episodes. Raises InputError for damaged or
+        missing ones."""
         root = os.path.dirname(os.path.dirname(os.path.abspath(self._path)))
         pattern = os.path.join(glob.escape(root), *parts)
         files = sorted(glob.glob(pattern))
@@ -101,7 +114,11 @@ class LeRobotRecording(DemonstrationRecording):
         tables = []
         for file in files:
             try:
-                tables.append(self._parquet.read_table(file, columns=list(columns), filters=filters, partitioning=None))
+                tables.append(
+                    self._parquet.read_table(
+                        file, columns=list(columns), filters=filters, partitioning=None
+                    )
+                )
             except Exception as error:  # pyarrow has errors of several types for damaged files
                 what = f"cannot be read: {str(error).splitlines()[0][:200] if str(error) else type(error).__name__}"
                 raise InputError(what, file, AGAIN) from error
@@ -111,12 +128,16 @@ class LeRobotRecording(DemonstrationRecording):
         return extra_module("pyarrow", "tables", "LeRobot data sets").concat_tables(tables)
 
     def _state_names(self) -> tuple[str, ...]:
-        """Names of the columns of the state; () without names. Raises InputError where there are no numbers."""
+        """Names of the columns of the state; () without names. Raises InputError where there are no
+        numbers."""
         feature = self._features.get(STATE)
         if not isinstance(feature, dict):
             what = f"has no feature {STATE}, the positions of joints; it has {some_names(list(self._features))}"
             raise InputError(what, self._path, "use a data set with joint positions")
-        if not str(feature.get("dtype")).startswith("float") or len(feature.get("shape") or ()) != 1:
+        if (
+            not str(feature.get("dtype")).startswith("float")
+            or len(feature.get("shape") or ()) != 1
+        ):
             what = f"{STATE} is {feature.get('dtype')} of shape {feature.get('shape')}, not floats [joints]"
             raise InputError(what, self._path, "use a data set with joint positions")
         names = feature.get("names")
@@ -125,7 +146,8 @@ class LeRobotRecording(DemonstrationRecording):
         return tuple(map(str, names)) if isinstance(names, list) else ()
 
     def describe(self) -> RecordingDescription:
-        names, frames = self._state_names(), max(self._lengths.values())
+        names = self._state_names()
+        frames = max(self._lengths.values())
         return RecordingDescription(
             frames=frames,
             worlds=len(self._lengths),
@@ -144,15 +166,20 @@ class LeRobotRecording(DemonstrationRecording):
 
     def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
         """The chosen episodes as worlds, in order. The robot's root keeps its pose in the scene."""
-        chosen, where = self.chosen(options), f"{self._path}: {STATE}"
+        chosen = self.chosen(options)
+        where = f"{self._path}: {STATE}"
         check_world_count(len(chosen), target, self._path)
         lengths = {name: self._lengths[name] for name in chosen}
         frames = shared_length(lengths, options, self._path)
         states = self._states(lengths, where)
         scene = target.articulated(self._path)
-        known = [name for articulation in scene.articulations for name in coordinate_names(articulation)]
+        known = [
+            name for articulation in scene.articulations for name in coordinate_names(articulation)
+        ]
         of_scene = {*known, *map(last_element, known)}
-        stored = (name if name in of_scene else name.removesuffix(MOTOR) for name in self._state_names())
+        stored = (
+            name if name in of_scene else name.removesuffix(MOTOR) for name in self._state_names()
+        )
         names = options.joint_names or tuple(stored)
         check_name_count(states[0].shape[1], names, "numbers", known, where)
         articulation = moved_articulation(scene, names, where)
@@ -168,31 +195,56 @@ class LeRobotRecording(DemonstrationRecording):
             for column, (scale, offset) in scales.items():
                 state[:, column] = state[:, column] * scale + offset
         worlds = [
-            [RecordedArticulation(articulation, columns, None, _reader(state), where, f"{where}, {name}")]
+            [
+                RecordedArticulation(
+                    articulation, columns, None, _reader(state), where, f"{where}, {name}"
+                )
+            ]
             for name, state in zip(chosen, states, strict=True)
         ]
         warnings = [*scene.warnings]
         largest = max(float(np.nanmax(np.abs(state), initial=0.0)) for state in states)
         if largest > LARGE:
-            said = "in degrees and metres" if options.joint_units == DEGREES else "in radians and metres"
-            warnings.append(f"{where}: a value is {largest:g}, and positions are read {said}; see --joint-units")
+            said = (
+                "in degrees and metres"
+                if options.joint_units == DEGREES
+                else "in radians and metres"
+            )
+            warnings.append(
+                f"{where}: a value is {largest:g}, and positions are read {said}; see --joint-units"
+            )
         time = rate_time(frames, self._fps if options.fps is None else options.fps, self._path)
         origins = target.model.world_pose[: len(worlds), :3]
         episodes = Episodes.of_demonstrations(lengths, frames)
-        return ArticulationMotion(self._path, target, worlds, origins, time, warnings, self.close, episodes)
+        return ArticulationMotion(
+            self._path, target, worlds, origins, time, warnings, self.close, episodes
+        )
 
     def _states(self, lengths: dict[str, int], where: str) -> list[np.ndarray]:
-        """float64[frames, joints] of each episode. Raises InputError for missing frames or ragged states."""
+        """float64[frames, joints] of each episode. Raises InputError for missing frames or ragged
+        states."""
         width = int(self._features[STATE]["shape"][0])
-        check_size(24 * sum(lengths.values()) * max(width, 1), "the states", where, "choose fewer with --demos")
+        check_size(
+            24 * sum(lengths.values()) * max(width, 1),
+            "the states",
+            where,
+            "choose fewer with --demos",
+        )
         numbers = [episode_number(name) for name in lengths]
         table = self._read(DATA, ("episode_index", "frame_index", STATE), numbers)
-        episode, frame = (np.asarray(table[name].to_numpy()).reshape(-1) for name in ("episode_index", "frame_index"))
+        episode, frame = (
+            np.asarray(table[name].to_numpy()).reshape(-1)
+            for name in ("episode_index", "frame_index")
+        )
         column = table[STATE].combine_chunks()
-        values = column.flatten() if hasattr(column, "flatten") and column.type.num_fields else column
+        values = (
+            column.flatten() if hasattr(column, "flatten") and column.type.num_fields else column
+        )
         flat = np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
         if len(flat) != len(frame) * width:
-            raise InputError(f"has {len(flat)} numbers in {len(frame)} frames, not {width} in each", where, AGAIN)
+            raise InputError(
+                f"has {len(flat)} numbers in {len(frame)} frames, not {width} in each", where, AGAIN
+            )
         states = []
         for number, (name, length) in zip(numbers, lengths.items(), strict=True):
             rows = np.flatnonzero(episode == number)
@@ -217,7 +269,11 @@ def _scales(texts: Sequence[str], names: Sequence[str]) -> dict[int, tuple[float
             fix = "write NAME=SCALE or NAME=SCALE:OFFSET"
             raise InputError(f"'{text}' is no scale", "--joint-scale", fix) from None
         if name not in names:
-            raise InputError(f"no joint '{name}' is recorded", "--joint-scale", f"recorded are {some_names(names)}")
+            raise InputError(
+                f"no joint '{name}' is recorded",
+                "--joint-scale",
+                f"recorded are {some_names(names)}",
+            )
         scales[names.index(name)] = scale, offset
     return scales
 

@@ -16,12 +16,17 @@ from collidecli.storage.h5_files import text_of
 BODY_KEYS = (("body_pos_w", "body_quat_w"), ("body_positions", "body_rotations"))
 ROOT_POSITION = ("root_pos", "root_trans")
 JOINTS = ("joint_pos", "dof_pos", "dof_positions")
-BODY_NAMES, JOINT_NAMES = ("body_names",), ("joint_names", "dof_names")
+BODY_NAMES = ("body_names",)
+JOINT_NAMES = ("joint_names", "dof_names")
 ORDER_SUFFIXES = ("_xyzw", "_wxyz")
 TIMES = ("time", "timestamp", "t")
 ROOT_COLUMNS = 7
-_POSITION = re.compile(r"(.*[_.\s])?(pos|position|trans|translation|p|t)?[_.\s]?[xyz]", re.IGNORECASE)
-_ROTATION = re.compile(r"(.*[_.\s])?(q|quat|quaternion|rot|rotation|orientation)[_.\s]?[wxyz]", re.IGNORECASE)
+_POSITION = re.compile(
+    r"(.*[_.\s])?(pos|position|trans|translation|p|t)?[_.\s]?[xyz]", re.IGNORECASE
+)
+_ROTATION = re.compile(
+    r"(.*[_.\s])?(q|quat|quaternion|rot|rotation|orientation)[_.\s]?[wxyz]", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,8 @@ class MotionTable:
 
     body_position: float[F, B, 3], body_rotation: float[F, B, 4] of body_names, in the world.
     root_position: float[F, 3], root_rotation: float[F, 4]. joints: float[F, k] of joint_names.
-    order: of the quaternions, "" where the file does not define it. fps: frames per second. time: float64[F] [s].
-    locations: file and array of each field, for messages.
+    order: of the quaternions, "" where the file does not define it. fps: frames per second. time:
+    float64[F] [s]. locations: file and array of each field, for messages.
     """
 
     path: str
@@ -50,16 +55,25 @@ class MotionTable:
 
 
 def holds_motion(arrays: dict[str, ArrayHeader]) -> bool:
-    """Whether a .npz file has the arrays of a motion: poses of bodies, or of a root, be they columns before joints."""
+    """Whether a .npz file has the arrays of a motion: poses of bodies, or of a root, be they
+    columns before joints."""
     bodies = any(position in arrays and rotation in arrays for position, rotation in BODY_KEYS)
-    joints, names = _first(arrays, JOINTS), _first(arrays, JOINT_NAMES)
-    if joints and names and arrays[joints].shape[1:] == (ROOT_COLUMNS + int(np.prod(arrays[names].shape)),):
+    joints = _first(arrays, JOINTS)
+    names = _first(arrays, JOINT_NAMES)
+    if (
+        joints
+        and names
+        and arrays[joints].shape[1:] == (ROOT_COLUMNS + int(np.prod(arrays[names].shape)),)
+    ):
         return True
-    return bodies or (_first(arrays, ROOT_POSITION) is not None and _rotation_key(arrays) is not None)
+    return bodies or (
+        _first(arrays, ROOT_POSITION) is not None and _rotation_key(arrays) is not None
+    )
 
 
 def npz_table(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
-    """Raises InputError: arrays that are pickled, missing, of another type or shape, or of different frame counts."""
+    """Raises InputError: arrays that are pickled, missing, of another type or shape, or of
+    different frame counts."""
     keys: dict[str, str | None] = {
         "root_position": _first(headers, ROOT_POSITION),
         "root_rotation": _rotation_key(headers),
@@ -81,28 +95,51 @@ def npz_table(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
     for name, key in keys.items():
         if key is not None:
             locations[name] = f"{path}: {key}"
-            header, shape = headers[key], wanted[name]
-            if not header.is_float or len(header.shape) != len(shape) or shape[-1] not in ("joints", header.shape[-1]):
+            header = headers[key]
+            shape = wanted[name]
+            if (
+                not header.is_float
+                or len(header.shape) != len(shape)
+                or shape[-1] not in ("joints", header.shape[-1])
+            ):
                 what = f"is {header}, not floats [{', '.join(map(str, shape))}]"
                 raise InputError(what, f"{path}: {key}", "save it in that shape")
             arrays[name] = read_npz(path, key)
     names = _texts(path, headers, JOINT_NAMES)
     joints = arrays.get("joints")
-    if joints is not None and "root_position" not in arrays and names and joints.shape[1] == ROOT_COLUMNS + len(names):
-        arrays |= {"root_position": joints[:, :3], "root_rotation": joints[:, 3:7], "joints": joints[:, 7:]}
+    if (
+        joints is not None
+        and "root_position" not in arrays
+        and names
+        and joints.shape[1] == ROOT_COLUMNS + len(names)
+    ):
+        arrays |= {
+            "root_position": joints[:, :3],
+            "root_rotation": joints[:, 3:7],
+            "joints": joints[:, 7:],
+        }
         locations |= dict.fromkeys(("root_position", "root_rotation"), locations["joints"])
     frames = {locations[name]: len(array) for name, array in arrays.items()}
     if len(set(frames.values())) > 1:
-        shown = ", ".join(f"{where.removeprefix(f'{path}: ')} {count}" for where, count in frames.items())
-        raise InputError(f"the arrays have different numbers of frames: {shown}", path, "save them again")
-    if "body_position" in arrays and arrays["body_position"].shape[1] != arrays["body_rotation"].shape[1]:
+        shown = ", ".join(
+            f"{where.removeprefix(f'{path}: ')} {count}" for where, count in frames.items()
+        )
+        raise InputError(
+            f"the arrays have different numbers of frames: {shown}", path, "save them again"
+        )
+    if (
+        "body_position" in arrays
+        and arrays["body_position"].shape[1] != arrays["body_rotation"].shape[1]
+    ):
         what = "positions and rotations are of different numbers of bodies"
         raise InputError(what, locations["body_position"], "save them again")
     count = next(iter(frames.values()))
     if not count:
         raise InputError("the recording has no frames", path, "record at least one")
     rotation = keys["root_rotation"]
-    suffix = next((s[1:] for s in ORDER_SUFFIXES if rotation is not None and rotation.endswith(s)), "")
+    suffix = next(
+        (s[1:] for s in ORDER_SUFFIXES if rotation is not None and rotation.endswith(s)), ""
+    )
     order = _texts(path, headers, ("quaternion_order", "quat_order"))
     return MotionTable(
         path=path,
@@ -122,7 +159,9 @@ def _texts(path: str, headers: dict[str, ArrayHeader], keys: tuple[str, ...]) ->
     if key is None:
         return ()
     if headers[key].dtype.kind not in "US" or len(headers[key].shape) > 1:
-        raise InputError(f"is {headers[key]}, not names", f"{path}: {key}", "save it as an array of strings")
+        raise InputError(
+            f"is {headers[key]}, not names", f"{path}: {key}", "save it as an array of strings"
+        )
     return tuple(map(text_of, np.atleast_1d(read_npz(path, key))))
 
 
@@ -131,12 +170,19 @@ def _fps(path: str, headers: dict[str, ArrayHeader]) -> float | None:
         return None
     header = headers["fps"]
     if header.dtype.kind not in "iuf" or int(np.prod(header.shape, dtype=object)) != 1:
-        raise InputError(f"is {header}, not one number", f"{path}: fps", "save the rate as one number")
+        raise InputError(
+            f"is {header}, not one number", f"{path}: fps", "save the rate as one number"
+        )
     return float(read_npz(path, "fps").reshape(-1)[0])
 
 
 def _rotation_key(arrays: dict[str, ArrayHeader]) -> str | None:
-    return _first(arrays, tuple(key + suffix for key in ("root_quat", "root_rot") for suffix in ("", *ORDER_SUFFIXES)))
+    return _first(
+        arrays,
+        tuple(
+            key + suffix for key in ("root_quat", "root_rot") for suffix in ("", *ORDER_SUFFIXES)
+        ),
+    )
 
 
 def _first(arrays: dict[str, ArrayHeader], keys: tuple[str, ...]) -> str | None:
@@ -144,23 +190,32 @@ def _first(arrays: dict[str, ArrayHeader], keys: tuple[str, ...]) -> str | None:
 
 
 def csv_table(path: str) -> MotionTable:
-    """One row per frame: the root's x y z, its quaternion, the joints; the first line may be a header."""
+    """One row per frame: the root's x y z, its quaternion, the joints; the first line may be a
+    header."""
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         first = tuple(name.strip() for name in file.readline().split(","))
     header = not are_numbers(first)
     rows = _table_rows(path, header, len(first))
     if not len(rows):
         raise InputError("the recording has no frames", path, "record at least one")
-    start, order, time = 0, "", None
+    start = 0
+    order = ""
+    time = None
     if header:
         root = root_columns(first)
         if root is None:
             what = f"the columns do not begin with a root's x y z and quaternion: {', '.join(first[:8])}"
-            raise InputError(what, f"{path}, line 1", "name them x, y, z, qx, qy, qz, qw and then the joints")
+            raise InputError(
+                what, f"{path}, line 1", "name them x, y, z, qx, qy, qz, qw and then the joints"
+            )
         start, order = root
         time = rows[:, 0] if start else None
     end = start + ROOT_COLUMNS
-    names = {"root_position": "root's position", "root_rotation": "root's rotation", "joints": "joints"}
+    names = {
+        "root_position": "root's position",
+        "root_rotation": "root's rotation",
+        "joints": "joints",
+    }
     return MotionTable(
         path=path,
         frames=len(rows),
@@ -177,16 +232,32 @@ def csv_table(path: str) -> MotionTable:
 def _table_rows(path: str, header: bool, width: int) -> np.ndarray:
     """float64[F, width]."""
     if os.path.getsize(path) and width < ROOT_COLUMNS:
-        raise InputError(f"a row has {width} numbers", path, "write the 7 numbers of the root's pose, then the joints")
+        raise InputError(
+            f"a row has {width} numbers",
+            path,
+            "write the 7 numbers of the root's pose, then the joints",
+        )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # about a file without rows, which the caller reports
-            rows = np.loadtxt(path, delimiter=",", skiprows=int(header), ndmin=2, encoding="utf-8-sig", comments=None)
+            # about a file without rows, which the caller reports
+            warnings.simplefilter("ignore", UserWarning)
+            rows = np.loadtxt(
+                path,
+                delimiter=",",
+                skiprows=int(header),
+                ndmin=2,
+                encoding="utf-8-sig",
+                comments=None,
+            )
     except (ValueError, UnicodeDecodeError) as error:
         what = f"the rows cannot be read: {str(error).splitlines()[0]}"
         raise InputError(what, path, "write the same number of values in each row") from error
     if rows.size and rows.shape[1] != width:
-        raise InputError(f"a row has {rows.shape[1]} numbers, and the first line {width}", path, "correct the rows")
+        raise InputError(
+            f"a row has {rows.shape[1]} numbers, and the first line {width}",
+            path,
+            "correct the rows",
+        )
     return rows
 
 
@@ -199,11 +270,15 @@ def are_numbers(columns: tuple[str, ...]) -> bool:
 
 
 def root_columns(columns: tuple[str, ...]) -> tuple[int, str] | None:
-    """First of the root's seven columns (1 after a time column, else 0) and its quaternion order; None without them."""
+    """First of the root's seven columns (1 after a time column, else 0) and its quaternion order;
+    None without them."""
     start = 1 if columns and columns[0].lower() in TIMES else 0
-    position, rotation = columns[start : start + 3], columns[start + 3 : start + ROOT_COLUMNS]
+    position = columns[start : start + 3]
+    rotation = columns[start + 3 : start + ROOT_COLUMNS]
     letters = "".join(name[-1:].lower() for name in rotation)
     if "".join(name[-1:].lower() for name in position) != "xyz" or letters not in ("xyzw", "wxyz"):
         return None
-    named = all(_POSITION.fullmatch(name) for name in position) and all(_ROTATION.fullmatch(name) for name in rotation)
+    named = all(_POSITION.fullmatch(name) for name in position) and all(
+        _ROTATION.fullmatch(name) for name in rotation
+    )
     return (start, letters) if named else None

@@ -1,4 +1,5 @@
-"""MuJoCo states: arrays in the layout of mj_getState, and demonstrations of robosuite with their scenes."""
+"""MuJoCo states: arrays in the layout of mj_getState, and demonstrations of robosuite with their
+scenes."""
 
 from __future__ import annotations
 
@@ -15,7 +16,12 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings import times
 from collidecli.importers.recordings.array_files import read_npy, read_npz
 from collidecli.importers.recordings.content import Content, h5_damage
-from collidecli.importers.recordings.coordinates import RECORDED_FROM, CoordinateMotion, check_world_count, mujoco_scene
+from collidecli.importers.recordings.coordinates import (
+    RECORDED_FROM,
+    CoordinateMotion,
+    check_world_count,
+    mujoco_scene,
+)
 from collidecli.importers.recordings.motion_tables import holds_motion
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
 from collidecli.importers.recordings.times import SAME_TIME, checked_time, rate_time, step_mismatch
@@ -26,19 +32,23 @@ from collidecli.storage.storage_formats import NPY
 
 PREFIX = "mjSTATE_"
 NAMES = {
-    name[len(PREFIX) :]: int(getattr(mujoco.mjtState, name)) for name in dir(mujoco.mjtState) if name.startswith(PREFIX)
+    name[len(PREFIX) :]: int(getattr(mujoco.mjtState, name))
+    for name in dir(mujoco.mjtState)
+    if name.startswith(PREFIX)
 }
 USUAL = ("FULLPHYSICS", "PHYSICS", "INTEGRATION", "QPOS")
 """Layouts that are tried when none is given."""
-_QPOS, _TIME = NAMES["QPOS"], NAMES["TIME"]
+_QPOS = NAMES["QPOS"]
+_TIME = NAMES["TIME"]
 
 
 @dataclass(frozen=True)
 class StateLayout:
     """A state vector of one model.
 
-    name: of the layout. size: numbers in a state. columns: of each component, for example "QPOS". order: int64[nq], the
-    recorded number of each coordinate, where quaternions are recorded as xyzw.
+    name: of the layout. size: numbers in a state. columns: of each component, for example "QPOS".
+    order: int64[nq], the recorded number of each coordinate, where quaternions are recorded as
+    xyzw.
     """
 
     name: str
@@ -52,17 +62,21 @@ class StateLayout:
         return qpos if self.order is None else qpos[..., self.order]
 
     def mocap(self, states: np.ndarray) -> np.ndarray | None:
-        """float64[..., nmocap, 7] xyzw of states[..., size]; None where the layout lacks positions or rotations."""
+        """float64[..., nmocap, 7] xyzw of states[..., size]; None where the layout lacks positions
+        or rotations."""
         if not {"MOCAP_POS", "MOCAP_QUAT"} <= self.columns.keys():
             return None
         position = states[..., self.columns["MOCAP_POS"]].astype(np.float64)
         rotation = states[..., self.columns["MOCAP_QUAT"]].astype(np.float64)
         bodies = (*states.shape[:-1], position.shape[-1] // 3)
-        return np.concatenate([position.reshape(*bodies, 3), rotation.reshape(*bodies, 4)[..., WXYZ_TO_XYZW]], axis=-1)
+        return np.concatenate(
+            [position.reshape(*bodies, 3), rotation.reshape(*bodies, 4)[..., WXYZ_TO_XYZW]], axis=-1
+        )
 
 
 def parse_spec(text: str) -> int:
-    """MuJoCo's bit mask of a layout: FULLPHYSICS, mjSTATE_PHYSICS, or components such as qpos,qvel or qpos|qvel."""
+    """MuJoCo's bit mask of a layout: FULLPHYSICS, mjSTATE_PHYSICS, or components such as qpos,qvel
+    or qpos|qvel."""
     spec = 0
     for part in re.split(r"[,|\s]+", text.strip()):
         name = part.upper()
@@ -72,13 +86,19 @@ def parse_spec(text: str) -> int:
             raise InputError(f"MuJoCo has no state component '{part}'", "--state-spec", fix)
         spec |= NAMES[name]
     if not spec & _QPOS:
-        raise InputError(f"'{text}' has no QPOS, so no poses", "--state-spec", "give the layout that was recorded")
+        raise InputError(
+            f"'{text}' has no QPOS, so no poses",
+            "--state-spec",
+            "give the layout that was recorded",
+        )
     return spec
 
 
 def layout_of(mj_model: mujoco.MjModel, spec: int, name: str) -> StateLayout:
-    """The layout of a model's state: its components in the order of their bits, as mj_getState writes them."""
-    columns, start = {}, 0
+    """The layout of a model's state: its components in the order of their bits, as mj_getState
+    writes them."""
+    columns = {}
+    start = 0
     for component, bit in sorted(NAMES.items(), key=lambda item: item[1]):
         if bit.bit_count() == 1 and spec & bit:
             size = mujoco.mj_stateSize(mj_model, bit)
@@ -88,14 +108,17 @@ def layout_of(mj_model: mujoco.MjModel, spec: int, name: str) -> StateLayout:
 
 
 def find_layout(mj_model: mujoco.MjModel, text: str, size: int, where: str) -> StateLayout:
-    """The layout of states of `size` numbers: the given one, or without `text` the only usual one of that size.
+    """The layout of states of `size` numbers: the given one, or without `text` the only usual one
+    of that size.
 
     Raises InputError with the sizes: no layout fits, or several do.
     """
     if text:
         layout = layout_of(mj_model, parse_spec(text), text)
         if layout.size != size:
-            parts = ", ".join(f"{name} {part.stop - part.start}" for name, part in layout.columns.items())
+            parts = ", ".join(
+                f"{name} {part.stop - part.start}" for name, part in layout.columns.items()
+            )
             what = f"a state has {size} numbers, and {text} of this scene {layout.size} ({parts})"
             raise InputError(what, where, f"give the layout that was recorded, or {RECORDED_FROM}")
         return layout
@@ -104,14 +127,19 @@ def find_layout(mj_model: mujoco.MjModel, text: str, size: int, where: str) -> S
     sizes = ", ".join(f"{layout.name} {layout.size}" for layout in usual)
     if len(fitting) > 1:
         names = " and ".join(layout.name for layout in fitting)
-        raise InputError(f"a state has {size} numbers, which {names} have in this scene", where, "give --state-spec")
+        raise InputError(
+            f"a state has {size} numbers, which {names} have in this scene",
+            where,
+            "give --state-spec",
+        )
     if not fitting:
         what = f"a state has {size} numbers, and those of this scene {sizes}"
         raise InputError(what, where, f"give --state-spec, or {RECORDED_FROM}")
     return fitting[0]
 
 
-ARRAY_NAMES, COORDINATES = ("states", "state"), "qpos"
+ARRAY_NAMES = ("states", "state")
+COORDINATES = "qpos"
 _SHAPES = "[worlds, frames, numbers] or [frames, numbers]"
 
 
@@ -119,9 +147,7 @@ class MujocoStatesRecording(Recording):
     """An array of states [worlds, frames, numbers] or [frames, numbers]."""
 
     NAME = "mujoco-states"
-    LABEL = (
-        "MuJoCo states as mj_getState lays them out (.npy, .npz or HDF5: `states` or `qpos`, [worlds, frames, numbers])"
-    )
+    LABEL = "MuJoCo states as mj_getState lays them out (.npy, .npz or HDF5: `states` or `qpos`, [worlds, frames, numbers])"
     OPTIONS = ("state_spec", "quaternion_order", "fps")
 
     def __init__(self, content: Content) -> None:
@@ -131,7 +157,8 @@ class MujocoStatesRecording(Recording):
 
     @staticmethod
     def recognise(content: Content) -> bool:
-        """An array of floats of two or three dimensions: named `states`, `state` or `qpos`, or the only one in it."""
+        """An array of floats of two or three dimensions: named `states`, `state` or `qpos`, or the
+        only one in it."""
         if content.h5 is not None:
             return _dataset_name(content.h5) is not None
         return _array_name(content.arrays) is not None
@@ -153,7 +180,11 @@ class MujocoStatesRecording(Recording):
             start=None if time is None else float(time[0]),
             end=None if time is None else float(time[-1]),
             needs=tuple(needs),
-            details=(("array", array.name), ("numbers a state", str(size)), ("type", str(array.dtype))),
+            details=(
+                ("array", array.name),
+                ("numbers a state", str(size)),
+                ("type", str(array.dtype)),
+            ),
         )
 
     def world_count(self, options: RecordingOptions) -> int | None:
@@ -161,24 +192,33 @@ class MujocoStatesRecording(Recording):
 
     def motion(self, target: Target, options: RecordingOptions) -> CoordinateMotion:
         """The states as a motion. The time of a frame is in its state, or follows from --fps."""
-        path, array = self.content.path, self._array
+        path = self.content.path
+        array = self._array
         with h5_damage(path):
             worlds, frames, size = array.extents()
             check_world_count(worlds, target, array.where)
-            models = {i: mujoco_scene(target.imports[i], array.where).mj_model for i in set(target.world_import)}
+            models = {
+                i: mujoco_scene(target.imports[i], array.where).mj_model
+                for i in set(target.world_import)
+            }
             spec = options.state_spec or ("QPOS" if array.is_coordinates else "")
-            layouts = {i: find_layout(model, spec, size, array.where) for i, model in models.items()}
+            layouts = {
+                i: find_layout(model, spec, size, array.where) for i, model in models.items()
+            }
             if options.quaternion_order == "xyzw":
-                layouts = {i: replace(layout, order=_xyzw_order(models[i])) for i, layout in layouts.items()}
+                layouts = {
+                    i: replace(layout, order=_xyzw_order(models[i]))
+                    for i, layout in layouts.items()
+                }
             states = _States(array, [layouts[i] for i in target.world_import[:worlds]])
-            own_time = self._own_time(frames) if options.fps is None and not states.has_time else None
+            own_time = (
+                self._own_time(frames) if options.fps is None and not states.has_time else None
+            )
             if own_time is None and options.fps is None and states.has_time:
                 time, warnings = states.shared_time()
             else:
-                time, warnings = (
-                    rate_time(frames, options.fps, array.where) if own_time is None else own_time,
-                    (),
-                )
+                time = rate_time(frames, options.fps, array.where) if own_time is None else own_time
+                warnings = ()
         return CoordinateMotion(path, target, states, time, warnings, self.close)
 
     def _own_time(self, frames: int) -> np.ndarray | None:
@@ -188,12 +228,15 @@ class MujocoStatesRecording(Recording):
             return None
         time = checked_time(read_npz(self.content.path, "time"), where)
         if len(time) != frames:
-            raise InputError(f"it has {len(time)} numbers for {frames} frames", where, "save it again")
+            raise InputError(
+                f"it has {len(time)} numbers for {frames} frames", where, "save it again"
+            )
         return time
 
 
 def _xyzw_order(model: mujoco.MjModel) -> np.ndarray:
-    """int64[nq]: of each coordinate of MuJoCo, its number where quaternions of free and ball joints are xyzw."""
+    """int64[nq]: of each coordinate of MuJoCo, its number where quaternions of free and ball joints
+    are xyzw."""
     order = np.arange(model.nq)
     offset = {int(mujoco.mjtJoint.mjJNT_FREE): 3, int(mujoco.mjtJoint.mjJNT_BALL): 0}
     for kind, first in zip(model.jnt_type.tolist(), model.jnt_qposadr.tolist(), strict=True):
@@ -205,7 +248,8 @@ def _xyzw_order(model: mujoco.MjModel) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Array:
-    """The array of states in a file. where, name: for messages; the name is "" in .npy. data: opens the array."""
+    """The array of states in a file. where, name: for messages; the name is "" in .npy. data: opens
+    the array."""
 
     where: str
     name: str
@@ -218,13 +262,22 @@ class _Array:
         return self.name.strip("/") == COORDINATES
 
     def extents(self) -> tuple[int, int, int]:
-        """Counts of worlds, frames and values of a state. Raises InputError: another shape, not floats, no states."""
+        """Counts of worlds, frames and values of a state. Raises InputError: another shape, not
+        floats, no states."""
         if self.shape is None or len(self.shape) not in (2, 3) or self.dtype.kind != "f":
             shown = f"{self.dtype}{list(self.shape or ())}"
-            raise InputError(f"the states are {shown}, not floats {_SHAPES}", self.where, "save them in that shape")
+            raise InputError(
+                f"the states are {shown}, not floats {_SHAPES}",
+                self.where,
+                "save them in that shape",
+            )
         worlds, frames, size = self.shape if len(self.shape) == 3 else (1, *self.shape)
         if not worlds or not frames:
-            raise InputError(f"the shape is {list(self.shape)}: there is no state in it", self.where, "record a frame")
+            raise InputError(
+                f"the shape is {list(self.shape)}: there is no state in it",
+                self.where,
+                "record a frame",
+            )
         return worlds, frames, size
 
 
@@ -232,7 +285,9 @@ class _States:
     """States of every world; see `RecordedCoordinates`. layouts: of each world."""
 
     def __init__(self, array: _Array, layouts: list[StateLayout]) -> None:
-        self._data, self._where, self._layouts = array.data(), array.where, layouts
+        self._data = array.data()
+        self._where = array.where
+        self._layouts = layouts
         self._batched = array.shape is not None and len(array.shape) == 3
         self._time: np.ndarray | None = None
         self._start = np.zeros(0)
@@ -246,7 +301,8 @@ class _States:
         return {"MOCAP_POS", "MOCAP_QUAT"} <= self._layouts[world].columns.keys()
 
     def shared_time(self) -> tuple[np.ndarray, tuple[str, ...]]:
-        """float64[F], the first world's times [s], and warnings; `read` compares the times of the other worlds.
+        """float64[F], the first world's times [s], and warnings; `read` compares the times of the
+        other worlds.
 
         Where clocks differ by a constant, time counts from each world's first frame.
         Raises InputError naming the frame: a time that is not finite or decreases.
@@ -257,12 +313,15 @@ class _States:
         shared, warnings = times.shared_time(
             [time, *start[1:, None]], [self.location(world) for world in range(len(start))]
         )
-        self._time, self._start = time - time[0], start
+        self._time = time - time[0]
+        self._start = start
         return shared, warnings
 
     def read(self, worlds: Sequence[int], frames: range) -> tuple[np.ndarray, np.ndarray | None]:
         first = worlds[0]  # worlds ascend
-        block = self._rows(slice(first, worlds[-1] + 1), slice(frames.start, frames.stop, frames.step), slice(None))
+        block = self._rows(
+            slice(first, worlds[-1] + 1), slice(frames.start, frames.stop, frames.step), slice(None)
+        )
         states = block[np.asarray(worlds) - first].swapaxes(0, 1)
         layout = self._layouts[worlds[0]]
         if self._time is not None:
@@ -287,7 +346,9 @@ class _States:
                 return np.asarray(self._data[worlds, frames, columns])
             return np.asarray(self._data[frames, columns])[None]
         except (OSError, ValueError) as error:
-            raise InputError(f"the states cannot be read: {error}", self._where, "copy or record it again") from error
+            raise InputError(
+                f"the states cannot be read: {error}", self._where, "copy or record it again"
+            ) from error
 
 
 def _array(content: Content) -> _Array:
@@ -298,7 +359,9 @@ def _array(content: Content) -> _Array:
             dataset = content.h5[name] if name is not None else None
             if not isinstance(dataset, h5py.Dataset):
                 raise InputError("there is no dataset of states", path, f"name it {ARRAY_NAMES[0]}")
-            return _Array(f"{path}: /{name}", f"/{name}", dataset.shape, dataset.dtype, lambda: dataset)
+            return _Array(
+                f"{path}: /{name}", f"/{name}", dataset.shape, dataset.dtype, lambda: dataset
+            )
     if content.storage == NPY:
         header = content.arrays[""]
         return _Array(path, "", header.shape, header.dtype, lambda: read_npy(path))
@@ -310,7 +373,9 @@ def _array(content: Content) -> _Array:
 
 
 def _dataset_name(file: h5py.File) -> str | None:
-    return _array_name({str(name): item for name in file if isinstance(item := file.get(name), h5py.Dataset)})
+    return _array_name(
+        {str(name): item for name in file if isinstance(item := file.get(name), h5py.Dataset)}
+    )
 
 
 def _array_name(headers: dict[str, Any]) -> str | None:

@@ -1,4 +1,5 @@
-"""Motions that are no recordings of a robot yet: recognised by content, refused with the conversion to make."""
+"""Motions that are no recordings of a robot yet: recognised by content, refused with the conversion
+to make."""
 
 from __future__ import annotations
 
@@ -8,12 +9,14 @@ from collidecli.errors import InputError
 from collidecli.storage.storage_formats import NO_ZIP, START_BYTES
 
 AMASS_ARRAYS = ({"poses", "trans"}, {"poses", "betas"})
-"""Each a set of names of which AMASS has all; a motion in the parameters of the body models SMPL, SMPL+H or SMPL-X."""
+"""Each a set of names of which AMASS has all; a motion in the parameters of the body models SMPL,
+SMPL+H or SMPL-X."""
 SAVE = "numpy.savez('motion.npz', root_pos=..., root_quat_xyzw=..., dof_pos=..., joint_names=..., fps=...)"
 
 
 def refuse_amass(path: str) -> None:
-    """Raises InputError for a .npz of AMASS, which has no robot; nothing for an archive that is damaged."""
+    """Raises InputError for a .npz of AMASS, which has no robot; nothing for an archive that is
+    damaged."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = {name.removesuffix(".npy") for name in archive.namelist()}
@@ -21,11 +24,14 @@ def refuse_amass(path: str) -> None:
         return
     if any(wanted <= names for wanted in AMASS_ARRAYS):
         what = "this is a motion of AMASS (poses, trans, betas): rotations of a human body model, not of a robot"
-        raise InputError(what, path, f"retarget it to the robot, for example with GMR or PHC, and save {SAVE}")
+        raise InputError(
+            what, path, f"retarget it to the robot, for example with GMR or PHC, and save {SAVE}"
+        )
 
 
 def refuse_pickle(path: str) -> None:
-    """Raises InputError for a pickle, with the conversion if it is a motion of GMR. Nothing is unpickled."""
+    """Raises InputError for a pickle, with the conversion if it is a motion of GMR. Nothing is
+    unpickled."""
     with open(path, "rb") as file:
         start = file.read(START_BYTES)
     if start[:1] != b"\x80" or start[1:2] not in (bytes([number]) for number in range(2, 6)):
@@ -37,5 +43,7 @@ def refuse_pickle(path: str) -> None:
             "import numpy, pickle; d = pickle.load(open('motion.pkl', 'rb')); numpy.savez('motion.npz', "
             "root_pos=d['root_pos'], root_quat_xyzw=d['root_rot'], dof_pos=d['dof_pos'], fps=d['fps'])"
         )
-        raise InputError(what, path, f'if you trust it: python -c "{convert}", and give --joint-names')
+        raise InputError(
+            what, path, f'if you trust it: python -c "{convert}", and give --joint-names'
+        )
     raise InputError(what, path, f"if you trust it, load it and save {SAVE}")

@@ -1,4 +1,5 @@
-"""The interface of a recording: its description, its motion, and the scenes that are embedded in it."""
+"""The interface of a recording: its description, its motion, and the scenes that are embedded in
+it."""
 
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 class RecordingDescription:
     """Content of a recording without a scene, for `inspect`.
 
-    frames, worlds: counts. start, end: times [s]; None where the recording has none. bodies: their names.
-    coordinates: generalized coordinates of one world in one frame; 0 for body poses. quaternion_order: "xyzw", "wxyz",
-    or "" where the recording does not define it. needs: options that must be given, for example "--fps".
-    details: further entries as name and text, in order.
+    frames, worlds: counts. start, end: times [s]; None where the recording has none. bodies: their
+    names. coordinates: generalized coordinates of one world in one frame; 0 for body poses.
+    quaternion_order: "xyzw", "wxyz", or "" where the recording does not define it. needs: options
+    that must be given, for example "--fps". details: further entries as name and text, in order.
     """
 
     frames: int
@@ -39,7 +40,8 @@ class RecordingDescription:
 
 @dataclass(frozen=True)
 class EmbeddedScene:
-    """A scene that is stored in a recording. text: its MJCF. location: file and attribute, for messages."""
+    """A scene that is stored in a recording. text: its MJCF. location: file and attribute, for
+    messages."""
 
     text: str
     location: str
@@ -47,7 +49,8 @@ class EmbeddedScene:
 
 @dataclass(frozen=True)
 class EmbeddedScenes:
-    """The distinct scenes of a recording, in order of first use. world_scene: index of each world's scene."""
+    """The distinct scenes of a recording, in order of first use. world_scene: index of each world's
+    scene."""
 
     scenes: tuple[EmbeddedScene, ...]
     world_scene: tuple[int, ...]
@@ -65,12 +68,14 @@ class Target:
     world_import: tuple[int, ...]
 
     def find_kinematics(self) -> Kinematics | None:
-        """The forward kinematics of the one scene of all worlds; None for several scenes, or without kinematics."""
+        """The forward kinematics of the one scene of all worlds; None for several scenes, or
+        without kinematics."""
         scene = self._only_scene()
         return None if scene is None else scene.kinematics
 
     def articulated(self, where: str) -> ArticulatedScene:
-        """The articulations and free bodies of the one scene of all worlds. Raises InputError for none, or several."""
+        """The articulations and free bodies of the one scene of all worlds. Raises InputError for
+        none, or several."""
         scene = self._only_scene()
         articulated = None if scene is None else scene.articulated
         if articulated is None:
@@ -87,9 +92,10 @@ class Target:
 class Recording(Protocol):
     """An open file of one kind of recording. Each kind is a class that implements this protocol.
 
-    NAME: identifier in `--json` output. LABEL: name in messages. OPTIONS: fields of `RecordingOptions` that this kind
-    uses; all others are refused. content: the open file. kept: `close` leaves it open, for the next motion of it.
-    clock_start: time of second 0 of its last motion [ns since the epoch]; 0 where its times have no epoch.
+    NAME: identifier in `--json` output. LABEL: name in messages. OPTIONS: fields of
+    `RecordingOptions` that this kind uses; all others are refused. content: the open file. kept:
+    `close` leaves it open, for the next motion of it. clock_start: time of second 0 of its last
+    motion [ns since the epoch]; 0 where its times have no epoch.
     """
 
     NAME: ClassVar[str]
@@ -104,7 +110,8 @@ class Recording(Protocol):
 
     @staticmethod
     def recognise(content: Content) -> bool:
-        """Whether the content is of this kind, well formed or not: this kind then reports the error."""
+        """Whether the content is of this kind, well formed or not: this kind then reports the
+        error."""
         ...
 
     def describe(self) -> RecordingDescription:
@@ -112,10 +119,12 @@ class Recording(Protocol):
         ...
 
     def world_count(self, options: RecordingOptions) -> int | None:
-        """Number of recorded worlds; None where the recording moves whichever worlds the scene has."""
+        """Number of recorded worlds; None where the recording moves whichever worlds the scene
+        has."""
 
     def demos(self, options: RecordingOptions) -> tuple[str, ...]:
-        """Names of the demonstrations that --demos selects, all without it; () for a kind without demonstrations."""
+        """Names of the demonstrations that --demos selects, all without it; () for a kind without
+        demonstrations."""
         return ()
 
     def embedded_scenes(self, options: RecordingOptions) -> EmbeddedScenes | None:
@@ -125,7 +134,8 @@ class Recording(Protocol):
     def motion(self, target: Target, options: RecordingOptions) -> Motion:
         """The motion of the target's bodies; the motion then owns the open file and closes it.
 
-        Raises InputError for a malformed file, a file that does not fit the scene, or a missing option.
+        Raises InputError for a malformed file, a file that does not fit the scene, or a missing
+        option.
         """
         ...
 

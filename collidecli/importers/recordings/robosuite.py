@@ -1,4 +1,5 @@
-"""Demonstrations of robosuite, robomimic and LIBERO: MuJoCo states, with the scene in which they were recorded."""
+"""Demonstrations of robosuite, robomimic and LIBERO: MuJoCo states, with the scene in which they
+were recorded."""
 
 from __future__ import annotations
 
@@ -11,9 +12,24 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.recordings import times
 from collidecli.importers.recordings.content import Content, h5_damage, h5_masks
-from collidecli.importers.recordings.coordinates import RECORDED_FROM, CoordinateMotion, check_world_count, mujoco_scene
-from collidecli.importers.recordings.recording import EmbeddedScene, EmbeddedScenes, RecordingDescription, Target
-from collidecli.importers.recordings.times import UNEVEN, DemonstrationRecording, rate_time, shared_length
+from collidecli.importers.recordings.coordinates import (
+    RECORDED_FROM,
+    CoordinateMotion,
+    check_world_count,
+    mujoco_scene,
+)
+from collidecli.importers.recordings.recording import (
+    EmbeddedScene,
+    EmbeddedScenes,
+    RecordingDescription,
+    Target,
+)
+from collidecli.importers.recordings.times import (
+    UNEVEN,
+    DemonstrationRecording,
+    rate_time,
+    shared_length,
+)
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.process_activity import structure, structure_step
@@ -23,24 +39,31 @@ MODEL_FILE = "model_file"
 
 
 class RobosuiteRecording(DemonstrationRecording):
-    """Demonstrations of which each is a world; their states are found once, when the file is opened."""
+    """Demonstrations of which each is a world; their states are found once, when the file is
+    opened."""
 
     NAME = "robosuite"
     LABEL = "robosuite, robomimic or LIBERO demonstrations (HDF5: data/demo_k/states)"
     OPTIONS = ("demos", "uneven_demos", "fps")
 
     def __init__(self, content: Content) -> None:
-        self.content, self._file, self._path = content, content.h5_file, content.path
+        self.content = content
+        self._file = content.h5_file
+        self._path = content.path
         self.where = f"{self._path}: /data"
         with h5_damage(self._path), structure():
             data: Any = self._file["data"]
             by_demo = {}
-            for name in in_order(str(name) for name in data if isinstance(data.get(name), h5py.Group)):
+            for name in in_order(
+                str(name) for name in data if isinstance(data.get(name), h5py.Group)
+            ):
                 structure_step()
                 states = data[name].get("states")
                 where = f"{self._path}: /data/{name}/states"
                 if not isinstance(states, h5py.Dataset):
-                    raise InputError("the demonstration has no states", where, "record MuJoCo's states with it")
+                    raise InputError(
+                        "the demonstration has no states", where, "record MuJoCo's states with it"
+                    )
                 if states.dtype.kind != "f" or states.shape is None or len(states.shape) != 2:
                     what = f"the states are {states.dtype}{list(states.shape or ())}, not floats [frames, numbers]"
                     raise InputError(what, where, "record time, qpos and qvel of each frame")
@@ -56,18 +79,27 @@ class RobosuiteRecording(DemonstrationRecording):
         groups = [item for item in map(data.get, data) if isinstance(item, h5py.Group)]
         if any(isinstance(group.get("states"), h5py.Group) for group in groups):
             return False
-        return any("states" in group or MODEL_FILE in group.attrs for group in groups) or MODEL_FILE in data.attrs
+        return (
+            any("states" in group or MODEL_FILE in group.attrs for group in groups)
+            or MODEL_FILE in data.attrs
+        )
 
     def describe(self) -> RecordingDescription:
         first = next(iter(self._states.values()), None)
         if first is None:
-            raise InputError("the recording has no demonstrations", self.where, "record at least one")
+            raise InputError(
+                "the recording has no demonstrations", self.where, "record at least one"
+            )
         with h5_damage(self._path), structure():
             models = {_model_file(self._file, name) for name in self._states}
             masks = h5_masks(self._file)
         with h5_damage(self._path):
             longest = max(self._states.values(), key=len)
-            time = np.asarray(longest[:, 0], np.float64) if longest.shape[0] and longest.shape[1] else np.zeros(0)
+            time = (
+                np.asarray(longest[:, 0], np.float64)
+                if longest.shape[0] and longest.shape[1]
+                else np.zeros(0)
+            )
         lengths = {name: states.shape[0] for name, states in self._states.items()}
         shown = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:8])
         needs = (UNEVEN,) if len(set(lengths.values())) > 1 else ()
@@ -79,7 +111,10 @@ class RobosuiteRecording(DemonstrationRecording):
             quaternion_order="wxyz",
             needs=needs if None not in models else (*needs, "an MJCF scene"),
             details=(
-                ("demonstrations", shown + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else "")),
+                (
+                    "demonstrations",
+                    shown + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else ""),
+                ),
                 *masks,
                 ("numbers a state", str(first.shape[1])),
                 ("scenes within", str(len(models - {None}))),
@@ -90,7 +125,8 @@ class RobosuiteRecording(DemonstrationRecording):
         return list(self._states)
 
     def embedded_scenes(self, options: RecordingOptions) -> EmbeddedScenes:
-        """The distinct scenes of the chosen demonstrations. Raises InputError for one without `model_file`."""
+        """The distinct scenes of the chosen demonstrations. Raises InputError for one without
+        `model_file`."""
         texts: dict[str, str] = {}
         worlds = []
         for name in self.chosen(options):
@@ -98,7 +134,9 @@ class RobosuiteRecording(DemonstrationRecording):
                 text = _model_file(self._file, name)
             if text is None:
                 what = f"the demonstration contains no scene (attribute {MODEL_FILE})"
-                raise InputError(what, f"{self.where}/{name}", "give the scene in which it was recorded")
+                raise InputError(
+                    what, f"{self.where}/{name}", "give the scene in which it was recorded"
+                )
             texts.setdefault(text, f"{self.where}/{name}, {MODEL_FILE}")
             worlds.append(list(texts).index(text))
         return EmbeddedScenes(tuple(EmbeddedScene(*item) for item in texts.items()), tuple(worlds))
@@ -112,7 +150,8 @@ class RobosuiteRecording(DemonstrationRecording):
         with h5_damage(self._path):
             demos = _Demos([self._states[name] for name in names], target, self._path)
             if options.fps is not None:
-                time, warnings = rate_time(frames, options.fps, self._path), ()
+                time = rate_time(frames, options.fps, self._path)
+                warnings = ()
             else:
                 locations = [demos.location(world) for world in range(len(names))]
                 time, warnings = times.shared_time(demos.times(frames), locations)
@@ -121,12 +160,17 @@ class RobosuiteRecording(DemonstrationRecording):
 
 
 class _Demos:
-    """The chosen demonstrations; see `RecordedCoordinates`. A demonstration keeps its last pose after its end."""
+    """The chosen demonstrations; see `RecordedCoordinates`. A demonstration keeps its last pose
+    after its end."""
 
     def __init__(self, states: list[h5py.Dataset], target: Target, path: str) -> None:
-        self._states, self._path = states, path
+        self._states = states
+        self._path = path
         self.world_count = len(states)
-        counts = [_coordinate_count(target, k, rows.shape[1], self.location(k)) for k, rows in enumerate(states)]
+        counts = [
+            _coordinate_count(target, k, rows.shape[1], self.location(k))
+            for k, rows in enumerate(states)
+        ]
         self._coordinate_count = counts
 
     def location(self, world: int) -> str:
@@ -141,13 +185,18 @@ class _Demos:
     def times(self, frame_count: int) -> list[np.ndarray]:
         """The recorded times of each demonstration, of at most `frame_count` frames [s]."""
         worlds = range(self.world_count)
-        return [self._rows(world, slice(0, frame_count), slice(0, 1))[:, 0].astype(np.float64) for world in worlds]
+        return [
+            self._rows(world, slice(0, frame_count), slice(0, 1))[:, 0].astype(np.float64)
+            for world in worlds
+        ]
 
     def _coordinates(self, world: int, frames: range) -> np.ndarray:
         """float64[n, nq]."""
         rows = np.minimum(np.asarray(frames, np.intp), self._states[world].shape[0] - 1)
         first, last = (int(rows[0]), int(rows[-1])) if len(rows) else (0, -1)
-        block = self._rows(world, slice(first, last + 1), slice(1, 1 + self._coordinate_count[world]))
+        block = self._rows(
+            world, slice(first, last + 1), slice(1, 1 + self._coordinate_count[world])
+        )
         return block[rows - first].astype(np.float64)
 
     def _rows(self, world: int, frames: slice, columns: slice) -> np.ndarray:
@@ -159,22 +208,30 @@ class _Demos:
 
 
 def _model_file(file: h5py.File, demo: str) -> str | None:
-    """The scene of a demonstration: its own, or that of the whole file. Raises InputError for one that is not UTF-8."""
+    """The scene of a demonstration: its own, or that of the whole file. Raises InputError for one
+    that is not UTF-8."""
     structure_step()
     for group in (f"data/{demo}", "data"):
         model_file = file[group].attrs.get(MODEL_FILE)
         if isinstance(model_file, (bytes, str)):
-            raw = model_file if isinstance(model_file, bytes) else model_file.encode("utf-8", "surrogateescape")
+            raw = (
+                model_file
+                if isinstance(model_file, bytes)
+                else model_file.encode("utf-8", "surrogateescape")
+            )
             try:
                 return raw.decode("utf-8")
             except UnicodeDecodeError as error:
                 where = f"{file.filename}: /{group}, {MODEL_FILE}"
-                raise InputError("the embedded scene is not UTF-8", where, "give the scene as a file") from error
+                raise InputError(
+                    "the embedded scene is not UTF-8", where, "give the scene as a file"
+                ) from error
     return None
 
 
 def _coordinate_count(target: Target, world: int, width: int, where: str) -> int:
-    """nq of a world's scene. Raises InputError where a state of `width` numbers is not its time, qpos and qvel."""
+    """nq of a world's scene. Raises InputError where a state of `width` numbers is not its time,
+    qpos and qvel."""
     model = mujoco_scene(target.imports[target.world_import[world]], where).mj_model
     plain = 1 + model.nq + model.nv
     # Older recorders append the activations of actuators, after the columns of both layouts.

@@ -15,7 +15,11 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.articulations import ArticulationMotion, RecordedArticulation, moved_articulation
+from collidecli.importers.recordings.articulations import (
+    ArticulationMotion,
+    RecordedArticulation,
+    moved_articulation,
+)
 from collidecli.importers.recordings.content import Content
 from collidecli.importers.recordings.recording import (
     EmbeddedScene,
@@ -52,9 +56,12 @@ from collidecli.storage.reading_limit import check_size
 from collidecli.storage.storage_formats import BAG
 from collidecli.wording import plural, some_names
 
-JOINT_STATE, TEXT, ODOMETRY = "sensor_msgs/JointState", "std_msgs/String", "nav_msgs/Odometry"
+JOINT_STATE = "sensor_msgs/JointState"
+TEXT = "std_msgs/String"
+ODOMETRY = "nav_msgs/Odometry"
 POSES = (ODOMETRY, "geometry_msgs/PoseStamped", "geometry_msgs/PoseWithCovarianceStamped")
-PLAN, DISPLAYED = "trajectory_msgs/JointTrajectory", "moveit_msgs/DisplayTrajectory"
+PLAN = "trajectory_msgs/JointTrajectory"
+DISPLAYED = "moveit_msgs/DisplayTrajectory"
 Series = tuple[str, list[str], Samples]
 """Namespace of a robot, "" for the only one; names of joints, and their positions over time."""
 
@@ -68,7 +75,12 @@ class RosBagRecording(Recording):
     OPTIONS += ("rate", "on_message", "clock", "max_gap", "from_time", "to_time")
 
     def __init__(self, content: Content) -> None:
-        self.content, self._path, self._bag, self._is_open = content, content.path, Bag(content.path), True
+        self.content, self._path, self._bag, self._is_open = (
+            content,
+            content.path,
+            Bag(content.path),
+            True,
+        )
 
     @staticmethod
     def recognise(content: Content) -> bool:
@@ -83,8 +95,12 @@ class RosBagRecording(Recording):
         return 1
 
     def embedded_scenes(self, options: RecordingOptions) -> EmbeddedScenes | None:
-        """The URDF of the topic robot_description; None without one. Raises InputError for several robots."""
-        scenes = [EmbeddedScene(text, f"{self._path}: {topic}") for text, topic in self._descriptions().items()]
+        """The URDF of the topic robot_description; None without one. Raises InputError for several
+        robots."""
+        scenes = [
+            EmbeddedScene(text, f"{self._path}: {topic}")
+            for text, topic in self._descriptions().items()
+        ]
         if len(scenes) > 1:
             what = f"the bag describes several robots: {some_names([scene.location for scene in scenes])}"
             raise InputError(what, self._path, "give the scene in which it was recorded")
@@ -97,76 +113,122 @@ class RosBagRecording(Recording):
 
     def describe(self) -> RecordingDescription:
         """All messages of joint states and transforms are read."""
-        bag, transforms, robots = self._bag, Transforms(self._path), self._descriptions()
+        bag = self._bag
+        transforms = Transforms(self._path)
+        robots = self._descriptions()
         states = {topic: JointStates(bag, topic, RECEIVE) for topic in bag.of_kinds(JOINT_STATE)}
         handlers = {topic: item.add for topic, item in states.items()}
-        bag.read(handlers | {t: transforms.handler(bag, t, RECEIVE) for t in bag.of_kinds(*TRANSFORMS)})
-        details, every, joints = [], [np.zeros(0, np.int64)], set[str]()
+        bag.read(
+            handlers | {t: transforms.handler(bag, t, RECEIVE) for t in bag.of_kinds(*TRANSFORMS)}
+        )
+        details = []
+        every = [np.zeros(0, np.int64)]
+        joints = set[str]()
         for topic, connections in bag.topics.items():
             said = [bag.kind(topic), plural(sum(item.msgcount for item in connections), "message")]
             if topic in states:
                 groups = states[topic].groups()
-                time = np.sort(np.concatenate([every[0], *(received for _, received, _ in groups.values())]))
+                time = np.sort(
+                    np.concatenate([every[0], *(received for _, received, _ in groups.values())])
+                )
                 if len(time) > 1 and time[-1] > time[0]:
-                    rate, gap = TEN_9 / np.median(np.diff(time)), np.diff(time).max() / TEN_9
+                    rate = TEN_9 / np.median(np.diff(time))
+                    gap = np.diff(time).max() / TEN_9
                     said.append(f"{rate:.6g} a second, largest gap {gap:.6g} s")
                 named = {name for names in groups for name in names}
                 said.append(f"joints {', '.join(sorted(named))}")
-                every, joints = [*every, time], joints | named
+                every = [*every, time]
+                joints = joints | named
             details.append((topic, ", ".join(said)))
-        details += [(f"joints of {topic}", _compared(text, joints)) for text, topic in robots.items()]
+        details += [
+            (f"joints of {topic}", _compared(text, joints)) for text, topic in robots.items()
+        ]
         details += [("transforms", transforms.described())] if transforms.parent else []
-        time, needs = np.unique(np.concatenate(every)), () if robots else ("the scene that was recorded",)
+        time = np.unique(np.concatenate(every))
+        needs = () if robots else ("the scene that was recorded",)
         ends = (0.0, float(time[-1] - time[0]) / TEN_9) if len(time) else (None, None)
-        return RecordingDescription(len(time), 1, ends[0], ends[1], (), len(joints), "xyzw", needs, tuple(details))
+        return RecordingDescription(
+            len(time), 1, ends[0], ends[1], (), len(joints), "xyzw", needs, tuple(details)
+        )
 
     def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
         """One frame a message, or --rate frames a second. A gap ends an episode."""
-        scene, path, where = target.articulated(self._path), self._path, f"{self._path}: joint states"
-        base = None if options.base_from in ("", "none") else PoseSource.of(options.base_from, "--base-from")
+        scene = target.articulated(self._path)
+        path = self._path
+        where = f"{self._path}: joint states"
+        base = (
+            None
+            if options.base_from in ("", "none")
+            else PoseSource.of(options.base_from, "--base-from")
+        )
         bodies = [PoseSource.of(text, "--body-from") for text in options.body_from]
         messages = self._messages(options) if options.on_message else None
         if options.trajectory_topic:
             if base or bodies or options.joint_topics or options.clock:
                 fix = "remove --joint-topics, --clock, --base-from and --body-from"
-                raise InputError("plans have joint positions alone, and no clock", "--trajectory-topic", fix)
-            series, transforms, start, warnings = [_planned(self._bag, options)], Transforms(path), 0, []
+                raise InputError(
+                    "plans have joint positions alone, and no clock", "--trajectory-topic", fix
+                )
+            series = [_planned(self._bag, options)]
+            transforms = Transforms(path)
+            start = 0
+            warnings = []
             if options.rate is None:
                 what = "frames are waypoints alone, between which links move on arcs: --rate 100 adds frames"
                 warnings = [f"{path}: {options.trajectory_topic}: {what}"]
         else:
             sources = [base, *bodies] if base else bodies
-            series, transforms, start, warnings = _recorded(self._bag, options, sources, scene, messages)
+            series, transforms, start, warnings = _recorded(
+                self._bag, options, sources, scene, messages
+            )
         self.clock_start = start
         robots: dict[str, list[Series]] = {} if series or not base else {"": []}
         for item in series:
             robots.setdefault(item[0], []).append(item)
-        sampled, chains = [samples for *_, samples in series], list[Chain]()
+        sampled = [samples for *_, samples in series]
+        chains = list[Chain]()
         moved: dict[str, tuple[Any, ...]] = {}
         for space, robot_series in robots.items():
             if space:
                 robot = find_articulation(scene.articulations, last_element(space), where)
             else:
-                robot = moved_articulation(scene, [name for _, joints, _ in robot_series for name in joints], path)
+                robot = moved_articulation(
+                    scene, [name for _, joints, _ in robot_series for name in joints], path
+                )
             columns, at = _joints(robot, robot_series, where)
             pose_at = None
             if base:
                 _check_free(target, robot, base.option)
-                named = [f"{space}/{last_element(robot.path)}".lstrip("/"), last_element(robot.path)]
-                child = base.child or next((name for name in named if name in transforms.parent), named[-1])
-                chains.append(transforms.chain(transforms.moved or base.frame, child, f"{path}: --base-from"))
-                pose_at = partial(transforms.moved_poses if base.topic else transforms.poses, chains[-1])
+                named = [
+                    f"{space}/{last_element(robot.path)}".lstrip("/"),
+                    last_element(robot.path),
+                ]
+                child = base.child or next(
+                    (name for name in named if name in transforms.parent), named[-1]
+                )
+                chains.append(
+                    transforms.chain(transforms.moved or base.frame, child, f"{path}: --base-from")
+                )
+                pose_at = partial(
+                    transforms.moved_poses if base.topic else transforms.poses, chains[-1]
+                )
             moved[robot.path] = robot, columns, pose_at, at
         world = _world(base, bodies, transforms) if bodies else ""
         for body in bodies:
             robot = find_articulation(scene.articulations, body.name, f"{path}: --body-from")
             if robot.path in moved:
-                raise InputError(f"'{robot.path}' has a source already", "--body-from", "name each body once")
+                raise InputError(
+                    f"'{robot.path}' has a source already", "--body-from", "name each body once"
+                )
             _check_free(target, robot, body.option)
             chains.append(transforms.chain(world, body.child, f"{path}: --body-from"))
             pose_at = partial(transforms.poses, chains[-1])
             moved[robot.path] = robot, JointColumns(robot, [], where), pose_at, None
-        frames = [MOVED, *(frame for chain in chains for end in chain for frame in end)] if chains else []
+        frames = (
+            [MOVED, *(frame for chain in chains for end in chain for frame in end)]
+            if chains
+            else []
+        )
         sampled += transforms.finish(dict.fromkeys(frames), *_window(options, start))
         if not sampled:
             fix = "give --base-from, --body-from or --trajectory-topic"
@@ -176,15 +238,24 @@ class RosBagRecording(Recording):
         articulations = []
         for robot, columns, *at in moved.values():
             root, joints = (None if item is None else _in_frames(item, times) for item in at)
-            articulations.append(RecordedArticulation(robot, columns, root, joints, f"{path}: {robot.path}", where))
-        time, origins, notes = (times - start) / TEN_9, np.zeros((1, 3)), (*scene.warnings, *warnings, *gaps)
-        return ArticulationMotion(path, target, [articulations], origins, time, notes, self.close, episodes)
+            articulations.append(
+                RecordedArticulation(robot, columns, root, joints, f"{path}: {robot.path}", where)
+            )
+        time = (times - start) / TEN_9
+        origins = np.zeros((1, 3))
+        notes = (*scene.warnings, *warnings, *gaps)
+        return ArticulationMotion(
+            path, target, [articulations], origins, time, notes, self.close, episodes
+        )
 
     def _messages(self, options: RecordingOptions) -> MessageTimes:
-        """What takes the times of --on-message. Raises InputError for an unknown topic, and beside --rate or plans."""
+        """What takes the times of --on-message. Raises InputError for an unknown topic, and beside
+        --rate or plans."""
         topic = options.on_message
         if options.rate is not None or options.trajectory_topic:
-            raise InputError("frames are those of --rate, or of plans", "--on-message", "give one of them")
+            raise InputError(
+                "frames are those of --rate, or of plans", "--on-message", "give one of them"
+            )
         if topic not in self._bag.topics:
             fix = f"its topics are {some_names([*self._bag.topics])}"
             raise InputError(f"the bag has no topic '{topic}'", "--on-message", fix)
@@ -193,9 +264,11 @@ class RosBagRecording(Recording):
 
 @dataclass(frozen=True)
 class PoseSource:
-    """A source of poses, by an option. name: of the body; "" for the root. topic: of odometry or poses, else "".
+    """A source of poses, by an option. name: of the body; "" for the root. topic: of odometry or
+    poses, else "".
 
-    frame: the world; "" for that of the topic's messages, or of the root. child: the moving frame; "" for the root's.
+    frame: the world; "" for that of the topic's messages, or of the root. child: the moving frame;
+    "" for the root's.
     """
 
     option: str
@@ -209,25 +282,49 @@ class PoseSource:
         """Raises InputError for a text that is none."""
         name, _, source = text.rpartition("=")
         kind, *parts = source.split(":")
-        is_base, most = option == "--base-from", 2 if kind == "tf" or not name else 1
+        is_base = option == "--base-from"
+        most = 2 if kind == "tf" or not name else 1
         if bool(name) != is_base and all(parts) and 0 < len(parts) <= most:
-            frame, child = parts if len(parts) == 2 else (parts[0], "") if is_base else ("", parts[0])
+            frame, child = (
+                parts if len(parts) == 2 else (parts[0], "") if is_base else ("", parts[0])
+            )
             if kind == "tf":
                 return cls(option, name, "", frame.lstrip("/"), child.lstrip("/"))
             if kind == ("odom" if is_base else "pose"):
-                return cls(option, name, parts[0], "", child.lstrip("/") if is_base else f"the pose of {parts[0]}")
-        fix = "give tf:FRAME, tf:FRAME:CHILD or odom:TOPIC" if is_base else "give BODY=tf:CHILD or BODY=pose:TOPIC"
+                return cls(
+                    option,
+                    name,
+                    parts[0],
+                    "",
+                    child.lstrip("/") if is_base else f"the pose of {parts[0]}",
+                )
+        fix = (
+            "give tf:FRAME, tf:FRAME:CHILD or odom:TOPIC"
+            if is_base
+            else "give BODY=tf:CHILD or BODY=pose:TOPIC"
+        )
         raise InputError(f"'{text}' is no source of poses", option, fix)
 
 
 def _world(base: PoseSource | None, bodies: Sequence[PoseSource], transforms: Transforms) -> str:
-    """The frame of all poses: the root's, else the one that is named, else that of the messages. Raises InputError."""
-    frames = [] if base is None else [transforms.parent.get(MOVED, "") if base.topic else base.frame]
+    """The frame of all poses: the root's, else the one that is named, else that of the messages.
+    Raises InputError."""
+    frames = (
+        [] if base is None else [transforms.parent.get(MOVED, "") if base.topic else base.frame]
+    )
     frames += [body.frame for body in bodies if body.frame]
-    frames = sorted({*frames} or {transforms.parent.get(body.child, "") for body in bodies if body.topic})
+    frames = sorted(
+        {*frames} or {transforms.parent.get(body.child, "") for body in bodies if body.topic}
+    )
     if len(frames) != 1:
-        what = f"the poses are in the frames {' and '.join(frames)}" if frames else "no frame of the poses is named"
-        raise InputError(what, "--body-from", f"name one, as in {bodies[0].name}=tf:FRAME:{bodies[0].child}")
+        what = (
+            f"the poses are in the frames {' and '.join(frames)}"
+            if frames
+            else "no frame of the poses is named"
+        )
+        raise InputError(
+            what, "--body-from", f"name one, as in {bodies[0].name}=tf:FRAME:{bodies[0].child}"
+        )
     return frames[0]
 
 
@@ -245,15 +342,22 @@ def _compared(robot: str, recorded: set[str]) -> str:
         elements = [] if "<!DOCTYPE" in robot else list(ElementTree.fromstring(robot).iter("joint"))
     except ElementTree.ParseError:
         return "no URDF"
-    known = {e.get("name", "") for e in elements if e.get("type") not in ("fixed", "floating", None)}
+    known = {
+        e.get("name", "") for e in elements if e.get("type") not in ("fixed", "floating", None)
+    }
     mimic = {e.get("name", "") for e in elements if e.find("mimic") is not None}
-    named = {"missing": known - recorded - mimic, "mimic": mimic - recorded, "not in it": recorded - known}
+    named = {
+        "missing": known - recorded - mimic,
+        "mimic": mimic - recorded,
+        "not in it": recorded - known,
+    }
     shown = [f"{word}: {', '.join(sorted(names))}" for word, names in named.items() if names]
     return "; ".join([f"{len(known & recorded)} of {len(known)} recorded", *shown])
 
 
 def _window(options: RecordingOptions, start: int) -> tuple[tuple[int, int, int], int]:
-    """The window and the longest gap of `Samples.of`; frames between messages need those before and after it too."""
+    """The window and the longest gap of `Samples.of`; frames between messages need those before and
+    after it too."""
     gap = round((DEFAULT_GAP if options.max_gap is None else options.max_gap) * TEN_9)
     margin = gap if options.on_message else 0
     first = start + round((options.from_time or 0.0) * TEN_9) - margin
@@ -262,7 +366,8 @@ def _window(options: RecordingOptions, start: int) -> tuple[tuple[int, int, int]
 
 
 def _chosen_times(times: Sequence[int], options: RecordingOptions, start: int) -> np.ndarray:
-    """int64[n]: distinct times [ns] of messages within --from and --to. Raises InputError where there is none."""
+    """int64[n]: distinct times [ns] of messages within --from and --to. Raises InputError where
+    there is none."""
     _, first, last = _window(replace(options, on_message=""), start)[0]
     chosen = np.unique(np.array(times, np.int64))
     chosen = chosen[(chosen >= first) & (chosen <= last)]
@@ -286,12 +391,14 @@ def _recorded(
     scene: ArticulatedScene,
     messages: MessageTimes | None,
 ) -> tuple[list[Series], Transforms, int, list[str]]:
-    """Joint positions; transforms; time of the first joint state, else transform [ns]; warnings; in one pass."""
+    """Joint positions; transforms; time of the first joint state, else transform [ns]; warnings; in
+    one pass."""
     states = {}
     for topic in options.joint_topics or bag.of_kinds(JOINT_STATE):
         _check_kind(bag, topic, "--joint-topics", JOINT_STATE)
         states[topic] = JointStates(bag, topic, options.clock)
-    transforms, handlers = Transforms(bag.path), {topic: item.add for topic, item in states.items()}
+    transforms = Transforms(bag.path)
+    handlers = {topic: item.add for topic, item in states.items()}
     for topic in bag.of_kinds(*TRANSFORMS) if sources else []:
         handlers[topic] = transforms.handler(bag, topic, options.clock)
     for source in sources:
@@ -310,13 +417,23 @@ def _recorded(
 
         handlers[messages.topic] = both
     bag.read(handlers)
-    groups = {(topic, names): group for topic, item in states.items() for names, group in item.groups().items()}
+    groups = {
+        (topic, names): group
+        for topic, item in states.items()
+        for names, group in item.groups().items()
+    }
     start = min((int(time.min()) for _, time, *_ in groups.values()), default=transforms.start)
     without = {topic: item.without for topic, item in states.items() if item.without}
-    warnings = [f"{bag.path}: {topic}: messages without positions: {number}" for topic, number in without.items()]
+    warnings = [
+        f"{bag.path}: {topic}: messages without positions: {number}"
+        for topic, number in without.items()
+    ]
     spaces = {topic: topic.strip("/").rpartition("/")[0] for topic, _ in groups}
     known = {alias for item in scene.articulations for alias in (item.path, *item.aliases)}
-    if len(set(spaces.values())) == 1 or not {last_element(space) for space in spaces.values()} <= known:
+    if (
+        len(set(spaces.values())) == 1
+        or not {last_element(space) for space in spaces.values()} <= known
+    ):
         spaces = dict.fromkeys(spaces, "")
     return _series(groups, spaces, options, start, bag.path), transforms, start, warnings
 
@@ -328,9 +445,11 @@ def _series(
     start: int,
     path: str,
 ) -> list[Series]:
-    """Joints of the same messages together. Raises InputError for a joint on several topics, and see `Samples.of`.
+    """Joints of the same messages together. Raises InputError for a joint on several topics, and
+    see `Samples.of`.
 
-    groups: number, time [ns] and positions of messages by topic and names of joints. spaces: see `Series`, by topic.
+    groups: number, time [ns] and positions of messages by topic and names of joints. spaces: see
+    `Series`, by topic.
     """
     holders: dict[tuple[str, str], list[tuple]] = defaultdict(list)
     for key in groups:
@@ -346,32 +465,49 @@ def _series(
     series: list[Series] = []
     for keys, names in together.items():
         number, time = (np.concatenate([groups[key][part] for key in keys]) for part in (0, 1))
-        positions = np.concatenate([groups[key][2][:, [key[1].index(name) for name in names]] for key in keys])
+        positions = np.concatenate(
+            [groups[key][2][:, [key[1].index(name) for name in names]] for key in keys]
+        )
         order = np.argsort(number, kind="stable")
-        what = f"{path}: {keys[0][0]}, joint '{names[0]}'" + (f" and {len(names) - 1} more" if names[1:] else "")
-        samples = Samples.of(what, time[order], positions[order], number[order], *_window(options, start))
+        what = f"{path}: {keys[0][0]}, joint '{names[0]}'" + (
+            f" and {len(names) - 1} more" if names[1:] else ""
+        )
+        samples = Samples.of(
+            what, time[order], positions[order], number[order], *_window(options, start)
+        )
         series.append((spaces[keys[0][0]], names, samples))
     return series
 
 
 def _planned(bag: Bag, options: RecordingOptions) -> Series:
-    """Planned joint positions of a topic. Each plan begins a second after the end of the one before it."""
-    topic, where = options.trajectory_topic, f"{bag.path}: {options.trajectory_topic}"
+    """Planned joint positions of a topic. Each plan begins a second after the end of the one before
+    it."""
+    topic = options.trajectory_topic
+    where = f"{bag.path}: {options.trajectory_topic}"
     _check_kind(bag, topic, "--trajectory-topic", PLAN, DISPLAYED)
     names: list[str] = []
     rows: list[tuple[int, int, int]] = []
     values: list[list[float]] = []
 
     def add(number: int, received: int, data: bytes) -> None:
-        message, at = bag.decoded(topic, number, data), f"{where}, message {number}"
+        message = bag.decoded(topic, number, data)
+        at = f"{where}, message {number}"
         is_displayed = bag.kind(topic) == DISPLAYED
         start = message.trajectory_start.joint_state if is_displayed else None
         for part_message in message.trajectory if is_displayed else [message]:
             if is_displayed and len(part_message.multi_dof_joint_trajectory.points):
-                raise InputError("plans joints of several degrees of freedom", at, "plan joints of one")
-            plan, part = part_message.joint_trajectory if is_displayed else part_message, rows[-1][2] + 1 if rows else 0
-            position_of = {} if start is None else dict(zip(start.name, map(float, start.position), strict=False))
-            joints, offset = sorted({*position_of, *plan.joint_names}), rows[-1][1] + TEN_9 if rows else 0
+                raise InputError(
+                    "plans joints of several degrees of freedom", at, "plan joints of one"
+                )
+            plan = part_message.joint_trajectory if is_displayed else part_message
+            part = rows[-1][2] + 1 if rows else 0
+            position_of = (
+                {}
+                if start is None
+                else dict(zip(start.name, map(float, start.position), strict=False))
+            )
+            joints = sorted({*position_of, *plan.joint_names})
+            offset = rows[-1][1] + TEN_9 if rows else 0
             if names and names != joints:
                 what = f"has the joints {', '.join(joints)}, and the plans before it {', '.join(names)}"
                 raise InputError(what, at, "record one robot a topic")
@@ -389,20 +525,37 @@ def _planned(bag: Bag, options: RecordingOptions) -> Series:
     if not rows:
         raise InputError("the topic has no points of plans", where, "record a plan")
     number, time, plan = np.array(rows, np.int64).T
-    joints = Samples.of(where, time, np.column_stack([values, plan]), number, _window(options, 0)[0], MOST_TIME)
-    return "", names, replace(joints, values=joints.values[:, :-1], part=joints.values[:, -1].astype(np.int64))
+    joints = Samples.of(
+        where, time, np.column_stack([values, plan]), number, _window(options, 0)[0], MOST_TIME
+    )
+    return (
+        "",
+        names,
+        replace(joints, values=joints.values[:, :-1], part=joints.values[:, -1].astype(np.int64)),
+    )
 
 
 def _frames(
-    sampled: Sequence[Samples], every: np.ndarray | None, timing: int, start: int, options: RecordingOptions, path: str
+    sampled: Sequence[Samples],
+    every: np.ndarray | None,
+    timing: int,
+    start: int,
+    options: RecordingOptions,
+    path: str,
 ) -> tuple[np.ndarray, Episodes | None, list[str]]:
-    """Times of the frames [ns], `every` or those of the first `timing` sources; episodes between gaps; warnings."""
-    times = np.unique(np.concatenate([part.time for part in sampled[:timing]])) if every is None else every
+    """Times of the frames [ns], `every` or those of the first `timing` sources; episodes between
+    gaps; warnings."""
+    times = (
+        np.unique(np.concatenate([part.time for part in sampled[:timing]]))
+        if every is None
+        else every
+    )
     if options.rate is not None:
         number = int((times[-1] - times[0]) * options.rate / TEN_9) + 1
         check_size(64 * number, f"{number} frames", path, "give a lower --rate")
         times = times[0] + np.rint(np.arange(number) * (TEN_9 / options.rate)).astype(np.int64)
-    begun, ended = max(sampled, key=lambda part: part.time[0]), min(sampled, key=lambda part: part.time[-1])
+    begun = max(sampled, key=lambda part: part.time[0])
+    ended = min(sampled, key=lambda part: part.time[-1])
     bounds = max(begun.time[0], times[0]) - start, min(ended.time[-1], times[-1]) - start
     fix = f"give --from {seconds(bounds[0])} --to {seconds(bounds[1])}"
     fix = fix if bounds[0] <= bounds[1] else f"{begun.what} begins after the end of {ended.what}"
@@ -412,27 +565,45 @@ def _frames(
             raise InputError(f"{what} a frame at {seconds(frame - start)} s", part.what, fix)
     parts = np.column_stack([part.parts_at(times) for part in sampled])
     inside = (parts >= 0).all(axis=1)
-    kept, parts = times[inside], parts[inside]
+    kept = times[inside]
+    parts = parts[inside]
     if not len(kept):
         raise InputError("all frames are in gaps", path, "give a longer --max-gap")
     begins = np.flatnonzero(np.append(True, (np.diff(parts, axis=0) != 0).any(axis=1)))
-    word, lengths = "plan" if options.trajectory_topic else "part", np.diff(np.append(begins, len(kept)))
+    word = "plan" if options.trajectory_topic else "part"
+    lengths = np.diff(np.append(begins, len(kept)))
     names = tuple(f"{word}_{k}" for k in range(len(begins)))
     episodes = Episodes(names, np.zeros(len(begins), np.int32), begins.astype(np.int64), lengths)
     gaps = [(part, row) for part in sampled for row in np.flatnonzero(np.diff(part.part)) + 1]
-    gaps = [(part, row) for part, row in gaps if part.time[row] > times[0] and part.time[row - 1] < times[-1]]
-    warnings, last = [], max(part.time[-1] for part in sampled) - start
-    if options.to_time is not None and not options.trajectory_topic and last < round(options.to_time * TEN_9):
-        warnings.append(f"{path}: the last message is at {seconds(last)} s, before --to {options.to_time:g}")
+    gaps = [
+        (part, row)
+        for part, row in gaps
+        if part.time[row] > times[0] and part.time[row - 1] < times[-1]
+    ]
+    warnings = []
+    last = max(part.time[-1] for part in sampled) - start
+    if (
+        options.to_time is not None
+        and not options.trajectory_topic
+        and last < round(options.to_time * TEN_9)
+    ):
+        warnings.append(
+            f"{path}: the last message is at {seconds(last)} s, before --to {options.to_time:g}"
+        )
     for part, row in gaps[:1] if not options.trajectory_topic else ():
-        gap, at = seconds(part.time[row] - part.time[row - 1]), seconds(part.time[row] - start)
-        what = f"no message for {gap} s before message {part.number[row]} at {at} s; episodes end at "
+        gap = seconds(part.time[row] - part.time[row - 1])
+        at = seconds(part.time[row] - start)
+        what = (
+            f"no message for {gap} s before message {part.number[row]} at {at} s; episodes end at "
+        )
         what += f"{plural(len(gaps), 'such gap')}, and {len(times) - len(kept)} frames within them are left out"
         warnings.append(f"{part.what}: {what} (--max-gap)")
     return kept, episodes if len(begins) > 1 else None, warnings
 
 
-def _in_frames(at: Callable[[np.ndarray], np.ndarray], times: np.ndarray) -> Callable[[range], np.ndarray]:
+def _in_frames(
+    at: Callable[[np.ndarray], np.ndarray], times: np.ndarray
+) -> Callable[[range], np.ndarray]:
     """A function of times [ns] as one of frames."""
     return lambda frames: at(times[frames.start : max(frames.start, frames.stop) : frames.step])
 
@@ -440,13 +611,16 @@ def _in_frames(at: Callable[[np.ndarray], np.ndarray], times: np.ndarray) -> Cal
 def _joints(
     moved: ArticulationKinematics, series: Sequence[Series], where: str
 ) -> tuple[JointColumns, Callable[[np.ndarray], np.ndarray] | None]:
-    """The columns of an articulation, and their positions at times [ns]; joints that mimic recorded ones are added."""
+    """The columns of an articulation, and their positions at times [ns]; joints that mimic recorded
+    ones are added."""
     recorded = [name for _, joints, _ in series for name in joints]
     column_of = {last_element(name): k for k, name in enumerate(recorded)}
     mimics = [
         (joint.path, column_of[last_element(joint.mimic[0])], joint.mimic[1])
         for joint in moved.joints
-        if joint.mimic and last_element(joint.path) not in column_of and last_element(joint.mimic[0]) in column_of
+        if joint.mimic
+        and last_element(joint.path) not in column_of
+        and last_element(joint.mimic[0]) in column_of
     ]
     columns = JointColumns(moved, [*recorded, *(name for name, *_ in mimics)], where)
     is_angle = np.isin(np.arange(len(recorded)), columns.angles())

@@ -1,7 +1,8 @@
 """Messages of ROS bags, and joint states as arrays.
 
-`rosbags` reads the containers (MCAP, SQLite, ROS 1) and the messages. Of sensor_msgs/JointState it reads one of each
-layout; the positions in all others are copied from the same bytes, four times as fast.
+`rosbags` reads the containers (MCAP, SQLite, ROS 1) and the messages. Of sensor_msgs/JointState it
+reads one of each layout; the positions in all others are copied from the same bytes, four times as
+fast.
 """
 
 # rosbags is not installed everywhere.
@@ -31,7 +32,8 @@ from collidecli.storage.input_files import BAG_METADATA, bag_format
 RECEIVE = "receive"
 """The clock of the recorder, in place of that of the messages' headers."""
 LARGEST_CHUNK = 1 << 29
-"""Of a compressed chunk or message, uncompressed [bytes]; recorders write chunks of about a megabyte."""
+"""Of a compressed chunk or message, uncompressed [bytes]; recorders write chunks of about a
+megabyte."""
 BATCH = 1024
 """Messages that are decoded together."""
 TEN_9 = 10**9
@@ -48,7 +50,8 @@ def seconds(time: Any) -> str:
 
 @contextmanager
 def bag_damage(where: str) -> Iterator[None]:
-    """Converts the exceptions of rosbags for a damaged bag, which are of many types, to an InputError."""
+    """Converts the exceptions of rosbags for a damaged bag, which are of many types, to an
+    InputError."""
     try:
         yield
     except CollideError:
@@ -61,10 +64,14 @@ def bag_damage(where: str) -> Iterator[None]:
 
 @cache
 def _rosbags() -> Any:
-    """Readers and types of rosbags. Its decompression is limited: a chunk of some bytes may expand to any size."""
+    """Readers and types of rosbags. Its decompression is limited: a chunk of some bytes may expand
+    to any size."""
     names = ("rosbag1.reader", "rosbag2", "rosbag2.storage_mcap", "rosbag2.reader", "typesys")
-    ros1, ros2, mcap, reader, types = (extra_module("rosbags", "ros", "a ROS bag", f"rosbags.{name}") for name in names)
-    lz4, zstd = extra_module("lz4", "ros", "a ROS bag", "lz4.frame"), mcap.zstd
+    ros1, ros2, mcap, reader, types = (
+        extra_module("rosbags", "ros", "a ROS bag", f"rosbags.{name}") for name in names
+    )
+    lz4 = extra_module("lz4", "ros", "a ROS bag", "lz4.frame")
+    zstd = mcap.zstd
 
     def limited(new: Callable[[], Any]) -> Callable[..., bytes]:
         def decompress(data: bytes, size: int = LARGEST_CHUNK) -> bytes:
@@ -86,19 +93,26 @@ def _rosbags() -> Any:
                 decompressed = whole.read(size)
                 left -= len(decompressed)
                 if left < 0:
-                    raise ValueError("it expands to more than half of the free space of the temporary folder")
+                    raise ValueError(
+                        "it expands to more than half of the free space of the temporary folder"
+                    )
                 return decompressed
 
             yield SimpleNamespace(read=read)
 
-    mcap.DECOMPRESSORS.update(lz4=limited(lz4.LZ4FrameDecompressor), zstd=limited(zstd.ZstdDecompressor))
-    ros1.decompressors.update(lz4=limited(lz4.LZ4FrameDecompressor), bz2=limited(bz2.BZ2Decompressor))
+    mcap.DECOMPRESSORS.update(
+        lz4=limited(lz4.LZ4FrameDecompressor), zstd=limited(zstd.ZstdDecompressor)
+    )
+    ros1.decompressors.update(
+        lz4=limited(lz4.LZ4FrameDecompressor), bz2=limited(bz2.BZ2Decompressor)
+    )
     reader.zstd = SimpleNamespace(decompress=limited(zstd.ZstdDecompressor), open=limited_file)
     return SimpleNamespace(one=ros1.Reader, two=ros2.Reader.STORAGE_PLUGINS, types=types)
 
 
 def _readers() -> Any:
-    """As `_rosbags`, of which private names may be missing in another version. Raises InputError."""
+    """As `_rosbags`, of which private names may be missing in another version. Raises
+    InputError."""
     try:
         return _rosbags()
     except AttributeError as error:
@@ -127,7 +141,9 @@ class Bag:
 
     def kind(self, topic: str) -> str:
         """Type of a topic's messages, such as sensor_msgs/JointState; "" for an unknown topic."""
-        return str(self.topics[topic][0].msgtype).replace("/msg/", "/") if topic in self.topics else ""
+        return (
+            str(self.topics[topic][0].msgtype).replace("/msg/", "/") if topic in self.topics else ""
+        )
 
     def of_kinds(self, *kinds: str) -> list[str]:
         """Topics with messages of one of these types."""
@@ -145,28 +161,43 @@ class Bag:
     def decoded(self, topic: str, number: int, data: bytes) -> Any:
         """A message as an object of rosbags. Raises InputError for a damaged one."""
         with bag_damage(f"{self.path}: message {number} of {topic}"):
-            store, kind = self._store(topic), str(self.topics[topic][0].msgtype)
-            return store.deserialize_ros1(data, kind) if self.is_ros1 else store.deserialize_cdr(data, kind)
+            store = self._store(topic)
+            kind = str(self.topics[topic][0].msgtype)
+            return (
+                store.deserialize_ros1(data, kind)
+                if self.is_ros1
+                else store.deserialize_cdr(data, kind)
+            )
 
     def _store(self, topic: str) -> Any:
         """The types of a topic, as the bag defines them, else ROS's own."""
-        connection, types = self.topics[topic][0], _rosbags().types
-        kind, store = str(connection.msgtype), types.Stores.ROS1_NOETIC if self.is_ros1 else types.Stores.ROS2_HUMBLE
+        connection = self.topics[topic][0]
+        types = _rosbags().types
+        kind = str(connection.msgtype)
+        store = types.Stores.ROS1_NOETIC if self.is_ros1 else types.Stores.ROS2_HUMBLE
         if kind not in self._stores:
             is_defined = connection.msgdef.format.name == "MSG"
             self._stores[kind] = types.get_typestore(types.Stores.EMPTY if is_defined else store)
-            if is_defined:  # rosbags makes Python code of it; its parser lets only identifiers and literals pass
+            # rosbags makes Python code of it; its parser lets only identifiers and literals pass
+            if is_defined:
                 self._stores[kind].register(types.get_types_from_msg(connection.msgdef.data, kind))
         return self._stores[kind]
 
     def texts(self, topic: str) -> list[str]:
         """Distinct texts of a topic of std_msgs/String."""
         texts: dict[str, None] = {}
-        self.read({topic: lambda number, _, data: texts.setdefault(str(self.decoded(topic, number, data).data))})
+        self.read(
+            {
+                topic: lambda number, _, data: texts.setdefault(
+                    str(self.decoded(topic, number, data).data)
+                )
+            }
+        )
         return list(texts)
 
 
-NO_TIME, BY_RECEIPT = "has no time in its header", "give --clock receive"
+NO_TIME = "has no time in its header"
+BY_RECEIPT = "give --clock receive"
 LATEST_SIMULATED = 10**8 * TEN_9
 """Later times are counted from 1970, earlier ones from the start of a simulation: 3 years [ns]."""
 
@@ -174,8 +205,9 @@ LATEST_SIMULATED = 10**8 * TEN_9
 def check_stamps(times: np.ndarray, where: str) -> None:
     """Raises InputError for a message without a time in its header, which is then 0.
 
-    0 is a time where a clock starts at it, as that of a simulation: of the first messages of a topic,
-    if later ones have times of such a clock. times: int64[n] of one topic in the order of receipt [ns].
+    0 is a time where a clock starts at it, as that of a simulation: of the first messages of a
+    topic, if later ones have times of such a clock. times: int64[n] of one topic in the order of
+    receipt [ns].
     """
     unset = np.flatnonzero(times == 0)
     if not len(unset):
@@ -191,7 +223,9 @@ class MessageTimes:
     """Times [ns] of a topic's messages: of their headers, or of receipt."""
 
     def __init__(self, bag: Bag, topic: str, clock: str) -> None:
-        self._bag, self.topic, self._clock = bag, topic, clock
+        self._bag = bag
+        self.topic = topic
+        self._clock = clock
         self.times = array("q")
 
     def add(self, number: int, received: int, data: bytes) -> None:
@@ -211,8 +245,13 @@ class MessageTimes:
         return self.times
 
 
-TRANSFORMS, STATIC = ("tf2_msgs/TFMessage", "tf/tfMessage"), "tf_static"
-DESCRIPTION, MOVED = "robot_description", "the frame that odometry moves"
-DEFAULT_GAP, MOST_TIME = 1.0, 2**62
+TRANSFORMS = ("tf2_msgs/TFMessage", "tf/tfMessage")
+STATIC = "tf_static"
+DESCRIPTION = "robot_description"
+MOVED = "the frame that odometry moves"
+DEFAULT_GAP = 1.0
+MOST_TIME = 2**62
 """Longest time between two messages that follow each other [s]; after all times [ns]."""
-OTHER_CLOCK = "give --clock receive if the stamps are wrong, or leave the messages out with --from and --to"
+OTHER_CLOCK = (
+    "give --clock receive if the stamps are wrong, or leave the messages out with --from and --to"
+)

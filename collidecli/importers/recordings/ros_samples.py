@@ -17,8 +17,8 @@ from collidecli.numerics.trigonometry import atan2, sincos
 class Samples:
     """Values of one source over time.
 
-    what: the source, for messages. time: int64[n] [ns], increasing. values: float64[n, k]. number: int64[n], of the
-    messages. part: int64[n], number of the part without gaps of each.
+    what: the source, for messages. time: int64[n] [ns], increasing. values: float64[n, k]. number:
+    int64[n], of the messages. part: int64[n], number of the part without gaps of each.
     """
 
     what: str
@@ -29,36 +29,59 @@ class Samples:
 
     @classmethod
     def of(
-        cls, what: str, time: np.ndarray, values: np.ndarray, number: np.ndarray, window: tuple[int, int, int], gap: int
+        cls,
+        what: str,
+        time: np.ndarray,
+        values: np.ndarray,
+        number: np.ndarray,
+        window: tuple[int, int, int],
+        gap: int,
     ) -> Samples:
         """Checked samples in the order of the messages.
 
-        window: the time from which messages count, first and last time of use [ns]. gap: longest time [ns] between
-        samples that follow each other. Raises InputError, with message and time, for a value that is not finite, a time
-        before that of the message before it, and two samples of one time that differ.
+        window: the time from which messages count, first and last time of use [ns]. gap: longest
+        time [ns] between samples that follow each other. Raises InputError, with message and time,
+        for a value that is not finite, a time before that of the message before it, and two samples
+        of one time that differ.
         """
         inside = (time >= window[1]) & (time <= window[2])
         if not inside.any():
-            first, last = (seconds(nanoseconds - window[0]) for nanoseconds in (time.min(), time.max()))
+            first, last = (
+                seconds(nanoseconds - window[0]) for nanoseconds in (time.min(), time.max())
+            )
             fix = f"choose from {first} s to {last} s with --from and --to"
             raise InputError("has no message in the chosen time", what, fix)
-        time, values, number = time[inside], values[inside], number[inside]
-        finite, step = np.asarray(np.isfinite(values).all(axis=1)), np.diff(time, prepend=time[0] - 1)
+        time = time[inside]
+        values = values[inside]
+        number = number[inside]
+        finite = np.asarray(np.isfinite(values).all(axis=1))
+        step = np.diff(time, prepend=time[0] - 1)
         same = np.append(False, (step[1:] == 0) & (values[1:] == values[:-1]).all(axis=1))
         for row in np.flatnonzero(~finite | ((step <= 0) & ~same))[:1]:
             where = f"{what}, message {number[row]} at {seconds(time[row] - window[0])} s"
             if not finite[row]:
                 bad_value = float(values[row][~np.isfinite(values[row])][0])
-                raise InputError(f"a value is {bad_value:g}", where, "leave the message out with --from and --to")
+                raise InputError(
+                    f"a value is {bad_value:g}", where, "leave the message out with --from and --to"
+                )
             before = f"message {number[row - 1]} at {seconds(time[row - 1] - window[0])} s"
-            raise InputError(f"{'goes back from' if step[row] else 'repeats'} {before}", where, OTHER_CLOCK)
-        time, values, number = time[~same], values[~same], number[~same]
+            raise InputError(
+                f"{'goes back from' if step[row] else 'repeats'} {before}", where, OTHER_CLOCK
+            )
+        time = time[~same]
+        values = values[~same]
+        number = number[~same]
         return cls(what, time, values, number, np.append(0, np.cumsum(np.diff(time) > gap)))
 
     def parts_at(self, times: np.ndarray) -> np.ndarray:
-        """int64[n]: the part of each time; -1 for one that is in a gap, or before or after all samples."""
+        """int64[n]: the part of each time; -1 for one that is in a gap, or before or after all
+        samples."""
         low, high, u = self._around(times)
-        inside = (times >= self.time[0]) & (times <= self.time[-1]) & ((u == 0.0) | (self.part[low] == self.part[high]))
+        inside = (
+            (times >= self.time[0])
+            & (times <= self.time[-1])
+            & ((u == 0.0) | (self.part[low] == self.part[high]))
+        )
         return np.where(inside, self.part[low], -1)
 
     def _around(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -69,7 +92,8 @@ class Samples:
         return low, high, np.where(step > 0, (times - self.time[low]) / np.maximum(step, 1), 0.0)
 
     def at(self, times: np.ndarray, angles: np.ndarray | None = None) -> np.ndarray:
-        """float64[n, k] at covered times, in straight lines; angles: bool[k], numbers that take the shorter arc."""
+        """float64[n, k] at covered times, in straight lines; angles: bool[k], numbers that take the
+        shorter arc."""
         low, high, u = self._around(times)
         step = self.values[high] - self.values[low]
         if angles is not None:
@@ -77,7 +101,8 @@ class Samples:
         return self.values[low] + u[:, None] * step
 
     def poses_at(self, times: np.ndarray) -> np.ndarray:
-        """float64[n, 7] at covered times of samples that are poses: straight lines, and rotations by slerp."""
+        """float64[n, 7] at covered times of samples that are poses: straight lines, and rotations
+        by slerp."""
         low, high, u = self._around(times)
         out = self.at(times)
         out[:, 3:] = slerp(u, self.values[low, 3:], self.values[high, 3:])
@@ -85,8 +110,10 @@ class Samples:
 
 
 def slerp(u: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """float64[n, 4]: unit quaternions xyzw [n, 4] interpolated on the shorter arc at parameters u [n]."""
-    p, q = np.ascontiguousarray(first.T), np.ascontiguousarray(second.T)
+    """float64[n, 4]: unit quaternions xyzw [n, 4] interpolated on the shorter arc at parameters u
+    [n]."""
+    p = np.ascontiguousarray(first.T)
+    q = np.ascontiguousarray(second.T)
     turn = multiply(np.concatenate([-p[:3], p[3:]]), q)
     turn = np.where(turn[3] < 0.0, -turn, turn)
     length = norm(turn[:3].T)

@@ -32,8 +32,9 @@ from collidecli.storage.reading_limit import check_size
 class Transforms:
     """A forest of frames, whose transforms to their parents are samples over time or constant.
 
-    parent: name of each frame's parent, without a leading slash, as in tf2. samples: of each frame after `finish`, one
-    of a constant transform. moved: the frame that odometry moves; it is MOVED in the forest. start: first time [ns].
+    parent: name of each frame's parent, without a leading slash, as in tf2. samples: of each frame
+    after `finish`, one of a constant transform. moved: the frame that odometry moves; it is MOVED
+    in the forest. start: first time [ns].
     """
 
     def __init__(self, path: str) -> None:
@@ -43,31 +44,42 @@ class Transforms:
         self._rows: dict[str, tuple[str, array, array]] = {}
 
     def handler(self, bag: Bag, topic: str, clock: str, child: str = "") -> Handler:
-        """The handler of a topic of transforms, or of one of POSES of the frame `child`; see `add`."""
+        """The handler of a topic of transforms, or of one of POSES of the frame `child`; see
+        `add`."""
         is_static = last_element(topic) == STATIC
 
         def add(number: int, received: int, data: bytes) -> None:
             message = bag.decoded(topic, number, data)
             for transform in [message] if child else message.transforms:
-                stamp = int(transform.header.stamp.sec) * TEN_9 + int(transform.header.stamp.nanosec)
+                stamp = int(transform.header.stamp.sec) * TEN_9 + int(
+                    transform.header.stamp.nanosec
+                )
                 time = -1 if is_static else received if clock == RECEIVE else stamp
                 if child:
                     pose = getattr(transform.pose, "pose", transform.pose)  # with a covariance
-                    p, q = pose.position, pose.orientation
+                    p = pose.position
+                    q = pose.orientation
                 else:
-                    p, q = transform.transform.translation, transform.transform.rotation
+                    p = transform.transform.translation
+                    q = transform.transform.rotation
                 if child == MOVED:
                     self.moved = transform.child_frame_id.lstrip("/")
-                parent, name = transform.header.frame_id.lstrip("/"), child or transform.child_frame_id.lstrip("/")
+                parent = transform.header.frame_id.lstrip("/")
+                name = child or transform.child_frame_id.lstrip("/")
                 self.add(topic, number, time, parent, name, (p.x, p.y, p.z, q.x, q.y, q.z, q.w))
 
         return add
 
-    def add(self, topic: str, number: int, time: int, parent: str, child: str, pose: Sequence[float]) -> None:
-        """Adds a sample, time [ns]; -1 is a constant transform. Raises InputError for a frame with two parents."""
+    def add(
+        self, topic: str, number: int, time: int, parent: str, child: str, pose: Sequence[float]
+    ) -> None:
+        """Adds a sample, time [ns]; -1 is a constant transform. Raises InputError for a frame with
+        two parents."""
         if self.parent.setdefault(child, parent) != parent:
             what = f"frame '{child}' has the parents '{self.parent[child]}' and '{parent}'"
-            raise InputError(what, f"{self._path}: {topic}, message {number}", "record one tree of frames")
+            raise InputError(
+                what, f"{self._path}: {topic}, message {number}", "record one tree of frames"
+            )
         _, numbers, values = self._rows.setdefault(child, (topic, array("q"), array("d")))
         numbers.extend((number, time))
         self.start = min(self.start, time) if time >= 0 else self.start
@@ -76,32 +88,48 @@ class Transforms:
         if size % BATCH == 0:
             check_size(size, "the transforms", self._path, SPLIT)
 
-    def finish(self, frames: Iterable[str], window: tuple[int, int, int], gap: int) -> list[Samples]:
-        """Checks the transforms of some frames, see `Samples.of`; returns those that change over time."""
+    def finish(
+        self, frames: Iterable[str], window: tuple[int, int, int], gap: int
+    ) -> list[Samples]:
+        """Checks the transforms of some frames, see `Samples.of`; returns those that change over
+        time."""
         moving = []
         for child in [frame for frame in frames if frame in self._rows]:
             topic, numbers, rows = self._rows[child]
-            about, values = np.array(numbers).reshape(-1, 2), np.array(rows).reshape(-1, 7)
+            about = np.array(numbers).reshape(-1, 2)
+            values = np.array(rows).reshape(-1, 7)
             what = f"{self._path}: {topic}, frame '{child}' in '{self.parent[child]}'"
-            length, is_static = norm(values[:, 3:]), about[:, 1] < 0
+            length = norm(values[:, 3:])
+            is_static = about[:, 1] < 0
             for row in np.flatnonzero(np.abs(length - 1.0) > 1e-3):
-                raise InputError("the rotation is no unit quaternion", f"{what}, message {about[row, 0]}", AGAIN)
+                raise InputError(
+                    "the rotation is no unit quaternion", f"{what}, message {about[row, 0]}", AGAIN
+                )
             values[:, 3:] /= length[:, None]
             if is_static.any() and not (is_static.all() and (values == values[0]).all()):
-                raise InputError("a constant transform changes", what, "record one publisher of each transform")
+                raise InputError(
+                    "a constant transform changes", what, "record one publisher of each transform"
+                )
             used, about = ((0, -1, -1), about[:1]) if is_static.all() else (window, about)
-            self.samples[child] = Samples.of(what, about[:, 1], values[: len(about)], about[:, 0], used, gap)
+            self.samples[child] = Samples.of(
+                what, about[:, 1], values[: len(about)], about[:, 0], used, gap
+            )
             moving += [] if is_static.all() else [self.samples[child]]
         return moving
 
     def described(self) -> str:
         """The frames, such as `map > odom, odom > base_link, base_link > camera (static)`."""
         still = {child for child, (_, numbers, _) in self._rows.items() if numbers[1] < 0}
-        return ", ".join(f"{up} > {name}{' (static)' if name in still else ''}" for name, up in self.parent.items())
+        return ", ".join(
+            f"{up} > {name}{' (static)' if name in still else ''}"
+            for name, up in self.parent.items()
+        )
 
     def chain(self, frame: str, base: str, where: str) -> Chain:
-        """Frames from `frame` and from `base` up to below their common ancestor. Raises InputError without one."""
-        up, down = [frame], [base]
+        """Frames from `frame` and from `base` up to below their common ancestor. Raises InputError
+        without one."""
+        up = [frame]
+        down = [base]
         for line in (up, down):
             while line[-1] in self.parent and self.parent[line[-1]] not in line:
                 line.append(self.parent[line[-1]])
@@ -112,7 +140,8 @@ class Transforms:
         return up[: up.index(common)], down[: down.index(common)]
 
     def poses(self, chain: Chain, times: np.ndarray) -> np.ndarray:
-        """float64[n, 7]: pose of the second end of a chain in the frame of the first, at covered times [ns]."""
+        """float64[n, 7]: pose of the second end of a chain in the frame of the first, at covered
+        times [ns]."""
         ends = []
         for frames in chain:
             ends.append(np.tile(IDENTITY, (len(times), 1)))
@@ -122,7 +151,8 @@ class Transforms:
         return compose_poses(inverse_poses(up), down) if chain[0] else down
 
     def moved_poses(self, chain: Chain, times: np.ndarray) -> np.ndarray:
-        """As `poses`, of a chain from the frame that odometry moves, in the frame of the odometry."""
+        """As `poses`, of a chain from the frame that odometry moves, in the frame of the
+        odometry."""
         return compose_poses(self.samples[MOVED].poses_at(times), self.poses(chain, times))
 
 

@@ -1,4 +1,5 @@
-"""Kinds of recordings that need no module of their own: trajectories, and layers of USD time samples."""
+"""Kinds of recordings that need no module of their own: trajectories, and layers of USD time
+samples."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ class TrajectoryRecording(Recording):
 
     @staticmethod
     def recognise(content: Content) -> bool:
-        """A format name that begins with collide, or the datasets of a trajectory without a format name."""
+        """A format name that begins with collide, or the datasets of a trajectory without a format
+        name."""
         file = content.h5
         if file is None:
             return False
@@ -57,7 +59,11 @@ class TrajectoryRecording(Recording):
 
     def motion(self, target: Target, options: RecordingOptions) -> TrajectoryMotion:
         return TrajectoryMotion(
-            self.content.h5_file, self.content.path, target.model, target.find_kinematics(), options.ignore_particles
+            self.content.h5_file,
+            self.content.path,
+            target.model,
+            target.find_kinematics(),
+            options.ignore_particles,
         )
 
 
@@ -99,7 +105,8 @@ class UsdLayerRecording(Recording):
         return None
 
     def motion(self, target: Target, options: RecordingOptions) -> Motion:
-        """The animation of the composed scene, in which the layer is the strongest; one frame for one time.
+        """The animation of the composed scene, in which the layer is the strongest; one frame for
+        one time.
 
         The hash is that of the file, and of a layer with sublayers that of the hashes of all files.
         """
@@ -107,11 +114,18 @@ class UsdLayerRecording(Recording):
         from collidecli.importers.usd.scene import UsdImport
         from collidecli.importers.usd.stage import diagnostics
 
-        path, scene = self.content.path, target.imports[0]
+        path = self.content.path
+        scene = target.imports[0]
         if len(target.imports) != 1 or not isinstance(scene, UsdImport):
-            raise InputError("a USD layer moves one USD scene", path, "run it with the USD scene that it animates")
+            raise InputError(
+                "a USD layer moves one USD scene",
+                path,
+                "run it with the USD scene that it animates",
+            )
         motion = scene.motion(target.model) or RestingMotion(target.model.bodies.pose[None])
         with diagnostics(path):
             hashes = [file_sha256(file) for file in layer_files(path)]
-        motion.sha256 = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+        motion.sha256 = (
+            hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+        )
         return motion

@@ -1,4 +1,5 @@
-"""The times of a recording's frames, recorded or from a frame rate; its demonstrations and their common length."""
+"""The times of a recording's frames, recorded or from a frame rate; its demonstrations and their
+common length."""
 
 from __future__ import annotations
 
@@ -18,21 +19,26 @@ from collidecli.storage.process_activity import structure
 from collidecli.wording import in_order
 
 SAME_TIME = 1e-6
-"""Tolerance of equal times, relative, absolute [s] below one second; float32 resolves times to 1e-7."""
+"""Tolerance of equal times, relative, absolute [s] below one second; float32 resolves times to
+1e-7."""
 GIVE_RATE = "give the rate with --fps"
 
 
 def rate_time(frame_count: int, fps: float | None, where: str) -> np.ndarray:
-    """float64[frame_count] [s]: frames at `fps` per second from 0. Raises InputError: no rate, or not above zero."""
+    """float64[frame_count] [s]: frames at `fps` per second from 0. Raises InputError: no rate, or
+    not above zero."""
     if fps is None:
         raise InputError("the recording contains no times", where, GIVE_RATE)
     if not (np.isfinite(fps) and fps > 0.0):
-        raise InputError(f"the rate is {fps:g} frames per second", where, "give a number above zero")
+        raise InputError(
+            f"the rate is {fps:g} frames per second", where, "give a number above zero"
+        )
     return np.arange(frame_count) / fps
 
 
 def checked_time(time: np.ndarray, where: str) -> np.ndarray:
-    """float64[F], the times of a recording [s]. Raises InputError with the frame: not finite, or decreasing."""
+    """float64[F], the times of a recording [s]. Raises InputError with the frame: not finite, or
+    decreasing."""
     time = np.asarray(time, np.float64)
     finite = np.isfinite(time)
     if not finite.all():
@@ -46,12 +52,15 @@ def checked_time(time: np.ndarray, where: str) -> np.ndarray:
     return time
 
 
-def shared_time(times: Sequence[np.ndarray], locations: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+def shared_time(
+    times: Sequence[np.ndarray], locations: Sequence[str]
+) -> tuple[np.ndarray, tuple[str, ...]]:
     """The common times of frames that were recorded in several worlds, and warnings.
 
-    times: float64[F_w] of each world [s]; they may differ in length, and the longest is returned. locations: of each,
-    for messages. Where clocks differ by a constant, time counts from each world's first frame, with a warning.
-    Raises InputError with location and frame: a time not finite or decreasing, or time steps that differ.
+    times: float64[F_w] of each world [s]; they may differ in length, and the longest is returned.
+    locations: of each, for messages. Where clocks differ by a constant, time counts from each
+    world's first frame, with a warning. Raises InputError with location and frame: a time not
+    finite or decreasing, or time steps that differ.
     """
     checked = [checked_time(time, where) for time, where in zip(times, locations, strict=True)]
     longest = max(checked, key=len)
@@ -78,14 +87,16 @@ def _first_difference(time: np.ndarray, other: np.ndarray) -> int | None:
 
 
 _NAMED = 5
-_NAMED, RANGE = 5, ".."
+_NAMED = 5
+RANGE = ".."
 """Demonstrations in messages; separator of the first and last one of a range."""
 UNEVEN = "--demos, or --uneven-demos: their lengths differ"
 """Of `RecordingDescription.needs`."""
 
 
 class DemonstrationRecording(Recording):
-    """A recording of demonstrations, of which each is a world. where: file and group, for messages."""
+    """A recording of demonstrations, of which each is a world. where: file and group, for
+    messages."""
 
     where: str
 
@@ -100,18 +111,23 @@ class DemonstrationRecording(Recording):
         return tuple(self.chosen(options))
 
     def chosen(self, options: RecordingOptions) -> list[str]:
-        """The demonstrations of --demos, in its order and each once; without it all stored ones in numeric order.
+        """The demonstrations of --demos, in its order and each once; without it all stored ones in
+        numeric order.
 
-        An entry is a name, a pattern with `*`, `?` or `[...]`, a range `FIRST..LAST` in numeric order, or the name of a
-        mask of the file.
-        Raises InputError: an entry that selects nothing, a name that is given twice, or a file without demonstrations.
+        An entry is a name, a pattern with `*`, `?` or `[...]`, a range `FIRST..LAST` in numeric
+        order, or the name of a mask of the file. Raises InputError: an entry that selects nothing,
+        a name that is given twice, or a file without demonstrations.
         """
         ordered = in_order(self.stored())
         if not ordered:
-            raise InputError("the recording has no demonstrations", self.where, "record at least one")
+            raise InputError(
+                "the recording has no demonstrations", self.where, "record at least one"
+            )
         for entry, count in Counter(options.demos).items():
             if count > 1:
-                raise InputError(f"demonstration '{entry}' is given twice", "--demos", "give each once")
+                raise InputError(
+                    f"demonstration '{entry}' is given twice", "--demos", "give each once"
+                )
         names = [name for entry in options.demos for name in self._selected(entry, ordered)]
         return list(dict.fromkeys(names)) if options.demos else ordered
 
@@ -126,7 +142,9 @@ class DemonstrationRecording(Recording):
                     raise self._no_demonstration(name, ordered)
             names = ordered[ordered.index(first) : ordered.index(last) + 1]
             if not names:
-                raise InputError(f"the range '{entry}' is descending", "--demos", f"write {last}{RANGE}{first}")
+                raise InputError(
+                    f"the range '{entry}' is descending", "--demos", f"write {last}{RANGE}{first}"
+                )
             return names
         names = [name for name in ordered if fnmatchcase(name, entry)]
         if names:
@@ -139,11 +157,16 @@ class DemonstrationRecording(Recording):
                 what = f"the mask '{entry}' names the demonstration '{name}', which the file does not have"
                 raise InputError(what, self.where, "name demonstrations that exist")
         if not masked:
-            raise InputError(f"the mask '{entry}' is empty", self.where, "choose another one, or name demonstrations")
+            raise InputError(
+                f"the mask '{entry}' is empty",
+                self.where,
+                "choose another one, or name demonstrations",
+            )
         return in_order(masked)
 
     def _masked(self, name: str) -> list[str] | None:
-        """The demonstrations in the dataset `mask/<name>` of robomimic; None if there is no such mask."""
+        """The demonstrations in the dataset `mask/<name>` of robomimic; None if there is no such
+        mask."""
         if self.content.h5 is None:
             return None
         with h5_damage(self.content.path), structure():
@@ -153,8 +176,13 @@ class DemonstrationRecording(Recording):
                 return None
             if not isinstance(mask, h5py.Dataset) or mask.ndim != 1 or mask.dtype.kind not in "OSU":
                 where = f"{self.content.path}: /mask/{name}"
-                raise InputError("the mask is not a list of names", where, "write it as an array of strings")
-            return [text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text) for text in mask[()]]
+                raise InputError(
+                    "the mask is not a list of names", where, "write it as an array of strings"
+                )
+            return [
+                text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+                for text in mask[()]
+            ]
 
     def _no_demonstration(self, entry: str, ordered: Sequence[str]) -> InputError:
         close = get_close_matches(entry, ordered, n=_NAMED) or list(ordered[:_NAMED])
@@ -165,11 +193,15 @@ class DemonstrationRecording(Recording):
 
 
 def shared_length(lengths: Mapping[str, int], options: RecordingOptions, where: str) -> int:
-    """Frames of a motion of demonstrations. Raises InputError: one without frames, or unequal ones without option."""
+    """Frames of a motion of demonstrations. Raises InputError: one without frames, or unequal ones
+    without option."""
     empty = [name for name, length in lengths.items() if length == 0]
     if empty:
-        raise InputError("the demonstration has no frames", f"{where}/{empty[0]}", "exclude it with --demos")
-    least, most = min(lengths.values()), max(lengths.values())
+        raise InputError(
+            "the demonstration has no frames", f"{where}/{empty[0]}", "exclude it with --demos"
+        )
+    least = min(lengths.values())
+    most = max(lengths.values())
     if least == most or options.uneven_demos == "hold":
         return most
     if options.uneven_demos == "cut":

@@ -10,16 +10,19 @@ from pxr import Sdf, Tf, Usd
 from collidecli.importers.asset_map import AssetMap
 
 _mapped: ContextVar[tuple[Sdf.Layer, ...]] = ContextVar("mapped", default=())
-"""Layers that are edited for the stage that is being read; pxr drops a layer, and the edit, that nothing refers to."""
+"""Layers that are edited for the stage that is being read; pxr drops a layer, and the edit, that
+nothing refers to."""
 
 
 def map_assets(stage: Usd.Stage, assets: AssetMap) -> None:
-    """Replaces paths of sublayers, references and payloads, as written, in every layer that the root layer reaches.
+    """Replaces paths of sublayers, references and payloads, as written, in every layer that the
+    root layer reaches.
 
     No file changes. Layers in usdz packages are not editable and keep their paths.
     """
     edited: dict[str, Sdf.Layer] = {}
-    pending, seen = [stage.GetRootLayer()] if assets else [], set()
+    pending = [stage.GetRootLayer()] if assets else []
+    seen = set()
     while pending:
         layer = pending.pop()
         if layer.identifier in seen:

@@ -1,4 +1,5 @@
-"""Shape, sizes and world pose [m] of a collider prim, from its attributes and its world transform."""
+"""Shape, sizes and world pose [m] of a collider prim, from its attributes and its world
+transform."""
 
 from __future__ import annotations
 
@@ -33,10 +34,12 @@ HANDLED_TYPES = {"Plane", "Sphere", "Cube", POINTS, *ROUND_TYPES}
 
 @dataclass(frozen=True)
 class WorldShape:
-    """A shape at rest: size [m] as defined by its `ShapeType`; rotation float64[3, 3] and position [m] in the world.
+    """A shape at rest: size [m] as defined by its `ShapeType`; rotation float64[3, 3] and position
+    [m] in the world.
 
-    hull: of a convex mesh, mesh: of a triangle mesh; both contain their centres. field: options of `ShapeConfig` for
-    its signed distance field. points: of a point cloud, positions float64[n, 3] in the shape's frame and radii [m].
+    hull: of a convex mesh, mesh: of a triangle mesh; both contain their centres. field: options of
+    `ShapeConfig` for its signed distance field. points: of a point cloud, positions float64[n, 3]
+    in the shape's frame and radii [m].
     """
 
     type: ShapeType
@@ -52,37 +55,48 @@ class WorldShape:
 class ShapeReader:
     """Reads the shapes of one stage's collider prims.
 
-    Reflections: every type is symmetric under reflection across an axis orthogonal to its axis of symmetry, so that a
-    negative scale changes only the frame. metres_per_unit multiplies every length. Transforms are read for all
-    colliders at once, and checked one by one.
+    Reflections: every type is symmetric under reflection across an axis orthogonal to its axis of
+    symmetry, so that a negative scale changes only the frame. metres_per_unit multiplies every
+    length. Transforms are read for all colliders at once, and checked one by one.
     """
 
-    def __init__(self, physics: Physics, transforms: PrimTransforms, metres_per_unit: float) -> None:
-        self._physics, self._metres_per_unit = physics, metres_per_unit
-        self._transforms = WorldTransforms(transforms, {path: physics.prim(path) for path in physics.shapes})
+    def __init__(
+        self, physics: Physics, transforms: PrimTransforms, metres_per_unit: float
+    ) -> None:
+        self._physics = physics
+        self._metres_per_unit = metres_per_unit
+        self._transforms = WorldTransforms(
+            transforms, {path: physics.prim(path) for path in physics.shapes}
+        )
         self._position = self._transforms.position * metres_per_unit
 
     def read(self, path: str) -> WorldShape:
         """The shape of a collider prim.
 
-        Raises InputError with the prim for a type that is not handled, sizes that are not positive, unequal
-        radii, time-sampled sizes, a shear, a scale of zero, and a non-uniform scale of a round shape.
+        Raises InputError with the prim for a type that is not handled, sizes that are not positive,
+        unequal radii, time-sampled sizes, a shear, a scale of zero, and a non-uniform scale of a
+        round shape.
         """
         prim = self._physics.prim(path)
         type_name = str(prim.GetTypeName())
         with located_transform(f"the {type_name} collider", self._physics.where(path)):
             self._transforms.check(path)
         axis = self._axis(prim) if type_name == "Plane" or type_name in ROUND_TYPES else "Z"
-        reordered, row = self._transforms.reordered(axis), self._transforms.row(path)
+        reordered = self._transforms.reordered(axis)
+        row = self._transforms.row(path)
         if type_name == POINTS:
             cloud = self._points(prim, reordered.scale[row], reordered.rotation[row])
-            return WorldShape(ShapeType.SPHERE, (), reordered.rotation[row], self._position[row], points=cloud)
+            return WorldShape(
+                ShapeType.SPHERE, (), reordered.rotation[row], self._position[row], points=cloud
+            )
         shape_type, size = self._sized(prim, type_name, reordered.scale[row])
         size = tuple(s * self._metres_per_unit for s in size)
         checked_size(shape_type, size, self._physics.where(path))
         return WorldShape(shape_type, size, reordered.rotation[row], self._position[row])
 
-    def _sized(self, prim: Usd.Prim, type_name: str, scale: list[float]) -> tuple[ShapeType, tuple[float, ...]]:
+    def _sized(
+        self, prim: Usd.Prim, type_name: str, scale: list[float]
+    ) -> tuple[ShapeType, tuple[float, ...]]:
         """The shape type, and sizes in stage units, of a prim. scale: along the reordered axes."""
         if type_name == "Plane":
             return ShapeType.PLANE, ()
@@ -97,31 +111,53 @@ class ShapeReader:
         if type_name in ROUND_TYPES:
             return self._round(prim, type_name, scale)
         what = f"a collider of type {type_name or 'no type'} is not handled"
-        raise InputError(what, self._where(prim), f"{SHAPES_TO_USE}, or set physics:collisionEnabled = false")
+        raise InputError(
+            what, self._where(prim), f"{SHAPES_TO_USE}, or set physics:collisionEnabled = false"
+        )
 
-    def _round(self, prim: Usd.Prim, type_name: str, scale: list[float]) -> tuple[ShapeType, tuple[float, ...]]:
+    def _round(
+        self, prim: Usd.Prim, type_name: str, scale: list[float]
+    ) -> tuple[ShapeType, tuple[float, ...]]:
         where = self._where(prim)
         shape_type, *radii = ROUND_TYPES[type_name]
         bottom = self._length(prim, radii[0])
         top = bottom if radii[0] == radii[1] else self._length(prim, radii[1])
         if bottom != top:
-            what = f"the {type_name} has unequal radii ({bottom:g} at the bottom, {top:g} at the top)"
+            what = (
+                f"the {type_name} has unequal radii ({bottom:g} at the bottom, {top:g} at the top)"
+            )
             raise InputError(what, where, "give it one radius; tapered shapes are not handled")
         equal_scales = scale if shape_type == ShapeType.CAPSULE else scale[:2]
         if not _agree(equal_scales):
             shown = ", ".join(f"{s:g}" for s in scale)
             what = f"the {type_name} is scaled out of round (by {shown} across and along its axis)"
-            raise InputError(what, where, "scale a capsule uniformly, and a cylinder or cone uniformly across its axis")
-        half_height = 0.5 * self._length(prim, "height", may_be_zero=shape_type == ShapeType.CAPSULE)
+            raise InputError(
+                what,
+                where,
+                "scale a capsule uniformly, and a cylinder or cone uniformly across its axis",
+            )
+        half_height = 0.5 * self._length(
+            prim, "height", may_be_zero=shape_type == ShapeType.CAPSULE
+        )
         return shape_type, (bottom * _mean(equal_scales), half_height * scale[2])
 
-    def _points(self, prim: Usd.Prim, scale: list[float], rotation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Positions and radii of a point cloud, see `WorldShape`; widths are diameters, of all points or of each."""
-        where, row = self._where(prim), self._transforms.row(str(prim.GetPath()))
+    def _points(
+        self, prim: Usd.Prim, scale: list[float], rotation: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and radii of a point cloud, see `WorldShape`; widths are diameters, of all
+        points or of each."""
+        where = self._where(prim)
+        row = self._transforms.row(str(prim.GetPath()))
         if not _agree(scale):
             shown = ", ".join(f"{s:g}" for s in scale)
-            raise InputError(f"the points are scaled by {shown}", where, "scale them uniformly: points are spheres")
-        point, width = (np.array(self._attribute(prim, name), np.float64) for name in ("points", "widths"))
+            raise InputError(
+                f"the points are scaled by {shown}",
+                where,
+                "scale them uniformly: points are spheres",
+            )
+        point, width = (
+            np.array(self._attribute(prim, name), np.float64) for name in ("points", "widths")
+        )
         if not len(point):
             raise InputError("there are no points", where, "author them, or remove the collider")
         if len(width) not in (1, len(point)):
@@ -129,10 +165,16 @@ class ShapeReader:
             raise InputError(what, where, "give one for each, or one")
         wrong = np.flatnonzero(~(np.abs(point) <= POSITION_LIMIT).all(axis=1))
         if len(wrong):
-            raise InputError(f"point {wrong[0]} is not finite, or beyond {POSITION_LIMIT:g}", where, "correct it")
+            raise InputError(
+                f"point {wrong[0]} is not finite, or beyond {POSITION_LIMIT:g}", where, "correct it"
+            )
         wrong = np.flatnonzero(~((width > 0.0) & (width < np.inf)))
         if len(wrong):
-            raise InputError(f"width {wrong[0]} is {width[wrong[0]]:g}", where, "every width must be greater than zero")
+            raise InputError(
+                f"width {wrong[0]} is {width[wrong[0]]:g}",
+                where,
+                "every width must be greater than zero",
+            )
         columns = matmul(rotation.T, self._transforms.columns[row])
         radius = np.broadcast_to(0.5 * _mean(scale) * self._metres_per_unit * width, len(point))
         return matvec(columns, point) * self._metres_per_unit, radius

@@ -1,10 +1,11 @@
 """Simulators' attributes of a stage's colliders as margin, gap, groups and masks.
 
-PhysX creates a contact where the distance of the surfaces is below the sum of the two contactOffsets, and separates
-shapes by the sum of their restOffsets. restOffset is therefore a margin, and contactOffset - margin a gap that a pair
-adds: margins and gaps of a pair then add up to its two contactOffsets. MuJoCo adds gaps too. The gap rule of a stage
-with such an attribute is therefore "sum"; its other colliders have half the default gap, so that contacts of two of
-them are reported up to the default gap.
+PhysX creates a contact where the distance of the surfaces is below the sum of the two
+contactOffsets, and separates shapes by the sum of their restOffsets. restOffset is therefore a
+margin, and contactOffset - margin a gap that a pair adds: margins and gaps of a pair then add up to
+its two contactOffsets. MuJoCo adds gaps too. The gap rule of a stage with such an attribute is
+therefore "sum"; its other colliders have half the default gap, so that contacts of two of them are
+reported up to the default gap.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from typing import Any
 from pxr import Usd, UsdPhysics
 
 from collidecli.errors import InputError
-from collidecli.importers.mujoco_margins import DEFLATED, is_deflated, legacy_note, margin_and_gap, may_be_legacy
+from collidecli.importers.mujoco_margins import (
+    DEFLATED,
+    is_deflated,
+    legacy_note,
+    margin_and_gap,
+    may_be_legacy,
+)
 from collidecli.importers.usd.deformables import DEFORMABLE, RADIUS
 from collidecli.importers.usd.stage import REST_TIME, Physics, constant
 from collidecli.numerics.products import integer_power
@@ -36,11 +43,12 @@ IGNORED = "ignored"
 class Attribute:
     """A row of the table.
 
-    use: the field of a shape that it sets, KEPT or IGNORED. kind: float, int, bool or str. The float -inf means the
-    simulator's default: the attribute is then treated as not authored.
-    length, mass: powers of the stage's metersPerUnit and kilogramsPerUnit that convert a value to SI.
-    least: minimum; exclusive with `above`. most: maximum. choices: values of a str.
-    inherited: a prim above the collider, up to its body, may define it for its descendants. infinite: may be inf.
+    use: the field of a shape that it sets, KEPT or IGNORED. kind: float, int, bool or str. The
+    float -inf means the simulator's default: the attribute is then treated as not authored. length,
+    mass: powers of the stage's metersPerUnit and kilogramsPerUnit that convert a value to SI.
+    least: minimum; exclusive with `above`. most: maximum. choices: values of a str. inherited: a
+    prim above the collider, up to its body, may define it for its descendants. infinite: may be
+    inf.
     """
 
     name: str
@@ -73,7 +81,15 @@ TABLE = (
     Attribute("mjc:contype", "contype", int),
     Attribute("mjc:conaffinity", "conaffinity", int),
     Attribute("newton:hydroelasticEnabled", "is_hydroelastic", bool),
-    Attribute("newton:hydroelasticStiffness", "k_hydro", length=-2, mass=1, least=0.0, above=True, infinite=True),
+    Attribute(
+        "newton:hydroelasticStiffness",
+        "k_hydro",
+        length=-2,
+        mass=1,
+        least=0.0,
+        above=True,
+        infinite=True,
+    ),
     Attribute("newton:maxHullVertices", KEPT, int, least=-1),
     Attribute("newton:sdfMaxResolution", KEPT, int, least=0, above=True),
     Attribute("newton:sdfTargetVoxelSize", KEPT, length=1, least=0.0, above=True),
@@ -109,7 +125,8 @@ MESH_NAMESPACES = (
 def is_unknown(name: str) -> bool:
     """Whether an authored attribute may concern collision and is not in the table.
 
-    `newton:` attributes are in one flat namespace; a longer name (`newton:mpm:...`) belongs to another part of Newton.
+    `newton:` attributes are in one flat namespace; a longer name (`newton:mpm:...`) belongs to
+    another part of Newton.
     """
     if name in ROWS or name == DEFORMABLE or name.startswith(MESH_NAMESPACES):
         return False
@@ -120,17 +137,20 @@ def is_unknown(name: str) -> bool:
 
 
 def authored(prim: Usd.Prim) -> dict[str, Usd.Attribute]:
-    """The prim's own attributes of simulators, by name: `newton:`, `physx...:`, `mjc:` and `collide:`."""
+    """The prim's own attributes of simulators, by name: `newton:`, `physx...:`, `mjc:` and
+    `collide:`."""
     names = [name for name in prim.GetAuthoredPropertyNames() if name.startswith(NAMESPACES)]
     properties = {name: prim.GetProperty(name) for name in names}
-    return {n: p for n, p in properties.items() if isinstance(p, Usd.Attribute) and p.HasAuthoredValue()}
+    return {
+        n: p for n, p in properties.items() if isinstance(p, Usd.Attribute) and p.HasAuthoredValue()
+    }
 
 
 def read(row: Attribute, attribute: Usd.Attribute, where: str, units: tuple[float, float]) -> Any:
     """The value of an authored attribute in SI, or None where it means the simulator's default.
 
-    units: the stage's metersPerUnit and kilogramsPerUnit.
-    Raises InputError at `where` for a value of another kind, out of range, or that changes over time.
+    units: the stage's metersPerUnit and kilogramsPerUnit. Raises InputError at `where` for a value
+    of another kind, out of range, or that changes over time.
     """
     value = constant(attribute, where, "give it one value")
     if value is None or (isinstance(value, float) and value == -math.inf):
@@ -138,24 +158,37 @@ def read(row: Attribute, attribute: Usd.Attribute, where: str, units: tuple[floa
     if row.kind not in (bool, str):
         return in_si(row, value, where, units)
     if not isinstance(value, row.kind):
-        raise InputError(f"{row.name} is {value!r}", where, f"give a {'bool' if row.kind is bool else 'token'}")
+        raise InputError(
+            f"{row.name} is {value!r}", where, f"give a {'bool' if row.kind is bool else 'token'}"
+        )
     if row.choices and value not in row.choices:
         raise InputError(f"{row.name} is '{value}'", where, f"give one of {', '.join(row.choices)}")
     return value
 
 
 def in_si(row: Attribute, value: Any, where: str, units: tuple[float, float]) -> Any:
-    """A number in SI, see `read`. Raises InputError at `where` for a value of another kind or out of range."""
+    """A number in SI, see `read`. Raises InputError at `where` for a value of another kind or out
+    of range."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(f"{row.name} is {value!r}", where, "give a number")
     if row.kind is int and value != int(value if math.isfinite(value) else 0):
         raise InputError(f"{row.name} is {value!r}", where, "give an integer")
     if row.infinite and value == math.inf:
         return value
-    if not math.isfinite(value) or not row.least <= value <= row.most or (row.above and value == row.least):
-        bound = f" {'above' if row.above else 'of at least'} {row.least:g}" if math.isfinite(row.least) else ""
+    if (
+        not math.isfinite(value)
+        or not row.least <= value <= row.most
+        or (row.above and value == row.least)
+    ):
+        bound = (
+            f" {'above' if row.above else 'of at least'} {row.least:g}"
+            if math.isfinite(row.least)
+            else ""
+        )
         fix = f"give a finite number{bound}{', or inf' if row.infinite else ''}"
-        fix = f"give a number from {row.least:g} to {row.most:g}" if math.isfinite(row.most) else fix
+        fix = (
+            f"give a number from {row.least:g} to {row.most:g}" if math.isfinite(row.most) else fix
+        )
         raise InputError(f"{row.name} is {value:g}", where, fix)
     if row.kind is int:
         return int(value)
@@ -172,7 +205,10 @@ class Notes:
         self._paths.setdefault(what, []).append(path)
 
     def warnings(self) -> list[str]:
-        more = {what: f" and {len(paths) - 1} more" if len(paths) > 1 else "" for what, paths in self._paths.items()}
+        more = {
+            what: f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+            for what, paths in self._paths.items()
+        }
         return [f"<{paths[0]}>{more[what]}: {what}" for what, paths in self._paths.items()]
 
 
@@ -184,20 +220,25 @@ OF_MUJOCO = 2
 
 
 class ColliderAttributes:
-    """Reads and checks the attributes of every collider of a stage; `importers/usd/colliders.py` has the table.
+    """Reads and checks the attributes of every collider of a stage; `importers/usd/colliders.py`
+    has the table.
 
     owner_of: collider's path to its body's, "" without a body. metres_per_unit: the stage's.
-    Deformable prims are among the colliders. kept: collider's path to {attribute: value in SI}, of attributes that
-    affect no contact.
-    adds_gaps: an enabled collider has a gap that a pair adds. margin_meaning: of mjc:margin and mjc:gap, see
-    `mujoco_margins`.
-    Raises InputError with the prim for an invalid value; warns once per name of attributes without effect.
+    Deformable prims are among the colliders. kept: collider's path to {attribute: value in SI}, of
+    attributes that affect no contact. adds_gaps: an enabled collider has a gap that a pair adds.
+    margin_meaning: of mjc:margin and mjc:gap, see `mujoco_margins`. Raises InputError with the prim
+    for an invalid value; warns once per name of attributes without effect.
     """
 
     def __init__(
-        self, physics: Physics, owner_of: Mapping[str, str], metres_per_unit: float, margin_meaning: str = ""
+        self,
+        physics: Physics,
+        owner_of: Mapping[str, str],
+        metres_per_unit: float,
+        margin_meaning: str = "",
     ) -> None:
-        self._physics, self._owner_of = physics, owner_of
+        self._physics = physics
+        self._owner_of = owner_of
         self._units = metres_per_unit, float(UsdPhysics.GetStageKilogramsPerUnit(physics.stage))
         self._margin_meaning = margin_meaning
         self._cache: dict[str, tuple[dict[str, Any], list[str]]] = {}
@@ -212,24 +253,34 @@ class ColliderAttributes:
         self._offsets = {path: self._offsets_of(path) for path in every}
         for path in physics.deformables:
             self._check_particles(path)
-        self._masked = any("contype" in values or "conaffinity" in values for values in self._values.values())
+        self._masked = any(
+            "contype" in values or "conaffinity" in values for values in self._values.values()
+        )
         physics.warnings += [*self._noted.warnings(), *self._legacy_notes()]
 
     def config(self, path: str, base: ShapeConfig, default_gap: float) -> ShapeConfig:
-        """`base` with the collider's margin, gap, signed group, masks, stiffness and the rule that disables it."""
+        """`base` with the collider's margin, gap, signed group, masks, stiffness and the rule that
+        disables it."""
         values = self._values[path]
         margin, gap = self._offsets[path]
         if gap is None and base.gap is None and self.adds_gaps:
             gap = 0.5 * default_gap
-        changed: dict[str, Any] = {"margin": margin, "gap": gap, "collision_group": values.get("collision_group")}
+        changed: dict[str, Any] = {
+            "margin": margin,
+            "gap": gap,
+            "collision_group": values.get("collision_group"),
+        }
         changed |= {name: values.get(name) for name in HYDRO_ROWS}
         if self._masked:
-            changed["mask_either"] = tuple(values.get(name, MASK_DEFAULT) for name in ("contype", "conaffinity"))
+            changed["mask_either"] = tuple(
+                values.get(name, MASK_DEFAULT) for name in ("contype", "conaffinity")
+            )
         changed["disabled_rule"] = self._disabled_rule(path)
         return base.changed(**{name: value for name, value in changed.items() if value is not None})
 
     def solver_parameters(self, path: str) -> dict[str, float]:
-        """contact_ke, contact_kd, contact_kf [N/m, N s/m], contact_ka [m], those that are authored."""
+        """contact_ke, contact_kd, contact_kf [N/m, N s/m], contact_ka [m], those that are
+        authored."""
         values = self._values[path]
         return {name: values[name] for name in SOLVER_ROWS if name in values} if values else {}
 
@@ -241,12 +292,17 @@ class ColliderAttributes:
     def _of_collider(self, path: str) -> dict[str, Any]:
         """Value by use, of the nearest prim with a value; on one prim in the table's order."""
         values: dict[str, Any] = {}
-        prim, owner = self._physics.prim(path), self._owner_of.get(path, "")
+        prim = self._physics.prim(path)
+        owner = self._owner_of.get(path, "")
         authored_values, unknown = self._own(prim)
         for name in unknown:
             if name != RADIUS or path not in self._physics.deformables:
                 self._noted.add(f"{name} is unknown and has no effect", path)
-        kept = {name: value for name, value in authored_values.items() if name not in ROWS or ROWS[name].use == KEPT}
+        kept = {
+            name: value
+            for name, value in authored_values.items()
+            if name not in ROWS or ROWS[name].use == KEPT
+        }
         if kept:
             self.kept[path] = kept
         for row in TABLE if authored_values else ():
@@ -261,7 +317,8 @@ class ColliderAttributes:
         return values
 
     def _own(self, prim: Usd.Prim) -> tuple[dict[str, Any], list[str]]:
-        """Attributes of a prim, and names of unknown ones; those of an instance proxy are its prototype's."""
+        """Attributes of a prim, and names of unknown ones; those of an instance proxy are its
+        prototype's."""
         key = str((prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim).GetPath())
         if key in self._cache:
             return self._cache[key]
@@ -281,40 +338,51 @@ class ColliderAttributes:
         return values, unknown
 
     def _offsets_of(self, path: str) -> tuple[float | None, float | None]:
-        """(margin, gap) [m], None where nothing is authored: Newton's, else PhysX's, else MuJoCo's."""
+        """(margin, gap) [m], None where nothing is authored: Newton's, else PhysX's, else
+        MuJoCo's."""
         values_of_prim = self._values[path]
         if not values_of_prim:
             return None, None
-        rest, contact = values_of_prim.get("rest_offset"), values_of_prim.get("contact_offset")
+        rest = values_of_prim.get("rest_offset")
+        contact = values_of_prim.get("contact_offset")
         if rest is not None and rest < 0.0:
             what = "physxCollision:restOffset is negative: surfaces are not deflated here; the contacts are PhysX's, "
             self._noted.add(f"{what}their distances those of the plain surfaces", path)
             rest = 0.0
         mjc_margin, mjc_gap = self._of_mujoco(path)
         margins = (values_of_prim.get("margin"), rest, mjc_margin)
-        margin, _ = self._first(path, margins, ("newton:contactMargin", "physxCollision:restOffset", "mjc:margin"))
+        margin, _ = self._first(
+            path, margins, ("newton:contactMargin", "physxCollision:restOffset", "mjc:margin")
+        )
         ahead = None if contact is None else contact - (margin or 0.0)
         gaps = (values_of_prim.get("gap"), ahead, mjc_gap)
-        gap, source = self._first(path, gaps, ("newton:contactGap", "physxCollision:contactOffset", "mjc:gap"))
+        gap, source = self._first(
+            path, gaps, ("newton:contactGap", "physxCollision:contactOffset", "mjc:gap")
+        )
         if gap is not None and gap < 0.0:
             what = f"physxCollision:contactOffset ({contact:g} m) is less than the margin ({margin:g} m)"
             fix = "give a contactOffset of at least restOffset"
             raise InputError(what, self._physics.where(path), fix)
         if source == OF_MUJOCO:
             self._note_margin(path)
-        self.adds_gaps |= source > 0 and self._enabled[path] and path not in self._physics.deformables
+        self.adds_gaps |= (
+            source > 0 and self._enabled[path] and path not in self._physics.deformables
+        )
         return margin, gap
 
     def _of_mujoco(self, path: str) -> tuple[float | None, float | None]:
-        """mjc:margin and mjc:gap [m] in the meaning of a shape's margin and gap; None where none is authored."""
+        """mjc:margin and mjc:gap [m] in the meaning of a shape's margin and gap; None where none is
+        authored."""
         margin, gap = (self._values[path].get(name) for name in ("mjc_margin", "mjc_gap"))
-        if gap is None or self._margin_meaning != LEGACY_MARGIN:  # without a gap both meanings are equal
+        # without a gap both meanings are equal
+        if gap is None or self._margin_meaning != LEGACY_MARGIN:
             return margin, gap
         inflation, ahead = margin_and_gap(margin or 0.0, gap, self._margin_meaning)
         return None if margin is None else inflation, ahead
 
     def _note_margin(self, path: str) -> None:
-        """Notes a collider with MuJoCo's margin or gap whose meaning is doubtful, or whose surface is deflated."""
+        """Notes a collider with MuJoCo's margin or gap whose meaning is doubtful, or whose surface
+        is deflated."""
         margin, gap = (self._values[path].get(name) or 0.0 for name in ("mjc_margin", "mjc_gap"))
         if may_be_legacy(margin, gap, self._margin_meaning) and self._enabled[path]:
             self._legacy.append((path, margin))
@@ -328,12 +396,16 @@ class ColliderAttributes:
         paths = [f"<{path}>" for path, _ in self._legacy]
         return [f"{first_and_count(paths)}: {legacy_note(self._legacy[0][1])}"]
 
-    def _first(self, path: str, values: tuple[float | None, ...], names: tuple[str, ...]) -> tuple[float | None, int]:
+    def _first(
+        self, path: str, values: tuple[float | None, ...], names: tuple[str, ...]
+    ) -> tuple[float | None, int]:
         """The first authored value and its index, -1 for none; adds a warning for other values."""
         present = [index for index, value in enumerate(values) if value is not None]
         for index in present[1:]:
             if values[index] != values[present[0]]:
-                self._noted.add(f"{names[index]} is ignored where {names[present[0]]} is authored", path)
+                self._noted.add(
+                    f"{names[index]} is ignored where {names[present[0]]} is authored", path
+                )
         return (values[present[0]], present[0]) if present else (None, -1)
 
     def _is_enabled(self, path: str) -> bool:
@@ -352,7 +424,9 @@ class ColliderAttributes:
         ):
             if values.get(use):
                 name = next(row.name for row in TABLE if row.use == use)
-                raise InputError(f"{name} of a deformable prim is not handled", self._physics.where(path), fix)
+                raise InputError(
+                    f"{name} of a deformable prim is not handled", self._physics.where(path), fix
+                )
         for use in ("contact_offset", "mjc_gap", *SOLVER_ROWS, "k_hydro"):
             if use in values:
                 name = next(row.name for row in TABLE if row.use == use)

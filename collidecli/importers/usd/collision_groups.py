@@ -1,4 +1,5 @@
-"""Collision groups and physics scenes of a USD stage, and the pairs of groups that do not collide."""
+"""Collision groups and physics scenes of a USD stage, and the pairs of groups that do not
+collide."""
 
 from __future__ import annotations
 
@@ -16,34 +17,45 @@ UNGROUPED = "/no_collision_group"
 class CollisionGroups:
     """The stage's collision groups, their members, and the pairs of groups that do not collide.
 
-    A collider belongs to the groups whose `colliders` collection contains it and to those that its own
-    `physics:collisionGroup` relationship names; the latter need not have the type PhysicsCollisionGroup.
+    A collider belongs to the groups whose `colliders` collection contains it and to those that its
+    own `physics:collisionGroup` relationship names; the latter need not have the type
+    PhysicsCollisionGroup.
 
-    Two groups do not collide where either filters the other: a group that is not inverted filters those that it names,
-    an inverted one all that it does not name, including itself and the colliders without a group. Groups of one merge
-    name are one group, which filters all that any of them filters. This equals pxr's ComputeCollisionGroupTable except
-    for three faults: its rows are wrong for a merged group that is not the first of its name, it treats an authored
-    empty merge name as a name, and a group that does not exist as the first one.
+    Two groups do not collide where either filters the other: a group that is not inverted filters
+    those that it names, an inverted one all that it does not name, including itself and the
+    colliders without a group. Groups of one merge name are one group, which filters all that any of
+    them filters. This equals pxr's ComputeCollisionGroupTable except for three faults: its rows are
+    wrong for a merged group that is not the first of its name, it treats an authored empty merge
+    name as a name, and a group that does not exist as the first one.
 
-    Colliders of different physics scenes (`physics:simulationOwner`) do not collide either; each set of scenes is an
-    additional group.
+    Colliders of different physics scenes (`physics:simulationOwner`) do not collide either; each
+    set of scenes is an additional group.
     """
 
     def __init__(self, physics: Physics) -> None:
         self._physics = physics
         every = physics.stage.Traverse(Usd.TraverseInstanceProxies())
         prims = {str(p.GetPath()): p for p in every if p.IsA(UsdPhysics.CollisionGroup)}
-        self._member = {path: self._groups_of(path) for path in (*physics.shapes, *physics.deformables)}
-        for name in sorted({name for groups in self._member.values() for name in groups} - set(prims)):
+        self._member = {
+            path: self._groups_of(path) for path in (*physics.shapes, *physics.deformables)
+        }
+        for name in sorted(
+            {name for groups in self._member.values() for name in groups} - set(prims)
+        ):
             prims[name] = physics.prim(name)
         self._inverted = any(is_inverted(prim) for prim in prims.values())
         for path, prim in prims.items():
             for target in targets_of(prim, "physics:filteredGroups"):
                 if target not in prims and not physics.environments.is_left_out(target):
                     what = "is not a collision group" if physics.prim(target) else "does not exist"
-                    physics.warnings.append(f"<{path}>: physics:filteredGroups names <{target}>, which {what}")
+                    physics.warnings.append(
+                        f"<{path}>: physics:filteredGroups names <{target}>, which {what}"
+                    )
         self._scenes = _scenes_of(physics)
-        self.filtered = [*filtered_groups(prims, self._inverted), *_apart(set(self._scenes.values()))]
+        self.filtered = [
+            *filtered_groups(prims, self._inverted),
+            *_apart(set(self._scenes.values())),
+        ]
 
     def of_shape(self, path: str) -> frozenset[str] | None:
         """Names (prim paths) of a collider's groups; None without groups."""
@@ -66,7 +78,8 @@ class CollisionGroups:
 
 
 def filtered_groups(prims: dict[str, Usd.Prim], with_ungrouped: bool) -> Iterator[tuple[str, str]]:
-    """Pairs of group names, in the order of `prims`, that do not collide; a group may be paired with itself.
+    """Pairs of group names, in the order of `prims`, that do not collide; a group may be paired
+    with itself.
 
     with_ungrouped: UNGROUPED is one of the groups.
     """
@@ -75,7 +88,9 @@ def filtered_groups(prims: dict[str, Usd.Prim], with_ungrouped: bool) -> Iterato
     merged = {name: f" {value}" if value else name for name, value in merge_name.items()}
     filters: dict[str, list[tuple[bool, set[str]]]] = {}
     for name, prim in prims.items():
-        named = {merged.get(target, target) for target in targets_of(prim, "physics:filteredGroups")}
+        named = {
+            merged.get(target, target) for target in targets_of(prim, "physics:filteredGroups")
+        }
         filters.setdefault(merged[name], []).append((is_inverted(prim), named))
     if with_ungrouped:
         merged[UNGROUPED] = UNGROUPED
@@ -89,18 +104,22 @@ def filtered_groups(prims: dict[str, Usd.Prim], with_ungrouped: bool) -> Iterato
 
 
 def is_inverted(prim: Usd.Prim) -> bool:
-    """Whether a group is inverted, as authored: the parsed descriptor can be true where nothing is authored."""
+    """Whether a group is inverted, as authored: the parsed descriptor can be true where nothing is
+    authored."""
     return bool(authored_value(prim, "physics:invertFilteredGroups"))
 
 
 def targets_of(prim: Usd.Prim, relationship: str) -> list[str]:
     """Paths of a relationship's target prims; of an instance proxy, in the instance."""
     relation = prim.GetRelationship(relationship)
-    return [str(target.GetPrimPath()) for target in relation.GetForwardedTargets()] if relation else []
+    return (
+        [str(target.GetPrimPath()) for target in relation.GetForwardedTargets()] if relation else []
+    )
 
 
 def _scenes_of(physics: Physics) -> dict[str, frozenset[str]]:
-    """Collider's path to its physics scenes, those of its body first; {} where all colliders have equal scenes.
+    """Collider's path to its physics scenes, those of its body first; {} where all colliders have
+    equal scenes.
 
     Deformable prims are colliders too.
     """

@@ -1,4 +1,5 @@
-"""References, payloads and sublayers of a stage that do not compose: refused, or passed over with a warning each."""
+"""References, payloads and sublayers of a stage that do not compose: refused, or passed over with a
+warning each."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ _REPORTED = re.compile(r"Could not (open asset|load sublayer)|Unresolved (refere
 def check_composition(stage: Usd.Stage, file: str, ignore_missing: bool = False) -> list[str]:
     """Raises InputError with the references, payloads and sublayers of a stage that do not compose.
 
-    ignore_missing: a file or prim that does not exist is passed over; the returned warnings name each. Asset paths are
-    as written in their layers.
+    ignore_missing: a file or prim that does not exist is passed over; the returned warnings name
+    each. Asset paths are as written in their layers.
     """
     errors = stage.GetCompositionErrors()
     passed = [error for error in errors if ignore_missing and isinstance(error, MISSING)]
@@ -32,7 +33,9 @@ def check_composition(stage: Usd.Stage, file: str, ignore_missing: bool = False)
         fix = "put the referenced file beside the scene, or replace the path, as written, with --asset-map"
         if all(isinstance(error, MISSING) for error in errors):
             fix += "; --ignore-missing leaves it out"
-        raise InputError(f"the scene does not compose: {'; '.join(broken[:NAMED_ERRORS])}{more}", file, fix)
+        raise InputError(
+            f"the scene does not compose: {'; '.join(broken[:NAMED_ERRORS])}{more}", file, fix
+        )
     return [f"left out: {text}" for text in sorted({_text(error, written) for error in passed})]
 
 
@@ -47,7 +50,8 @@ def _text(error: Pcp.ErrorBase, written: dict[str, str]) -> str:
 
 
 def _written_paths(stage: Usd.Stage) -> dict[str, str]:
-    """Asset paths as written in the stage's layers, by the forms that pxr prints: normalized, and anchored."""
+    """Asset paths as written in the stage's layers, by the forms that pxr prints: normalized, and
+    anchored."""
     paths: dict[str, str] = {}
     for layer in stage.GetUsedLayers():
         folder = os.path.dirname(layer.realPath)

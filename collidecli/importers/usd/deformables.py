@@ -1,4 +1,5 @@
-"""Particles, cloths and soft bodies of a USD stage: Points, Mesh and TetMesh prims whose points move."""
+"""Particles, cloths and soft bodies of a USD stage: Points, Mesh and TetMesh prims whose points
+move."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ from collidecli.scene.builder import ModelBuilder, ShapeConfig
 from collidecli.scene.shape_types import POSITION_LIMIT
 from collidecli.scene.triangulation import triangulated
 
-POINTS, CLOTH_MESH, SOFT_MESH = "Points", "Mesh", "TetMesh"
+POINTS = "Points"
+CLOTH_MESH = "Mesh"
+SOFT_MESH = "TetMesh"
 DEFORMABLE = "collide:deformable"
 """Attribute of collide: whether a prim is deformable, whatever else the stage has of it."""
 RADIUS = "collide:particleRadius"
@@ -27,7 +30,8 @@ OFFSET = "newton:particleOffset"
 
 @dataclass(frozen=True)
 class Deformable:
-    """A prim of particles. triangle, tetrahedron: int64[n, 3 or 4]; of length 0 for none. radius: float64[n] [m]."""
+    """A prim of particles. triangle, tetrahedron: int64[n, 3 or 4]; of length 0 for none. radius:
+    float64[n] [m]."""
 
     prim: Usd.Prim
     points: Usd.Attribute
@@ -44,10 +48,11 @@ class Deformable:
 def deformable_prims(stage: Usd.Stage, file: str) -> dict[str, Usd.Prim]:
     """The deformable prims of a stage, by path, in its order.
 
-    A prim with the attribute `collide:deformable` is what that says. Others are deformable if they have
-    `newton:particleOffset`, or an applied schema whose name contains Deformable, ParticleCloth or ParticleSet, or if
-    they are colliders whose points have several time samples: in many stages points move that only show something.
-    Raises InputError for `collide:deformable` on a prim of another type.
+    A prim with the attribute `collide:deformable` is what that says. Others are deformable if they
+    have `newton:particleOffset`, or an applied schema whose name contains Deformable, ParticleCloth
+    or ParticleSet, or if they are colliders whose points have several time samples: in many stages
+    points move that only show something. Raises InputError for `collide:deformable` on a prim of
+    another type.
     """
     prims = stage.Traverse(Usd.TraverseInstanceProxies())
     return {str(prim.GetPath()): prim for prim in prims if is_deformable(prim, file)}
@@ -78,17 +83,24 @@ def is_deformable(prim: Usd.Prim, file: str) -> bool:
 
 
 def read_deformable(prim: Usd.Prim, metres_per_unit: float, file: str) -> Deformable:
-    """The particles of a prim at rest. Raises InputError with the prim for missing or invalid arrays."""
+    """The particles of a prim at rest. Raises InputError with the prim for missing or invalid
+    arrays."""
     where = f"{file} <{prim.GetPath()}>"
     based = UsdGeom.PointBased(prim)
     point = _array(based.GetPointsAttr(), where, 3).astype(np.float64)
     _check_points(point * metres_per_unit, where)
-    triangle, tetrahedron = np.zeros((0, 3), np.int64), np.zeros((0, 4), np.int64)
+    triangle = np.zeros((0, 3), np.int64)
+    tetrahedron = np.zeros((0, 4), np.int64)
     if str(prim.GetTypeName()) == CLOTH_MESH:
         mesh = UsdGeom.Mesh(prim)
-        counts, indices = (_array(a, where) for a in (mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr()))
+        counts, indices = (
+            _array(a, where)
+            for a in (mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr())
+        )
         if counts.sum() != len(indices) or (counts < 3).any():
-            raise InputError("faceVertexCounts and faceVertexIndices disagree", where, "correct the mesh")
+            raise InputError(
+                "faceVertexCounts and faceVertexIndices disagree", where, "correct the mesh"
+            )
         _check_indices(indices, len(point), where)
         triangle = triangulated(point, counts.astype(np.int32), indices.astype(np.int32), where)
         if mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded:
@@ -106,7 +118,11 @@ def _array(attribute: Usd.Attribute, where: str, width: int = 0) -> np.ndarray:
         constant(attribute, where, "keep the elements over time")
     value = attribute.Get(REST_TIME) if attribute else None
     if value is None or not len(value):
-        raise InputError(f"the deformable prim has no {name}", where, "give it points and elements, or leave it out")
+        raise InputError(
+            f"the deformable prim has no {name}",
+            where,
+            "give it points and elements, or leave it out",
+        )
     array = np.array(value)
     return array.reshape(-1, width) if width else array
 
@@ -124,11 +140,16 @@ def _check_indices(indices: np.ndarray, count: int, where: str) -> None:
     wrong = np.flatnonzero((indices < 0) | (indices >= count))
     if len(wrong):
         value = int(indices.flat[wrong[0]])
-        raise InputError(f"an index is {value}, and the points are 0 to {count - 1}", where, "correct the indices")
+        raise InputError(
+            f"an index is {value}, and the points are 0 to {count - 1}",
+            where,
+            "correct the indices",
+        )
 
 
 def _radius(prim: Usd.Prim, count: int, where: str) -> np.ndarray:
-    """float64[count]: `collide:particleRadius`, else half of the widths of Points, else 0, in stage units."""
+    """float64[count]: `collide:particleRadius`, else half of the widths of Points, else 0, in stage
+    units."""
     value = authored_value(prim, RADIUS)
     widths = UsdGeom.Points(prim).GetWidthsAttr() if str(prim.GetTypeName()) == POINTS else None
     if value is None and widths is not None and widths.Get(REST_TIME):
@@ -136,30 +157,50 @@ def _radius(prim: Usd.Prim, count: int, where: str) -> np.ndarray:
         value = value[0] if len(value) == 1 else value
     radii = np.asarray(0.0 if value is None else value, np.float64)
     if radii.ndim and len(radii) != count:
-        raise InputError(f"there are {len(radii)} widths for {count} points", where, "give one for each, or one")
+        raise InputError(
+            f"there are {len(radii)} widths for {count} points", where, "give one for each, or one"
+        )
     if not ((radii >= 0.0) & np.isfinite(radii)).all():
-        raise InputError(f"a particle's radius is {radii.min():g}", where, "give radii and widths of at least zero")
+        raise InputError(
+            f"a particle's radius is {radii.min():g}",
+            where,
+            "give radii and widths of at least zero",
+        )
     return np.broadcast_to(radii, (count,)).copy()
 
 
 class DeformableMotion:
-    """Positions of the particles of a stage's deformable prims at time codes, in the order of a model's particles."""
+    """Positions of the particles of a stage's deformable prims at time codes, in the order of a
+    model's particles."""
 
-    def __init__(self, deformables: dict[str, Deformable], metres_per_unit: float, file: str) -> None:
-        self._deformables, self._metres_per_unit, self._file = deformables, metres_per_unit, file
+    def __init__(
+        self, deformables: dict[str, Deformable], metres_per_unit: float, file: str
+    ) -> None:
+        self._deformables = deformables
+        self._metres_per_unit = metres_per_unit
+        self._file = file
         self._transforms = PrimTransforms(REST_TIME)
 
     @property
     def codes(self) -> set[float]:
         """Time codes of the samples of all points."""
-        return {code for deformable in self._deformables.values() for code in deformable.points.GetTimeSamples()}
+        return {
+            code
+            for deformable in self._deformables.values()
+            for code in deformable.points.GetTimeSamples()
+        }
 
     def positions(self, paths: tuple[str, ...], codes: np.ndarray) -> np.ndarray:
         """float64[codes, P, 3]: world positions of the particles of the prims of `paths` [m]."""
         deformables = [self._deformables[path] for path in paths]
         with reading_samples(self._file):
-            matrix = self._transforms.matrices_at([deformable.prim for deformable in deformables], codes)
-            parts = [self._points(deformable, matrix[:, k], codes) for k, deformable in enumerate(deformables)]
+            matrix = self._transforms.matrices_at(
+                [deformable.prim for deformable in deformables], codes
+            )
+            parts = [
+                self._points(deformable, matrix[:, k], codes)
+                for k, deformable in enumerate(deformables)
+            ]
         return np.concatenate(parts, axis=1)
 
     def _points(self, deformable: Deformable, matrix: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -170,7 +211,9 @@ class DeformableMotion:
             point = np.zeros((0, 3)) if value is None else np.array(value, np.float64)
             if len(point) != deformable.count:
                 fix = "keep the number of points over time"
-                raise InputError(f"there are {len(point)} points, and {deformable.count} at rest", where, fix)
+                raise InputError(
+                    f"there are {len(point)} points, and {deformable.count} at rest", where, fix
+                )
             x, y, z, origin = matrix[frame, :, :3]
             point = point[:, :1] * x + point[:, 1:2] * y + (point[:, 2:] * z + origin)
             point *= self._metres_per_unit
@@ -179,18 +222,27 @@ class DeformableMotion:
         return points
 
 
-def add_deformable(builder: ModelBuilder, prim: Deformable, motion: DeformableMotion, cfg: ShapeConfig) -> None:
+def add_deformable(
+    builder: ModelBuilder, prim: Deformable, motion: DeformableMotion, cfg: ShapeConfig
+) -> None:
     """Adds a prim's particles at rest to a builder's open world, with the prim's path as key.
 
     cfg: its filters, and its margin, which is added to the radii; a gap has no effect.
     """
-    cfg, radius = cfg.changed(gap=None), prim.radius
+    cfg = cfg.changed(gap=None)
+    radius = prim.radius
     position = motion.positions((prim.path,), np.array([REST_TIME.GetValue()]))[0]
     if len(prim.tetrahedron):
         builder.add_soft_mesh(
-            vertices=position, indices=prim.tetrahedron, particle_radius=radius, cfg=cfg, key=prim.path
+            vertices=position,
+            indices=prim.tetrahedron,
+            particle_radius=radius,
+            cfg=cfg,
+            key=prim.path,
         )
     elif len(prim.triangle):
-        builder.add_cloth_mesh(vertices=position, indices=prim.triangle, particle_radius=radius, cfg=cfg, key=prim.path)
+        builder.add_cloth_mesh(
+            vertices=position, indices=prim.triangle, particle_radius=radius, cfg=cfg, key=prim.path
+        )
     else:
         builder.add_particles(position, radius=radius, cfg=cfg, key=prim.path)

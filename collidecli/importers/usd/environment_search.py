@@ -1,13 +1,14 @@
 """Search for the environments of a USD stage; of equal environments only one is composed.
 
-The stage is opened with an empty population mask. The roots of all environments are composed without their descendants.
-Two environments whose prim indices have equal arcs to equal targets, and equal opinions of their own, are equal by the
-rules of composition. The first of each class is composed completely; classes whose flattened content is equal are then
-merged. For every environment, only one prim is thus composed and its own specs are read.
+The stage is opened with an empty population mask. The roots of all environments are composed
+without their descendants. Two environments whose prim indices have equal arcs to equal targets, and
+equal opinions of their own, are equal by the rules of composition. The first of each class is
+composed completely; classes whose flattened content is equal are then merged. For every
+environment, only one prim is thus composed and its own specs are read.
 
-What makes two environments equal: their opinions, composition arcs, scale, and references from prims outside. Keys are
-compared completely: `Texts` numbers each text, so that no hash collision is possible. References from outside are those
-of collision groups, joints and filtered pairs.
+What makes two environments equal: their opinions, composition arcs, scale, and references from
+prims outside. Keys are compared completely: `Texts` numbers each text, so that no hash collision is
+possible. References from outside are those of collision groups, joints and filtered pairs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ from pxr import Pcp, Sdf, Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
 from collidecli.importers.usd.asset_mapping import reload_stage
-from collidecli.importers.usd.environments import DEFAULT_PATTERN, NO_ENVIRONMENTS, Environment, Environments, upwards
+from collidecli.importers.usd.environments import (
+    DEFAULT_PATTERN,
+    NO_ENVIRONMENTS,
+    Environment,
+    Environments,
+    upwards,
+)
 from collidecli.importers.usd.motion import is_animated
 from collidecli.importers.usd.stage import REST_TIME, metres_per_unit
 from collidecli.importers.usd.transforms import (
@@ -41,10 +48,13 @@ from collidecli.wording import in_order
 
 DIGITS = 10
 """Scales that agree to this number of digits are equal: rounding leaves 1e-16 of a rotation."""
-PLACING = re.compile(r"^    (?:custom )?(?:uniform )?[\w\[\]]+ xformOp(?:Order|:[\w:]+) = .*\n", re.MULTILINE)
+PLACING = re.compile(
+    r"^    (?:custom )?(?:uniform )?[\w\[\]]+ xformOp(?:Order|:[\w:]+) = .*\n", re.MULTILINE
+)
 """A line of a root's own transform; lines of its descendants are indented further."""
 NUMBERING = re.compile(r"^ *custom \w+ physics:newton:\w+ = \d+\n", re.MULTILINE)
-"""A line with Kit's number of an object of Newton, consecutive over all environments; it is not used here."""
+"""A line with Kit's number of an object of Newton, consecutive over all environments; it is not
+used here."""
 NAME = re.compile(r'^(\w+(?: \w+)?) "[^"\n]*"')
 PRIM = re.compile(r"[^.{\[]*")
 """The part of a path that names a prim."""
@@ -57,16 +67,22 @@ Texts = dict[str, int]
 def _node_key(node: Pcp.NodeRef, root: str, names: dict[str, str], texts: Texts) -> Hashable:
     """Key of an environment's composition, without its root's transform.
 
-    Prims with equal keys have equal content: the composition below a prim depends on the tree of arcs of its index and
-    on the specs at their targets. Of a target outside, the key contains the path; of a target in the environment, its
-    text. names: names that replace paths of the environment. texts: of all environments that are compared.
+    Prims with equal keys have equal content: the composition below a prim depends on the tree of
+    arcs of its index and on the specs at their targets. Of a target outside, the key contains the
+    path; of a target in the environment, its text. names: names that replace paths of the
+    environment. texts: of all environments that are compared.
     """
-    stack, path = node.layerStack, node.path
+    stack = node.layerStack
+    path = node.path
     target: Hashable
     if node.IsRootNode() or node.IsDueToAncestor():
         known = {str(path): names[root], **names}
         target = tuple(
-            (layer.identifier, _relocated(layer) and root, spec and texts.setdefault(text_key(spec, known), len(texts)))
+            (
+                layer.identifier,
+                _relocated(layer) and root,
+                spec and texts.setdefault(text_key(spec, known), len(texts)),
+            )
             for layer in stack.layers
             for spec in (layer.GetPrimAtPath(path),)
         )
@@ -81,12 +97,14 @@ def _node_key(node: Pcp.NodeRef, root: str, names: dict[str, str], texts: Texts)
 
 
 def _relocated(layer: Sdf.Layer) -> bool:
-    """Whether a layer has relocations, which act from outside: an environment in it equals no other."""
+    """Whether a layer has relocations, which act from outside: an environment in it equals no
+    other."""
     return layer.pseudoRoot.HasInfo("layerRelocates")
 
 
 def text_key(spec: Sdf.PrimSpec, names: dict[str, str]) -> str:
-    """A root's spec and descendants as text, without its name, transform and numbering; own paths replaced by names."""
+    """A root's spec and descendants as text, without its name, transform and numbering; own paths
+    replaced by names."""
     text = NAME.sub(r'\1 ""', spec.GetAsText(), count=1)
     # Where the transform was a root's only content, an empty line remains before its children.
     text = NUMBERING.sub("", PLACING.sub("", text))
@@ -94,7 +112,8 @@ def text_key(spec: Sdf.PrimSpec, names: dict[str, str]) -> str:
 
 
 def _renamed(text: str, names: dict[str, str]) -> str:
-    """The text with each path in <...> that is in `names`, or below one of them, replaced by its name."""
+    """The text with each path in <...> that is in `names`, or below one of them, replaced by its
+    name."""
 
     def renamed(match: re.Match[str]) -> str:
         path = match[1]
@@ -115,12 +134,12 @@ OWN = "."
 class Links:
     """Relationships of prims outside of the environments, by environment.
 
-    A *satellite* of an environment is a collision group or a joint outside that refers to no other environment; a copy
-    of the environment has a copy of the satellite, as cloners create them.
+    A *satellite* of an environment is a collision group or a joint outside that refers to no other
+    environment; a copy of the environment has a copy of the satellite, as cloners create them.
 
-    targets: of the prims outside that refer to an environment or a satellite. satellites_of: environment to its
-    satellites, in the stage's order. environment_of: satellite to environment. by_expression: a collection is given by
-    a path expression, which may match any prim.
+    targets: of the prims outside that refer to an environment or a satellite. satellites_of:
+    environment to its satellites, in the stage's order. environment_of: satellite to environment.
+    by_expression: a collection is given by a path expression, which may match any prim.
     """
 
     roots: set[str]
@@ -133,7 +152,8 @@ class Links:
 
     @classmethod
     def read(cls, stage: Usd.Stage, roots: list[str]) -> Links:
-        """The links of a stage that is populated with all prims outside; environments need not be populated."""
+        """The links of a stage that is populated with all prims outside; environments need not be
+        populated."""
         links = cls(set(roots))
         for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
             path = str(prim.GetPath())
@@ -158,7 +178,11 @@ class Links:
         prims = Usd.PrimRange(prim, Usd.TraverseInstanceProxies()) if below else (prim,)
         return any(
             schema.startswith("CollectionAPI:")
-            and bool(prim_above.GetAttribute(f"collection:{schema.partition(':')[2]}:membershipExpression").Get())
+            and bool(
+                prim_above.GetAttribute(
+                    f"collection:{schema.partition(':')[2]}:membershipExpression"
+                ).Get()
+            )
             for prim_above in prims
             for schema in prim_above.GetAppliedSchemas()
             if schema.startswith("CollectionAPI:")
@@ -171,12 +195,17 @@ class Links:
 
     def names(self, root: str) -> dict[str, str]:
         """Relative names of an environment's root and satellites."""
-        return {root: OWN, **{path: f"satellite {k}" for k, path in enumerate(self.satellites_of.get(root, ()))}}
+        return {
+            root: OWN,
+            **{path: f"satellite {k}" for k, path in enumerate(self.satellites_of.get(root, ()))},
+        }
 
     def without_dropped(self, stage: Usd.Stage, outside: list[str], dropped: set[str]) -> list[str]:
-        """The prims outside without the dropped ones: a prim above a dropped one is replaced by its children."""
+        """The prims outside without the dropped ones: a prim above a dropped one is replaced by its
+        children."""
         above = {path for dropped_path in dropped for path in upwards(dropped_path)} - dropped
-        kept, pending = [], outside[::-1]
+        kept = []
+        pending = outside[::-1]
         while pending:
             path = pending.pop()
             if path in dropped:
@@ -184,17 +213,23 @@ class Links:
             if path not in above:
                 kept.append(path)
                 continue
-            pending += [str(child.GetPath()) for child in stage.GetPrimAtPath(path).GetAllChildren()][::-1]
+            pending += [
+                str(child.GetPath()) for child in stage.GetPrimAtPath(path).GetAllChildren()
+            ][::-1]
         return kept
 
     def _root_of(self, target: Sdf.Path) -> str:
         return next((path for path in upwards(str(target.GetPrimPath())) if path in self.roots), "")
 
     def _add_satellite(self, prim: Usd.Prim, targets: Targets) -> None:
-        """Adds a prim if it is a satellite: a group or joint whose members or bodies are all in one environment."""
+        """Adds a prim if it is a satellite: a group or joint whose members or bodies are all in one
+        environment."""
         path = str(prim.GetPath())
         members = {
-            self._root_of(t) for name, linked in targets.items() if name != "physics:filteredGroups" for t in linked
+            self._root_of(t)
+            for name, linked in targets.items()
+            if name != "physics:filteredGroups"
+            for t in linked
         }
         if prim.IsA(UsdPhysics.CollisionGroup):
             merged = prim.GetAttribute("physics:mergeGroup").Get()
@@ -212,7 +247,8 @@ class Links:
         self.environment_of[path] = root
 
     def _relative_content(self, prim: Usd.Prim) -> Hashable:
-        """Content of a satellite. References to satellites of other environments have no effect and are ignored."""
+        """Content of a satellite. References to satellites of other environments have no effect and
+        are ignored."""
         root = self.environment_of[str(prim.GetPath())]
         names = self.names(root)
         attributes = tuple(
@@ -220,11 +256,24 @@ class Links:
             for a in prim.GetAuthoredAttributes()
         )
         relationships = tuple(
-            (name, tuple(relative for target in linked if (relative := self._relative_name(target, root, names))))
+            (
+                name,
+                tuple(
+                    relative
+                    for target in linked
+                    if (relative := self._relative_name(target, root, names))
+                ),
+            )
             for name, linked in self.targets[str(prim.GetPath())].items()
         )
         parent = str(prim.GetParent().GetPath())
-        return parent, str(prim.GetTypeName()), tuple(prim.GetAppliedSchemas()), attributes, relationships
+        return (
+            parent,
+            str(prim.GetTypeName()),
+            tuple(prim.GetAppliedSchemas()),
+            attributes,
+            relationships,
+        )
 
     def _relative_name(self, target: Sdf.Path, root: str, names: dict[str, str]) -> str:
         """A target relative to an environment; "" for a target in another one."""
@@ -237,7 +286,8 @@ class Links:
         return path
 
     def _add_references(self, path: str, targets: Targets) -> None:
-        """Adds the references of a prim that is not a satellite to environments and their satellites."""
+        """Adds the references of a prim that is not a satellite to environments and their
+        satellites."""
         for name, linked in targets.items():
             for target in linked:
                 prim = str(target.GetPrimPath())
@@ -252,15 +302,20 @@ NOTHING = "__no_such_prim__"
 
 
 def populate(stage: Usd.Stage, pattern: str, file: str) -> Environments:
-    """Finds the environments and sets the stage's population mask to one of each class and all prims outside.
+    """Finds the environments and sets the stage's population mask to one of each class and all
+    prims outside.
 
-    pattern: of root prims, a path whose names may have the wildcards *, ? and [...]; "" is DEFAULT_PATTERN; "none"
-    makes the stage one world.
-    Raises InputError for a pattern that is not a path or matches no prim, and for a root with a shear or zero scale.
+    pattern: of root prims, a path whose names may have the wildcards *, ? and [...]; "" is
+    DEFAULT_PATTERN; "none" makes the stage one world. Raises InputError for a pattern that is not a
+    path or matches no prim, and for a root with a shear or zero scale.
     """
     roots = [] if pattern == NO_ENVIRONMENTS else _matching(stage, pattern or DEFAULT_PATTERN)
     if pattern not in ("", NO_ENVIRONMENTS) and not roots:
-        raise InputError(f"no prim of the scene is '{pattern}'", "--environments", "name root prims, or write none")
+        raise InputError(
+            f"no prim of the scene is '{pattern}'",
+            "--environments",
+            "name root prims, or write none",
+        )
     if len(roots) < 2:
         _set_mask(stage, ["/"])
         poses = _Roots(stage, roots, file).pose
@@ -269,10 +324,15 @@ def populate(stage: Usd.Stage, pattern: str, file: str) -> Environments:
 
 
 def _matching(stage: Usd.Stage, pattern: str) -> list[str]:
-    """Paths of the active, defined prims that match a pattern, ordered by name, with numbers by value."""
+    """Paths of the active, defined prims that match a pattern, ordered by name, with numbers by
+    value."""
     names = pattern.split("/")[1:]
     if not pattern.startswith("/") or not all(names):
-        raise InputError(f"'{pattern}' is no path of prims", "--environments", f"write one such as {DEFAULT_PATTERN}")
+        raise InputError(
+            f"'{pattern}' is no path of prims",
+            "--environments",
+            f"write one such as {DEFAULT_PATTERN}",
+        )
     paths = ["/"]
     for name in names:
         candidates = [
@@ -292,11 +352,18 @@ def _child_names(prim: Usd.Prim) -> list[str]:
 
 
 def _is_in_scene(prim: Usd.Prim) -> bool:
-    return bool(prim and prim.IsActive() and prim.IsDefined() and not prim.IsAbstract() and not prim.IsInstanceProxy())
+    return bool(
+        prim
+        and prim.IsActive()
+        and prim.IsDefined()
+        and not prim.IsAbstract()
+        and not prim.IsInstanceProxy()
+    )
 
 
 def _set_mask(stage: Usd.Stage, paths: Iterable[str]) -> None:
-    """Composes these prims and their descendants; reloads layers, which pxr may have kept from another stage."""
+    """Composes these prims and their descendants; reloads layers, which pxr may have kept from
+    another stage."""
     stage.SetPopulationMask(Usd.StagePopulationMask([Sdf.Path(path) for path in paths]))
     reload_stage(stage)
 
@@ -304,8 +371,8 @@ def _set_mask(stage: Usd.Stage, paths: Iterable[str]) -> None:
 class _Roots:
     """Transforms of the roots of environments.
 
-    pose: float64[7] of each [m]. scale: key of its transform without the pose, see `scale_keys`. moving: roots that are
-    animated, by themselves or by an ancestor.
+    pose: float64[7] of each [m]. scale: key of its transform without the pose, see `scale_keys`.
+    moving: roots that are animated, by themselves or by an ancestor.
     """
 
     def __init__(self, stage: Usd.Stage, roots: list[str], file: str) -> None:
@@ -324,7 +391,10 @@ class _Roots:
             root
             for root, prim in zip(roots, prims, strict=True)
             if animated[root.rpartition("/")[0] or "/"]
-            or (prim.IsA(UsdGeom.Xformable) and UsdGeom.Xformable(prim).TransformMightBeTimeVarying())
+            or (
+                prim.IsA(UsdGeom.Xformable)
+                and UsdGeom.Xformable(prim).TransformMightBeTimeVarying()
+            )
         }
 
 
@@ -342,7 +412,8 @@ def _check(columns: np.ndarray, roots: list[str], file: str) -> None:
 class _Search:
     """Search for classes of equal environments in one stage.
 
-    alone: environments that are not merged with others: they move as a whole, or other prims refer to them.
+    alone: environments that are not merged with others: they move as a whole, or other prims refer
+    to them.
     """
 
     stage: Usd.Stage
@@ -358,11 +429,14 @@ class _Search:
         links = Links.read(self.stage, self.roots)
         above = {path for root in self.roots for path in upwards(root)} - set(self.roots)
         # Colliders of environments below a body do not have the poses of their roots.
-        of_body = any(self.stage.GetPrimAtPath(path).HasAPI(UsdPhysics.RigidBodyAPI) for path in above)
+        of_body = any(
+            self.stage.GetPrimAtPath(path).HasAPI(UsdPhysics.RigidBodyAPI) for path in above
+        )
         if links.by_expression or of_body:
             self.alone |= set(self.roots)
         around: dict[str, Hashable] = {
-            root: (root.rpartition("/")[0], transforms.scale[root], links.key(root)) for root in self.roots
+            root: (root.rpartition("/")[0], transforms.scale[root], links.key(root))
+            for root in self.roots
         }
         texts: Texts = {}
         keys: dict[str, Hashable] = {}
@@ -372,7 +446,9 @@ class _Search:
             keys[root] = str(prim.GetTypeName()), _node_key(node, root, links.names(root), texts)
         kept = links.without_dropped(self.stage, outside, set())
         while True:
-            classes = self._classes({root: (keys[root], around[root]) for root in self.roots}, self.roots)
+            classes = self._classes(
+                {root: (keys[root], around[root]) for root in self.roots}, self.roots
+            )
             firsts = set(classes.values())
             _set_mask(self.stage, [*kept, *(root for root in self.roots if root in firsts)])
             more = self._not_mergeable(firsts, classes) - self.alone
@@ -386,13 +462,17 @@ class _Search:
         if dropped or firsts != set(classes.values()):
             kept = links.without_dropped(self.stage, outside, dropped)
             _set_mask(self.stage, [*kept, *(root for root in self.roots if root not in left_out)])
-        environments = tuple(Environment(root, transforms.pose[root], classes[root]) for root in self.roots)
+        environments = tuple(
+            Environment(root, transforms.pose[root], classes[root]) for root in self.roots
+        )
         return Environments(environments, frozenset(dropped))
 
     def _outside(self) -> list[str]:
         """The topmost prims that are neither in an environment nor above one."""
         roots = set(self.roots)
-        above = dict.fromkeys(str(p) for root in self.roots for p in Sdf.Path(root).GetParentPath().GetPrefixes())
+        above = dict.fromkeys(
+            str(p) for root in self.roots for p in Sdf.Path(root).GetParentPath().GetPrefixes()
+        )
         outside = []
         for path in ["/", *above]:
             for name in _child_names(self.stage.GetPrimAtPath(path)):
@@ -403,21 +483,34 @@ class _Search:
 
     def _classes(self, key: Mapping[str, Hashable], roots: Iterable[str]) -> dict[str, str]:
         first: dict[Hashable, str] = {}
-        return {root: root if root in self.alone else first.setdefault(key[root], root) for root in roots}
+        return {
+            root: root if root in self.alone else first.setdefault(key[root], root)
+            for root in roots
+        }
 
     def _not_mergeable(self, firsts: set[str], classes: dict[str, str]) -> set[str]:
-        """Environments to which another one refers, and those whose content does not move rigidly with their root.
+        """Environments to which another one refers, and those whose content does not move rigidly
+        with their root.
 
-        The first of a class has every opinion of the others, so that only the first ones are examined.
+        The first of a class has every opinion of the others, so that only the first ones are
+        examined.
         """
         roots = set(self.roots)
         refused: set[str] = set()
         for first in firsts:
             fixed = False
-            for prim in Usd.PrimRange(self.stage.GetPrimAtPath(first), Usd.TraverseInstanceProxies()):
+            for prim in Usd.PrimRange(
+                self.stage.GetPrimAtPath(first), Usd.TraverseInstanceProxies()
+            ):
                 for relationship in prim.GetAuthoredRelationships():
-                    prefixes = (path for to in relationship.GetTargets() for path in to.GetPrimPath().GetPrefixes())
-                    refused |= {str(path) for path in prefixes if str(path) in roots and str(path) != first}
+                    prefixes = (
+                        path
+                        for to in relationship.GetTargets()
+                        for path in to.GetPrimPath().GetPrefixes()
+                    )
+                    refused |= {
+                        str(path) for path in prefixes if str(path) in roots and str(path) != first
+                    }
                 if str(prim.GetPath()) != first:
                     xformable = UsdGeom.Xformable(prim)
                     resets = bool(xformable and xformable.GetResetXformStack())
@@ -426,9 +519,14 @@ class _Search:
                 refused |= {root for root in roots if classes[root] == first}
         return refused
 
-    def _merged(self, classes: dict[str, str], around: dict[str, Hashable], links: Links) -> dict[str, str]:
+    def _merged(
+        self, classes: dict[str, str], around: dict[str, Hashable], links: Links
+    ) -> dict[str, str]:
         flat = self.stage.Flatten(addSourceFileComment=False)
         firsts = dict.fromkeys(classes.values())
-        key = {first: (text_key(flat.GetPrimAtPath(first), links.names(first)), around[first]) for first in firsts}
+        key = {
+            first: (text_key(flat.GetPrimAtPath(first), links.names(first)), around[first])
+            for first in firsts
+        }
         merged = self._classes(key, firsts)
         return {root: merged[first] for root, first in classes.items()}

@@ -1,7 +1,9 @@
-"""Expansion of point instancers: each instance whose prototype collides becomes a prim on the session layer.
+"""Expansion of point instancers: each instance whose prototype collides becomes a prim on the
+session layer.
 
-An instance inherits its prototype, so that its colliders, bodies, joints and articulations are parsed as those of any
-prim; targets in the prototype are resolved in the instance, targets outside are unchanged.
+An instance inherits its prototype, so that its colliders, bodies, joints and articulations are
+parsed as those of any prim; targets in the prototype are resolved in the instance, targets outside
+are unchanged.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from collidecli.importers.usd.stage import REST_TIME, Physics
 from collidecli.numerics.products import norm
 
 NESTING_LIMIT = 16
-"""Maximum depth of instancers in prototypes of instancers; a deeper nesting is treated as a cycle."""
+"""Maximum depth of instancers in prototypes of instancers; a deeper nesting is treated as a
+cycle."""
 
 INSTANCE_LIMIT = 1_000_000
 """Limit of the number of instances: nested counts multiply and could exhaust the memory."""
@@ -37,13 +40,15 @@ MOTION_HINTS = ("velocities", "accelerations", "angularVelocities")
 
 
 def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Instances:
-    """Creates prims for the instances of every point instancer whose prototypes contain colliders or bodies.
+    """Creates prims for the instances of every point instancer whose prototypes contain colliders
+    or bodies.
 
-    Instance i of prototype P is `<instancer>/instances/<name of P>_<i>`; i is its id where ids are authored. The
-    instancer becomes an Xform; its other descendants, which are not in the scene by themselves, become abstract.
-    Instances in inactiveIds are omitted. Those in invisibleIds are created: visibility does not affect collision.
-    Raises InputError with the instancer: arrays of different lengths, indices without a prototype, targets that do not
-    exist, an orientation that is not a rotation, equal ids, instances whose number or prototype changes over time, and
+    Instance i of prototype P is `<instancer>/instances/<name of P>_<i>`; i is its id where ids are
+    authored. The instancer becomes an Xform; its other descendants, which are not in the scene by
+    themselves, become abstract. Instances in inactiveIds are omitted. Those in invisibleIds are
+    created: visibility does not affect collision. Raises InputError with the instancer: arrays of
+    different lengths, indices without a prototype, targets that do not exist, an orientation that
+    is not a rotation, equal ids, instances whose number or prototype changes over time, and
     instancers that contain themselves.
     """
     instances = Instances()
@@ -54,7 +59,11 @@ def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Insta
             continue
         where = f"{file} <{path}>"
         if depth > NESTING_LIMIT:
-            raise InputError("point instancers contain each other in a cycle", where, "remove the cycle of prototypes")
+            raise InputError(
+                "point instancers contain each other in a cycle",
+                where,
+                "remove the cycle of prototypes",
+            )
         schema = UsdGeom.PointInstancer(editable(stage, str(path), below=True))
         count = len(schema.GetProtoIndicesAttr().Get(REST_TIME) or ())
         if len(instances.prototype_of) + count > INSTANCE_LIMIT:
@@ -63,11 +72,15 @@ def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Insta
         # USD would scale the time samples of a session layer with another rate.
         rate = stage.GetTimeCodesPerSecond()
         if not 0.0 < rate < np.inf:
-            raise InputError(f"timeCodesPerSecond is {rate:g}", file, "give a number greater than zero")
+            raise InputError(
+                f"timeCodesPerSecond is {rate:g}", file, "give a number greater than zero"
+            )
         if stage.GetSessionLayer().timeCodesPerSecond != rate:
             stage.GetSessionLayer().timeCodesPerSecond = rate
         folder = instancer.write(stage, instances)
-        waiting += [(prim.GetPath(), depth + 1) for prim in _instancers(stage.GetPrimAtPath(folder))]
+        waiting += [
+            (prim.GetPath(), depth + 1) for prim in _instancers(stage.GetPrimAtPath(folder))
+        ]
     return instances
 
 
@@ -79,13 +92,16 @@ def check_joints(physics: Physics) -> None:
             for target in map(str, relationship.GetForwardedTargets() if relationship else ()):
                 copies = physics.instances.copies(target)
                 if copies and copies == physics.targets(target):
-                    what = f"the joint names <{target}>, which is in a prototype of a point instancer"
+                    what = (
+                        f"the joint names <{target}>, which is in a prototype of a point instancer"
+                    )
                     fix = f"name an instance, for example <{copies[0]}>, or move the joint into the prototype"
                     raise InputError(what, physics.where(path), fix)
 
 
 def _instancers(root: Usd.Prim) -> Iterator[Usd.Prim]:
-    """The point instancers below a prim, in order; those below another instancer are not in the scene."""
+    """The point instancers below a prim, in order; those below another instancer are not in the
+    scene."""
     prims = iter(Usd.PrimRange(root, Usd.TraverseInstanceProxies()))
     for prim in prims:
         if prim.IsA(UsdGeom.PointInstancer):
@@ -111,31 +127,49 @@ def _holds_physics(instancer: Usd.Prim, seen: set[Sdf.Path]) -> bool:
 class _Instancer:
     """A checked point instancer.
 
-    prototypes: by index; None for one that is not active. index: prototype of each instance. names: unique, of each.
-    rows: the instances to create. placing: the transform operations of an instance, with their attributes.
+    prototypes: by index; None for one that is not active. index: prototype of each instance. names:
+    unique, of each. rows: the instances to create. placing: the transform operations of an
+    instance, with their attributes.
     """
 
     def __init__(self, schema: UsdGeom.PointInstancer, where: str, warnings: list[str]) -> None:
         # An inactive prototype, or one below an inactive prim, is None.
-        stage, prototypes = schema.GetPrim().GetStage(), []
+        stage = schema.GetPrim().GetStage()
+        prototypes = []
         for target in schema.GetPrototypesRel().GetForwardedTargets():
             prim = stage.GetPrimAtPath(target)
             above = (stage.GetPrimAtPath(path) for path in target.GetAncestorsRange())
-            if not target.IsPrimPath() or (not prim and next(filter(None, above), stage.GetPseudoRoot()).IsActive()):
-                raise InputError(f"prototypes names <{target}>, which is not a prim", where, "correct the relationship")
+            if not target.IsPrimPath() or (
+                not prim and next(filter(None, above), stage.GetPseudoRoot()).IsActive()
+            ):
+                raise InputError(
+                    f"prototypes names <{target}>, which is not a prim",
+                    where,
+                    "correct the relationship",
+                )
             if schema.GetPath().HasPrefix(target):
-                raise InputError(f"the prototype <{target}> contains the instancer itself", where, "move the instancer")
+                raise InputError(
+                    f"the prototype <{target}> contains the instancer itself",
+                    where,
+                    "move the instancer",
+                )
             prototypes.append(prim if prim and prim.IsActive() else None)
         index = _constant(schema.GetProtoIndicesAttr(), where)
         if np.any((index < 0) | (index >= len(prototypes))):
             bad = int(index[(index < 0) | (index >= len(prototypes))][0])
-            raise InputError(f"protoIndices has {bad}, and there are {len(prototypes)} prototypes", where, "correct it")
+            raise InputError(
+                f"protoIndices has {bad}, and there are {len(prototypes)} prototypes",
+                where,
+                "correct it",
+            )
         ids = _constant(schema.GetIdsAttr(), where)
         ids = ids if len(ids) else np.arange(len(index))
         _check_length("ids", len(ids), len(index), where)
         values, counts = np.unique(ids, return_counts=True)
         if np.any(counts > 1):
-            raise InputError(f"two instances have the id {values[counts > 1][0]}", where, "give each a unique id")
+            raise InputError(
+                f"two instances have the id {values[counts > 1][0]}", where, "give each a unique id"
+            )
         self.placing = _placing(schema, len(index), where)
         path = schema.GetPath()
         inactive = schema.GetPrim().GetMetadata("inactiveIds")
@@ -145,11 +179,19 @@ class _Instancer:
             what = f"{len(hidden)} instances in invisibleIds collide"
             warnings.append(f"<{path}>: {what}: visibility does not affect collision")
         if any(schema.GetPrim().GetAttribute(name).HasAuthoredValue() for name in MOTION_HINTS):
-            warnings.append(f"<{path}>: velocities are not used: between time samples instances are interpolated")
+            warnings.append(
+                f"<{path}>: velocities are not used: between time samples instances are interpolated"
+            )
         _warn_of_left_out(schema, prototypes, warnings)
-        self.schema, self.prototypes, self.index = schema, prototypes, index
+        self.schema = schema
+        self.prototypes = prototypes
+        self.index = index
         self.names = [str(i) if i >= 0 else f"minus{-i}" for i in ids.tolist()]
-        self.rows = [k for k, i in enumerate(ids.tolist()) if i not in off and prototypes[index[k]] is not None]
+        self.rows = [
+            k
+            for k, i in enumerate(ids.tolist())
+            if i not in off and prototypes[index[k]] is not None
+        ]
 
     def write(self, stage: Usd.Stage, instances: Instances) -> Sdf.Path:
         """Creates the instances, adds them to `instances`, and returns the path of their parent."""
@@ -158,19 +200,25 @@ class _Instancer:
         name = FOLDER
         while name in children:
             name += "_"
-        samples = [(operation, _samples(operation, attribute)) for operation, attribute in self.placing]
+        samples = [
+            (operation, _samples(operation, attribute)) for operation, attribute in self.placing
+        ]
         roots = [_Root(prototype) if prototype else None for prototype in self.prototypes]
         session = stage.GetSessionLayer()
         with Sdf.ChangeBlock():
             spec = Sdf.CreatePrimInLayer(session, path)
             spec.typeName = "Xform"
             for child in children:
-                Sdf.CreatePrimInLayer(session, path.AppendChild(child)).specifier = Sdf.SpecifierClass
+                Sdf.CreatePrimInLayer(
+                    session, path.AppendChild(child)
+                ).specifier = Sdf.SpecifierClass
             folder = Sdf.PrimSpec(spec, name, Sdf.SpecifierDef, "Scope")
             for row in self.rows:
                 root = roots[self.index[row]]
                 assert root is not None
-                instance = Sdf.PrimSpec(folder, f"{root.path.name}_{self.names[row]}", Sdf.SpecifierDef)
+                instance = Sdf.PrimSpec(
+                    folder, f"{root.path.name}_{self.names[row]}", Sdf.SpecifierDef
+                )
                 root.write(instance)
                 _place(instance, row, samples, root.operations)
                 instances.add(str(instance.path), str(root.path))
@@ -178,7 +226,8 @@ class _Instancer:
 
 
 class _Root:
-    """A prototype's root: its operations, and the material bindings of its ancestors, which no instance inherits."""
+    """A prototype's root: its operations, and the material bindings of its ancestors, which no
+    instance inherits."""
 
     def __init__(self, prototype: Usd.Prim) -> None:
         form = UsdGeom.Xformable(prototype)
@@ -192,7 +241,8 @@ class _Root:
                 relationship = above.GetRelationship(name)
                 strength = relationship.GetMetadata("bindMaterialAs")
                 self.bindings[name] = (relationship.GetForwardedTargets(), strength or "")
-        self.path, self.operations = prototype.GetPath(), [op for op in order or () if op != "!resetXformStack!"]
+        self.path = prototype.GetPath()
+        self.operations = [op for op in order or () if op != "!resetXformStack!"]
 
     def write(self, spec: Sdf.PrimSpec) -> None:
         spec.inheritPathList.Prepend(self.path)
@@ -204,13 +254,19 @@ class _Root:
             if strength:
                 binding.SetInfo("bindMaterialAs", strength)
         if self.bindings:
-            spec.SetInfo("apiSchemas", Sdf.TokenListOp.Create(prependedItems=["MaterialBindingAPI"]))
+            spec.SetInfo(
+                "apiSchemas", Sdf.TokenListOp.Create(prependedItems=["MaterialBindingAPI"])
+            )
 
 
-def _place(spec: Sdf.PrimSpec, row: int, samples: list[tuple[str, dict]], of_prototype: list[str]) -> None:
-    """Writes an instance's element of the instancer's arrays as operations before those of its prototype.
+def _place(
+    spec: Sdf.PrimSpec, row: int, samples: list[tuple[str, dict]], of_prototype: list[str]
+) -> None:
+    """Writes an instance's element of the instancer's arrays as operations before those of its
+    prototype.
 
-    Between samples USD interpolates these as it interpolates the array's elements, quaternions by slerp.
+    Between samples USD interpolates these as it interpolates the array's elements, quaternions by
+    slerp.
     """
     names = []
     for operation, values in samples:
@@ -221,11 +277,15 @@ def _place(spec: Sdf.PrimSpec, row: int, samples: list[tuple[str, dict]], of_pro
             else:
                 spec.layer.SetTimeSample(attribute.path, time, value[row])
         names.append(attribute.name)
-    order = Sdf.AttributeSpec(spec, "xformOpOrder", Sdf.ValueTypeNames.TokenArray, Sdf.VariabilityUniform)
+    order = Sdf.AttributeSpec(
+        spec, "xformOpOrder", Sdf.ValueTypeNames.TokenArray, Sdf.VariabilityUniform
+    )
     order.default = Vt.TokenArray(names + of_prototype)
 
 
-def _placing(schema: UsdGeom.PointInstancer, count: int, where: str) -> list[tuple[str, Usd.Attribute]]:
+def _placing(
+    schema: UsdGeom.PointInstancer, count: int, where: str
+) -> list[tuple[str, Usd.Attribute]]:
     """Transform operations, outermost first, and the arrays with their values."""
     orientations = schema.GetOrientationsfAttr()
     if not orientations.Get(REST_TIME):
@@ -259,7 +319,9 @@ def _check_rotations(quaternions: np.ndarray, name: str, where: str) -> None:
     norms = norm(quaternions.reshape(-1, 4))
     bad = np.flatnonzero(~(np.abs(norms - 1.0) <= QUATERNION_ROUNDING))
     if len(bad):
-        raise InputError(f"{name}[{bad[0]}] has norm {norms[bad[0]]:g}", where, "give a unit quaternion")
+        raise InputError(
+            f"{name}[{bad[0]}] has norm {norms[bad[0]]:g}", where, "give a unit quaternion"
+        )
 
 
 def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
@@ -277,16 +339,29 @@ def _samples(operation: str, attribute: Usd.Attribute) -> dict:
 
     Quaternions are normalized in double precision: norms in half precision have errors of 1e-3.
     """
-    values = {time: attribute.Get(time) for time in attribute.GetTimeSamples()} or {None: attribute.Get()}
+    values = {time: attribute.Get(time) for time in attribute.GetTimeSamples()} or {
+        None: attribute.Get()
+    }
     if operation == "orient":
-        return {time: [Gf.Quatd(q).GetNormalized() for q in value] for time, value in values.items()}
+        return {
+            time: [Gf.Quatd(q).GetNormalized() for q in value] for time, value in values.items()
+        }
     return values
 
 
-def _warn_of_left_out(schema: UsdGeom.PointInstancer, prototypes: list[Usd.Prim | None], warnings: list[str]) -> None:
-    """Warns of colliders below an instancer that are in none of its prototypes, and so not in the scene."""
+def _warn_of_left_out(
+    schema: UsdGeom.PointInstancer, prototypes: list[Usd.Prim | None], warnings: list[str]
+) -> None:
+    """Warns of colliders below an instancer that are in none of its prototypes, and so not in the
+    scene."""
     roots = [prim.GetPath() for prim in prototypes if prim]
     for prim in Usd.PrimRange(schema.GetPrim(), Usd.TraverseInstanceProxies()):
         path = prim.GetPath()
-        if prim.HasAPI(UsdPhysics.CollisionAPI) and path != schema.GetPath() and not any(map(path.HasPrefix, roots)):
-            warnings.append(f"<{path}>: left out: below a PointInstancer, and in none of its prototypes")
+        if (
+            prim.HasAPI(UsdPhysics.CollisionAPI)
+            and path != schema.GetPath()
+            and not any(map(path.HasPrefix, roots))
+        ):
+            warnings.append(
+                f"<{path}>: left out: below a PointInstancer, and in none of its prototypes"
+            )

@@ -15,8 +15,8 @@ from collidecli.importers.usd.environments import upwards
 class Instances:
     """Instances of point instancers as prims of their own.
 
-    prototype_of: path of an instance's root to that of its prototype. In nested instancers, the prototype of an inner
-    instance is in an instance of the outer one.
+    prototype_of: path of an instance's root to that of its prototype. In nested instancers, the
+    prototype of an inner instance is in an instance of the outer one.
     """
 
     prototype_of: dict[str, str] = field(default_factory=dict)
@@ -27,7 +27,8 @@ class Instances:
         self._copies_of.setdefault(prototype, []).append(instance)
 
     def sources(self, path: str) -> Iterator[str]:
-        """The prototype's prim of an instance's prim, then that prim's own prototype, and so on; none elsewhere."""
+        """The prototype's prim of an instance's prim, then that prim's own prototype, and so on;
+        none elsewhere."""
         for root in upwards(path):
             if root in self.prototype_of:
                 source = self.prototype_of[root] + path[len(root) :]
@@ -48,17 +49,22 @@ class Instances:
 class PrototypeGroups:
     """Membership of instances in collision groups: that of the prototype's prim.
 
-    Where the prototype is not below the instancer, the members of a group with the instancer include its instances.
+    Where the prototype is not below the instancer, the members of a group with the instancer
+    include its instances.
     """
 
     def __init__(self, stage: Usd.Stage, instances: Instances) -> None:
-        self._stage, self._instances = stage, instances
+        self._stage = stage
+        self._instances = instances
 
     @cached_property
     def _members(self) -> dict[str, Usd.UsdCollectionMembershipQuery]:
         prims = Usd.PrimRange.Stage(self._stage, Usd.TraverseInstanceProxies())
         groups = [prim for prim in prims if prim.IsA(UsdPhysics.CollisionGroup)]
-        return {str(p.GetPath()): Usd.CollectionAPI(p, "colliders").ComputeMembershipQuery() for p in groups}
+        return {
+            str(p.GetPath()): Usd.CollectionAPI(p, "colliders").ComputeMembershipQuery()
+            for p in groups
+        }
 
     def including(self, path: str) -> set[str]:
         """The groups whose collections contain a prim."""

@@ -1,6 +1,7 @@
 """Joints of a USD stage as two frames and the axes of motion between them.
 
-Frames are computed in float64 from the prims' matrices at the resting time: pxr's descriptors are float32.
+Frames are computed in float64 from the prims' matrices at the resting time: pxr's descriptors are
+float32.
 """
 
 from __future__ import annotations
@@ -14,15 +15,21 @@ from pxr import Sdf, Usd, UsdPhysics
 
 from collidecli.errors import InputError
 from collidecli.importers.usd.stage import REST_TIME, Physics
-from collidecli.importers.usd.transforms import check_columns, columns_of, located_transform, pose_of, rotation_of
+from collidecli.importers.usd.transforms import (
+    check_columns,
+    columns_of,
+    located_transform,
+    pose_of,
+    rotation_of,
+)
 from collidecli.importers.usd.world_matrices import PrimTransforms
 from collidecli.numerics.pose_columns import column, compose, inverse
 from collidecli.numerics.products import length, matvec
 from collidecli.scene.kinematics import QUATERNION_AXES
 
 AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
-"""The order of a joint's coordinates and of their motions: translations along the axes of the first frame, then
-rotations about x, the rotated y and the twice rotated z."""
+"""The order of a joint's coordinates and of their motions: translations along the axes of the first
+frame, then rotations about x, the rotated y and the twice rotated z."""
 MIMIC = ("PhysxMimicJointAPI", "NewtonMimicAPI")
 WORLD = ""
 
@@ -31,10 +38,10 @@ WORLD = ""
 class UsdJoint:
     """A joint between two bodies.
 
-    path: the prim's. body0, body1: the bodies' paths; WORLD for the static world.
-    axes: the free ones of `AXES`, or the four of a quaternion (spherical joint), or none (fixed joint).
-    frame0, frame1: float64[7], the joint's frame in body0 and in body1 [m], in the world for WORLD.
-    mimic: name of an API schema that couples its coordinate to another's; "" for none.
+    path: the prim's. body0, body1: the bodies' paths; WORLD for the static world. axes: the free
+    ones of `AXES`, or the four of a quaternion (spherical joint), or none (fixed joint). frame0,
+    frame1: float64[7], the joint's frame in body0 and in body1 [m], in the world for WORLD. mimic:
+    name of an API schema that couples its coordinate to another's; "" for none.
     """
 
     path: str
@@ -53,12 +60,16 @@ class UsdJoint:
 class JointReader:
     """Reads the joints of a stage.
 
-    body_pose: float64[7] by path, the bodies' poses at rest [m]; any other prim is part of the static world.
-    warnings: ignored joints, with reasons.
+    body_pose: float64[7] by path, the bodies' poses at rest [m]; any other prim is part of the
+    static world. warnings: ignored joints, with reasons.
     """
 
-    def __init__(self, physics: Physics, body_pose: dict[str, np.ndarray], metres_per_unit: float) -> None:
-        self._physics, self._pose, self._metres_per_unit = physics, body_pose, metres_per_unit
+    def __init__(
+        self, physics: Physics, body_pose: dict[str, np.ndarray], metres_per_unit: float
+    ) -> None:
+        self._physics = physics
+        self._pose = body_pose
+        self._metres_per_unit = metres_per_unit
         self._transforms = PrimTransforms(REST_TIME)
         self.warnings: list[str] = []
 
@@ -75,10 +86,14 @@ class JointReader:
                 continue
             joint = self._joint(path, descriptor)
             if joint.body0 == joint.body1:
-                self.warnings.append(f"<{path}>: not in the kinematics: both of its sides are one body")
+                self.warnings.append(
+                    f"<{path}>: not in the kinematics: both of its sides are one body"
+                )
                 continue
             if joint.mimic:
-                self.warnings.append(f"<{path}>: {joint.mimic} is ignored: its coordinate is recorded as any other")
+                self.warnings.append(
+                    f"<{path}>: {joint.mimic} is ignored: its coordinate is recorded as any other"
+                )
             yield joint
 
     def _reason_to_leave_out(self, descriptor: Any) -> str:
@@ -92,9 +107,12 @@ class JointReader:
 
     def _joint(self, path: str, descriptor: Any) -> UsdJoint:
         prim = self._physics.prim(path)
-        schemas = [str(name) for name in prim.GetPrimTypeInfo().GetAppliedAPISchemas()]  # also unknown ones
+        # also unknown ones
+        schemas = [str(name) for name in prim.GetPrimTypeInfo().GetAppliedAPISchemas()]
         mimic = next((name for name in schemas if name.split(":")[0] in MIMIC), "")
-        (body0, frame0), (body1, frame1) = (self._side(path, k, str(getattr(descriptor, f"rel{k}"))) for k in (0, 1))
+        (body0, frame0), (body1, frame1) = (
+            self._side(path, k, str(getattr(descriptor, f"rel{k}"))) for k in (0, 1)
+        )
         return UsdJoint(path, body0, body1, self._axes(descriptor) or (), frame0, frame1, mimic)
 
     def _side(self, path: str, side: int, target: str) -> tuple[str, np.ndarray]:
@@ -107,11 +125,17 @@ class JointReader:
         position = prim.GetAttribute(f"physics:localPos{side}").Get(REST_TIME)
         rotation = prim.GetAttribute(f"physics:localRot{side}").Get(REST_TIME)
         local = np.array([0.0, 0.0, 0.0] if position is None else position, np.float64)
-        parts = [0, 0, 0, 1.0] if rotation is None else [*rotation.GetImaginary(), rotation.GetReal()]
+        parts = (
+            [0, 0, 0, 1.0] if rotation is None else [*rotation.GetImaginary(), rotation.GetReal()]
+        )
         quaternion = np.array(parts, np.float64)
         norm = length(quaternion)
         if not (np.all(np.isfinite(local)) and np.isfinite(norm) and norm > 0.0):
-            raise InputError(f"physics:localPos{side} or localRot{side} is not a frame", where, "correct the joint")
+            raise InputError(
+                f"physics:localPos{side} or localRot{side} is not a frame",
+                where,
+                "correct the joint",
+            )
         target_prim = self._physics.prim(target) if target else None
         matrix = self._transforms.matrix(target_prim) if target_prim else np.eye(4)
         columns = columns_of(matrix)
@@ -144,7 +168,8 @@ class JointReader:
             return QUATERNION_AXES
         if isinstance(descriptor, UsdPhysics.D6JointDesc):
             locked = {
-                f"{limit.first.name[:1].lower()}{limit.first.name[1:]}"  # a limit on the distance is not an axis
+                # a limit on the distance is not an axis
+                f"{limit.first.name[:1].lower()}{limit.first.name[1:]}"
                 for limit in descriptor.jointLimits
                 if limit.second.enabled and not limit.second.lower < limit.second.upper
             }

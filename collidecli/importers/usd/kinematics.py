@@ -1,10 +1,11 @@
-"""Body poses of USD articulations from their joint coordinates: forward kinematics of UsdPhysics joints.
+"""Body poses of USD articulations from their joint coordinates: forward kinematics of UsdPhysics
+joints.
 
-A joint's coordinates define the pose of its frame in body1 relative to its frame in body0, whichever of the bodies
-is nearer to the root: `body1 = body0 * frame0 * motion * inverse(frame1)`. `joints.AXES` defines the order of the
-axes. Several revolute and prismatic joints between two bodies, as converters from MJCF write them, act in sequence
-in the stage's order, each in body1's frame after the motions of the joints before it, as MuJoCo's joints of one body
-do.
+A joint's coordinates define the pose of its frame in body1 relative to its frame in body0,
+whichever of the bodies is nearer to the root: `body1 = body0 * frame0 * motion * inverse(frame1)`.
+`joints.AXES` defines the order of the axes. Several revolute and prismatic joints between two
+bodies, as converters from MJCF write them, act in sequence in the stage's order, each in body1's
+frame after the motions of the joints before it, as MuJoCo's joints of one body do.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ _BLOCK = 2048
 
 @dataclass(frozen=True)
 class _Step:
-    """One joint between a parent and its child. left, right: float64[7, 1], frames before and after its motion.
+    """One joint between a parent and its child. left, right: float64[7, 1], frames before and after
+    its motion.
 
-    joint: index among the articulation's joints; -1 for a fixed one. backward: the child is the joint's body0.
+    joint: index among the articulation's joints; -1 for a fixed one. backward: the child is the
+    joint's body0.
     """
 
     left: np.ndarray
@@ -49,7 +52,8 @@ class _Step:
 
 @dataclass(frozen=True)
 class _Edge:
-    """Connection of a parent and its child, rows of bodies; -1 is the world. rest: float64[7, 1], child to parent."""
+    """Connection of a parent and its child, rows of bodies; -1 is the world. rest: float64[7, 1],
+    child to parent."""
 
     parent: int
     child: int
@@ -72,7 +76,10 @@ class _Link:
         members = [*self.joints, joint]
         if (joint.body0, joint.body1) != self.ends or any(len(j.axes) != 1 for j in members):
             return False
-        axes = [rotate(j.frame1[3:, None], np.eye(3)["XYZ".index(j.axes[0][-1])][:, None])[:, 0] for j in members]
+        axes = [
+            rotate(j.frame1[3:, None], np.eye(3)["XYZ".index(j.axes[0][-1])][:, None])[:, 0]
+            for j in members
+        ]
         same_kind = [k for k, j in enumerate(self.joints) if j.axes[0][:3] == joint.axes[0][:3]]
         return all(1.0 - abs(float(dot(axes[k], axes[-1]))) > PARALLEL for k in same_kind)
 
@@ -80,7 +87,9 @@ class _Link:
 class UsdArticulation:
     """Forward kinematics of one tree of joints; see `ArticulationKinematics`."""
 
-    def __init__(self, path: str, root: str, edges: list[tuple[_Link, str, str]], pose: dict[str, np.ndarray]) -> None:
+    def __init__(
+        self, path: str, root: str, edges: list[tuple[_Link, str, str]], pose: dict[str, np.ndarray]
+    ) -> None:
         self.path = path
         self.aliases: tuple[str, ...] = ()
         self.body_path = (root, *(child for _, _, child in edges if child != root))
@@ -96,7 +105,9 @@ class UsdArticulation:
                 joints += [joint] if joint.axes else []
             rest = column(pose[child])
             rest = rest if parent == WORLD else compose(inverse(column(pose[parent])), rest)
-            edge = _Edge(row[parent], row[child], _steps(link, indices, parent != link.ends[0]), rest)
+            edge = _Edge(
+                row[parent], row[child], _steps(link, indices, parent != link.ends[0]), rest
+            )
             self._edges.append(edge)
             if len(edge.steps) > 1 and not _rests_at_zero(edge):
                 needed |= {joint.path for joint in link.joints}
@@ -109,20 +120,30 @@ class UsdArticulation:
             )
             for j in joints
         )
-        self.root_is_jointed = any(e.parent < 0 and any(s.joint >= 0 for s in e.steps) for e in self._edges)
+        self.root_is_jointed = any(
+            e.parent < 0 and any(s.joint >= 0 for s in e.steps) for e in self._edges
+        )
 
-    def poses(self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray) -> np.ndarray:
+    def poses(
+        self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray
+    ) -> np.ndarray:
         """float64[n, B, 7], see `ArticulationKinematics.poses`."""
         out = np.empty((len(joint_position), len(self.body_path), 7))
         for start in range(0, len(out), _BLOCK):
             rows = slice(start, start + _BLOCK)
             coordinate = np.ascontiguousarray(np.asarray(joint_position[rows], np.float64).T)
-            root = None if root_pose is None else np.ascontiguousarray(np.asarray(root_pose[rows], np.float64).T)
+            root = (
+                None
+                if root_pose is None
+                else np.ascontiguousarray(np.asarray(root_pose[rows], np.float64).T)
+            )
             for k, pose in enumerate(self._block(root, columns, coordinate)):
                 out[rows, k] = pose.T
         return out
 
-    def _block(self, root: np.ndarray | None, columns: JointColumns, coordinate: np.ndarray) -> list[np.ndarray]:
+    def _block(
+        self, root: np.ndarray | None, columns: JointColumns, coordinate: np.ndarray
+    ) -> list[np.ndarray]:
         """Pose of each body, float64[7, n], or [7, 1] for a body without motion."""
         poses: list[np.ndarray] = [self._rest_root] * len(self.body_path)
         if root is not None and not self.root_is_jointed:
@@ -142,8 +163,12 @@ class UsdKinematics:
     body_pose: float64[7] by path, of the bodies at rest [m], xyzw.
     """
 
-    def __init__(self, physics: Physics, body_pose: dict[str, np.ndarray], metres_per_unit: float) -> None:
-        self._physics, self._pose, self._metres_per_unit = physics, body_pose, metres_per_unit
+    def __init__(
+        self, physics: Physics, body_pose: dict[str, np.ndarray], metres_per_unit: float
+    ) -> None:
+        self._physics = physics
+        self._pose = body_pose
+        self._metres_per_unit = metres_per_unit
 
     @property
     def articulations(self) -> tuple[UsdArticulation, ...]:
@@ -164,8 +189,11 @@ class UsdKinematics:
             root, edges, left = _tree(bodies, links_of_part, authored)
             closing += [joint for link in left for joint in link.joints]
             articulations.append(UsdArticulation(authored.get(root, root), root, edges, self._pose))
-        warnings += [f"<{j.path}>: not in the kinematics: it closes a loop of joints" for j in closing]
-        # Aliases: the last element of an articulation's paths, and of its ancestors that contain no other one.
+        warnings += [
+            f"<{j.path}>: not in the kinematics: it closes a loop of joints" for j in closing
+        ]
+        # Aliases: the last element of an articulation's paths, and of its ancestors that contain no
+        # other one.
         above = [set(upwards(a.path)) | set(upwards(a.body_path[0])) for a in articulations]
         holders: dict[str, set[int]] = {}
         for k, articulation in enumerate(articulations):
@@ -173,7 +201,9 @@ class UsdKinematics:
                 for path in upwards(body):
                     holders.setdefault(path, set()).add(k)
         for k, (articulation, paths) in enumerate(zip(articulations, above, strict=True)):
-            names = {articulation.path, articulation.body_path[0]} | {path for path in paths if holders[path] == {k}}
+            names = {articulation.path, articulation.body_path[0]} | {
+                path for path in paths if holders[path] == {k}
+            }
             articulation.aliases = tuple(sorted({last_element(path) for path in names}))
         return tuple(articulations), tuple(dict.fromkeys(warnings))
 
@@ -226,9 +256,11 @@ def _components(bodies: Iterable[str], links: list[_Link]) -> list[tuple[list[st
 def _tree(
     bodies: list[str], links: list[_Link], authored: dict[str, str]
 ) -> tuple[str, list[tuple[_Link, str, str]], list[_Link]]:
-    """The root body, links with parent and child in an order from the root, and links that close a loop.
+    """The root body, links with parent and child in an order from the root, and links that close a
+    loop.
 
-    The root is the body with a joint to the world, else the articulation's root, else a body that is no joint's body1.
+    The root is the body with a joint to the world, else the articulation's root, else a body that
+    is no joint's body1.
     """
     anchor = next((link for link in links if WORLD in link.ends), None)
     if anchor is not None:
@@ -242,7 +274,9 @@ def _tree(
         for body in link.ends:
             at.setdefault(body, []).append(link)
     edges = [] if anchor is None else [(anchor, WORLD, root)]
-    reached, used, queue = {WORLD, root}, {id(anchor)}, [root]
+    reached = {WORLD, root}
+    used = {id(anchor)}
+    queue = [root]
     for body in queue:
         for link in at.get(body, ()):
             other = link.ends[1] if link.ends[0] == body else link.ends[0]
@@ -256,10 +290,12 @@ def _tree(
 
 
 def _steps(link: _Link, indices: list[int], backward: bool) -> tuple[_Step, ...]:
-    """The motions from parent to child: the first joint in its two frames, further ones in body1's frame."""
+    """The motions from parent to child: the first joint in its two frames, further ones in body1's
+    frame."""
     steps = []
     for k, (joint, index) in enumerate(zip(link.joints, indices, strict=True)):
-        left, right = column(joint.frame1 if k else joint.frame0), inverse(column(joint.frame1))
+        left = column(joint.frame1 if k else joint.frame0)
+        right = inverse(column(joint.frame1))
         if backward:
             left, right = inverse(right), inverse(left)
         steps.append(_Step(left, right, joint.axes, index, backward))
@@ -267,17 +303,23 @@ def _steps(link: _Link, indices: list[int], backward: bool) -> tuple[_Step, ...]
 
 
 def _rests_at_zero(edge: _Edge) -> bool:
-    """Whether the scene's pose equals that of coordinates 0; the joints may then be recorded in part."""
+    """Whether the scene's pose equals that of coordinates 0; the joints may then be recorded in
+    part."""
     pose = column(IDENTITY)
     for step in edge.steps:
         pose = compose(compose(pose, step.left), step.right)
     sign = np.sign(dot(pose[3:, 0], edge.rest[3:, 0]))
-    same = np.allclose(pose[:3], edge.rest[:3], atol=1e-5) and np.allclose(sign * pose[3:], edge.rest[3:], atol=1e-5)
+    same = np.allclose(pose[:3], edge.rest[:3], atol=1e-5) and np.allclose(
+        sign * pose[3:], edge.rest[3:], atol=1e-5
+    )
     return bool(same)
 
 
-def _moved(parent: np.ndarray, edge: _Edge, columns: JointColumns, coordinate: np.ndarray) -> np.ndarray:
-    """float64[7, n]: the child's pose; the pose in the scene where none of its joints is recorded."""
+def _moved(
+    parent: np.ndarray, edge: _Edge, columns: JointColumns, coordinate: np.ndarray
+) -> np.ndarray:
+    """float64[7, n]: the child's pose; the pose in the scene where none of its joints is
+    recorded."""
     recorded = [step.joint < 0 or columns.of_joint[step.joint] is not None for step in edge.steps]
     if not any(recorded):
         return compose(parent, edge.rest)

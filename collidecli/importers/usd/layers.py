@@ -1,4 +1,5 @@
-"""Edits of a stage on layers in memory, which change no file: variants, editable instances, layers of time samples."""
+"""Edits of a stage on layers in memory, which change no file: variants, editable instances, layers
+of time samples."""
 
 from __future__ import annotations
 
@@ -19,26 +20,38 @@ HOW_TO_SELECT = "write --variants PRIM:SET=VALUE, as in /robot:gripper=closed"
 
 
 def select_variants(stage: Usd.Stage, variants: Iterable[str], file: str) -> None:
-    """Selects variants, each `prim:set=value`, in order: a later prim may exist only in an earlier variant.
+    """Selects variants, each `prim:set=value`, in order: a later prim may exist only in an earlier
+    variant.
 
-    Raises InputError for another form, for one that is given twice, or whose prim, set or value does not exist.
+    Raises InputError for another form, for one that is given twice, or whose prim, set or value
+    does not exist.
     """
     chosen: dict[tuple[str, str], str] = {}
     for text in variants:
         parts = re.fullmatch(r"(/[^:=]*):([^=]+)=(.+)", text)
         if not parts or not Sdf.Path.IsValidPathString(parts[1]):
-            raise InputError(f"the variant '{text}' is not PRIM:SET=VALUE", "--variants", HOW_TO_SELECT)
+            raise InputError(
+                f"the variant '{text}' is not PRIM:SET=VALUE", "--variants", HOW_TO_SELECT
+            )
         path, name, value = parts.groups()
         if (path, name) in chosen:
-            raise InputError(f"'{path}:{name}' is given twice", "--variants", "select one value of a variant set")
+            raise InputError(
+                f"'{path}:{name}' is given twice", "--variants", "select one value of a variant set"
+            )
         chosen[path, name] = value
         prim = editable(stage, path)
         if not prim:
-            raise InputError(f"--variants names <{path}>, which does not exist", file, _known_prims(stage))
+            raise InputError(
+                f"--variants names <{path}>, which does not exist", file, _known_prims(stage)
+            )
         sets = prim.GetVariantSets()
         if name not in sets.GetNames():
             known = ", ".join(sets.GetNames()) or "none"
-            raise InputError(f"the prim has no variant set '{name}'", f"{file} <{path}>", f"its variant sets: {known}")
+            raise InputError(
+                f"the prim has no variant set '{name}'",
+                f"{file} <{path}>",
+                f"its variant sets: {known}",
+            )
         values = sets.GetVariantSet(name).GetVariantNames()
         if value not in values:
             known = ", ".join(values) or "none"
@@ -48,17 +61,20 @@ def select_variants(stage: Usd.Stage, variants: Iterable[str], file: str) -> Non
 
 
 def editable(stage: Usd.Stage, path: str, below: bool = False) -> Usd.Prim:
-    """A prim that the session layer can edit: instances above it are made non-instanceable; an invalid prim if none.
+    """A prim that the session layer can edit: instances above it are made non-instanceable; an
+    invalid prim if none.
 
-    Opinions below an instanceable prim have no effect; its prims and paths do not depend on instancing.
-    below: make the prims below it editable too.
+    Opinions below an instanceable prim have no effect; its prims and paths do not depend on
+    instancing. below: make the prims below it editable too.
     """
     prim = stage.GetPrimAtPath(path)
     while prim and (prim.IsInstanceProxy() or (below and prim.IsInstance())):
         above = prim
         while not above.IsInstance() or above.IsInstanceProxy():
             above = above.GetParent()
-        Sdf.CreatePrimInLayer(stage.GetSessionLayer(), above.GetPath()).SetInfo("instanceable", False)
+        Sdf.CreatePrimInLayer(stage.GetSessionLayer(), above.GetPath()).SetInfo(
+            "instanceable", False
+        )
         prim = stage.GetPrimAtPath(path)
     return prim
 
@@ -82,9 +98,9 @@ _NAMED = 5
 class MotionLayer:
     """The animated prims of a layer, without the scene.
 
-    stage: of the layer alone; keeps the layer loaded. animated: prim path to the names of its transform ops, or arrays
-    of a point instancer, that have time samples. first, last: their time codes. sample_count: number of distinct times.
-    rate: time codes per second.
+    stage: of the layer alone; keeps the layer loaded. animated: prim path to the names of its
+    transform ops, or arrays of a point instancer, that have time samples. first, last: their time
+    codes. sample_count: number of distinct times. rate: time codes per second.
     """
 
     stage: Usd.Stage
@@ -98,7 +114,8 @@ class MotionLayer:
 def read_motion_layer(path: str) -> MotionLayer:
     """A layer's animated transforms, its own sublayers included.
 
-    Raises InputError: pxr cannot read it; the ending is not USD's; no transform has a time sample; no rate.
+    Raises InputError: pxr cannot read it; the ending is not USD's; no transform has a time sample;
+    no rate.
     """
     if not path.lower().endswith(ENDINGS[USD]):
         what = "the content is USD, and OpenUSD requires one of its file name endings"
@@ -107,9 +124,13 @@ def read_motion_layer(path: str) -> MotionLayer:
         stage = Usd.Stage.Open(path, Usd.Stage.LoadNone)
         stage.Reload()  # pxr keeps loaded layers by path; this reads a changed file again
     except Tf.ErrorException as error:
-        reasons = [e.commentary.strip().splitlines()[0] for e in error.args if hasattr(e, "commentary")]
+        reasons = [
+            e.commentary.strip().splitlines()[0] for e in error.args if hasattr(e, "commentary")
+        ]
         reason = reasons[0] if reasons else type(error).__name__
-        raise InputError(f"the USD layer cannot be read ({reason})", path, "export it again") from None
+        raise InputError(
+            f"the USD layer cannot be read ({reason})", path, "export it again"
+        ) from None
     animated: dict[str, tuple[str, ...]] = {}
     times: set[float] = set()
     for prim in stage.TraverseAll():
@@ -118,7 +139,9 @@ def read_motion_layer(path: str) -> MotionLayer:
             animated[str(prim.GetPath())] = tuple(a.GetName() for a in moving)
             times.update(time for a in moving for time in a.GetTimeSamples())
     if not animated:
-        raise InputError("no transform in the layer has time samples", path, "give the layer with the animation")
+        raise InputError(
+            "no transform in the layer has time samples", path, "give the layer with the animation"
+        )
     rate = stage.GetTimeCodesPerSecond()
     if not (math.isfinite(rate) and rate > 0.0):
         raise InputError(f"timeCodesPerSecond is {rate:g}", path, "give a number greater than zero")
@@ -133,10 +156,12 @@ def _moving(prim: Usd.Prim) -> list[Usd.Attribute]:
 
 
 def lay_over(stage: Usd.Stage, path: str, scene: str) -> None:
-    """Adds the layer at `path` to a scene's session layer, which gets the layer's rate: time codes are the layer's.
+    """Adds the layer at `path` to a scene's session layer, which gets the layer's rate: time codes
+    are the layer's.
 
-    Raises InputError with layer and prim: no collider moves; a prim is not in the scene or has no transform; an op is
-    not in the prim's xformOpOrder, so that USD would not use it; other units or another up axis.
+    Raises InputError with layer and prim: no collider moves; a prim is not in the scene or has no
+    transform; an op is not in the prim's xformOpOrder, so that USD would not use it; other units or
+    another up axis.
     """
     motion = read_motion_layer(path)
     layer = motion.stage.GetRootLayer()
@@ -152,17 +177,24 @@ def lay_over(stage: Usd.Stage, path: str, scene: str) -> None:
         what = f"the layer's upAxis is {axis}, the scene's {UsdGeom.GetStageUpAxis(stage)}"
         raise InputError(what, path, "export it in its axes")
     session = stage.GetSessionLayer()
-    # Before the layer is added: opinions in an instance have an effect only when the instance is editable.
+    # Before the layer is added: opinions in an instance have an effect only when the instance is
+    # editable.
     missing = [prim for prim in motion.animated if not editable(stage, prim)]
     session.timeCodesPerSecond = motion.rate
     session.subLayerPaths.append(layer.identifier)
-    undefined = missing or [prim for prim in motion.animated if not stage.GetPrimAtPath(prim).IsDefined()]
+    undefined = missing or [
+        prim for prim in motion.animated if not stage.GetPrimAtPath(prim).IsDefined()
+    ]
     if undefined:
         shown = ", ".join(f"<{prim}>" for prim in undefined[:_NAMED])
         more = f" and {len(undefined) - _NAMED} more" if len(undefined) > _NAMED else ""
         what = f"the layer animates {shown}{more}, not in the scene {scene}"
         raise InputError(what, path, "correct the paths in the layer")
-    moved = [name for name, names in motion.animated.items() if _check_used(stage.GetPrimAtPath(name), names, path)]
+    moved = [
+        name
+        for name, names in motion.animated.items()
+        if _check_used(stage.GetPrimAtPath(name), names, path)
+    ]
     if not any(_collides(stage.GetPrimAtPath(prim), set()) for prim in moved):
         shown = ", ".join(f"<{prim}>" for prim in list(motion.animated)[:_NAMED])
         what = f"the layer moves nothing that collides in {scene}: it animates {shown}"
@@ -170,7 +202,8 @@ def lay_over(stage: Usd.Stage, path: str, scene: str) -> None:
 
 
 def _check_used(prim: Usd.Prim, names: tuple[str, ...], path: str) -> bool:
-    """Whether the layer moves the prim; arrays have an effect on an instancer only. Refuses unused attributes."""
+    """Whether the layer moves the prim; arrays have an effect on an instancer only. Refuses unused
+    attributes."""
     ops = tuple(name for name in names if name.startswith(_TRANSFORM_OP))
     if ops:
         _check_ops(prim, ops, path)
@@ -178,7 +211,11 @@ def _check_used(prim: Usd.Prim, names: tuple[str, ...], path: str) -> bool:
     if not instancer:
         return bool(ops)
     single = instancer.GetOrientationsfAttr()
-    if "orientations" in names and "orientationsf" not in names and single.Get(Usd.TimeCode.EarliestTime()):
+    if (
+        "orientations" in names
+        and "orientationsf" not in names
+        and single.Get(Usd.TimeCode.EarliestTime())
+    ):
         what = "orientations is animated, but the scene has orientationsf, which USD uses instead"
         raise InputError(what, f"{path} <{prim.GetPath()}>", "animate orientationsf")
     return True
@@ -189,7 +226,9 @@ def _check_ops(prim: Usd.Prim, names: tuple[str, ...], path: str) -> None:
     xformable = UsdGeom.Xformable(prim)
     if not xformable:
         kind = prim.GetTypeName() or "prim without a type"
-        raise InputError(f"the prim is a {kind} in the scene, which has no transform", where, "animate an Xform")
+        raise InputError(
+            f"the prim is a {kind} in the scene, which has no transform", where, "animate an Xform"
+        )
     used = {op.GetAttr().GetName() for op in xformable.GetOrderedXformOps()}
     unused = [name for name in names if name not in used]
     if unused:
@@ -198,16 +237,27 @@ def _check_ops(prim: Usd.Prim, names: tuple[str, ...], path: str) -> None:
 
 
 def _collides(prim: Usd.Prim, seen: set[Sdf.Path]) -> bool:
-    """Whether a collider is below a prim, or in a prototype of a point instancer there; seen: visited prims."""
+    """Whether a collider is below a prim, or in a prototype of a point instancer there; seen:
+    visited prims."""
     if not prim or prim.GetPath() in seen:
         return False
     seen.add(prim.GetPath())
     below = list(Usd.PrimRange(prim, Usd.TraverseInstanceProxies(Usd.PrimAllPrimsPredicate)))
     if any(prim_below.HasAPI(UsdPhysics.CollisionAPI) for prim_below in below):
         return True
-    instancers = [UsdGeom.PointInstancer(prim_below) for prim_below in below if prim_below.IsA(UsdGeom.PointInstancer)]
-    targets = [target for prim_below in instancers for target in prim_below.GetPrototypesRel().GetForwardedTargets()]
-    return any(_collides(prim.GetStage().GetPrimAtPath(target.GetPrimPath()), seen) for target in targets)
+    instancers = [
+        UsdGeom.PointInstancer(prim_below)
+        for prim_below in below
+        if prim_below.IsA(UsdGeom.PointInstancer)
+    ]
+    targets = [
+        target
+        for prim_below in instancers
+        for target in prim_below.GetPrototypesRel().GetForwardedTargets()
+    ]
+    return any(
+        _collides(prim.GetStage().GetPrimAtPath(target.GetPrimPath()), seen) for target in targets
+    )
 
 
 def layer_files(path: str) -> tuple[str, ...]:
@@ -224,8 +274,12 @@ def file_of(layer: Sdf.Layer) -> str:
 
 
 def is_motion_only(path: str) -> bool:
-    """Whether a USD file has animated transforms and no collider, and is thus a motion layer instead of a scene."""
+    """Whether a USD file has animated transforms and no collider, and is thus a motion layer
+    instead of a scene."""
     stage = Usd.Stage.Open(path)
-    if any(prim.HasAPI(UsdPhysics.CollisionAPI) for prim in stage.Traverse(Usd.TraverseInstanceProxies())):
+    if any(
+        prim.HasAPI(UsdPhysics.CollisionAPI)
+        for prim in stage.Traverse(Usd.TraverseInstanceProxies())
+    ):
         return False
     return any(_moving(prim) for prim in stage.TraverseAll())

@@ -38,9 +38,10 @@ _MODES = (
 class PhysicsMaterials:
     """Reads the materials of one stage's colliders, each material once.
 
-    The material is the one that UsdShade resolves for the purpose `physics`, else for all purposes: by the collider's
-    own binding, a collection's or an ancestor's, by strength. It is used where PhysicsMaterialAPI is applied to it.
-    metres_per_unit: the stage's. Warnings are added to `physics`.
+    The material is the one that UsdShade resolves for the purpose `physics`, else for all purposes:
+    by the collider's own binding, a collection's or an ancestor's, by strength. It is used where
+    PhysicsMaterialAPI is applied to it. metres_per_unit: the stage's. Warnings are added to
+    `physics`.
     """
 
     def __init__(self, physics: Physics, metres_per_unit: float) -> None:
@@ -50,11 +51,15 @@ class PhysicsMaterials:
         self._surfaces: dict[tuple[Material, str, tuple[tuple[str, float], ...]], Material] = {}
         self._noted: set[str] = set()
 
-    def of_shape(self, path: str, default: Material, fields: Mapping[str, float] | None = None) -> Material:
-        """The surface of a collider: `default`, overridden by the collider's `fields`, and those by its material.
+    def of_shape(
+        self, path: str, default: Material, fields: Mapping[str, float] | None = None
+    ) -> Material:
+        """The surface of a collider: `default`, overridden by the collider's `fields`, and those by
+        its material.
 
-        A material always defines friction and restitution. fields: fields by name, for example contact_ke.
-        Raises InputError with the material for a number out of range and an unknown combine mode.
+        A material always defines friction and restitution. fields: fields by name, for example
+        contact_ke. Raises InputError with the material for a number out of range and an unknown
+        combine mode.
         """
         prim = self.bound(path)
         key = "" if prim is None else str(prim.GetPath())
@@ -64,7 +69,9 @@ class PhysicsMaterials:
             self._note_unparsed(path, key)
         inputs = default, key, tuple((fields or {}).items())
         if inputs not in self._surfaces:
-            self._surfaces[inputs] = replace(default, **{**(fields or {}), **self._read.get(key, {})})
+            self._surfaces[inputs] = replace(
+                default, **{**(fields or {}), **self._read.get(key, {})}
+            )
         return self._surfaces[inputs]
 
     def bound(self, path: str) -> Usd.Prim | None:
@@ -74,15 +81,22 @@ class PhysicsMaterials:
         if not material:
             target = binding.GetDirectBinding(PURPOSE).GetMaterialPath()
             if target:
-                self._physics.warnings.append(f"<{path}>: the material binding names <{target}>, which does not exist")
+                self._physics.warnings.append(
+                    f"<{path}>: the material binding names <{target}>, which does not exist"
+                )
             return None
         prim = material.GetPrim()
         return prim if prim.HasAPI(UsdPhysics.MaterialAPI) else None
 
     def _note_unparsed(self, path: str, material: str) -> None:
-        """Warns of an inherited binding, which pxr's physics parser and simulators that use it ignore."""
+        """Warns of an inherited binding, which pxr's physics parser and simulators that use it
+        ignore."""
         descriptor = self._physics.shapes.get(path)
-        if material in self._noted or descriptor is None or material in [str(known) for known in descriptor.materials]:
+        if (
+            material in self._noted
+            or descriptor is None
+            or material in [str(known) for known in descriptor.materials]
+        ):
             return
         self._noted.add(material)
         what = f"has the material <{material}> though MaterialBindingAPI is not applied to it; simulators that read"
@@ -92,7 +106,8 @@ class PhysicsMaterials:
         values: dict[str, float | str] = {}
         for row in _NUMBERS:
             value = self._value(prim, row.name)
-            is_unset = value == -math.inf and row.name.startswith("newton:")  # by the default of Newton's schema
+            # by the default of Newton's schema
+            is_unset = value == -math.inf and row.name.startswith("newton:")
             if value is not None and not is_unset:
                 values[row.use] = float(in_si(row, value, self._where(prim), self._units))
         for name, attribute in _MODES:
@@ -100,7 +115,9 @@ class PhysicsMaterials:
             if mode is not None:
                 if mode not in COMBINE_MODES:
                     what = f"{name} is {mode!r}"
-                    raise InputError(what, self._where(prim), f"give one of: {', '.join(COMBINE_MODES)}")
+                    raise InputError(
+                        what, self._where(prim), f"give one of: {', '.join(COMBINE_MODES)}"
+                    )
                 values[attribute] = str(mode)
         return values
 
@@ -109,7 +126,9 @@ class PhysicsMaterials:
         if not attribute:
             return None
         if attribute.ValueMightBeTimeVarying():
-            self._physics.warnings.append(f"<{prim.GetPath()}>: {name} changes over time; its first value is used")
+            self._physics.warnings.append(
+                f"<{prim.GetPath()}>: {name} changes over time; its first value is used"
+            )
         return attribute.Get(REST_TIME)
 
     def _where(self, prim: Usd.Prim) -> str:

@@ -19,7 +19,8 @@ SEVERAL = "give the mesh one shape; meshes that deform are not handled"
 
 @dataclass(frozen=True, eq=False)
 class MeshContent:
-    """point: float64[n, 3]. counts, indices: int32, as in UsdGeomMesh. hole: int32[h], faces that are holes.
+    """point: float64[n, 3]. counts, indices: int32, as in UsdGeomMesh. hole: int32[h], faces that
+    are holes.
 
     left_handed: the faces are clockwise from outside. unused: number of points that no face uses.
     """
@@ -48,14 +49,16 @@ class MeshContent:
 
 
 class MeshContents:
-    """The contents of a stage's mesh prims: read once for all instances of a prototype, equal ones stored once."""
+    """The contents of a stage's mesh prims: read once for all instances of a prototype, equal ones
+    stored once."""
 
     def __init__(self) -> None:
         self._of_source: dict[str, MeshContent] = {}
         self._by_content: dict[tuple, MeshContent] = {}
 
     def read(self, prim: Usd.Prim, where: str) -> MeshContent:
-        """The content of a mesh prim. Raises InputError with the prim: animated, missing or invalid arrays."""
+        """The content of a mesh prim. Raises InputError with the prim: animated, missing or invalid
+        arrays."""
         source = prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim
         key = str(source.GetPath())
         if key not in self._of_source:
@@ -63,9 +66,14 @@ class MeshContents:
         return self._of_source[key]
 
     def _read(self, mesh: UsdGeom.Mesh, where: str) -> MeshContent:
-        attributes = mesh.GetPointsAttr(), mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr()
+        attributes = (
+            mesh.GetPointsAttr(),
+            mesh.GetFaceVertexCountsAttr(),
+            mesh.GetFaceVertexIndicesAttr(),
+        )
         point, counts, indices = (_constant(attribute, where) for attribute in attributes)
-        hole, left_handed = _holes(mesh, where), mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded
+        hole = _holes(mesh, where)
+        left_handed = mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded
         key = (*(array.tobytes() for array in (point, counts, indices, hole)), left_handed)
         if key not in self._by_content:
             unused = _check(point, counts, indices, hole, where)
@@ -79,11 +87,19 @@ def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
     name = attribute.GetName()
     value = constant(attribute, where, SEVERAL)
     if value is None or _is_empty(value):
-        raise InputError(f"the {MESH} has no {name}", where, "give it points and faces, or leave it out")
+        raise InputError(
+            f"the {MESH} has no {name}", where, "give it points and faces, or leave it out"
+        )
     array = np.array(value)
-    sound = array.dtype.kind == "f" and array.shape[1:] == (3,) if name == "points" else array.dtype == np.int32
+    sound = (
+        array.dtype.kind == "f" and array.shape[1:] == (3,)
+        if name == "points"
+        else array.dtype == np.int32
+    )
     if not sound:
-        raise InputError(f"{name} is not an array of the right type", where, "use the type of UsdGeomMesh")
+        raise InputError(
+            f"{name} is not an array of the right type", where, "use the type of UsdGeomMesh"
+        )
     return array
 
 
@@ -91,29 +107,39 @@ def _holes(mesh: UsdGeom.Mesh, where: str) -> np.ndarray:
     value = constant(mesh.GetHoleIndicesAttr(), where, SEVERAL)
     array = np.zeros(0, np.int32) if value is None or _is_empty(value) else np.array(value)
     if array.dtype != np.int32 or array.ndim != 1:
-        raise InputError("holeIndices is not an array of the right type", where, "use the type of UsdGeomMesh")
+        raise InputError(
+            "holeIndices is not an array of the right type", where, "use the type of UsdGeomMesh"
+        )
     return array
 
 
 def _is_empty(value: Any) -> bool:
-    """Whether a value is an array without elements; texts, numbers and values of unknown types are not."""
+    """Whether a value is an array without elements; texts, numbers and values of unknown types are
+    not."""
     return not isinstance(value, str) and hasattr(value, "__len__") and len(value) == 0
 
 
-def _check(point: np.ndarray, counts: np.ndarray, indices: np.ndarray, hole: np.ndarray, where: str) -> int:
-    """Number of points that no face uses. Raises InputError for values or topology that are invalid."""
+def _check(
+    point: np.ndarray, counts: np.ndarray, indices: np.ndarray, hole: np.ndarray, where: str
+) -> int:
+    """Number of points that no face uses. Raises InputError for values or topology that are
+    invalid."""
     bad = np.flatnonzero(~np.isfinite(point).all(axis=1))
     if len(bad):
         raise InputError(f"points[{bad[0]}] is not finite", where, "correct the mesh")
     arrays = (Vt.IntArray.FromNumpy(values) for values in (indices, counts))
     sound, reason = UsdGeom.Mesh.ValidateTopology(*arrays, len(point))
     if np.any(counts < 0):
-        sound, reason = False, f"faceVertexCounts has {counts.min()}."
+        sound = False
+        reason = f"faceVertexCounts has {counts.min()}."
     outside = hole[(hole < 0) | (hole >= len(counts))]
     if sound and len(outside):
-        sound, reason = False, f"holeIndices names face {outside[0]} of {len(counts)}."
+        sound = False
+        reason = f"holeIndices names face {outside[0]} of {len(counts)}."
     if not sound:
-        raise InputError(f"the faces of the {MESH} are broken ({reason.rstrip('.')})", where, "correct the mesh")
+        raise InputError(
+            f"the faces of the {MESH} are broken ({reason.rstrip('.')})", where, "correct the mesh"
+        )
     used = np.zeros(len(point), bool)
     used[indices] = True
     return int(np.count_nonzero(~used))

@@ -1,4 +1,5 @@
-"""Shapes that represent a mesh: convex hull, bounding box or sphere, triangles, simplified triangles, convex parts."""
+"""Shapes that represent a mesh: convex hull, bounding box or sphere, triangles, simplified
+triangles, convex parts."""
 
 from __future__ import annotations
 
@@ -17,7 +18,13 @@ from collidecli.importers.usd.collider_shapes import WorldShape
 from collidecli.importers.usd.colliders import Notes
 from collidecli.importers.usd.mesh_contents import MESH, MeshContents, has_subset_materials
 from collidecli.importers.usd.stage import Physics
-from collidecli.importers.usd.transforms import check_columns, check_lengths, columns_of, located_transform, scale_keys
+from collidecli.importers.usd.transforms import (
+    check_columns,
+    check_lengths,
+    columns_of,
+    located_transform,
+    scale_keys,
+)
 from collidecli.importers.usd.world_matrices import PrimTransforms
 from collidecli.numerics.products import cross, dot, length, matvec, norm, polar
 from collidecli.scene.convex_hull import ConvexHull, hull_points
@@ -29,18 +36,24 @@ from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 if TYPE_CHECKING:
     from collidecli.importers.usd.mesh_contents import MeshContent
 
-HULL, CUBE, SPHERE, TRIANGLES = "convexHull", "boundingCube", "boundingSphere", "none"
-FEWER, PARTS, FIELD = "meshSimplification", "convexDecomposition", "sdf"
+HULL = "convexHull"
+CUBE = "boundingCube"
+SPHERE = "boundingSphere"
+TRIANGLES = "none"
+FEWER = "meshSimplification"
+PARTS = "convexDecomposition"
+FIELD = "sdf"
 KEPT_FRACTION = 0.55
 """Fraction of the triangles in a simplified mesh, where none is authored."""
 
 
 @dataclass(frozen=True)
 class MeshLimits:
-    """Limits of an approximation: fraction of triangles, maximum number of parts and of vertices of a hull or part.
+    """Limits of an approximation: fraction of triangles, maximum number of parts and of vertices of
+    a hull or part.
 
-    vertices_of_mujoco: use the vertices that MuJoCo keeps, see `limited_hull`. two_sided, solid: see `TriangleMesh`.
-    strict: refuse a mesh that needs repairs.
+    vertices_of_mujoco: use the vertices that MuJoCo keeps, see `limited_hull`. two_sided, solid:
+    see `TriangleMesh`. strict: refuse a mesh that needs repairs.
     """
 
     fraction: float = KEPT_FRACTION
@@ -71,12 +84,15 @@ class Fit:
     notes: tuple[str, ...] = ()
 
 
-def fitted(content: MeshContent, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str) -> Fit:
+def fitted(
+    content: MeshContent, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str
+) -> Fit:
     """The shapes for a mesh under an approximation that is handled.
 
-    to_metres: float64[3, 3], the prim's stretch into the shape's frame, a reflection included, and the stage's unit.
-    Raises InputError with the prim for a mesh without volume or area, faces that intersect themselves, with `strict` a
-    mesh whose triangles need repairs, and for a missing library.
+    to_metres: float64[3, 3], the prim's stretch into the shape's frame, a reflection included, and
+    the stage's unit. Raises InputError with the prim for a mesh without volume or area, faces that
+    intersect themselves, with `strict` a mesh whose triangles need repairs, and for a missing
+    library.
     """
     if approximation in (TRIANGLES, FEWER, PARTS):
         fit = _of_triangles(content, approximation, to_metres, limits, where)
@@ -87,11 +103,16 @@ def fitted(content: MeshContent, approximation: str, to_metres: np.ndarray, limi
     return fit
 
 
-def _of_points(point: np.ndarray, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str) -> Fit:
+def _of_points(
+    point: np.ndarray, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str
+) -> Fit:
     if approximation == CUBE:
-        low, high = point.min(axis=0), point.max(axis=0)
+        low = point.min(axis=0)
+        high = point.max(axis=0)
         half = 0.5 * (high - low) * norm(to_metres.T)
-        return Fit((Fitted(ShapeType.BOX, tuple(half.tolist()), matvec(to_metres, 0.5 * (low + high))),))
+        return Fit(
+            (Fitted(ShapeType.BOX, tuple(half.tolist()), matvec(to_metres, 0.5 * (low + high))),)
+        )
     if approximation == SPHERE:
         center, radius = bounding_sphere(matvec(to_metres, point))
         return Fit((Fitted(ShapeType.SPHERE, (radius,), center),))
@@ -112,14 +133,22 @@ def _of_triangles(
 ) -> Fit:
     is_reflected = dot(to_metres[0], cross(to_metres[1], to_metres[2])) < 0.0
     triangles = content.triangle[:, ::-1] if is_reflected else content.triangle
-    mesh = triangle_mesh(matvec(to_metres, content.point), triangles, where, limits.two_sided, limits.solid)
+    mesh = triangle_mesh(
+        matvec(to_metres, content.point), triangles, where, limits.two_sided, limits.solid
+    )
     size = 2.0 * float(mesh.half_extents.max())
     notes = list(mesh.repairs.words())
     if limits.strict and notes:
-        raise InputError(f"the mesh needs repairs: {'; '.join(notes)}", where, "correct it, or remove --strict-meshes")
+        raise InputError(
+            f"the mesh needs repairs: {'; '.join(notes)}",
+            where,
+            "correct it, or remove --strict-meshes",
+        )
     if approximation == PARTS:
         if not mesh.is_closed:
-            notes.append("its surface is not closed; CoACD closes it, to a fiftieth of its size, and parts that")
+            notes.append(
+                "its surface is not closed; CoACD closes it, to a fiftieth of its size, and parts that"
+            )
         parts = decomposed(mesh, limits.parts, limits.vertices, where)
         notes += parts.notes
         if parts.flat:
@@ -132,10 +161,17 @@ def _of_triangles(
     if approximation == FEWER:
         fewer, deviation = simplified(mesh, limits.fraction, where)
         counts = f"{len(fewer.face)} of {len(mesh.face)} triangles"
-        notes.append(f"simplified to {counts}, which moves its surface by {_length(deviation, size)}")
+        notes.append(
+            f"simplified to {counts}, which moves its surface by {_length(deviation, size)}"
+        )
         notes += [f"simplified: {what}" for what in replace(fewer.repairs, degenerate=0).words()]
-        mesh = replace(fewer, repairs=mesh.repairs, two_sided=limits.two_sided, is_solid=limits.solid)
-    return Fit((Fitted(ShapeType.MESH, tuple(mesh.half_extents.tolist()), np.zeros(3), mesh=mesh),), tuple(notes))
+        mesh = replace(
+            fewer, repairs=mesh.repairs, two_sided=limits.two_sided, is_solid=limits.solid
+        )
+    return Fit(
+        (Fitted(ShapeType.MESH, tuple(mesh.half_extents.tolist()), np.zeros(3), mesh=mesh),),
+        tuple(notes),
+    )
 
 
 def _convex(hull: ConvexHull) -> Fitted:
@@ -147,16 +183,19 @@ def _length(deviation: float, size: float) -> str:
 
 
 def bounding_sphere(point: np.ndarray) -> tuple[np.ndarray, float]:
-    """Centre and radius of a bounding sphere of points [n, 3], in general not the smallest; the radius may be zero.
+    """Centre and radius of a bounding sphere of points [n, 3], in general not the smallest; the
+    radius may be zero.
 
-    The initial diameter connects the farther pair of extreme points along an axis; the sphere then grows by each point
-    outside, in order. This is the sphere of PhysX. Source: Ritter 1990, in the form of Ericson 2005, 4.3.2.
+    The initial diameter connects the farther pair of extreme points along an axis; the sphere then
+    grows by each point outside, in order. This is the sphere of PhysX. Source: Ritter 1990, in the
+    form of Ericson 2005, 4.3.2.
     """
     ends = point[np.argmin(point, axis=0)], point[np.argmax(point, axis=0)]
     axis = int(np.argmax(dot(ends[1] - ends[0], ends[1] - ends[0])))
     center = 0.5 * (ends[0][axis] + ends[1][axis])
     radius = length(ends[1][axis] - center)
-    step, start = 1 << 16, 0
+    step = 1 << 16
+    start = 0
     while start < len(point):
         distance = norm(point[start : start + step] - center)
         outside = np.flatnonzero(distance > radius)
@@ -165,8 +204,11 @@ def bounding_sphere(point: np.ndarray) -> tuple[np.ndarray, float]:
             continue
         first = int(outside[0])
         grown = 0.5 * (radius + float(distance[first]))
-        center = center + (grown - radius) / float(distance[first]) * (point[start + first] - center)
-        radius, start = grown, start + first + 1
+        center = center + (grown - radius) / float(distance[first]) * (
+            point[start + first] - center
+        )
+        radius = grown
+        start = start + first + 1
     return center, radius
 
 
@@ -174,9 +216,12 @@ SDF_API = "NewtonSDFCollisionAPI"
 """Newton uses the distance field of a mesh with this API, independent of its approximation."""
 RESOLUTION = "physxSDFMeshCollision:sdfResolution"
 THICKNESS = "physxSDFMeshCollision:sdfNarrowBandThickness"
-NEWTON_RESOLUTION, NEWTON_VOXEL = "newton:sdfMaxResolution", "newton:sdfTargetVoxelSize"
-NEWTON_INNER, NEWTON_OUTER = "newton:sdfNarrowBandInner", "newton:sdfNarrowBandOuter"
-DEFAULT_RESOLUTION, DEFAULT_NEWTON_RESOLUTION = 256, 64
+NEWTON_RESOLUTION = "newton:sdfMaxResolution"
+NEWTON_VOXEL = "newton:sdfTargetVoxelSize"
+NEWTON_INNER = "newton:sdfNarrowBandInner"
+NEWTON_OUTER = "newton:sdfNarrowBandOuter"
+DEFAULT_RESOLUTION = 256
+DEFAULT_NEWTON_RESOLUTION = 64
 """Of PhysX, along the longest side of a mesh's bounding box; of Newton."""
 DEFAULT_THICKNESS = 0.01
 """Of PhysX, relative to the diagonal of a mesh's bounding box."""
@@ -188,28 +233,41 @@ def field_options(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Options of `ShapeConfig` for the field of a mesh, and notes for warnings.
 
-    values: attributes authored on the collider, Newton's in SI; used and overridden ones are removed. of_newton:
-    the mesh has Newton's API; the defaults are then Newton's, else PhysX's. Newton's attributes take precedence over
-    PhysX's, and a voxel size over a resolution. Raises InputError at `where` for an invalid value.
+    values: attributes authored on the collider, Newton's in SI; used and overridden ones are
+    removed. of_newton: the mesh has Newton's API; the defaults are then Newton's, else PhysX's.
+    Newton's attributes take precedence over PhysX's, and a voxel size over a resolution. Raises
+    InputError at `where` for an invalid value.
     """
     notes: list[str] = [] if mesh.is_closed else [OPEN]
-    longest, diagonal = 2.0 * float(mesh.half_extents.max()), 2.0 * length(mesh.half_extents)
+    longest = 2.0 * float(mesh.half_extents.max())
+    diagonal = 2.0 * length(mesh.half_extents)
     # Both are set, so that neither keeps the value of a default config.
     options: dict[str, Any] = {"sdf_max_resolution": None, "sdf_target_voxel_size": None}
-    given = [(name, values.pop(name)) for name in (NEWTON_VOXEL, NEWTON_RESOLUTION, RESOLUTION) if name in values]
+    given = [
+        (name, values.pop(name))
+        for name in (NEWTON_VOXEL, NEWTON_RESOLUTION, RESOLUTION)
+        if name in values
+    ]
     notes += [f"{name} is ignored where {given[0][0]} is authored" for name, _ in given[1:]]
     size = given[0] if given else None
     if size is None:
-        options["sdf_max_resolution"] = DEFAULT_NEWTON_RESOLUTION if of_newton else DEFAULT_RESOLUTION
+        options["sdf_max_resolution"] = (
+            DEFAULT_NEWTON_RESOLUTION if of_newton else DEFAULT_RESOLUTION
+        )
     elif size[0] == NEWTON_VOXEL:
         options["sdf_target_voxel_size"] = size[1]
     else:
         options |= _resolution(*size, longest, where)
     thickness = values.pop(THICKNESS, DEFAULT_THICKNESS)
     if not isinstance(thickness, float) or not 0.0 < thickness < np.inf:
-        raise InputError(f"{THICKNESS} is {thickness!r}", where, "give a fraction of the mesh's diagonal, above 0")
+        raise InputError(
+            f"{THICKNESS} is {thickness!r}",
+            where,
+            "give a fraction of the mesh's diagonal, above 0",
+        )
     inner, outer = DEFAULT_BAND if of_newton else (-thickness * diagonal, thickness * diagonal)
-    inner, outer = values.pop(NEWTON_INNER, inner), values.pop(NEWTON_OUTER, outer)
+    inner = values.pop(NEWTON_INNER, inner)
+    outer = values.pop(NEWTON_OUTER, outer)
     if not inner < 0.0 < outer:
         what = f"{NEWTON_INNER} is {inner:g} m, {NEWTON_OUTER} {outer:g} m"
         raise InputError(what, where, "give distances below and above zero")
@@ -218,11 +276,19 @@ def field_options(
 
 
 def _resolution(name: str, value: object, longest: float, where: str) -> dict[str, Any]:
-    """Resolution or voxel size; a resolution of PhysX that is not a multiple of RESOLUTION_STEP gives a voxel size."""
+    """Resolution or voxel size; a resolution of PhysX that is not a multiple of RESOLUTION_STEP
+    gives a voxel size."""
     step = RESOLUTION_STEP if name == NEWTON_RESOLUTION else 1
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= MOST_RESOLUTION or value % step:
+    if (
+        not isinstance(value, int)
+        or isinstance(value, bool)
+        or not 0 < value <= MOST_RESOLUTION
+        or value % step
+    ):
         multiple = f"a multiple of {step}" if step > 1 else "an integer above 0"
-        raise InputError(f"{name} is {value!r}", where, f"give {multiple}, at most {MOST_RESOLUTION}")
+        raise InputError(
+            f"{name} is {value!r}", where, f"give {multiple}, at most {MOST_RESOLUTION}"
+        )
     if value % RESOLUTION_STEP:
         return {"sdf_target_voxel_size": longest / value}
     return {"sdf_max_resolution": value}
@@ -235,7 +301,8 @@ FRACTION_OF_TRIANGLES = "physxTriangleMeshSimplificationCollision:metric"
 MOST_PARTS = "physxConvexDecompositionCollision:maxConvexHulls"
 MOST_VERTICES = ("newton:maxHullVertices", "physxConvexDecompositionCollision:hullVertexLimit")
 LEAST_VERTICES = 4
-TWO_SIDED, SOLID = "collide:twoSided", "collide:solid"
+TWO_SIDED = "collide:twoSided"
+SOLID = "collide:solid"
 NOT_USED = {
     TRIANGLES: ("physxTriangleMeshCollision:",),
     FEWER: ("physxTriangleMeshSimplificationCollision:",),
@@ -245,17 +312,20 @@ NOT_USED = {
     CUBE: (TWO_SIDED, SOLID),
     SPHERE: (TWO_SIDED, SOLID),
 }
-"""Attributes by approximation that cause a warning where they are authored, except for false flags."""
+"""Attributes by approximation that cause a warning where they are authored, except for false
+flags."""
 
 
 class Cooking:
-    """Limits of mesh approximations. kept: collider's path to authored attributes; used ones are removed."""
+    """Limits of mesh approximations. kept: collider's path to authored attributes; used ones are
+    removed."""
 
     def __init__(self, kept: dict[str, dict[str, Any]]) -> None:
         self._kept = kept
 
     def limits(self, path: str, approximation: str, where: str) -> MeshLimits:
-        """Limits of a collider's approximation. Raises InputError at `where` for an invalid value."""
+        """Limits of a collider's approximation. Raises InputError at `where` for an invalid
+        value."""
         attributes = self._kept.get(path, {})
         limits = MeshLimits()
         if approximation == FEWER and FRACTION_OF_TRIANGLES in attributes:
@@ -267,24 +337,33 @@ class Cooking:
         if approximation == PARTS:
             parts = _count(attributes, MOST_PARTS, 1, where)
             most = [_count(attributes, name, LEAST_VERTICES, where) for name in MOST_VERTICES]
-            limits = MeshLimits(parts=parts, vertices=next((limit for limit in most if limit is not None), None))
+            limits = MeshLimits(
+                parts=parts, vertices=next((limit for limit in most if limit is not None), None)
+            )
         if approximation == HULL:
-            hull_limits = [(_count(attributes, name, LEAST_VERTICES, where), name) for name in HULL_LIMITS]
+            hull_limits = [
+                (_count(attributes, name, LEAST_VERTICES, where), name) for name in HULL_LIMITS
+            ]
             least, name = next((limit for limit in hull_limits if limit[0] is not None), (None, ""))
             limits = MeshLimits(vertices=least, vertices_of_mujoco=name == OF_MUJOCO)
         if approximation in (TRIANGLES, FEWER):
-            limits = replace(limits, two_sided=attributes.pop(TWO_SIDED, True), solid=attributes.pop(SOLID, True))
+            limits = replace(
+                limits, two_sided=attributes.pop(TWO_SIDED, True), solid=attributes.pop(SOLID, True)
+            )
         return limits
 
     def notes(self, path: str, approximation: str) -> Iterator[str]:
         attributes = self._kept.get(path, {})
         for name, value in attributes.items():
-            if (value is not False or name in (TWO_SIDED, SOLID)) and name.startswith(NOT_USED.get(approximation, ())):
+            if (value is not False or name in (TWO_SIDED, SOLID)) and name.startswith(
+                NOT_USED.get(approximation, ())
+            ):
                 yield f"{name} is not used"
 
 
 def _count(attributes: dict[str, Any], name: str, least: int, where: str) -> int | None:
-    """Removes an attribute and returns its value; None where it is not authored, zero or negative: no limit."""
+    """Removes an attribute and returns its value; None where it is not authored, zero or negative:
+    no limit."""
     value = attributes.pop(name, None)
     if value is None:
         return None
@@ -296,8 +375,8 @@ def _count(attributes: dict[str, Any], name: str, least: int, where: str) -> int
 COLLIDES_AS = {"sphereFill": "as a filling of spheres"}
 """Approximations that are not handled, with a description."""
 STRETCH_DIGITS = 6
-"""Meshes with equal points whose stretches agree to this number of digits have one hull, of the first mesh: float32
-orientations leave 1e-7 of scale and shear."""
+"""Meshes with equal points whose stretches agree to this number of digits have one hull, of the
+first mesh: float32 orientations leave 1e-7 of scale and shear."""
 
 
 class MeshReader:
@@ -315,7 +394,9 @@ class MeshReader:
         kept: dict[str, dict[str, Any]],
         strict: bool = False,
     ) -> None:
-        self._physics, self._transforms, self._metres_per_unit = physics, transforms, metres_per_unit
+        self._physics = physics
+        self._transforms = transforms
+        self._metres_per_unit = metres_per_unit
         self._kept, self._cooking, self._strict = kept, Cooking(kept), strict
         self._contents = MeshContents()
         self._fitted: dict[tuple, Fit] = {}
@@ -325,10 +406,12 @@ class MeshReader:
     def read(self, path: str) -> dict[str, WorldShape]:
         """The shapes of a mesh collider by path: one of its own, or convex parts `<path>#<k>`.
 
-        Raises InputError with the prim for an approximation that is not handled, points or topology that change
-        over time, are missing or invalid, a mesh without volume or area, a scale of zero, and a sheared box.
+        Raises InputError with the prim for an approximation that is not handled, points or topology
+        that change over time, are missing or invalid, a mesh without volume or area, a scale of
+        zero, and a sheared box.
         """
-        prim, where = self._physics.prim(path), self._physics.where(path)
+        prim = self._physics.prim(path)
+        where = self._physics.where(path)
         approximation = self._approximation(path)
         matrix = self._transforms.matrix(prim)
         columns = columns_of(matrix)
@@ -341,7 +424,9 @@ class MeshReader:
         fit_as = TRIANGLES if approximation == FIELD else approximation
         key = id(content), fit_as, limits, scale_keys(stretch[None], STRETCH_DIGITS)[0]
         if key not in self._fitted:
-            self._fitted[key] = fitted(content, fit_as, stretch * self._metres_per_unit, limits, where)
+            self._fitted[key] = fitted(
+                content, fit_as, stretch * self._metres_per_unit, limits, where
+            )
         fit = self._fitted[key]
         field = self._field(path, fit, where) if approximation == FIELD else None
         self._note_approximation(path, content, approximation, fit)
@@ -349,21 +434,31 @@ class MeshReader:
         shapes = []
         for part in fit.shapes:
             center = position + matvec(rotation, part.center)
-            shapes.append(WorldShape(part.type, part.size, rotation, center, part.hull, part.mesh, field))
-        return {f"{path}#{k}" if approximation == PARTS else path: shape for k, shape in enumerate(shapes)}
+            shapes.append(
+                WorldShape(part.type, part.size, rotation, center, part.hull, part.mesh, field)
+            )
+        return {
+            f"{path}#{k}" if approximation == PARTS else path: shape
+            for k, shape in enumerate(shapes)
+        }
 
     def warnings(self) -> list[str]:
         """Warnings about the meshes that have been read, one line per kind."""
         return self._noted.warnings()
 
     def _approximation(self, path: str) -> str:
-        """Without PhysicsMeshCollisionAPI a mesh collides as its triangles, and so it does without an approximation."""
-        prim, where = self._physics.prim(path), self._physics.where(path)
+        """Without PhysicsMeshCollisionAPI a mesh collides as its triangles, and so it does without
+        an approximation."""
+        prim = self._physics.prim(path)
+        where = self._physics.where(path)
         use = "set physics:approximation (PhysicsMeshCollisionAPI) to none, convexHull, convexDecomposition or another"
         approximation = str(self._physics.shapes[path].approximation)
         if SDF_API in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
             if approximation not in (TRIANGLES, FIELD):
-                self._noted.add(f"physics:approximation = {approximation} is ignored where {SDF_API} is applied", path)
+                self._noted.add(
+                    f"physics:approximation = {approximation} is ignored where {SDF_API} is applied",
+                    path,
+                )
             return FIELD
         if approximation in (TRIANGLES, FEWER, HULL, PARTS, CUBE, SPHERE, FIELD):
             return approximation
@@ -382,15 +477,22 @@ class MeshReader:
             self._noted.add(what, path)
         return options
 
-    def _note_approximation(self, path: str, content: MeshContent, approximation: str, fit: Fit) -> None:
+    def _note_approximation(
+        self, path: str, content: MeshContent, approximation: str, fit: Fit
+    ) -> None:
         for what in (*fit.notes, *self._cooking.notes(path, approximation)):
             self._noted.add(what, path)
         if content.unused and approximation in (HULL, CUBE, SPHERE):
-            self._noted.add("points that no face uses count for its shape, as in PhysX and Newton", path)
+            self._noted.add(
+                "points that no face uses count for its shape, as in PhysX and Newton", path
+            )
         prim = self._physics.prim(path)
         source = prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim
         key = str(source.GetPath())
         if key not in self._subset_materials:
             self._subset_materials[key] = has_subset_materials(source)
         if self._subset_materials[key]:
-            self._noted.add("physics materials of its GeomSubsets are not used; all of it has that of the mesh", path)
+            self._noted.add(
+                "physics materials of its GeomSubsets are not used; all of it has that of the mesh",
+                path,
+            )

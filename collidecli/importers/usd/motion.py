@@ -35,14 +35,16 @@ _MOST_STEP = 2**53
 
 @dataclass(frozen=True)
 class RestPose:
-    """A body prim at rest: pose float64[7] [m], xyzw, and world scale float64[3], which must be constant."""
+    """A body prim at rest: pose float64[7] [m], xyzw, and world scale float64[3], which must be
+    constant."""
 
     pose: np.ndarray
     scale: np.ndarray
 
 
 def transform_chain(prim: Usd.Prim) -> Iterator[UsdGeom.Xformable]:
-    """The transforms of a prim's world pose: its own and its ancestors', up to one that resets the stack."""
+    """The transforms of a prim's world pose: its own and its ancestors', up to one that resets the
+    stack."""
     while prim and not prim.IsPseudoRoot():
         xformable = UsdGeom.Xformable(prim)
         if xformable:
@@ -96,16 +98,20 @@ def rest_poses(
         with located_transform("the body", f"{file} <{path}>"):
             world.check(path)
     columns = world.columns
-    poses, scales = pose_of(rotation_of(columns), world.position * metres_per_unit), scales_of(columns)
-    return {path: RestPose(pose, scale) for path, pose, scale in zip(prims, poses, scales, strict=True)}
+    poses = pose_of(rotation_of(columns), world.position * metres_per_unit)
+    scales = scales_of(columns)
+    return {
+        path: RestPose(pose, scale) for path, pose, scale in zip(prims, poses, scales, strict=True)
+    }
 
 
 class UsdMotion(TimedMotion):
     """Body poses at the stage's time samples; see `scene.motion.Motion`.
 
-    There is a frame at every time at which any body, or a prim above one, has an authored sample; between its own
-    samples a body has USD's interpolated pose. time is time code / timeCodesPerSecond; step is the time codes where
-    all are integers, else the frame's number. Only bodies with more than one sample are evaluated per frame.
+    There is a frame at every time at which any body, or a prim above one, has an authored sample;
+    between its own samples a body has USD's interpolated pose. time is time code /
+    timeCodesPerSecond; step is the time codes where all are integers, else the frame's number. Only
+    bodies with more than one sample are evaluated per frame.
     """
 
     def __init__(
@@ -120,26 +126,41 @@ class UsdMotion(TimedMotion):
         known: dict[str, bool] = {}
         prims = {path: stage.GetPrimAtPath(path) for path in rest}
         moving = {path: prim for path, prim in prims.items() if is_animated(prim, known)}
-        self._rows = np.array([row for row, path in enumerate(model.bodies.path) if path in moving], np.intp)
+        self._rows = np.array(
+            [row for row, path in enumerate(model.bodies.path) if path in moving], np.intp
+        )
         self._prims = [moving[model.bodies.path[row]] for row in self._rows]
-        self._scale = np.array([rest[model.bodies.path[row]].scale for row in self._rows]).reshape(-1, 3)
+        self._scale = np.array([rest[model.bodies.path[row]].scale for row in self._rows]).reshape(
+            -1, 3
+        )
         self._rest = np.array(model.bodies.pose)
-        self._path, self._file, self._metres_per_unit = model.bodies.path, file, metres_per_unit
+        self._path = model.bodies.path
+        self._file = file
+        self._metres_per_unit = metres_per_unit
         self._stage, self._transforms = stage, PrimTransforms(Usd.TimeCode.EarliestTime())
         for prim in moving.values():
             _refuse_splines(prim, file)
-        self._particles, self._particle_path = particles, model.particles.path
+        self._particles = particles
+        self._particle_path = model.particles.path
         codes = set() if particles is None else particles.codes
-        codes |= {t for prim in moving.values() for x in transform_chain(prim) for t in x.GetTimeSamples()}
+        codes |= {
+            t for prim in moving.values() for x in transform_chain(prim) for t in x.GetTimeSamples()
+        }
         self._codes = np.array(sorted(codes))
         whole = np.all((self._codes == np.rint(self._codes)) & (np.abs(self._codes) <= _MOST_STEP))
         rate = stage.GetTimeCodesPerSecond()
         if not rate > 0.0:
-            raise InputError(f"timeCodesPerSecond is {rate:g}", file, "give a number greater than zero")
+            raise InputError(
+                f"timeCodesPerSecond is {rate:g}", file, "give a number greater than zero"
+            )
         with np.errstate(over="ignore"):
             super().__init__(self._codes / rate)
         if not np.isfinite(self.time).all():
-            raise InputError(f"time codes over timeCodesPerSecond ({rate:g}) are not finite times", file, "correct it")
+            raise InputError(
+                f"time codes over timeCodesPerSecond ({rate:g}) are not finite times",
+                file,
+                "correct it",
+            )
         if whole:
             self.step = self._codes.astype(np.int64)
         self.sha256 = ""
@@ -148,10 +169,11 @@ class UsdMotion(TimedMotion):
         self._prims, self._transforms = [], PrimTransforms(Usd.TimeCode.EarliestTime())
 
     def read(self, frames: range) -> np.ndarray:
-        """float64[len(frames), 1, B, 7]: world pose of each of the model's bodies, xyzw, normalized.
+        """float64[len(frames), 1, B, 7]: world pose of each of the model's bodies, xyzw,
+        normalized.
 
-        Raises InputError with file, time code and body of a transform that is not finite, has a shear, a zero scale, or
-        another scale than the body at rest.
+        Raises InputError with file, time code and body of a transform that is not finite, has a
+        shear, a zero scale, or another scale than the body at rest.
         """
         codes = self._codes[np.asarray(frames, np.intp)]
         poses = np.broadcast_to(self._rest, (len(codes), 1, *self._rest.shape)).copy()
@@ -161,14 +183,19 @@ class UsdMotion(TimedMotion):
             matrix = self._transforms.matrices_at(self._prims, codes)
         columns = columns_of(matrix)
         self._check(codes, matrix, columns)
-        poses[:, 0, self._rows] = pose_of(rotation_of(columns), matrix[..., 3, :3] * self._metres_per_unit)
+        poses[:, 0, self._rows] = pose_of(
+            rotation_of(columns), matrix[..., 3, :3] * self._metres_per_unit
+        )
         return poses
 
     def read_particles(self, frames: range) -> np.ndarray | None:
-        """float64[len(frames), 1, P, 3], see `scene.motion.recorded_particles`; None without deformable prims."""
+        """float64[len(frames), 1, P, 3], see `scene.motion.recorded_particles`; None without
+        deformable prims."""
         if self._particles is None:
             return None
-        return self._particles.positions(self._particle_path, self._codes[np.asarray(frames, np.intp)])[:, None]
+        return self._particles.positions(
+            self._particle_path, self._codes[np.asarray(frames, np.intp)]
+        )[:, None]
 
     def _check(self, codes: np.ndarray, matrix: np.ndarray, columns: np.ndarray) -> None:
         """Checks the chunk at once; on an error checks one by one to find the frame and body."""
@@ -185,10 +212,14 @@ class UsdMotion(TimedMotion):
             where = f"{self._file} <{self._path[self._rows[body]]}>, time code {codes[frame]:g}"
             try:
                 if not np.all(np.abs(matrix[frame, body]) <= POSITION_LIMIT):
-                    raise TransformError(f"a transform that is not finite, or beyond {POSITION_LIMIT:g}")
+                    raise TransformError(
+                        f"a transform that is not finite, or beyond {POSITION_LIMIT:g}"
+                    )
                 check_columns(columns[frame, body])
             except TransformError as error:
-                raise InputError(f"the body has {error}", where, "correct the body's time samples") from None
+                raise InputError(
+                    f"the body has {error}", where, "correct the body's time samples"
+                ) from None
             if not np.all(same_scale[frame, body]):
                 shown = ", ".join(f"{s:g}" for s in scale[frame, body])
                 what = f"the body's scale changes over time (here it is {shown})"

@@ -13,7 +13,8 @@ from collidecli.scene.builder import ModelBuilder
 
 @dataclass(frozen=True)
 class NewtonWorlds:
-    """The values of `newton:world` of a stage that has several, ascending, one world each; else none.
+    """The values of `newton:world` of a stage that has several, ascending, one world each; else
+    none.
 
     value_of: value of each body, collider and deformable prim that is not in every world, by path.
     """
@@ -34,11 +35,15 @@ class NewtonWorlds:
         return f"newton:world {self.value_of[path]}" if path in self.value_of else ""
 
 
-def newton_worlds(physics: Physics, attributes: ColliderAttributes, owner_of: Mapping[str, str]) -> NewtonWorlds:
-    """The worlds of a stage without environments. owner_of: collider's path to its body's, "" without a body.
+def newton_worlds(
+    physics: Physics, attributes: ColliderAttributes, owner_of: Mapping[str, str]
+) -> NewtonWorlds:
+    """The worlds of a stage without environments. owner_of: collider's path to its body's, ""
+    without a body.
 
-    As in Newton, -1 and no value are every world; but a body is in the world of its colliders, and all of them in the
-    body's. Raises InputError, with the prim, for a body whose colliders are in several worlds.
+    As in Newton, -1 and no value are every world; but a body is in the world of its colliders, and
+    all of them in the body's. Raises InputError, with the prim, for a body whose colliders are in
+    several worlds.
     """
     value_of = {path: attributes.world(path) for path in (*physics.shapes, *physics.deformables)}
     given = {path: value for path, value in value_of.items() if value is not None}

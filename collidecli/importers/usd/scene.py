@@ -1,7 +1,7 @@
 """Importer of USD: adds the colliders, bodies and filters of an OpenUSD stage to a model builder.
 
-Sizes and transforms are read from the prims in float64. The UsdPhysics parser of pxr determines the colliders, their
-bodies, materials and groups, the joints and the articulations.
+Sizes and transforms are read from the prims in float64. The UsdPhysics parser of pxr determines the
+colliders, their bodies, materials and groups, the joints and the articulations.
 """
 
 from __future__ import annotations
@@ -37,7 +37,13 @@ from collidecli.importers.usd.layers import file_of, layer_files
 from collidecli.importers.usd.materials import PhysicsMaterials
 from collidecli.importers.usd.mesh_contents import MESH
 from collidecli.importers.usd.meshes import MeshReader
-from collidecli.importers.usd.motion import RestPose, UsdMotion, is_animated, rest_poses, transform_chain
+from collidecli.importers.usd.motion import (
+    RestPose,
+    UsdMotion,
+    is_animated,
+    rest_poses,
+    transform_chain,
+)
 from collidecli.importers.usd.newton_worlds import NewtonWorlds, newton_worlds
 from collidecli.importers.usd.stage import (
     REST_TIME,
@@ -63,11 +69,11 @@ class UsdImport:
     """The result of `add_usd`.
 
     body_of, shape_of: prim path to the builder's index; convex parts of a mesh are `<path>#<k>`.
-    files: every layer of the stage, the scene first.
-    metres_per_unit, up_axis: the stage's. warnings: for the user, one line each.
-    kept: collider's path to attributes that affect no contact, in SI: those of SDF, hydroelastics and hulls.
-    articulated: forward kinematics of the stage's joints. deformables: prims of particles, by path. text, left_out,
-    fixed_links: empty; kinematics: None, as a stage consists of files, has no generalized coordinates and loses no
+    files: every layer of the stage, the scene first. metres_per_unit, up_axis: the stage's.
+    warnings: for the user, one line each. kept: collider's path to attributes that affect no
+    contact, in SI: those of SDF, hydroelastics and hulls. articulated: forward kinematics of the
+    stage's joints. deformables: prims of particles, by path. text, left_out, fixed_links: empty;
+    kinematics: None, as a stage consists of files, has no generalized coordinates and loses no
     collider, and its bodies that are joined to the world are bodies.
     """
 
@@ -89,28 +95,44 @@ class UsdImport:
     fixed_links: Mapping[str, str] = field(default_factory=dict)
 
     def is_in_file(self, path: str) -> bool:
-        """Whether another layer can edit the prim: not one of an instance or of a point instancer."""
+        """Whether another layer can edit the prim: not one of an instance or of a point
+        instancer."""
         prim = self.stage.GetPrimAtPath(path)
-        return bool(prim) and not prim.IsInstanceProxy() and any(spec.layer.realPath for spec in prim.GetPrimStack())
+        return (
+            bool(prim)
+            and not prim.IsInstanceProxy()
+            and any(spec.layer.realPath for spec in prim.GetPrimStack())
+        )
 
     def motion(self, model: Model) -> UsdMotion | None:
-        """The stage's animation, of the finalized model; None without animated bodies and particles."""
+        """The stage's animation, of the finalized model; None without animated bodies and
+        particles."""
         known: dict[str, bool] = {}
-        particles = DeformableMotion(self.deformables, self.metres_per_unit, self.file) if self.deformables else None
+        particles = (
+            DeformableMotion(self.deformables, self.metres_per_unit, self.file)
+            if self.deformables
+            else None
+        )
         moves = particles is not None and len(particles.codes) > 1
-        if not moves and not any(is_animated(self.stage.GetPrimAtPath(path), known) for path in self.rest):
+        if not moves and not any(
+            is_animated(self.stage.GetPrimAtPath(path), known) for path in self.rest
+        ):
             return None
         return UsdMotion(model, self.stage, self.file, self.rest, self.metres_per_unit, particles)
 
 
-def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions | None = None) -> UsdImport:
-    """Adds every collider and rigid body of a USD stage to a builder, in metres and in the stage's own axes.
+def add_usd(
+    builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions | None = None
+) -> UsdImport:
+    """Adds every collider and rigid body of a USD stage to a builder, in metres and in the stage's
+    own axes.
 
-    Bodies: prims with PhysicsRigidBodyAPI that are enabled, kinematic or animated; a static collider that is animated
-    is a body of its own. Keys of bodies and shapes are prim paths. The resting pose is that of the first time sample.
-    Margin, gap and collision group come from `newton:` attributes of the collider or of the nearest prim above it,
-    up to its body; friction from the bound physics material.
-    Raises InputError for a file that is not a readable stage, and with the prim for content that is not handled.
+    Bodies: prims with PhysicsRigidBodyAPI that are enabled, kinematic or animated; a static
+    collider that is animated is a body of its own. Keys of bodies and shapes are prim paths. The
+    resting pose is that of the first time sample. Margin, gap and collision group come from
+    `newton:` attributes of the collider or of the nearest prim above it, up to its body; friction
+    from the bound physics material. Raises InputError for a file that is not a readable stage, and
+    with the prim for content that is not handled.
     """
     options = options or SceneOptions()
     stage, warnings = open_stage(path, options, masked=True)
@@ -132,17 +154,24 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
         scene.add_worlds()
         scene.add_bodies()
         scene.add_shapes()
-        worlds, own = scene.world_of, options.self_collisions
-        PairFilters(builder, physics, scene.shapes_of, scene.body_of, scene.owner_of, worlds, own).add_all()
+        worlds = scene.world_of
+        own = options.self_collisions
+        PairFilters(
+            builder, physics, scene.shapes_of, scene.body_of, scene.owner_of, worlds, own
+        ).add_all()
         deformables = scene.add_deformables(moving)
     builder.source.append(Path(path).name)
     builder.up_axis = str(UsdGeom.GetStageUpAxis(stage))
     if builder.up_axis not in UP_AXES:
-        raise InputError(f"upAxis is '{builder.up_axis}'", str(path), f"write one of {', '.join(UP_AXES)}")
+        raise InputError(
+            f"upAxis is '{builder.up_axis}'", str(path), f"write one of {', '.join(UP_AXES)}"
+        )
     # The scene first, then the others by name, without those of a motion layer.
     root = stage.GetRootLayer().realPath
     laid_over = (
-        {os.path.realpath(path) for path in layer_files(options.motion_layer)} if options.motion_layer else set()
+        {os.path.realpath(path) for path in layer_files(options.motion_layer)}
+        if options.motion_layer
+        else set()
     )
     others = {file_of(layer) for layer in stage.GetUsedLayers()} - laid_over - {root, ""}
     return UsdImport(
@@ -157,13 +186,19 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
         rest=scene.rest,
         kept=scene.attributes.kept,
         deformables=deformables,
-        articulated=UsdKinematics(physics, {p: rest.pose for p, rest in scene.rest.items()}, scene.metres_per_unit),
+        articulated=UsdKinematics(
+            physics, {p: rest.pose for p, rest in scene.rest.items()}, scene.metres_per_unit
+        ),
     )
 
 
 class _Scene:
-    def __init__(self, builder: ModelBuilder, physics: Physics, strict_meshes: bool, margin_meaning: str = "") -> None:
-        self._builder, self._physics, self._strict_meshes = builder, physics, strict_meshes
+    def __init__(
+        self, builder: ModelBuilder, physics: Physics, strict_meshes: bool, margin_meaning: str = ""
+    ) -> None:
+        self._builder = builder
+        self._physics = physics
+        self._strict_meshes = strict_meshes
         self._transforms = PrimTransforms(REST_TIME)
         self.metres_per_unit = metres_per_unit(physics.stage, physics.file, physics.warnings)
         self.body_of: dict[str, int] = {}
@@ -175,14 +210,20 @@ class _Scene:
         self._world_of: dict[str, int] = {}
         self._world_of_value: dict[int, int] = {}
         self.owner_of = {shape: self._owner(shape) for shape in physics.shapes}
-        self.attributes = ColliderAttributes(physics, self.owner_of, self.metres_per_unit, margin_meaning)
+        self.attributes = ColliderAttributes(
+            physics, self.owner_of, self.metres_per_unit, margin_meaning
+        )
         several = not physics.environments.all
-        self._newton_worlds = newton_worlds(physics, self.attributes, self.owner_of) if several else NewtonWorlds()
+        self._newton_worlds = (
+            newton_worlds(physics, self.attributes, self.owner_of) if several else NewtonWorlds()
+        )
 
     def add_deformables(self, prims: dict[str, Usd.Prim]) -> dict[str, Deformable]:
         """Adds the particles of deformable prims, to the worlds of their environments."""
         file = self._physics.file
-        deformables = {path: read_deformable(prim, self.metres_per_unit, file) for path, prim in prims.items()}
+        deformables = {
+            path: read_deformable(prim, self.metres_per_unit, file) for path, prim in prims.items()
+        }
         motion = DeformableMotion(deformables, self.metres_per_unit, file)
         for path, deformable in deformables.items():
             self._check_world(path)
@@ -193,8 +234,8 @@ class _Scene:
         return deformables
 
     def add_worlds(self) -> None:
-        """Adds a world for each environment; equal environments have one template. In a stage without environments,
-        adds one for each value of `newton:world` if there are several.
+        """Adds a world for each environment; equal environments have one template. In a stage
+        without environments, adds one for each value of `newton:world` if there are several.
         """
         environments = self._physics.environments
         self._world_of_value = self._newton_worlds.add_to(self._builder)
@@ -205,7 +246,9 @@ class _Scene:
                 self._world_of[env.path] = self._builder.begin_world(env.path, env.pose.tolist())
                 self._builder.end_world()
             else:
-                self._builder.repeat_world(self._world_of[env.template], env.path, env.pose.tolist())
+                self._builder.repeat_world(
+                    self._world_of[env.template], env.path, env.pose.tolist()
+                )
 
     def world_of(self, path: str) -> str:
         """Name of the world of a body or collider where there are several; "" for every world."""
@@ -215,12 +258,18 @@ class _Scene:
         if path in self._newton_worlds.value_of:
             return self._builder.in_world(self._world_of_value[self._newton_worlds.value_of[path]])
         root = self._physics.environments.root_of(path)
-        return self._builder.in_world(self._world_of[root]) if root in self._world_of else nullcontext()
+        return (
+            self._builder.in_world(self._world_of[root])
+            if root in self._world_of
+            else nullcontext()
+        )
 
     def add_bodies(self) -> None:
         """Adds the bodies in the stage's order, animated static colliders among the others."""
         owners = [owner for owner in dict.fromkeys(self.owner_of.values()) if owner]
-        paths = [path for path in dict.fromkeys([*self._physics.bodies, *owners]) if self._is_body(path)]
+        paths = [
+            path for path in dict.fromkeys([*self._physics.bodies, *owners]) if self._is_body(path)
+        ]
         prims = {path: self._physics.prim(path) for path in paths}
         self.rest = rest_poses(self._transforms, prims, self.metres_per_unit, self._physics.file)
         for path, rest in self.rest.items():
@@ -241,25 +290,36 @@ class _Scene:
         for path, descriptor in self._physics.shapes.items():
             type_name = str(self._physics.prim(path).GetTypeName())
             if type_name not in HANDLED_TYPES - {POINTS} and not descriptor.collisionEnabled:
-                self._physics.warnings.append(f"<{path}>: left out: a disabled collider of type {type_name}")
+                self._physics.warnings.append(
+                    f"<{path}>: left out: a disabled collider of type {type_name}"
+                )
                 continue
             shapes = meshes.read(path) if type_name == MESH else {path: reader.read(path)}
             # pxr finds points with one width for all invalid; the reader checks them itself.
             if not descriptor.isValid and type_name != POINTS:
                 where = self._physics.where(path)
-                raise InputError("UsdPhysics finds the collider invalid", where, "correct its attributes")
+                raise InputError(
+                    "UsdPhysics finds the collider invalid", where, "correct its attributes"
+                )
             self._check_world(path)
             if self.owner_of[path] in self.body_of:
                 self._check_rigid(path, self.owner_of[path])
             shapes_of_path[path] = shapes, self._config(path, groups)
-        every = [(path, key, shape) for path, (shapes, _) in shapes_of_path.items() for key, shape in shapes.items()]
+        every = [
+            (path, key, shape)
+            for path, (shapes, _) in shapes_of_path.items()
+            for key, shape in shapes.items()
+        ]
         poses = self._local_poses([(path, shape) for path, _, shape in every]).tolist()
         for (path, key, shape), pose in zip(every, poses, strict=True):
             self._add(path, key, shape, pose, shapes_of_path[path][1])
         self._physics.warnings += meshes.warnings()
 
-    def _add(self, path: str, key: str, shape: WorldShape, pose: list[float], cfg: ShapeConfig) -> None:
-        """Adds a shape of a collider under a key. The shapes of one collider do not collide with each other."""
+    def _add(
+        self, path: str, key: str, shape: WorldShape, pose: list[float], cfg: ShapeConfig
+    ) -> None:
+        """Adds a shape of a collider under a key. The shapes of one collider do not collide with
+        each other."""
         body = self.body_of.get(self.owner_of[path], STATIC_BODY)
         cfg = cfg.changed(**shape.field) if shape.field else cfg
         if shape.points is not None:
@@ -283,7 +343,8 @@ class _Scene:
         self.shape_of[key] = row
 
     def _owner(self, shape: str) -> str:
-        """Path of the collider's body: pxr's, else a body that is not enabled, else itself where it is animated."""
+        """Path of the collider's body: pxr's, else a body that is not enabled, else itself where it
+        is animated."""
         body = str(self._physics.shapes[shape].rigidBody)
         if body:
             return body
@@ -302,12 +363,17 @@ class _Scene:
         return is_animated(self._physics.prim(path), self._moves)
 
     def _local_poses(self, shapes: list[tuple[str, WorldShape]]) -> np.ndarray:
-        """float64[n, 7]: poses of colliders' shapes in the frames of their bodies, or in the world frame."""
+        """float64[n, 7]: poses of colliders' shapes in the frames of their bodies, or in the world
+        frame."""
         if not shapes:
             return np.zeros((0, 7))
         rotation = np.array([shape.rotation for _, shape in shapes])
         position = np.array([shape.position for _, shape in shapes])
-        owned = [(k, self.owner_of[path]) for k, (path, _) in enumerate(shapes) if self.owner_of[path] in self.body_of]
+        owned = [
+            (k, self.owner_of[path])
+            for k, (path, _) in enumerate(shapes)
+            if self.owner_of[path] in self.body_of
+        ]
         if owned:
             rows = np.array([row for row, _ in owned])
             body = np.array([self.rest[owner].pose for _, owner in owned])
@@ -317,7 +383,8 @@ class _Scene:
         return pose_of(rotation, position)
 
     def _check_rigid(self, path: str, owner: str) -> None:
-        collider, body = self._physics.prim(path), self._physics.prim(owner)
+        collider = self._physics.prim(path)
+        body = self._physics.prim(owner)
         if not is_animated(collider, self._moves) and not is_animated(body, self._moves):
             return
         chain = {str(x.GetPath()): x for x in transform_chain(collider)}
@@ -325,7 +392,9 @@ class _Scene:
         left_behind = owner not in chain and is_animated(body, self._moves)
         if left_behind or any(x.TransformMightBeTimeVarying() for x in within):
             fix = "animate the body, or make the collider a body of its own"
-            raise InputError(f"the collider moves relative to its body <{owner}>", self._physics.where(path), fix)
+            raise InputError(
+                f"the collider moves relative to its body <{owner}>", self._physics.where(path), fix
+            )
 
     def _check_world(self, path: str) -> None:
         world = self.attributes.world(path)
@@ -334,11 +403,17 @@ class _Scene:
         expected = self._newton_world.setdefault(self._physics.environments.root_of(path), world)
         if world != expected:
             fix = "give each world an environment of its own, or read the stage with --environments none"
-            raise InputError(f"newton:world is {world}, and {expected} elsewhere", self._physics.where(path), fix)
+            raise InputError(
+                f"newton:world is {world}, and {expected} elsewhere", self._physics.where(path), fix
+            )
 
     def _config(self, path: str, groups: CollisionGroups) -> ShapeConfig:
-        surface = self.materials.of_shape(path, self._surface, self.attributes.solver_parameters(path))
-        cfg = self._builder.default_shape_cfg.changed(usd_groups=groups.of_shape(path), friction=None, material=surface)
+        surface = self.materials.of_shape(
+            path, self._surface, self.attributes.solver_parameters(path)
+        )
+        cfg = self._builder.default_shape_cfg.changed(
+            usd_groups=groups.of_shape(path), friction=None, material=surface
+        )
         return self.attributes.config(path, cfg, self._builder.default_gap)
 
 
@@ -347,5 +422,6 @@ def _rotation(q: np.ndarray) -> np.ndarray:
     x, y, z, w = q.T
     cross = np.zeros((len(q), 3, 3))
     for i, j, part in ((2, 1, x), (0, 2, y), (1, 0, z)):
-        cross[:, i, j], cross[:, j, i] = part, -part
+        cross[:, i, j] = part
+        cross[:, j, i] = -part
     return np.eye(3) + 2.0 * (w[:, None, None] * cross + matmul(cross, cross))

@@ -1,4 +1,5 @@
-"""Opens a USD stage and parses its physics with pxr, whose diagnostics become errors and warnings."""
+"""Opens a USD stage and parses its physics with pxr, whose diagnostics become errors and
+warnings."""
 
 from __future__ import annotations
 
@@ -31,10 +32,12 @@ SHAPES_TO_USE = "use a plane, sphere, capsule, cube, cylinder, cone, mesh or poi
 
 @dataclass
 class Physics:
-    """Result of pxr's physics parser: descriptors by prim path, shapes and bodies in the stage's order.
+    """Result of pxr's physics parser: descriptors by prim path, shapes and bodies in the stage's
+    order.
 
-    warnings: for the user, one line each; the readers of the scene add to them. instances: prims of point instancers.
-    environments: root prims of worlds. deformables: paths of prims of particles, which have no descriptor.
+    warnings: for the user, one line each; the readers of the scene add to them. instances: prims of
+    point instancers. environments: root prims of worlds. deformables: paths of prims of particles,
+    which have no descriptor.
     """
 
     stage: Usd.Stage
@@ -62,15 +65,23 @@ class Physics:
         return f"{self.file} <{path}>"
 
     def targets(self, path: str) -> list[str]:
-        """The prims of a relationship's target: itself, or its instances where it is in a prototype."""
+        """The prims of a relationship's target: itself, or its instances where it is in a
+        prototype."""
         copies = self.instances.copies(path)
-        return copies if copies and path not in self.shapes and path not in self.bodies else [path, *copies]
+        return (
+            copies
+            if copies and path not in self.shapes and path not in self.bodies
+            else [path, *copies]
+        )
 
     def groups_of(self, path: str) -> set[str]:
-        """Paths of the collision groups of a collider or deformable prim; those of an instance are its prototype's."""
+        """Paths of the collision groups of a collider or deformable prim; those of an instance are
+        its prototype's."""
         if path not in self.shapes:
             return self._prototype_groups.including(path)
-        return self._prototype_groups.of(path, {str(group) for group in self.shapes[path].collisionGroups})
+        return self._prototype_groups.of(
+            path, {str(group) for group in self.shapes[path].collisionGroups}
+        )
 
 
 def authored_value(prim: Usd.Prim, name: str) -> Any:
@@ -80,7 +91,8 @@ def authored_value(prim: Usd.Prim, name: str) -> Any:
 
 
 def constant(attribute: Usd.Attribute, where: str, fix: str) -> Any:
-    """The value of an attribute at rest. Raises InputError at `where` for one that changes over time."""
+    """The value of an attribute at rest. Raises InputError at `where` for one that changes over
+    time."""
     if attribute.ValueMightBeTimeVarying():
         raise InputError(f"{attribute.GetName()} changes over time", where, fix)
     return attribute.Get(REST_TIME)
@@ -92,12 +104,16 @@ def open_stage(
     """The composed stage of a file with selected variants and loaded payloads, and pxr's warnings.
 
     masked: without variants and a motion layer nothing is composed before the caller sets a mask.
-    Raises InputError for a file that is missing, empty, broken or not USD, for variants that do not exist, and for
-    broken references.
+    Raises InputError for a file that is missing, empty, broken or not USD, for variants that do not
+    exist, and for broken references.
     """
     file = Path(path)
     if not file.is_file():
-        raise InputError("there is no such file", str(path), "give the path of a .usd, .usda, .usdc or .usdz file")
+        raise InputError(
+            "there is no such file",
+            str(path),
+            "give the path of a .usd, .usda, .usdc or .usdz file",
+        )
     if file.stat().st_size == 0:
         raise InputError("the file is empty", str(path), "give a USD scene")
     assets = AssetMap(options.asset_map, str(path))
@@ -105,7 +121,9 @@ def open_stage(
         whole = not masked or options.variants or options.motion_layer
         mask = Usd.StagePopulationMask.All() if whole else Usd.StagePopulationMask()
         # pxr keeps layers by path while another stage refers to them.
-        Sdf.Layer.ReloadLayers({layer for layer in Sdf.Layer.GetLoadedLayers() if _is_unchanged_file(layer)})
+        Sdf.Layer.ReloadLayers(
+            {layer for layer in Sdf.Layer.GetLoadedLayers() if _is_unchanged_file(layer)}
+        )
         stage = Usd.Stage.OpenMasked(str(file), mask)
         stage.Reload()  # the scene's own layer may have been edited in memory
         map_assets(stage, assets)
@@ -113,11 +131,14 @@ def open_stage(
         if options.motion_layer:
             lay_over(stage, options.motion_layer, str(path))
     left_out = check_composition(stage, str(path), options.ignore_missing)
-    return stage, assets.warnings() + left_out + [warning for warning in warnings if not is_report_of_missing(warning)]
+    return stage, assets.warnings() + left_out + [
+        warning for warning in warnings if not is_report_of_missing(warning)
+    ]
 
 
 def _is_unchanged_file(layer: Sdf.Layer | None) -> bool:
-    """pxr releases the layers of closed stages on other threads: a layer may be None, or expire during this call."""
+    """pxr releases the layers of closed stages on other threads: a layer may be None, or expire
+    during this call."""
     try:
         return layer is not None and not layer.expired and bool(layer.realPath) and not layer.dirty
     except TypeError:
@@ -131,18 +152,24 @@ def metres_per_unit(stage: Usd.Stage, file: str, warnings: list[str]) -> float:
     """
     value = float(UsdGeom.GetStageMetersPerUnit(stage))
     if not UsdGeom.StageHasAuthoredMetersPerUnit(stage):
-        warnings.append(f"the stage has no metersPerUnit; USD's default is taken: one unit is {value:g} m")
+        warnings.append(
+            f"the stage has no metersPerUnit; USD's default is taken: one unit is {value:g} m"
+        )
     if not (math.isfinite(value) and value > 0.0):
         raise InputError(f"metersPerUnit is {value:g}", file, "give the length of a unit in metres")
     return value
 
 
 def foreign_layers(stage: Usd.Stage) -> list[str]:
-    """A warning for each layer with another unit or up axis than the stage: USD converts neither."""
-    unit, up = float(UsdGeom.GetStageMetersPerUnit(stage)), str(UsdGeom.GetStageUpAxis(stage))
+    """A warning for each layer with another unit or up axis than the stage: USD converts
+    neither."""
+    unit = float(UsdGeom.GetStageMetersPerUnit(stage))
+    up = str(UsdGeom.GetStageUpAxis(stage))
     own_layers = {stage.GetRootLayer(), stage.GetSessionLayer()}
     layers = []
-    for layer in sorted(set(stage.GetUsedLayers()) - own_layers, key=lambda layer: layer.identifier):
+    for layer in sorted(
+        set(stage.GetUsedLayers()) - own_layers, key=lambda layer: layer.identifier
+    ):
         root = layer.pseudoRoot
         differs = []
         if root.HasInfo("metersPerUnit") and not math.isclose(
@@ -167,16 +194,21 @@ def parse_physics(
     environments: Environments | None = None,
     deformables: Collection[str] = (),
 ) -> Physics:
-    """The stage's colliders, bodies, joints and articulations as pxr's UsdPhysics parser reads them.
+    """The stage's colliders, bodies, joints and articulations as pxr's UsdPhysics parser reads
+    them.
 
-    instances: of its expanded point instancers. environments: those that the stage was populated for. deformables:
-    paths of prims that are no colliders of rigid shapes.
-    Raises InputError for a stage without a collider, and for a collider that the parser ignores.
+    instances: of its expanded point instancers. environments: those that the stage was populated
+    for. deformables: paths of prims that are no colliders of rigid shapes. Raises InputError for a
+    stage without a collider, and for a collider that the parser ignores.
     """
     with diagnostics(file) as parser_warnings:
         descriptors_of = _parse(stage)
     physics = Physics(
-        stage, file, warnings=warnings, instances=instances or Instances(), deformables=tuple(deformables)
+        stage,
+        file,
+        warnings=warnings,
+        instances=instances or Instances(),
+        deformables=tuple(deformables),
     )
     physics.environments = environments or Environments()
     kinds = (
@@ -194,44 +226,63 @@ def parse_physics(
     prims = list(physics.stage.Traverse(Usd.TraverseInstanceProxies()))
     order = [str(p.GetPath()) for p in prims]
     for prim, path in zip(prims, order, strict=True):
-        if path not in physics.shapes and path not in deformables and prim.HasAPI(UsdPhysics.CollisionAPI):
+        if (
+            path not in physics.shapes
+            and path not in deformables
+            and prim.HasAPI(UsdPhysics.CollisionAPI)
+        ):
             _refuse_or_warn(physics, prim)
     if not physics.shapes and not deformables:
         what = "the stage has no collider"
-        raise InputError(what, physics.file, "apply PhysicsCollisionAPI to the prims that should collide")
+        raise InputError(
+            what, physics.file, "apply PhysicsCollisionAPI to the prims that should collide"
+        )
     physics.shapes = {path: physics.shapes[path] for path in order if path in physics.shapes}
     physics.bodies = {path: physics.bodies[path] for path in order if path in physics.bodies}
-    physics.warnings += [w for w in parser_warnings if "CollisionAPI applied to an unknown" not in w]
+    physics.warnings += [
+        w for w in parser_warnings if "CollisionAPI applied to an unknown" not in w
+    ]
     return physics
 
 
 def _parse(stage: Usd.Stage) -> dict:
     # The second one before OpenUSD 26.08.
-    parse = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None) or UsdPhysics.LoadUsdPhysicsFromRange
+    parse = (
+        getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None)
+        or UsdPhysics.LoadUsdPhysicsFromRange
+    )
     return parse(stage, ["/"])
 
 
 def _refuse_or_warn(physics: Physics, prim: Usd.Prim) -> None:
-    """Warns of a collider without geometry whose descendants are all colliders; refuses another one."""
+    """Warns of a collider without geometry whose descendants are all colliders; refuses another
+    one."""
     type_name = prim.GetTypeName() or "prim without a type"
     path = str(prim.GetPath())
     above = prim.GetParent()
     while above and not above.IsA(UsdGeom.PointInstancer):
         above = above.GetParent()
     if above:
-        physics.warnings.append(f"<{path}>: left out: below a PointInstancer, and in none of its prototypes")
+        physics.warnings.append(
+            f"<{path}>: left out: below a PointInstancer, and in none of its prototypes"
+        )
         return
     below = list(Usd.PrimRange(prim, Usd.TraverseInstanceProxies()))[1:]
     covered = [p for p in below if p.HasAPI(UsdPhysics.CollisionAPI)]
     bare = [p for p in below if p.IsA(UsdGeom.Gprim) and not p.HasAPI(UsdPhysics.CollisionAPI)]
     if prim.IsA(UsdGeom.Gprim) or bare or not covered:
-        raise InputError(f"a collider of type {type_name} is not handled", physics.where(path), SHAPES_TO_USE)
-    physics.warnings.append(f"<{path}>: the collider has no geometry of its own; its descendants are used")
+        raise InputError(
+            f"a collider of type {type_name} is not handled", physics.where(path), SHAPES_TO_USE
+        )
+    physics.warnings.append(
+        f"<{path}>: the collider has no geometry of its own; its descendants are used"
+    )
 
 
 @contextmanager
 def diagnostics(file: str) -> Iterator[list[str]]:
-    """Converts pxr's errors in the block to one InputError, and collects its warnings in the yielded list.
+    """Converts pxr's errors in the block to one InputError, and collects its warnings in the
+    yielded list.
 
     A warning of corrupt data is an error too, as pxr continues with an empty value.
     """
@@ -241,10 +292,14 @@ def diagnostics(file: str) -> Iterator[list[str]]:
         yield warnings
     except Tf.ErrorException as error:
         reasons = [_first_line(e.commentary) for e in error.args if hasattr(e, "commentary")]
-        what = f"the USD scene cannot be read ({reasons[0] if reasons else _first_line(str(error))})"
+        what = (
+            f"the USD scene cannot be read ({reasons[0] if reasons else _first_line(str(error))})"
+        )
         raise InputError(what, file, EXPORT_AGAIN) from None
     finally:
-        warnings += [_first_line(report.commentary) for report in delegate.TakeUncoalescedDiagnostics()]
+        warnings += [
+            _first_line(report.commentary) for report in delegate.TakeUncoalescedDiagnostics()
+        ]
         del delegate  # it receives reports until it is deleted
     corrupt = [w for w in warnings if w.startswith("Corrupt asset")]
     if corrupt:
@@ -253,7 +308,8 @@ def diagnostics(file: str) -> Iterator[list[str]]:
 
 @contextmanager
 def reading_samples(file: str) -> Iterator[None]:
-    """Converts pxr's errors and warnings in the block, which reads time samples, to an InputError."""
+    """Converts pxr's errors and warnings in the block, which reads time samples, to an
+    InputError."""
     with diagnostics(file) as warnings:
         yield
     if warnings:

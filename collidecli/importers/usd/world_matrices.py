@@ -1,7 +1,7 @@
 """World matrices of prims from the values of their transform operations.
 
-They equal those of UsdGeom.XformCache, are bit-identical on every processor (`transform`), and are computed for many
-prims and times at once.
+They equal those of UsdGeom.XformCache, are bit-identical on every processor (`transform`), and are
+computed for many prims and times at once.
 """
 
 from __future__ import annotations
@@ -15,14 +15,21 @@ from typing import Any
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, Vt
 
-from collidecli.importers.usd.transforms import TransformError, check_columns, columns_of, rotation_of, scales_of
+from collidecli.importers.usd.transforms import (
+    TransformError,
+    check_columns,
+    columns_of,
+    rotation_of,
+    scales_of,
+)
 from collidecli.numerics.products import dot, matmul, norm
 from collidecli.numerics.trigonometry import acos, sin, sincos
 
 RESET = "!resetXformStack!"
 INVERSE = "!invert!"
 _SHORTEST = 1e-10
-"""GF_MIN_VECTOR_LENGTH: length of a quaternion's imaginary part below which pxr uses the identity."""
+"""GF_MIN_VECTOR_LENGTH: length of a quaternion's imaginary part below which pxr uses the
+identity."""
 _UNIT = 1e-10
 """Deviation of an axis' squared length from 1 above which pxr normalizes it."""
 _NEARLY_EQUAL = 1e-5
@@ -31,7 +38,8 @@ _NEARLY_EQUAL = 1e-5
 
 @dataclass(frozen=True)
 class XformOp:
-    """One operation of a prim. name: of its attribute. kind: for example `translate` or `rotateXYZ`."""
+    """One operation of a prim. name: of its attribute. kind: for example `translate` or
+    `rotateXYZ`."""
 
     name: str
     kind: str
@@ -42,7 +50,8 @@ class XformOp:
 def parsed_order(order: tuple[str, ...]) -> tuple[bool, tuple[XformOp, ...]]:
     """Whether xformOpOrder resets the transform stack, and its operations, the outermost first.
 
-    As in pxr, operations before a reset have no effect, and an operation next to its inverse cancels it.
+    As in pxr, operations before a reset have no effect, and an operation next to its inverse
+    cancels it.
     """
     reset = RESET in order
     ops: list[XformOp] = []
@@ -57,9 +66,11 @@ def parsed_order(order: tuple[str, ...]) -> tuple[bool, tuple[XformOp, ...]]:
 
 
 def op_matrices(op: XformOp, value: np.ndarray) -> np.ndarray | None:
-    """float64[n, 4, 4] of an operation's values [n], [n, 3], [n, 4] xyzw or [n, 4, 4]; None for a kind not handled.
+    """float64[n, 4, 4] of an operation's values [n], [n, 3], [n, 4] xyzw or [n, 4, 4]; None for a
+    kind not handled.
 
-    The kinds that are not handled use no function of the C library: pxr's matrix has equal bits on every processor.
+    The kinds that are not handled use no function of the C library: pxr's matrix has equal bits on
+    every processor.
     """
     value = np.asarray(value, np.float64)
     if op.kind == "orient":
@@ -69,8 +80,12 @@ def op_matrices(op: XformOp, value: np.ndarray) -> np.ndarray | None:
         if len(letters) == 1:
             axis = np.eye(3)["XYZ".index(letters)]
             return _matrices4(_of_axis(axis, value, op.inverse))
-        rotations = {letter: _of_axis(np.eye(3)[k], value[:, k], False) for k, letter in enumerate("XYZ")}
-        product = matmul(matmul(rotations[letters[0]], rotations[letters[1]]), rotations[letters[2]])
+        rotations = {
+            letter: _of_axis(np.eye(3)[k], value[:, k], False) for k, letter in enumerate("XYZ")
+        }
+        product = matmul(
+            matmul(rotations[letters[0]], rotations[letters[1]]), rotations[letters[2]]
+        )
         return _matrices4(np.swapaxes(product, -1, -2) if op.inverse else product)
     if op.kind == "translate":
         matrices = _identities(len(value))
@@ -86,7 +101,8 @@ def op_matrices(op: XformOp, value: np.ndarray) -> np.ndarray | None:
 
 
 def slerp(t: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """float64[n, 4]: quaternions [n, 4] interpolated on the shorter arc at parameters t [n], with pxr's formula.
+    """float64[n, 4]: quaternions [n, 4] interpolated on the shorter arc at parameters t [n], with
+    pxr's formula.
 
     In float64; pxr rounds each step of the interpolation of float32 quaternions to float32.
     """
@@ -101,7 +117,8 @@ def slerp(t: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def _axis_and_angle(quaternion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Axis, float64[n, 3], and angle [degree] of quaternions xyzw, which need not be of unit length: pxr's GfRotation.
+    """Axis, float64[n, 3], and angle [degree] of quaternions xyzw, which need not be of unit
+    length: pxr's GfRotation.
 
     The angle is computed from the real part only: pxr does not normalize.
     """
@@ -109,8 +126,12 @@ def _axis_and_angle(quaternion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     length = norm(imaginary)
     rotates = length > _SHORTEST
     with np.errstate(all="ignore"):
-        angle = np.where(rotates, 2.0 * (acos(np.clip(quaternion[:, 3], -1.0, 1.0)) * (180.0 / np.pi)), 0.0)
-        axis = np.where(rotates[:, None], imaginary * (1.0 / length)[:, None], np.array([1.0, 0.0, 0.0]))
+        angle = np.where(
+            rotates, 2.0 * (acos(np.clip(quaternion[:, 3], -1.0, 1.0)) * (180.0 / np.pi)), 0.0
+        )
+        axis = np.where(
+            rotates[:, None], imaginary * (1.0 / length)[:, None], np.array([1.0, 0.0, 0.0])
+        )
         size = norm(axis)
         off = np.abs(size * size - 1.0) >= _UNIT
         return np.where(off[:, None], axis * (1.0 / size)[:, None], axis), angle
@@ -122,11 +143,20 @@ def _of_axis(axis: np.ndarray, angle: np.ndarray, inverse: bool) -> np.ndarray:
     x, y, z = np.moveaxis(axis * sine[:, None], -1, 0)
     length = np.sqrt(cosine * cosine + ((x * x + y * y) + z * z))
     factor = 1.0 / length
-    x, y, z, w = x * factor, y * factor, z * factor, cosine * factor
+    x = x * factor
+    y = y * factor
+    z = z * factor
+    w = cosine * factor
     matrices = np.empty((len(sine), 3, 3))
-    matrices[:, 0] = np.stack([1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + z * w), 2.0 * (z * x - y * w)], axis=-1)
-    matrices[:, 1] = np.stack([2.0 * (x * y - z * w), 1.0 - 2.0 * (z * z + x * x), 2.0 * (y * z + x * w)], axis=-1)
-    matrices[:, 2] = np.stack([2.0 * (z * x + y * w), 2.0 * (y * z - x * w), 1.0 - 2.0 * (y * y + x * x)], axis=-1)
+    matrices[:, 0] = np.stack(
+        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + z * w), 2.0 * (z * x - y * w)], axis=-1
+    )
+    matrices[:, 1] = np.stack(
+        [2.0 * (x * y - z * w), 1.0 - 2.0 * (z * z + x * x), 2.0 * (y * z + x * w)], axis=-1
+    )
+    matrices[:, 2] = np.stack(
+        [2.0 * (z * x + y * w), 2.0 * (y * z - x * w), 1.0 - 2.0 * (y * y + x * x)], axis=-1
+    )
     return matrices
 
 
@@ -149,13 +179,15 @@ _ARRAY_OF = {
     Gf.Quath: Vt.QuathArray,
     Gf.Matrix4d: Vt.Matrix4dArray,
 }
-"""Array type by type of value; NumPy reads it without a call per number. A quaternion becomes xyzw."""
+"""Array type by type of value; NumPy reads it without a call per number. A quaternion becomes
+xyzw."""
 _DIMENSIONS = {"rotateX": 1, "rotateY": 1, "rotateZ": 1, "transform": 3}
 """Dimensions of an array of values by kind; 2 for other kinds."""
 
 
 class _Node:
-    """A prim with transform operations. parent: index of the node above, -1 for none. ops: the outermost first.
+    """A prim with transform operations. parent: index of the node above, -1 for none. ops: the
+    outermost first.
 
     varies: the transform has more than one time sample. depth: number of nodes above.
     """
@@ -163,7 +195,10 @@ class _Node:
     __slots__ = ("_samples", "attributes", "depth", "ops", "parent", "prim", "varies")
 
     def __init__(self, prim: Usd.Prim, parent: int, depth: int, ops: tuple[XformOp, ...]) -> None:
-        self.prim, self.parent, self.depth, self.ops = prim, parent, depth, ops
+        self.prim = prim
+        self.parent = parent
+        self.depth = depth
+        self.ops = ops
         self.attributes: list[Any] = [prim.GetAttribute(op.name) for op in ops]
         self.varies = any(attribute.ValueMightBeTimeVarying() for attribute in self.attributes)
         if self.varies:  # read many times: a query resolves the value's source once
@@ -178,7 +213,8 @@ class _Node:
 
 
 class PrimTransforms:
-    """World matrices of prims of a stage, in its units, at one or several times. The stage must not change meanwhile.
+    """World matrices of prims of a stage, in its units, at one or several times. The stage must not
+    change meanwhile.
 
     time: of `matrix` and `matrices`.
     """
@@ -245,8 +281,11 @@ class PrimTransforms:
         self._nodes.append(_Node(prim, parent, depth, ops))
         return len(self._nodes) - 1
 
-    def _compute(self, times: list[Usd.TimeCode], world: dict[int, np.ndarray], indices: Sequence[int]) -> None:
-        """Adds to `world` float64[times, 4, 4] of these nodes and their ancestors; [1, 4, 4] of constant ones."""
+    def _compute(
+        self, times: list[Usd.TimeCode], world: dict[int, np.ndarray], indices: Sequence[int]
+    ) -> None:
+        """Adds to `world` float64[times, 4, 4] of these nodes and their ancestors; [1, 4, 4] of
+        constant ones."""
         needed: set[int] = set()
         for index in indices:
             while index >= 0 and index not in world and index not in needed:
@@ -271,7 +310,8 @@ class PrimTransforms:
                 world.update((index, local[index]) for index in by_depth[0])
 
     def _local(self, indices: list[int], times: list[Usd.TimeCode]) -> dict[int, np.ndarray]:
-        """float64[times, 4, 4], or [1, 4, 4], of each node; nodes with equal operations are computed together."""
+        """float64[times, 4, 4], or [1, 4, 4], of each node; nodes with equal operations are
+        computed together."""
         groups: defaultdict[tuple, list[int]] = defaultdict(list)
         for index in indices:
             node = self._nodes[index]
@@ -283,9 +323,13 @@ class PrimTransforms:
             total = np.eye(4)[None]
             # The innermost operation is applied first and is the left factor.
             for number in range(len(nodes[0].ops) - 1, -1, -1):
-                matrices = _matrices_of([(node, node.ops[number], node.attributes[number]) for node in nodes], at)
+                matrices = _matrices_of(
+                    [(node, node.ops[number], node.attributes[number]) for node in nodes], at
+                )
                 total = matmul(total, matrices) if number < len(nodes[0].ops) - 1 else matrices
-            total = np.broadcast_to(total, (len(group) * len(at), 4, 4)).reshape(len(group), len(at), 4, 4)
+            total = np.broadcast_to(total, (len(group) * len(at), 4, 4)).reshape(
+                len(group), len(at), 4, 4
+            )
             found.update(zip(group, total, strict=True))
         return found
 
@@ -294,7 +338,8 @@ _ORDERS: dict[str, tuple[bool, tuple[XformOp, ...]]] = {}
 
 
 def _matrices_of(column: list[tuple[_Node, XformOp, Any]], times: list[Usd.TimeCode]) -> np.ndarray:
-    """float64[nodes * times, 4, 4] of one operation of each node, all of one kind; the identity without a value."""
+    """float64[nodes * times, 4, 4] of one operation of each node, all of one kind; the identity
+    without a value."""
     op = column[0][1]
     values: list[Any] = []
     for _, _, attribute in column:
@@ -309,7 +354,9 @@ def _matrices_of(column: list[tuple[_Node, XformOp, Any]], times: list[Usd.TimeC
             by_type[type(value)].append(row)
     for kind, rows in by_type.items():
         if kind not in _ARRAY_OF and kind is not float:
-            matrices[rows] = [_by_pxr(column[row // len(times)], times[row % len(times)]) for row in rows]
+            matrices[rows] = [
+                _by_pxr(column[row // len(times)], times[row % len(times)]) for row in rows
+            ]
             continue
         chosen = [values[row] for row in rows]
         numbers = np.array(chosen if kind is float else _ARRAY_OF[kind](chosen), np.float64)
@@ -317,7 +364,9 @@ def _matrices_of(column: list[tuple[_Node, XformOp, Any]], times: list[Usd.TimeC
             _interpolate(numbers, rows, column, times)
         made = op_matrices(op, numbers) if numbers.ndim == _DIMENSIONS.get(op.kind, 2) else None
         if made is None:
-            made = np.array([_by_pxr(column[row // len(times)], times[row % len(times)]) for row in rows])
+            made = np.array(
+                [_by_pxr(column[row // len(times)], times[row % len(times)]) for row in rows]
+            )
         matrices[rows] = made
     return matrices
 
@@ -332,9 +381,13 @@ def _by_pxr(entry: tuple[_Node, XformOp, Any], time: Usd.TimeCode) -> np.ndarray
 
 
 def _interpolate(
-    numbers: np.ndarray, rows: list[int], column: list[tuple[_Node, XformOp, Any]], times: list[Usd.TimeCode]
+    numbers: np.ndarray,
+    rows: list[int],
+    column: list[tuple[_Node, XformOp, Any]],
+    times: list[Usd.TimeCode],
 ) -> None:
-    """Replaces quaternions between samples, for which pxr uses the C library's functions, by those of `slerp`."""
+    """Replaces quaternions between samples, for which pxr uses the C library's functions, by those
+    of `slerp`."""
     if column[0][0].prim.GetStage().GetInterpolationType() != Usd.InterpolationTypeLinear:
         return
     between: list[tuple[int, float, Any, Any]] = []
@@ -345,12 +398,22 @@ def _interpolate(
         if not node.varies:
             continue
         # To read the list of samples pays for many times only.
-        for at in [0] if len(codes) == 1 else np.flatnonzero(~np.isin(codes, node.samples(op, attribute))):
-            bracket, number = attribute.GetBracketingTimeSamples(codes[at]), int(index[k * len(times) + at])
+        for at in (
+            [0] if len(codes) == 1 else np.flatnonzero(~np.isin(codes, node.samples(op, attribute)))
+        ):
+            bracket = attribute.GetBracketingTimeSamples(codes[at])
+            number = int(index[k * len(times) + at])
             if bracket and bracket[0] < codes[at] < bracket[1] and number >= 0:
                 first, second = (attribute.Get(code) for code in bracket)
                 if first is not None and second is not None:
-                    between.append((number, (codes[at] - bracket[0]) / (bracket[1] - bracket[0]), first, second))
+                    between.append(
+                        (
+                            number,
+                            (codes[at] - bracket[0]) / (bracket[1] - bracket[0]),
+                            first,
+                            second,
+                        )
+                    )
     if between:
         chosen, t, first, second = zip(*between, strict=True)
         kind = _ARRAY_OF[type(first[0])]
@@ -359,14 +422,17 @@ def _interpolate(
 
 
 AXIS_ORDER = {"X": (1, 2, 0), "Y": (2, 0, 1), "Z": (0, 1, 2)}
-"""Prim axes of the shape's x, y, z, for each axis of symmetry; a cyclic order, which adds no reflection."""
+"""Prim axes of the shape's x, y, z, for each axis of symmetry; a cyclic order, which adds no
+reflection."""
 
 
 @dataclass(frozen=True)
 class ReorderedAxes:
-    """The prims with permuted axes: scale, as rows of positive floats, and rotation float64[N, 3, 3].
+    """The prims with permuted axes: scale, as rows of positive floats, and rotation float64[N, 3,
+    3].
 
-    A reflection is applied across the middle axis, which does not change shapes that are symmetric about the last axis.
+    A reflection is applied across the middle axis, which does not change shapes that are symmetric
+    about the last axis.
     """
 
     scale: list[list[float]]
@@ -376,8 +442,8 @@ class ReorderedAxes:
 class WorldTransforms:
     """Transforms of prims in the world, at the time of `transforms`.
 
-    position: float64[N, 3], in stage units. columns: float64[N, 3, 3], images of the axes. The rotations of
-    transforms that `check` refuses are undefined.
+    position: float64[N, 3], in stage units. columns: float64[N, 3, 3], images of the axes. The
+    rotations of transforms that `check` refuses are undefined.
     """
 
     def __init__(self, transforms: PrimTransforms, prims: Mapping[str, Usd.Prim]) -> None:
@@ -395,7 +461,8 @@ class WorldTransforms:
         return self._row[path]
 
     def check(self, path: str) -> None:
-        """Raises TransformError for a prim with a shear, a zero scale or a value that is not finite."""
+        """Raises TransformError for a prim with a shear, a zero scale or a value that is not
+        finite."""
         if not self._all_valid:
             check_columns(self.columns[self._row[path]])
 

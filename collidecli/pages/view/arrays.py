@@ -32,12 +32,15 @@ def world_arrays(
     deepest: float,
     progress: Callable[[int], None],
 ) -> dict[str, Any]:
-    """The frames of a world: `arrays` with name, type and shape of each array, and `bytes`, their compressed bytes.
+    """The frames of a world: `arrays` with name, type and shape of each array, and `bytes`, their
+    compressed bytes.
 
-    groups: nodes of its shapes. pairs: those that are listed. deepest: greatest depth of all contacts [m].
-    progress: called with the number of frames that are read.
+    groups: nodes of its shapes. pairs: those that are listed. deepest: greatest depth of all
+    contacts [m]. progress: called with the number of frames that are read.
     """
-    frames, zero, radius = stage.frames, stage.zero(world), stage.extent.radius
+    frames = stage.frames
+    zero = stage.zero(world)
+    radius = stage.extent.radius
     poses = np.zeros((len(frames), sum(len(node.group.rows) for node in groups), 7), np.float32)
     travel = np.zeros((len(frames), 3), np.float32)
     contacts = []
@@ -52,10 +55,13 @@ def world_arrays(
     groups_held = _group_arrays(stage, world, CONTACT_STEP * radius, pairs)
     moving = np.flatnonzero((poses != poses[:1]).any(axis=(0, 2)))
     step = max(POSITION_STEP * radius, float(np.abs(poses[..., :3]).max(initial=0.0)) / MOST_STEPS)
-    # depth: 0 in the gap, else 1 to 255. pair: of a listed pair. second: 1 for contacts of a second set.
+    # depth: 0 in the gap, else 1 to 255. pair: of a listed pair. second: 1 for contacts of a second
+    # set.
     joined = {name: np.concatenate([cell[name] for cell in contacts]) for name in contacts[0]}
     middle = 0.5 * (joined["point0"].astype(float) + joined["point1"]) - zero
-    depth = np.clip(-joined["distance"] / deepest, 0.0, 1.0) if deepest > 0.0 else np.zeros(len(middle))
+    depth = (
+        np.clip(-joined["distance"] / deepest, 0.0, 1.0) if deepest > 0.0 else np.zeros(len(middle))
+    )
     arrays = {
         "rest": poses[0],
         "moving": moving.astype(np.int32),
@@ -66,12 +72,21 @@ def world_arrays(
         "point": _point_changes(middle, CONTACT_STEP * radius),
         "pair": _pair_numbers(pairs, np.stack([joined["shape0"], joined["shape1"]], axis=1)),
         "normal": np.rint(127.0 * joined["normal"].T).astype(np.int8),
-        "depth": np.where(joined["distance"] <= 0.0, 1 + np.rint(254.0 * depth), 0).astype(np.uint8),
+        "depth": np.where(joined["distance"] <= 0.0, 1 + np.rint(254.0 * depth), 0).astype(
+            np.uint8
+        ),
         **({"second": joined["second"].astype(np.uint8)} if joined["second"].any() else {}),
         **groups_held,
     }
-    stored = {"particle_frames": groups_held["particle"].shape[-1]} if "particle" in groups_held else {}
-    return {"position_step": step, "contact_step": CONTACT_STEP * radius, **stored, **_packed(arrays)}
+    stored = (
+        {"particle_frames": groups_held["particle"].shape[-1]} if "particle" in groups_held else {}
+    )
+    return {
+        "position_step": step,
+        "contact_step": CONTACT_STEP * radius,
+        **stored,
+        **_packed(arrays),
+    }
 
 
 def _changes(values: np.ndarray, step: float, kind: type) -> np.ndarray:
@@ -89,37 +104,57 @@ def _point_changes(points: np.ndarray, step: float) -> np.ndarray:
 def _pair_numbers(pairs: Sequence[TouchingPair], rows: np.ndarray) -> np.ndarray:
     """uint16[n]: numbers of listed pairs of shapes, NO_PAIR for others. rows: [n, 2]."""
     number_of = {pair.shapes: number for number, pair in enumerate(pairs)}
-    return np.array([number_of.get((one, other), NO_PAIR) for one, other in rows.tolist()], np.uint16)
+    return np.array(
+        [number_of.get((one, other), NO_PAIR) for one, other in rows.tolist()], np.uint16
+    )
 
 
-def _group_arrays(stage: Stage, world: int, step: float, pairs: Sequence[TouchingPair]) -> dict[str, np.ndarray]:
+def _group_arrays(
+    stage: Stage, world: int, step: float, pairs: Sequence[TouchingPair]
+) -> dict[str, np.ndarray]:
     """Arrays of surfaces, particles and self-contacts, of contact sets and scenes that have them.
 
-    surface_start: first surface of each frame. Per surface: surface_pair, number of a listed pair; center and force
-    [n, 3], or face_count. Per face: face_level, colour; face_corners, their number. corner: [3, n].
-    particle: [n, 3, F], with one frame if none moves. self_start: first self-contact of each frame. self_point: [3, n].
+    surface_start: first surface of each frame. Per surface: surface_pair, number of a listed pair;
+    center and force [n, 3], or face_count. Per face: face_level, colour; face_corners, their
+    number. corner: [3, n]. particle: [n, 3, F], with one frame if none moves. self_start: first
+    self-contact of each frame. self_point: [3, n].
     """
     arrays: dict[str, np.ndarray] = {}
-    frames, zero = stage.frames, stage.zero(world)
+    frames = stage.frames
+    zero = stage.zero(world)
     if frames.surface_scale is not None:
         cells = [frames.surfaces(index, world) for index in range(len(frames))]
         arrays["surface_start"] = np.cumsum([0, *map(len, cells)]).astype(np.int32)
-        arrays["surface_pair"] = _pair_numbers(pairs, np.concatenate([surfaces.pair for surfaces in cells]))
+        arrays["surface_pair"] = _pair_numbers(
+            pairs, np.concatenate([surfaces.pair for surfaces in cells])
+        )
         if frames.has_faces:
-            counts = [np.bincount(surfaces.faces.patch, minlength=len(surfaces)) for surfaces in cells]
+            counts = [
+                np.bincount(surfaces.faces.patch, minlength=len(surfaces)) for surfaces in cells
+            ]
             arrays["face_count"] = np.concatenate(counts).astype(np.int32)
-            arrays["face_level"] = np.concatenate([frames.surface_scale.level(cell.faces.pressure) for cell in cells])
-            arrays["face_corners"] = np.concatenate([surfaces.faces.lengths for surfaces in cells]).astype(np.uint16)
+            arrays["face_level"] = np.concatenate(
+                [frames.surface_scale.level(cell.faces.pressure) for cell in cells]
+            )
+            arrays["face_corners"] = np.concatenate(
+                [surfaces.faces.lengths for surfaces in cells]
+            ).astype(np.uint16)
             corner = np.concatenate([surfaces.faces.corner for surfaces in cells])
             arrays["corner"] = _point_changes(corner - zero, step)
         else:
             center = np.concatenate([surfaces.center for surfaces in cells]).astype(np.float64)
             arrays["center"] = (center - zero).astype(np.float32)
-            arrays["force"] = np.concatenate([surfaces.force for surfaces in cells]).astype(np.float32)
+            arrays["force"] = np.concatenate([surfaces.force for surfaces in cells]).astype(
+                np.float32
+            )
     if frames.has_particles:
         rows = stage.particles(world).rows
-        places = np.array([frames.particles(index, world)[rows] - zero for index in range(len(frames))])
-        arrays["particle"] = _changes(places[:1] if (places == places[:1]).all() else places, step, np.int32)
+        places = np.array(
+            [frames.particles(index, world)[rows] - zero for index in range(len(frames))]
+        )
+        arrays["particle"] = _changes(
+            places[:1] if (places == places[:1]).all() else places, step, np.int32
+        )
     if frames.has_self_contacts:
         near = [frames.self_contacts(index, world) for index in range(len(frames))]
         arrays["self_start"] = np.cumsum([0, *map(len, near)]).astype(np.int32)

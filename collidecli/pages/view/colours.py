@@ -1,4 +1,5 @@
-"""Colours of the viewer: cool greys and blues for shapes, in contrast to the warm colours of contacts."""
+"""Colours of the viewer: cool greys and blues for shapes, in contrast to the warm colours of
+contacts."""
 
 from __future__ import annotations
 
@@ -34,9 +35,9 @@ def depth_colours(depth: np.ndarray, deepest: float) -> np.ndarray:
     """Colours uint8[n, 3] of depths [m]; the first colour for all if `deepest` is 0."""
     fraction = np.clip(depth / deepest, 0.0, 1.0) if deepest > 0.0 else np.zeros(len(depth))
     stops = np.linspace(0.0, 1.0, len(DEPTHS))
-    return np.stack([np.interp(fraction, stops, channel) for channel in zip(*DEPTHS, strict=True)], axis=-1).astype(
-        np.uint8
-    )
+    return np.stack(
+        [np.interp(fraction, stops, channel) for channel in zip(*DEPTHS, strict=True)], axis=-1
+    ).astype(np.uint8)
 
 
 def shape_colours(body: np.ndarray) -> np.ndarray:
@@ -50,6 +51,8 @@ def css(colour: tuple[int, int, int]) -> str:
     return f"rgb({colour[0]}, {colour[1]}, {colour[2]})"
 
 
-OPACITY, OPACITY_OVER_SURFACES = 0.45, 0.25
-"""Initial opacity of shapes; with hydroelastic surfaces, whose faces and forces are seen through the shapes."""
+OPACITY = 0.45
+OPACITY_OVER_SURFACES = 0.25
+"""Initial opacity of shapes; with hydroelastic surfaces, whose faces and forces are seen through
+the shapes."""
 NO_COLOURS = np.zeros((0, 3), np.uint8)

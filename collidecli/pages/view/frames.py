@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
 AHEAD = 16
-"""Number of frames that are read together, as a recording is compressed in chunks of many frames."""
+"""Number of frames that are read together, as a recording is compressed in chunks of many
+frames."""
 
 
 class ViewFrames:
@@ -41,10 +42,11 @@ class ViewFrames:
 
     against: name of a second set, whose contacts are drawn too; "" is none.
 
-    model: its shapes from row `shape_count` on are visual geometry, with `visual_colours`, uint8[V, 3].
-    surface_scale: of hydroelastic surfaces; None in a contact set without them. depth_of_groups: greatest depth of the
-    contacts of particles and of touches between frames [m]. has_particles: whether the scene has some.
-    has_self_contacts: whether the set has contacts of cloths and soft bodies with themselves.
+    model: its shapes from row `shape_count` on are visual geometry, with `visual_colours`, uint8[V,
+    3]. surface_scale: of hydroelastic surfaces; None in a contact set without them.
+    depth_of_groups: greatest depth of the contacts of particles and of touches between frames [m].
+    has_particles: whether the scene has some. has_self_contacts: whether the set has contacts of
+    cloths and soft bodies with themselves.
 
     Poses and contacts of a frame index are read in any order.
     """
@@ -60,21 +62,27 @@ class ViewFrames:
         second: ContactSet | None = None,
         against: str = "",
     ) -> None:
-        """picked: frames of the set. frame_of: frame of the motion for each of the set. second: a set of the same
-        shapes and cells, named `against`.
+        """picked: frames of the set. frame_of: frame of the motion for each of the set. second: a
+        set of the same shapes and cells, named `against`.
         """
-        self.against, self._second = against, second
+        self.against = against
+        self._second = second
         self.number = np.arange(picked.start, picked.stop, picked.step)
-        self.time, self.world_count = contacts.time[self.number], contacts.world_count
-        self.model, self.visual_colours = model, visual_colours
+        self.time = contacts.time[self.number]
+        self.world_count = contacts.world_count
+        self.model = model
+        self.visual_colours = visual_colours
         self.shape_count = 0 if model is None else len(model.shapes) - len(visual_colours)
-        self._contacts, self._motion = contacts, motion
+        self._contacts = contacts
+        self._motion = motion
         self._frame_of = self.number if frame_of is None else np.asarray(frame_of, int)[self.number]
         self._read: dict[int, np.ndarray] = {}
         self.has_particles = model is not None and len(model.particles) > 0
         self.has_self_contacts = SELF in contacts.groups
         self._positions: dict[int, np.ndarray] = {}
-        first, last = (int(self.number.min()), int(self.number.max())) if len(self.number) else (0, -1)
+        first, last = (
+            (int(self.number.min()), int(self.number.max())) if len(self.number) else (0, -1)
+        )
         self._cells = first * self.world_count, (last + 1) * self.world_count
         with reading("contact set", contacts.path):
             self.surface_scale: SurfaceScale | None = surface_scale(contacts, *self._cells)
@@ -84,15 +92,21 @@ class ViewFrames:
         return len(self.number)
 
     def contacts(self, index: int, world: int) -> dict[str, np.ndarray]:
-        """COLUMNS of the contacts of a cell, of the touches that it and the next frame miss, and of the contacts of its
-        particles, whose shape1 is -1; `second`, bool, is true for those of the second set.
+        """COLUMNS of the contacts of a cell, of the touches that it and the next frame miss, and of
+        the contacts of its particles, whose shape1 is -1; `second`, bool, is true for those of the
+        second set.
         """
-        cell, parts = self._cell(index, world), []
+        cell = self._cell(index, world)
+        parts = []
         for contacts in (self._contacts, self._second) if self._second else (self._contacts,):
             with reading("contact set", contacts.path):
                 block = contacts.cells(cell, cell + 1, COLUMNS)
                 check_shape_rows(contacts, block)
-                parts.append(with_soft_contacts(contacts, cell, with_missed_touches(contacts, cell, block.columns)))
+                parts.append(
+                    with_soft_contacts(
+                        contacts, cell, with_missed_touches(contacts, cell, block.columns)
+                    )
+                )
         joined = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
         return joined | {"second": np.arange(len(joined["distance"])) >= len(parts[0]["distance"])}
 
@@ -103,7 +117,9 @@ class ViewFrames:
         """The hydroelastic surfaces of a cell, with their faces if the view draws them."""
         with reading("contact set", self._contacts.path):
             tables = rows_of_cell(
-                self._contacts, (PATCHES, FACES) if self.has_faces else (PATCHES,), self._cell(index, world)
+                self._contacts,
+                (PATCHES, FACES) if self.has_faces else (PATCHES,),
+                self._cell(index, world),
             )
             if PATCHES not in tables:
                 return Surfaces()
@@ -113,7 +129,9 @@ class ViewFrames:
             if FACES in tables:
                 rows = tables[FACES]
                 lengths, corner = rows.lists["vertices"]
-                faces = Faces(rows.columns["patch"], rows.columns["pressure"], lengths, corner.astype(float))
+                faces = Faces(
+                    rows.columns["patch"], rows.columns["pressure"], lengths, corner.astype(float)
+                )
             return Surfaces(pair, patches["center"].astype(float), patches["force"], faces)
 
     @property
@@ -122,23 +140,36 @@ class ViewFrames:
         return self.surface_scale is not None and self.surface_scale.has_faces
 
     def self_contacts(self, index: int, world: int) -> np.ndarray:
-        """float64[n, 3]: places of the contacts of cloths and soft bodies with themselves in a cell [m]."""
+        """float64[n, 3]: places of the contacts of cloths and soft bodies with themselves in a cell
+        [m]."""
         with reading("contact set", self._contacts.path):
             # And of each touch from the cell to the next frame that neither has, where it begins.
             points = [np.zeros((0, 3))]
-            for name, rows in rows_of_cell(self._contacts, (SELF, SELF_SWEPT), self._cell(index, world)).items():
+            for name, rows in rows_of_cell(
+                self._contacts, (SELF, SELF_SWEPT), self._cell(index, world)
+            ).items():
                 columns = rows.columns
                 middle = 0.5 * (columns["point0"].astype(float) + columns["point1"])
                 points.append(middle[columns["tunnel"] == 1] if name == SELF_SWEPT else middle)
             return np.concatenate(points)
 
     def counts(self, worlds: Sequence[int]) -> dict[str, int]:
-        """Numbers of what some worlds have in all frames: poses of moving shapes, contacts, faces, particles."""
+        """Numbers of what some worlds have in all frames: poses of moving shapes, contacts, faces,
+        particles."""
         cells = (self.number[:, None] * self.world_count + np.asarray(worlds)).ravel()
-        counts, tables = {"pose": 0, "particle": 0}, self._contacts.tables
+        counts = {"pose": 0, "particle": 0}
+        tables = self._contacts.tables
         with reading("contact set", self._contacts.path):
-            for name, group in (("contact", RIGID_CONTACTS.name), ("face", FACES), ("self-contact", SELF)):
-                start = tables[group].cell_start() if group in tables else np.zeros(cells.max(initial=0) + 2, int)
+            for name, group in (
+                ("contact", RIGID_CONTACTS.name),
+                ("face", FACES),
+                ("self-contact", SELF),
+            ):
+                start = (
+                    tables[group].cell_start()
+                    if group in tables
+                    else np.zeros(cells.max(initial=0) + 2, int)
+                )
                 counts[name] = int((start[cells + 1] - start[cells]).sum())
             if self._second is not None:
                 start = self._second.tables[RIGID_CONTACTS.name].cell_start()
@@ -146,12 +177,16 @@ class ViewFrames:
         if (model := self.model) is not None:
             for world in worlds:
                 counts["pose"] += len(self) * int((model.shapes.body[self.rows(world)] >= 0).sum())
-                counts["particle"] += len(self) * len(model.particles.of_template(int(model.world_template[world])))
+                counts["particle"] += len(self) * len(
+                    model.particles.of_template(int(model.world_template[world]))
+                )
         return counts
 
     def particles(self, index: int, world: int) -> np.ndarray:
-        """float64[P, 3]: world positions of the model's particles; those of other templates are anywhere."""
-        model, motion = self.model, self._motion
+        """float64[P, 3]: world positions of the model's particles; those of other templates are
+        anywhere."""
+        model = self.model
+        motion = self._motion
         assert model is not None
         assert motion is not None
         frame = int(self._frame_of[index])
@@ -163,7 +198,9 @@ class ViewFrames:
                     recorded = resting
                 else:
                     poses = motion.read(range(frame, frame + 1))
-                    recorded = model.with_attached_particles(poses, resting if recorded is None else recorded)
+                    recorded = model.with_attached_particles(
+                        poses, resting if recorded is None else recorded
+                    )
                 self._positions = {frame: recorded[0]}
             positions = self._positions[frame]
         placed = positions[world if len(positions) > 1 else 0]
@@ -174,7 +211,8 @@ class ViewFrames:
         return np.where(stays[:, None], placed, shifted)
 
     def ended(self, index: int, world: int) -> bool:
-        """Whether a cell is outside every demonstration: it repeats the last recorded pose, and has no contacts."""
+        """Whether a cell is outside every demonstration: it repeats the last recorded pose, and has
+        no contacts."""
         episodes = self._contacts.episodes
         return episodes is not None and not episodes.name_at(world, int(self.number[index]))
 
@@ -190,7 +228,8 @@ class ViewFrames:
         return self.model.template_shapes(int(self.model.world_template[world]))
 
     def shape_poses(self, index: int, world: int) -> np.ndarray:
-        """Poses float64[S, 7], xyzw, of all shapes in the world frame; shapes of other templates have any pose."""
+        """Poses float64[S, 7], xyzw, of all shapes in the world frame; shapes of other templates
+        have any pose."""
         assert self.model is not None
         assert self._motion is not None
         frame = int(self._frame_of[index])

@@ -1,4 +1,5 @@
-"""The further groups of a contact set for a view: hydroelastic surfaces, and contacts of particles as contacts."""
+"""The further groups of a contact set for a view: hydroelastic surfaces, and contacts of particles
+as contacts."""
 
 from __future__ import annotations
 
@@ -20,7 +21,16 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_group_rows
 
 PATCHES, FACES, SOFT, SELF, SWEPT, SOFT_SWEPT, SELF_SWEPT = (
-    each.name for each in (HYDRO_PATCHES, HYDRO_FACES, SOFT_CONTACTS, SELF_CONTACTS, SWEEP, SOFT_SWEEP, SELF_SWEEP)
+    each.name
+    for each in (
+        HYDRO_PATCHES,
+        HYDRO_FACES,
+        SOFT_CONTACTS,
+        SELF_CONTACTS,
+        SWEEP,
+        SOFT_SWEEP,
+        SELF_SWEEP,
+    )
 )
 READ = {
     PATCHES: ("shape0", "shape1", "center", "force"),
@@ -50,7 +60,9 @@ def surface_scale(contacts: ContactSet, first: int, last: int) -> SurfaceScale |
     has_faces = FACES in contacts.groups
     column = "pressure" if has_faces else "force"
     greatest = 0.0
-    for block in contacts.groups[FACES if has_faces else PATCHES].blocks(names=(column,), first=first, last=last):
+    for block in contacts.groups[FACES if has_faces else PATCHES].blocks(
+        names=(column,), first=first, last=last
+    ):
         values = block.columns[column]
         values = values if has_faces else np.linalg.norm(values, axis=1)
         greatest = max(greatest, float(values.max(initial=0.0)))
@@ -58,7 +70,8 @@ def surface_scale(contacts: ContactSet, first: int, last: int) -> SurfaceScale |
 
 
 def depth_of_groups(contacts: ContactSet, first: int, last: int) -> float:
-    """Greatest depth of the contacts of particles and of swept touches in cells first to last - 1 [m]."""
+    """Greatest depth of the contacts of particles and of swept touches in cells first to last - 1
+    [m]."""
     deepest = 0.0
     for name, column in ((SOFT, "distance"), (SWEPT, "least"), (SOFT_SWEPT, "least")):
         if name in contacts.groups:
@@ -67,26 +80,38 @@ def depth_of_groups(contacts: ContactSet, first: int, last: int) -> float:
     return deepest
 
 
-def with_soft_contacts(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def with_soft_contacts(
+    contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
     """The contacts of a cell with those of its particles, whose shape1 is NO_SHAPE."""
     if SOFT not in contacts.groups:
         return rigid
-    return _with_rows(rigid, _of_particles(rows_of_cell(contacts, (SOFT,), cell)[SOFT].columns, "distance"))
+    return _with_rows(
+        rigid, _of_particles(rows_of_cell(contacts, (SOFT,), cell)[SOFT].columns, "distance")
+    )
 
 
-def with_missed_touches(contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The contacts of a cell with the touches from it to the next frame that neither has, where they begin."""
+def with_missed_touches(
+    contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """The contacts of a cell with the touches from it to the next frame that neither has, where
+    they begin."""
     for name, swept_rows in rows_of_cell(contacts, (SWEPT, SOFT_SWEPT), cell).items():
         missed = np.flatnonzero(swept_rows.columns["tunnel"] == 1)
         columns = {key: values[missed] for key, values in swept_rows.columns.items()}
-        rows = columns | {"distance": columns["least"]} if name == SWEPT else _of_particles(columns, "least")
+        rows = (
+            columns | {"distance": columns["least"]}
+            if name == SWEPT
+            else _of_particles(columns, "least")
+        )
         rigid = _with_rows(rigid, rows)
     return rigid
 
 
 def _of_particles(soft: dict[str, np.ndarray], distance: str) -> dict[str, np.ndarray]:
     """Columns of contacts from those of particles with shapes; `distance` is the name of theirs."""
-    point, normal = soft["point_world"], soft["normal"]
+    point = soft["point_world"]
+    normal = soft["normal"]
     return {
         "shape0": soft["shape"],
         "shape1": np.full(len(point), NO_SHAPE, np.int32),
@@ -98,4 +123,7 @@ def _of_particles(soft: dict[str, np.ndarray], distance: str) -> dict[str, np.nd
 
 
 def _with_rows(rigid: dict[str, np.ndarray], more: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name: np.concatenate([values, more[name].astype(values.dtype)]) for name, values in rigid.items()}
+    return {
+        name: np.concatenate([values, more[name].astype(values.dtype)])
+        for name, values in rigid.items()
+    }

@@ -27,7 +27,9 @@ def legend(deepest: float, frames: ViewFrames) -> str:
     surfaces = frames.surface_scale
     swatches = _gradient("depth", length(deepest))
     if surfaces is not None:
-        swatches += _gradient(f"{surfaces.quantity} of surfaces", with_prefix(surfaces.greatest, surfaces.unit))
+        swatches += _gradient(
+            f"{surfaces.quantity} of surfaces", with_prefix(surfaces.greatest, surfaces.unit)
+        )
     swatches += _swatch(GAP, "in the gap: not touching")
     if frames.has_self_contacts:
         swatches += _swatch(SELF_COLOUR, "self-contact of cloths or soft bodies")
@@ -47,7 +49,9 @@ def _swatch(colour: tuple[int, int, int], text: str) -> str:
     return f'<div><span class="dot" style="background: {css(colour)}"></span>{text}</div>'
 
 
-def with_panel(page: str, data: dict[str, Any], title: str, legend_html: str, boxes: Sequence[str]) -> str:
+def with_panel(
+    page: str, data: dict[str, Any], title: str, legend_html: str, boxes: Sequence[str]
+) -> str:
     """The page of viser with the panel of controls, the legend and the data of its script."""
     panel = (HERE / "page_panel.html").read_text(encoding="utf-8")
     script = "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
@@ -70,5 +74,10 @@ def with_panel(page: str, data: dict[str, Any], title: str, legend_html: str, bo
 
 HERE = Path(__file__).parent
 SCRIPTS = ("page_scene.js", "page_groups.js", "page_controls.js")
-BOXES = {"visuals": "Visual meshes", "surfaces": "Surfaces", "particles": "Particles", "self_contacts": "Self-contacts"}
+BOXES = {
+    "visuals": "Visual meshes",
+    "surfaces": "Surfaces",
+    "particles": "Particles",
+    "self_contacts": "Self-contacts",
+}
 """Labels of the checkboxes of what a set or scene may have."""

@@ -1,4 +1,5 @@
-"""Triangle meshes of shapes for drawing. Shapes that differ only by a scale along x, y and z share a mesh."""
+"""Triangle meshes of shapes for drawing. Shapes that differ only by a scale along x, y and z share
+a mesh."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ AROUND = 32
 SMOOTH_COSINE = 0.8
 """Cosine of the angle of two triangles above which their edge is shaded smooth."""
 MAX_GRID = 256
-"""Largest number of rows and columns of a heightfield that are drawn; above it some are skipped, with a note."""
+"""Largest number of rows and columns of a heightfield that are drawn; above it some are skipped,
+with a note."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,8 @@ class DrawnMesh:
 class ShapeGroup:
     """Shapes that share a mesh.
 
-    rows: int[n], rows of the model's shapes. scale: float32[n, 3]. planes: they are planes, drawn as squares of 2 by 2
-    before the scale.
+    rows: int[n], rows of the model's shapes. scale: float32[n, 3]. planes: they are planes, drawn
+    as squares of 2 by 2 before the scale.
     """
 
     mesh: DrawnMesh
@@ -62,11 +64,14 @@ def shape_groups(model: Model, shape_count: int) -> list[ShapeGroup]:
     for row, kind in enumerate(model.shapes.types()):
         size = model.shapes.size[row]
         if kind in _TABLES:
-            key, scale = (kind, int(getattr(model.shapes, _TABLES[kind])[row])), np.ones(3)
+            key = (kind, int(getattr(model.shapes, _TABLES[kind])[row]))
+            scale = np.ones(3)
         elif kind == ShapeType.PLANE or not SOLIDS[kind].scales:
-            key, scale = (kind, tuple(size / (size[0] or 1.0))), np.full(3, size[0] or 1.0)
+            key = (kind, tuple(size / (size[0] or 1.0)))
+            scale = np.full(3, size[0] or 1.0)
         else:
-            key, scale = (kind, ()), half_extents(kind, size)
+            key = (kind, ())
+            scale = half_extents(kind, size)
         if key not in meshes:
             meshes[key] = _mesh(model, key)
         members.setdefault((*key, row >= shape_count), []).append((row, scale))
@@ -86,7 +91,11 @@ def coarse_heightfields(model: Model) -> int:
     return sum(max(field.data.shape) > MAX_GRID for field in model.heightfields)
 
 
-_TABLES = {ShapeType.CONVEX_MESH: "hull", ShapeType.MESH: "mesh", ShapeType.HEIGHTFIELD: "heightfield"}
+_TABLES = {
+    ShapeType.CONVEX_MESH: "hull",
+    ShapeType.MESH: "mesh",
+    ShapeType.HEIGHTFIELD: "heightfield",
+}
 
 
 def _mesh(model: Model, key: tuple) -> DrawnMesh:
@@ -106,7 +115,8 @@ def _mesh(model: Model, key: tuple) -> DrawnMesh:
 
 
 def _smooth(vertex: np.ndarray, face: np.ndarray) -> DrawnMesh:
-    """A closed surface whose triangles on both sides of a sharp edge have vertices of their own, for smooth shading."""
+    """A closed surface whose triangles on both sides of a sharp edge have vertices of their own,
+    for smooth shading."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -117,22 +127,30 @@ def _smooth(vertex: np.ndarray, face: np.ndarray) -> DrawnMesh:
     order = np.lexsort(edges.T).reshape(-1, 2)  # each edge is of two triangles
     left, right = (order % len(face)).T
     near = (normal[left] * normal[right]).sum(axis=1) > SMOOTH_COSINE
-    links = coo_matrix((np.ones(near.sum()), (left[near], right[near])), shape=(len(face), len(face)))
+    links = coo_matrix(
+        (np.ones(near.sum()), (left[near], right[near])), shape=(len(face), len(face))
+    )
     side = connected_components(links, directed=False)[1]
     corners, number = np.unique(side[:, None] * len(vertex) + face, return_inverse=True)
     return _drawn(vertex[corners % len(vertex)], number.reshape(face.shape), flat=False)
 
 
 def _drawn(vertex: np.ndarray, face: np.ndarray, flat: bool, open: bool = False) -> DrawnMesh:
-    return DrawnMesh(np.ascontiguousarray(vertex, np.float32), np.ascontiguousarray(face, np.uint32), flat, open)
+    return DrawnMesh(
+        np.ascontiguousarray(vertex, np.float32), np.ascontiguousarray(face, np.uint32), flat, open
+    )
 
 
 def _heightfield(field: Heightfield) -> DrawnMesh:
     """Top surface, walls and base; if rows or columns are skipped, the outermost are kept."""
-    rows, cols = (np.unique(np.linspace(0, n - 1, min(n, MAX_GRID)).astype(int)) for n in field.data.shape)
+    rows, cols = (
+        np.unique(np.linspace(0, n - 1, min(n, MAX_GRID)).astype(int)) for n in field.data.shape
+    )
     mesh = solid_mesh(replace(field, data=np.ascontiguousarray(field.data[np.ix_(rows, cols)])))
     vertex = mesh.vertex.copy()
     for axis, half, kept in ((0, field.half_x, cols), (1, field.half_y, rows)):
-        even, uneven = (np.linspace(-half, half, n) for n in (len(kept), field.data.shape[1 - axis]))
+        even, uneven = (
+            np.linspace(-half, half, n) for n in (len(kept), field.data.shape[1 - axis])
+        )
         vertex[:, axis] = np.interp(vertex[:, axis], even, uneven[kept])
     return _drawn(vertex, mesh.face, flat=True)

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collidecli.errors import InputError, extra_module
-from collidecli.pages.view.colours import AGAINST, GAP, PARTICLES, SELF_COLOUR, depth_colours, shape_colours
+from collidecli.pages.view.colours import (
+    AGAINST,
+    GAP,
+    PARTICLES,
+    SELF_COLOUR,
+    depth_colours,
+    shape_colours,
+)
 from collidecli.pages.view.meshes import ShapeGroup
 from collidecli.pages.view.stage import FIELD_OF_VIEW, Stage, below
 from collidecli.pages.view.surfaces import LEVELS
@@ -19,7 +26,8 @@ from collidecli.pages.view.surfaces import LEVELS
 if TYPE_CHECKING:
     import viser
 
-CORNERS, TRIANGLE = np.zeros((3, 3), np.float32), np.array([[0, 1, 2]], np.uint32)
+CORNERS = np.zeros((3, 3), np.float32)
+TRIANGLE = np.array([[0, 1, 2]], np.uint32)
 """An invisible triangle, as a mesh has at least one."""
 NO_ARROW = np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]], np.float32)
 FAINT = 0.1
@@ -27,15 +35,18 @@ FAINT = 0.1
 BEHIND_VISUALS = 0.35
 """Opacity of shapes, relative to the chosen one, where visual meshes are drawn too."""
 SHEET_OPACITY = 1.1
-"""Opacity of cloths and soft bodies relative to that of shapes: the shading of a faint sheet cannot be seen."""
+"""Opacity of cloths and soft bodies relative to that of shapes: the shading of a faint sheet cannot
+be seen."""
 _REPLACING = threading.Lock()
 
 
 @contextmanager
 def recorder() -> Iterator[viser.ViserServer]:
-    """A viser server that listens to no port and records its nodes. Raises InputError without viser.
+    """A viser server that listens to no port and records its nodes. Raises InputError without
+    viser.
 
-    viser has no recorder without a server, so `websockets.asyncio.server.serve`, which it calls, is replaced meanwhile.
+    viser has no recorder without a server, so `websockets.asyncio.server.serve`, which it calls, is
+    replaced meanwhile.
     """
     package = extra_module("viser", "view", "collide view")
     import rich
@@ -48,7 +59,8 @@ def recorder() -> Iterator[viser.ViserServer]:
         yield SimpleNamespace(server=SimpleNamespace(sockets=()))
 
     with _REPLACING:
-        original, sockets.serve = sockets.serve, serve
+        original = sockets.serve
+        sockets.serve = serve
         try:
             server = package.ViserServer(host="127.0.0.1", port=0, verbose=False)
         finally:
@@ -65,12 +77,14 @@ def recorder() -> Iterator[viser.ViserServer]:
 class GroupNode:
     """The node of a group of shapes. group: its shapes. visual: they are visual geometry.
 
-    colours: uint8[n, 3]. opacity: float64[n], relative to the chosen one: static shapes, such as walls, may cover
-    moving shapes, and have half of it.
+    colours: uint8[n, 3]. opacity: float64[n], relative to the chosen one: static shapes, such as
+    walls, may cover moving shapes, and have half of it.
     """
 
     def __init__(self, scene: viser.SceneApi, name: str, group: ShapeGroup, stage: Stage) -> None:
-        frames, rows, count = stage.frames, group.rows, len(group.rows)
+        frames = stage.frames
+        rows = group.rows
+        count = len(group.rows)
         assert frames.model is not None
         self.name, self.group, self.visual = name, group, bool(rows[0] >= frames.shape_count)
         body = frames.model.shapes.body[rows]
@@ -96,7 +110,8 @@ class GroupNode:
         )
 
     def drawn(self, poses: np.ndarray, origin: np.ndarray, center: np.ndarray) -> np.ndarray:
-        """float64[n, 7]: positions and rotations as xyzw. origin: drawn at 0. center: of the scene."""
+        """float64[n, 7]: positions and rotations as xyzw. origin: drawn at 0. center: of the
+        scene."""
         group_poses = poses[self.group.rows]
         if self.group.planes:
             group_poses = below(group_poses, center)
@@ -104,15 +119,21 @@ class GroupNode:
 
 
 def add_scene(server: viser.ViserServer, stage: Stage) -> None:
-    """Adds lights, camera, floor, and nodes of contacts and of what else the set has, which the script shows."""
-    scene, camera, extent, frames = server.scene, server.initial_camera, stage.extent, stage.frames
+    """Adds lights, camera, floor, and nodes of contacts and of what else the set has, which the
+    script shows."""
+    scene = server.scene
+    camera = server.initial_camera
+    extent = stage.extent
+    frames = stage.frames
     scene.set_up_direction(np.eye(3)[stage.up])
     # With viser's default lights and environment map pale colours become white.
     scene.configure_environment_map(None)
     scene.configure_default_lights(False)
     scene.add_light_ambient("/lights/ambient", intensity=0.8)
     sun = np.roll([-0.35, 0.2, 1.0], (stage.up + 1) % 3)
-    scene.add_light_directional("/lights/sun", intensity=1.7, position=tuple(sun.tolist()), cast_shadow=True)
+    scene.add_light_directional(
+        "/lights/sun", intensity=1.7, position=tuple(sun.tolist()), cast_shadow=True
+    )
     scene.add_grid(
         "/floor",
         plane=("yz", "xz", "xy")[stage.up],  # pyright: ignore[reportArgumentType]
@@ -124,7 +145,9 @@ def add_scene(server: viser.ViserServer, stage: Stage) -> None:
         fade_distance=12.0 * extent.radius,
         shadow_opacity=0.0 if extent.plane else 0.3,  # a plane has the shadows itself
     )
-    camera.fov, camera.near, camera.far = FIELD_OF_VIEW, extent.radius / 500.0, extent.radius * 500.0
+    camera.fov = FIELD_OF_VIEW
+    camera.near = extent.radius / 500.0
+    camera.far = extent.radius * 500.0
     camera.look_at = extent.center - stage.origin
     camera.position = camera.look_at + stage.camera
     clouds: dict[str, tuple[int, int, int]] = {"/contacts/touching": GAP, "/contacts/gap": GAP}
@@ -135,13 +158,26 @@ def add_scene(server: viser.ViserServer, stage: Stage) -> None:
     sheets: dict[str, tuple[int, int, int]] = {}
     if frames.surface_scale is not None:
         scene.add_arrows("/surfaces/forces", NO_ARROW, (0, 0, 0), visible=False)
-        levels = depth_colours(np.arange(float(LEVELS)), LEVELS - 1.0) if frames.has_faces else np.zeros((0, 3), int)
-        sheets = {f"/surfaces/{number:02d}": (r, g, b) for number, (r, g, b) in enumerate(levels.tolist())}
+        levels = (
+            depth_colours(np.arange(float(LEVELS)), LEVELS - 1.0)
+            if frames.has_faces
+            else np.zeros((0, 3), int)
+        )
+        sheets = {
+            f"/surfaces/{number:02d}": (r, g, b) for number, (r, g, b) in enumerate(levels.tolist())
+        }
     if frames.has_particles:
-        clouds["/particles/points"], sheets["/particles/surfaces"] = PARTICLES, PARTICLES
+        clouds["/particles/points"] = PARTICLES
+        sheets["/particles/surfaces"] = PARTICLES
     for name, colour in clouds.items():
         scene.add_point_cloud(
-            name, CORNERS[:1], colour, point_size=1.0, point_shape="circle", precision="float32", visible=False
+            name,
+            CORNERS[:1],
+            colour,
+            point_size=1.0,
+            point_shape="circle",
+            precision="float32",
+            visible=False,
         )
     scene.add_arrows("/contacts/normals", NO_ARROW, GAP, visible=False)
     for name, colour in sheets.items():

@@ -1,4 +1,5 @@
-"""A view as one HTML file: the client of viser as the renderer, the frames, and controls with a script."""
+"""A view as one HTML file: the client of viser as the renderer, the frames, and controls with a
+script."""
 
 from __future__ import annotations
 
@@ -22,7 +23,14 @@ from collidecli.pages.view.colours import (
 from collidecli.pages.view.frames import ViewFrames
 from collidecli.pages.view.legend import BOXES, SPEEDS, ended_words, legend, with_panel
 from collidecli.pages.view.meshes import shape_groups
-from collidecli.pages.view.nodes import BEHIND_VISUALS, FAINT, SHEET_OPACITY, GroupNode, add_scene, recorder
+from collidecli.pages.view.nodes import (
+    BEHIND_VISUALS,
+    FAINT,
+    SHEET_OPACITY,
+    GroupNode,
+    add_scene,
+    recorder,
+)
 from collidecli.pages.view.stage import (
     ARROW,
     FORCE_LENGTH,
@@ -37,20 +45,33 @@ from collidecli.pages.view.stage import (
     seconds_between,
 )
 from collidecli.pages.view.surfaces import LEVELS
-from collidecli.pages.view.touches import MAX_LISTED, TouchingPair, TouchList, pair_words, touch_label
+from collidecli.pages.view.touches import (
+    MAX_LISTED,
+    TouchingPair,
+    TouchList,
+    pair_words,
+    touch_label,
+)
 from collidecli.wording import plural
 
 if TYPE_CHECKING:
     import viser
 
-MAX_WORLDS, MAX_BYTES = 8, 256 << 20
-"""Most worlds that are drawn if none are chosen; largest size of the arrays of a page, before compression."""
+MAX_WORLDS = 8
+MAX_BYTES = 256 << 20
+"""Most worlds that are drawn if none are chosen; largest size of the arrays of a page, before
+compression."""
 ITEM_BYTES = {"pose": 20, "contact": 20, "face": 60, "particle": 12, "self-contact": 12}
 """Of an item of `ViewFrames.counts`."""
 
 
 def view_page(
-    frames: ViewFrames, touches: TouchList, title: str, up_axis: str, worlds: Sequence[int], progress=None
+    frames: ViewFrames,
+    touches: TouchList,
+    title: str,
+    up_axis: str,
+    worlds: Sequence[int],
+    progress=None,
 ) -> str:
     """HTML page of one or more worlds. Raises InputError without viser, and see `check_size`."""
     check_size(frames, worlds)
@@ -61,7 +82,10 @@ def view_page(
         page = server.get_scene_serializer().as_html()
     data = {
         **_constants(stage, worlds),
-        "groups": {template: [_group(node) for node in of_template] for template, of_template in nodes.items()},
+        "groups": {
+            template: [_group(node) for node in of_template]
+            for template, of_template in nodes.items()
+        },
         "worlds": [],
     }
     for number, world in enumerate(worlds):
@@ -71,14 +95,22 @@ def view_page(
                 progress(done + read_count, len(worlds) * len(frames))
 
         template = _template(frames, world)
-        data["worlds"].append({"template": template, **_world(stage, world, nodes[template], touches, read)})
-    has = len(frames.visual_colours), frames.surface_scale, frames.has_particles, frames.has_self_contacts
+        data["worlds"].append(
+            {"template": template, **_world(stage, world, nodes[template], touches, read)}
+        )
+    has = (
+        len(frames.visual_colours),
+        frames.surface_scale,
+        frames.has_particles,
+        frames.has_self_contacts,
+    )
     boxes = [name for name, of_template in zip(BOXES, has, strict=True) if of_template]
     return with_panel(page, data, title, legend(touches.deepest, frames), boxes)
 
 
 def first_worlds(frames: ViewFrames) -> range:
-    """The worlds that are drawn if none are chosen: the first ones, at most MAX_WORLDS, that fit on a page."""
+    """The worlds that are drawn if none are chosen: the first ones, at most MAX_WORLDS, that fit on
+    a page."""
     number = min(MAX_WORLDS, frames.world_count)
     while number > 1 and _array_bytes(frames, range(number)) > MAX_BYTES:
         number -= 1
@@ -107,16 +139,22 @@ def _template(frames: ViewFrames, world: int) -> int:
     return -1 if frames.model is None else int(frames.model.world_template[world])
 
 
-def _nodes(scene: viser.SceneApi, stage: Stage, worlds: Sequence[int]) -> dict[int, list[GroupNode]]:
+def _nodes(
+    scene: viser.SceneApi, stage: Stage, worlds: Sequence[int]
+) -> dict[int, list[GroupNode]]:
     """Nodes of the shapes of each template, which are not visible before the script draws them."""
-    frames, model = stage.frames, stage.frames.model
+    frames = stage.frames
+    model = stage.frames.model
     first = {_template(frames, world): world for world in reversed(worlds)}
     groups = [] if model is None else shape_groups(model, frames.shape_count)
     nodes: dict[int, list[GroupNode]] = {}
     for template, world in first.items():
         parts = [] if model is None else [group.of_rows(frames.rows(world)) for group in groups]
         rows = [(number, part) for number, part in enumerate(parts) if len(part.rows)]
-        nodes[template] = [GroupNode(scene, f"/shapes/{template}/{number:03d}", part, stage) for number, part in rows]
+        nodes[template] = [
+            GroupNode(scene, f"/shapes/{template}/{number:03d}", part, stage)
+            for number, part in rows
+        ]
     return nodes
 
 
@@ -127,8 +165,10 @@ def _world(
     touches: TouchList,
     read: Callable[[int], None],
 ) -> dict[str, Any]:
-    frames, pairs = stage.frames, touches.of(world)
-    listed, name = pairs[:MAX_LISTED], frames.world_name(world)
+    frames = stage.frames
+    pairs = touches.of(world)
+    listed = pairs[:MAX_LISTED]
+    name = frames.world_name(world)
     pairs_text = plural(len(pairs), "pair") if pairs else "No pair of shapes touches"
     return {
         "number": world,
@@ -136,14 +176,21 @@ def _world(
         "ended_words": ended_words(name),
         "ended": [int(frames.ended(index, world)) for index in range(len(frames))],
         "pairs": [_pair(stage, pair) for pair in listed],
-        "summary": f"The {MAX_LISTED} deepest of {pairs_text}." if len(pairs) > MAX_LISTED else f"{pairs_text}.",
+        "summary": f"The {MAX_LISTED} deepest of {pairs_text}."
+        if len(pairs) > MAX_LISTED
+        else f"{pairs_text}.",
         **world_arrays(stage, world, nodes, listed, touches.deepest, read),
     }
 
 
 def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
-    frames, model = stage.frames, stage.frames.model
-    rows = {row for world in worlds for row in frames.rows(world).tolist()} if model is not None else ()
+    frames = stage.frames
+    model = stage.frames.model
+    rows = (
+        {row for world in worlds for row in frames.rows(world).tolist()}
+        if model is not None
+        else ()
+    )
     second = SECOND_SHARE if frames.against else 0.0
     return {
         "times": [seconds_between(frames, 0, index) for index in range(len(frames))],
@@ -174,11 +221,16 @@ def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
 
 
 def _group_constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
-    constants, frames = dict[str, Any](), stage.frames
+    constants = dict[str, Any]()
+    frames = stage.frames
     if frames.has_self_contacts:
         constants["self_contacts"] = {"colour": SELF_COLOUR, "size": SELF_POINT}
     if (scale := frames.surface_scale) is not None:
-        constants["surfaces"] = {"faces": scale.has_faces, "greatest": scale.greatest, "length": FORCE_LENGTH}
+        constants["surfaces"] = {
+            "faces": scale.has_faces,
+            "greatest": scale.greatest,
+            "length": FORCE_LENGTH,
+        }
         constants["surfaces"]["levels"] = LEVELS if scale.has_faces else 0
     if frames.has_particles:
         constants |= {"particles": {}, "sheet_opacity": SHEET_OPACITY, "particle_colour": PARTICLES}
@@ -202,7 +254,8 @@ def _group(node: GroupNode) -> dict[str, Any]:
 
 
 def _pair(stage: Stage, pair: TouchingPair) -> dict[str, Any]:
-    """An entry of the list of a world. at: indices of frames. focus: centre and distance for the camera."""
+    """An entry of the list of a world. at: indices of frames. focus: centre and distance for the
+    camera."""
     focus = stage.focus(pair.shapes, pair.deepest.deepest, pair.world)
     center, distance = (np.zeros(3), stage.distance) if focus is None else focus
     return {
@@ -210,7 +263,10 @@ def _pair(stage: Stage, pair: TouchingPair) -> dict[str, Any]:
         "label": pair.label,
         "paths": pair.paths,
         "words": pair_words(pair),
-        "touches": [touch_label(number, touch, stage.frames.number) for number, touch in enumerate(pair.touches, 1)],
+        "touches": [
+            touch_label(number, touch, stage.frames.number)
+            for number, touch in enumerate(pair.touches, 1)
+        ],
         "at": [[touch.first, touch.deepest, touch.last] for touch in pair.touches],
         "focus": [*center.tolist(), distance],
         "deepest": pair.deepest.deepest,

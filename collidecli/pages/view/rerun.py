@@ -1,7 +1,9 @@
-"""A view as a recording of Rerun: shapes, contacts and what else a set has on the timelines `frame` and `time`.
+"""A view as a recording of Rerun: shapes, contacts and what else a set has on the timelines `frame`
+and `time`.
 
-Entities of world k begin with `world_<k>`: `shapes/<path>/shape`, `visuals/<path>/shape`, `contacts/touching`, `/gap`,
-`/normals` and `/self`, `surfaces/faces` or `/forces`, `particles/points` and `/surfaces`, and `depth/<a>/<b>`.
+Entities of world k begin with `world_<k>`: `shapes/<path>/shape`, `visuals/<path>/shape`,
+`contacts/touching`, `/gap`, `/normals` and `/self`, `surfaces/faces` or `/forces`,
+`particles/points` and `/surfaces`, and `depth/<a>/<b>`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,16 @@ from collidecli.pages.view.colours import (
 )
 from collidecli.pages.view.frames import ViewFrames
 from collidecli.pages.view.meshes import DrawnMesh, shape_groups
-from collidecli.pages.view.stage import ARROW, FORCE_LENGTH, GAP_POINT, POINT, SELF_POINT, SHAFT, Stage, below
+from collidecli.pages.view.stage import (
+    ARROW,
+    FORCE_LENGTH,
+    GAP_POINT,
+    POINT,
+    SELF_POINT,
+    SHAFT,
+    Stage,
+    below,
+)
 from collidecli.pages.view.surfaces import triangle_fans
 from collidecli.pages.view.touches import MAX_LISTED, TouchingPair, TouchList
 from collidecli.scene.shape_types import ShapeType
@@ -36,9 +47,19 @@ from collidecli.temporary_folders import TemporaryFolder
 
 CHUNK = 256
 """Frames that are read and sent together."""
-PLOTTED = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (204, 121, 167), (0, 114, 178), (213, 94, 0), (120, 94, 240))
-"""Colours of the pairs in the plot of a world at first, the deepest; the recording has MAX_LISTED."""
-TIMELINE, PLOT = "time", "Depth of the deepest pairs [m]"
+PLOTTED = (
+    (230, 159, 0),
+    (86, 180, 233),
+    (0, 158, 115),
+    (204, 121, 167),
+    (0, 114, 178),
+    (213, 94, 0),
+    (120, 94, 240),
+)
+"""Colours of the pairs in the plot of a world at first, the deepest; the recording has
+MAX_LISTED."""
+TIMELINE = "time"
+PLOT = "Depth of the deepest pairs [m]"
 package = partial(extra_module, "rerun-sdk", "rerun", "--to rerun")
 """A module of Rerun. Raises InputError if it is not installed."""
 
@@ -53,7 +74,8 @@ def write_recording(
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Writes some worlds as a recording. Raises InputError without Rerun."""
-    rr, stage = package("rerun"), Stage(frames, up_axis, worlds[0])
+    rr = package("rerun")
+    stage = Stage(frames, up_axis, worlds[0])
     recording = rr.RecordingStream("collide")
     with TemporaryFolder("rerun") as folder:
         path = os.path.join(folder, "view.rrd")
@@ -82,14 +104,20 @@ def _path(rr: Any, world: int, *parts: str) -> str:
 
 def _blueprint(rr: Any, stage: Stage, touches: TouchList, worlds: Sequence[int]) -> Any:
     """A 3D view and a plot of depths side by side; a tab for each world."""
-    rrb, center = package("rerun.blueprint"), stage.extent.center - stage.origin
-    eye = rrb.EyeControls3D(position=center + stage.camera, look_target=center, eye_up=np.eye(3)[stage.up])
+    rrb = package("rerun.blueprint")
+    center = stage.extent.center - stage.origin
+    eye = rrb.EyeControls3D(
+        position=center + stage.camera, look_target=center, eye_up=np.eye(3)[stage.up]
+    )
     tabs = []
     for world in worlds:
-        name, pairs = stage.frames.world_name(world), touches.of(world)[: len(PLOTTED)]
+        name = stage.frames.world_name(world)
+        pairs = touches.of(world)[: len(PLOTTED)]
         deepest = [_path(rr, world, "depth", *_name(pair).split(" × ")) for pair in pairs]
         legend = rrb.Corner2D.LeftTop
-        plot = rrb.TimeSeriesView(origin=_path(rr, world), contents=deepest, name=PLOT, plot_legend=legend)
+        plot = rrb.TimeSeriesView(
+            origin=_path(rr, world), contents=deepest, name=PLOT, plot_legend=legend
+        )
         view = rrb.Spatial3DView(origin=_path(rr, world), name=name, eye_controls=eye)
         tabs.append(rrb.Horizontal(view, plot, column_shares=[3, 2], name=name))
     both = rrb.Tabs(*tabs) if len(tabs) > 1 else tabs[0]
@@ -99,8 +127,13 @@ def _blueprint(rr: Any, stage: Stage, touches: TouchList, worlds: Sequence[int])
 class _World:
     """Sends a world in parts, and what it has in all frames at first."""
 
-    def __init__(self, rr: Any, recording: Any, stage: Stage, touches: TouchList, world: int) -> None:
-        self._rr, self._recording, self._stage, self._world = rr, recording, stage, world
+    def __init__(
+        self, rr: Any, recording: Any, stage: Stage, touches: TouchList, world: int
+    ) -> None:
+        self._rr = rr
+        self._recording = recording
+        self._stage = stage
+        self._world = world
         self._frames, self._zero, self._deepest = stage.frames, stage.zero(world), touches.deepest
         self._pairs = touches.of(world)[:MAX_LISTED]
         self._depths = {pair.shapes: (array("q"), array("d")) for pair in self._pairs}
@@ -108,7 +141,9 @@ class _World:
         self._fixed(getattr(rr.ViewCoordinates, f"RIGHT_HAND_{'XYZ'[stage.up]}_UP"))
         for name, size in (("touching", POINT), ("gap", GAP_POINT), ("self", SELF_POINT)):
             self._fixed(rr.Points3D.from_fields(radii=0.5 * size * stage.unit), "contacts", name)
-        self._fixed(rr.Arrows3D.from_fields(radii=SHAFT * ARROW * stage.unit), "contacts", "normals")
+        self._fixed(
+            rr.Arrows3D.from_fields(radii=SHAFT * ARROW * stage.unit), "contacts", "normals"
+        )
         self._particles = stage.particles(world) if self._frames.has_particles else None
         if (drawn := self._particles) is not None:
             look = {"radii": 0.5 * drawn.diameter, "colors": PARTICLES}
@@ -123,64 +158,100 @@ class _World:
 
     def _rows(self, path: str, indices: Sequence[int], columns: Any) -> None:
         """What an entity has in the frames of some indices."""
-        rr, frames, rows = self._rr, self._frames, np.asarray(indices, int)
+        rr = self._rr
+        frames = self._frames
+        rows = np.asarray(indices, int)
         if len(rows):
             numbers = rr.TimeColumn("frame", sequence=frames.number[rows])
             times = rr.TimeColumn(TIMELINE, duration=frames.time[rows])
             rr.send_columns(path, [numbers, times], columns, recording=self._recording)
 
-    def _lists(self, parts: tuple[str, str], indices: range, kind: Any, **fields: Sequence[np.ndarray]) -> None:
+    def _lists(
+        self, parts: tuple[str, str], indices: range, kind: Any, **fields: Sequence[np.ndarray]
+    ) -> None:
         """The items of an entity: of each field an array for each frame."""
         lengths = [len(values) for values in next(iter(fields.values()))]
         columns = kind.columns(**{name: np.concatenate(arrays) for name, arrays in fields.items()})
         self._rows(_path(self._rr, self._world, *parts), indices, columns.partition(lengths))
 
     def _send_shapes(self) -> None:
-        frames, model, rr, stage = self._frames, self._frames.model, self._rr, self._stage
+        frames = self._frames
+        model = self._frames.model
+        rr = self._rr
+        stage = self._stage
         assert model is not None
-        placed, count = frames.shape_poses(0, self._world), frames.shape_count
+        placed = frames.shape_poses(0, self._world)
+        count = frames.shape_count
         opacity = OPACITY if frames.surface_scale is None else OPACITY_OVER_SURFACES
         colours = np.concatenate([shape_colours(model.shapes.body[:count]), frames.visual_colours])
         groups = [group.of_rows(frames.rows(self._world)) for group in shape_groups(model, count)]
         for group in groups:
             for row, scale in zip(group.rows.tolist(), group.scale, strict=True):
-                static, kind = model.shapes.body[row] < 0, ShapeType(model.shapes.type[row])
+                static = model.shapes.body[row] < 0
+                kind = ShapeType(model.shapes.type[row])
                 # A path may continue that of another shape, whose transform would apply to it.
-                parts = ("visuals" if row >= count else "shapes", *model.shapes.path[row].split("/"), "shape")
+                parts = (
+                    "visuals" if row >= count else "shapes",
+                    *model.shapes.path[row].split("/"),
+                    "shape",
+                )
                 alpha = 1.0 if row >= count else opacity * (0.5 if static else 1.0)
                 colour = (*colours[row].tolist(), round(255 * alpha))
                 scale = scale * (3.0 * stage.extent.radius if group.planes else 1.0)
-                self._fixed(_geometry(rr, kind, model.shapes.size[row], group.mesh, scale, colour), *parts)
+                self._fixed(
+                    _geometry(rr, kind, model.shapes.size[row], group.mesh, scale, colour), *parts
+                )
                 if static:
-                    pose = below(placed[[row]], stage.extent.center)[0] if group.planes else placed[row]
-                    self._fixed(rr.Transform3D(translation=pose[:3] - self._zero, quaternion=pose[3:]), *parts)
+                    pose = (
+                        below(placed[[row]], stage.extent.center)[0]
+                        if group.planes
+                        else placed[row]
+                    )
+                    self._fixed(
+                        rr.Transform3D(translation=pose[:3] - self._zero, quaternion=pose[3:]),
+                        *parts,
+                    )
                 else:
                     self._moving[row] = _path(rr, self._world, *parts)
 
     def send(self, indices: range) -> None:
         """Sends the frames of some indices."""
-        frames, world, rr, zero = self._frames, self._world, self._rr, self._zero
+        frames = self._frames
+        world = self._world
+        rr = self._rr
+        zero = self._zero
         recorded = [index for index in indices if not frames.ended(index, world)]
         if self._moving:
-            poses = np.array([frames.shape_poses(index, world) for index in recorded]).reshape(len(recorded), -1, 7)
+            poses = np.array([frames.shape_poses(index, world) for index in recorded]).reshape(
+                len(recorded), -1, 7
+            )
             for row, path in self._moving.items():
-                at, turn = poses[:, row, :3] - zero, poses[:, row, 3:]
+                at = poses[:, row, :3] - zero
+                turn = poses[:, row, 3:]
                 self._rows(path, recorded, rr.Transform3D.columns(translation=at, quaternion=turn))
         self._send_contacts(indices, [frames.contacts(index, world) for index in indices])
         if frames.surface_scale is not None:
             self._send_surfaces(indices)
         if frames.has_self_contacts:
             points = [frames.self_contacts(index, world) - zero for index in indices]
-            colours = [np.tile(np.array(SELF_COLOUR, np.uint8), (len(items), 1)) for items in points]
-            self._lists(("contacts", "self"), indices, rr.Points3D, positions=points, colors=colours)
+            colours = [
+                np.tile(np.array(SELF_COLOUR, np.uint8), (len(items), 1)) for items in points
+            ]
+            self._lists(
+                ("contacts", "self"), indices, rr.Points3D, positions=points, colors=colours
+            )
         if (drawn := self._particles) is not None:
             places = [frames.particles(index, world) - zero for index in indices]
-            loose, corners = ([items[rows] for items in places] for rows in (drawn.points, drawn.corners))
+            loose, corners = (
+                [items[rows] for items in places] for rows in (drawn.points, drawn.corners)
+            )
             self._lists(("particles", "points"), indices, rr.Points3D, positions=loose)
             self._lists(("particles", "surfaces"), indices, rr.Mesh3D, vertex_positions=corners)
 
     def _send_contacts(self, indices: range, cells: Sequence[Mapping[str, np.ndarray]]) -> None:
-        middle = [0.5 * (cell["point0"].astype(float) + cell["point1"]) - self._zero for cell in cells]
+        middle = [
+            0.5 * (cell["point0"].astype(float) + cell["point1"]) - self._zero for cell in cells
+        ]
         touching = [cell["distance"] <= 0.0 for cell in cells]
         colours = [depth_colours(-cell["distance"], self._deepest) for cell in cells]
         for colour, touches in zip(colours, touching, strict=True):
@@ -189,8 +260,12 @@ class _World:
             colour[cell["second"]] = AGAINST
         for name, wanted in (("touching", True), ("gap", False)):
             chosen = [values == wanted for values in touching]
-            points, painted = ([a[b] for a, b in zip(values, chosen, strict=True)] for values in (middle, colours))
-            self._lists(("contacts", name), indices, self._rr.Points3D, positions=points, colors=painted)
+            points, painted = (
+                [a[b] for a, b in zip(values, chosen, strict=True)] for values in (middle, colours)
+            )
+            self._lists(
+                ("contacts", name), indices, self._rr.Points3D, positions=points, colors=painted
+            )
         vectors = [ARROW * self._stage.unit * cell["normal"] for cell in cells]
         fields = {"vectors": vectors, "origins": middle, "colors": colours}
         self._lists(("contacts", "normals"), indices, self._rr.Arrows3D, **fields)
@@ -206,28 +281,39 @@ class _World:
                 depths[1][-1] = max(depths[1][-1], -distance)
 
     def _send_surfaces(self, indices: range) -> None:
-        rr, scale = self._rr, self._frames.surface_scale
+        rr = self._rr
+        scale = self._frames.surface_scale
         assert scale is not None
         cells = [self._frames.surfaces(index, self._world) for index in indices]
         if scale.has_faces:
-            faces, parts = [cell.faces for cell in cells], ("surfaces", "faces")
+            faces = [cell.faces for cell in cells]
+            parts = ("surfaces", "faces")
             corners = [cell.corner - self._zero for cell in faces]
-            colours = [depth_colours(np.repeat(scale.fraction(cell.pressure), cell.lengths), 1.0) for cell in faces]
+            colours = [
+                depth_colours(np.repeat(scale.fraction(cell.pressure), cell.lengths), 1.0)
+                for cell in faces
+            ]
             self._lists(parts, indices, rr.Mesh3D, vertex_positions=corners, vertex_colors=colours)
             triangles = [triangle_fans(cell.lengths) for cell in faces]
             self._lists(parts, indices, rr.Mesh3D, triangle_indices=triangles)
         else:
             longest = FORCE_LENGTH * self._stage.unit / (scale.greatest or 1.0)
-            colours = [depth_colours(scale.fraction(np.linalg.norm(cell.force, axis=1)), 1.0) for cell in cells]
-            vectors, origins = [longest * cell.force for cell in cells], [cell.center - self._zero for cell in cells]
+            colours = [
+                depth_colours(scale.fraction(np.linalg.norm(cell.force, axis=1)), 1.0)
+                for cell in cells
+            ]
+            vectors = [longest * cell.force for cell in cells]
+            origins = [cell.center - self._zero for cell in cells]
             fields = {"vectors": vectors, "origins": origins, "colors": colours}
             self._lists(("surfaces", "forces"), indices, rr.Arrows3D, **fields)
 
     def send_depths(self) -> None:
-        """Sends the depth of each pair [m]: where it touches, and 0 in the frames before and after that."""
+        """Sends the depth of each pair [m]: where it touches, and 0 in the frames before and after
+        that."""
         last = len(self._frames) - 1
         for number, pair in enumerate(self._pairs):
-            depth_at, parts = dict(zip(*self._depths[pair.shapes], strict=True)), ("depth", *_name(pair).split(" × "))
+            depth_at = dict(zip(*self._depths[pair.shapes], strict=True))
+            parts = ("depth", *_name(pair).split(" × "))
             near = {index + step for index in depth_at for step in (-1, 0, 1)}
             known = sorted({0, last, *(index for index in near if 0 <= index <= last)})
             depth = self._rr.Scalars.columns(scalars=[depth_at.get(index, 0.0) for index in known])
@@ -236,7 +322,9 @@ class _World:
             self._fixed(self._rr.SeriesLines(names=_name(pair), **look), *parts)
 
 
-def _geometry(rr: Any, kind: ShapeType, size: np.ndarray, mesh: DrawnMesh, scale: np.ndarray, colour: tuple) -> Any:
+def _geometry(
+    rr: Any, kind: ShapeType, size: np.ndarray, mesh: DrawnMesh, scale: np.ndarray, colour: tuple
+) -> Any:
     """A shape in its own frame."""
     look = {"colors": [colour], "fill_mode": "solid"}
     if kind == ShapeType.BOX:
@@ -246,6 +334,12 @@ def _geometry(rr: Any, kind: ShapeType, size: np.ndarray, mesh: DrawnMesh, scale
     if kind == ShapeType.CYLINDER:
         return rr.Cylinders3D(radii=[size[0]], lengths=[2.0 * size[1]], **look)
     if kind == ShapeType.CAPSULE:
-        ends = {"radii": [size[0]], "lengths": [2.0 * size[1]], "translations": [(0.0, 0.0, -size[1])]}
+        ends = {
+            "radii": [size[0]],
+            "lengths": [2.0 * size[1]],
+            "translations": [(0.0, 0.0, -size[1])],
+        }
         return rr.Capsules3D(**ends, **look)
-    return rr.Mesh3D(vertex_positions=mesh.vertex * scale, triangle_indices=mesh.face, albedo_factor=colour)
+    return rr.Mesh3D(
+        vertex_positions=mesh.vertex * scale, triangle_indices=mesh.face, albedo_factor=colour
+    )

@@ -1,4 +1,5 @@
-"""Hydroelastic surfaces of a cell as a view draws them: polygons coloured by pressure, or a force for each."""
+"""Hydroelastic surfaces of a cell as a view draws them: polygons coloured by pressure, or a force
+for each."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ LEVELS = 16
 
 @dataclass(frozen=True)
 class SurfaceScale:
-    """What surfaces are coloured by. greatest: of all frames; pressure of the faces [Pa], or force of a surface [N]."""
+    """What surfaces are coloured by. greatest: of all frames; pressure of the faces [Pa], or force
+    of a surface [N]."""
 
     greatest: float
     has_faces: bool
@@ -29,7 +31,11 @@ class SurfaceScale:
 
     def fraction(self, values: np.ndarray) -> np.ndarray:
         """float64: values relative to the greatest one, from 0 to 1."""
-        return np.clip(values / self.greatest, 0.0, 1.0) if self.greatest > 0.0 else np.zeros(len(values))
+        return (
+            np.clip(values / self.greatest, 0.0, 1.0)
+            if self.greatest > 0.0
+            else np.zeros(len(values))
+        )
 
     def level(self, values: np.ndarray) -> np.ndarray:
         """uint8: number of the colour of values, from 0 to LEVELS - 1."""
@@ -38,7 +44,8 @@ class SurfaceScale:
 
 @dataclass(frozen=True)
 class Faces:
-    """Polygons. patch: int64[n], row of their surface. pressure: float64[n] [Pa]. lengths: int64[n], their corners.
+    """Polygons. patch: int64[n], row of their surface. pressure: float64[n] [Pa]. lengths:
+    int64[n], their corners.
 
     corner: float64[sum of lengths, 3] [m].
     """
@@ -70,8 +77,10 @@ class Surfaces:
 
 
 def triangle_fans(lengths: np.ndarray) -> np.ndarray:
-    """uint32[T, 3]: triangles of polygons with `lengths` corners, the polygons' corners one after the other."""
-    first, count = np.cumsum(lengths) - lengths, np.maximum(lengths - 2, 0)
+    """uint32[T, 3]: triangles of polygons with `lengths` corners, the polygons' corners one after
+    the other."""
+    first = np.cumsum(lengths) - lengths
+    count = np.maximum(lengths - 2, 0)
     begin = np.repeat(first, count)
     second = begin + np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + 1
     return np.stack([begin, second, second + 1], axis=1).astype(np.uint32)

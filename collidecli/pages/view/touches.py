@@ -46,7 +46,8 @@ class TouchingPair:
 
 
 class TouchList:
-    """The touching pairs of every world, deepest first. deepest: greatest depth of all pairs [m]."""
+    """The touching pairs of every world, deepest first. deepest: greatest depth of all pairs
+    [m]."""
 
     def __init__(self, intervals: Intervals, keys: PairKeys) -> None:
         self._of_world: dict[int, list[TouchingPair]] = {}
@@ -59,14 +60,22 @@ class TouchList:
         for pairs in self._of_world.values():
             pairs.sort(key=lambda pair: (pair.deepest.distance, pair.shapes))
 
-    def _add(self, intervals: Intervals, keys: PairKeys, rows: np.ndarray, short: Sequence[str]) -> None:
+    def _add(
+        self, intervals: Intervals, keys: PairKeys, rows: np.ndarray, short: Sequence[str]
+    ) -> None:
         key = intervals.key[rows[:1]]
-        world, (first, second) = int(keys.world(key)[0]), (int(side[0]) for side in keys.items(key))
+        world = int(keys.world(key)[0])
+        (first, second) = (int(side[0]) for side in keys.items(key))
         columns = (intervals.first, intervals.last, intervals.deepest, intervals.distance)
-        touches = tuple(Touch(*numbers) for numbers in zip(*(column[rows].tolist() for column in columns), strict=True))
+        touches = tuple(
+            Touch(*numbers)
+            for numbers in zip(*(column[rows].tolist() for column in columns), strict=True)
+        )
         least = min(touch.distance for touch in touches)
         label = f"{short[first]} × {short[second]} · {length(max(0.0, -least))}"
-        pair = TouchingPair(world, (first, second), (keys.paths[first], keys.paths[second]), label, touches)
+        pair = TouchingPair(
+            world, (first, second), (keys.paths[first], keys.paths[second]), label, touches
+        )
         self._of_world.setdefault(world, []).append(pair)
 
     def add_missing(self, other: TouchList) -> None:
@@ -88,7 +97,8 @@ class TouchList:
 
 def touch_label(number: int, touch: Touch, frames: np.ndarray) -> str:
     """Label of an interval: its number and frames. frames: int64[K], frame number of each index."""
-    first, last = int(frames[touch.first]), int(frames[touch.last])
+    first = int(frames[touch.first])
+    last = int(frames[touch.last])
     when = f"frame {first}" if first == last else f"frames {first} to {last}"
     return f"{number}: {when}"
 
@@ -98,11 +108,16 @@ def pair_words(pair: TouchingPair) -> str:
     return f"{len(pair.touches)} touch{'' if len(pair.touches) == 1 else 'es'}, {length(-pair.deepest.distance)} deep"
 
 
-def touches_of(sets: Sequence[ContactSet], frames: str = "", progress: Progress = None) -> TouchList:
-    """The touching pairs of contact sets of the same cells; intervals of a pair are those of the first set with it."""
+def touches_of(
+    sets: Sequence[ContactSet], frames: str = "", progress: Progress = None
+) -> TouchList:
+    """The touching pairs of contact sets of the same cells; intervals of a pair are those of the
+    first set with it."""
     lists = []
     for contacts in sets:
-        stream = EventStream(contacts, EventOptions(frames=frames, with_particles=False, by_name=False))
+        stream = EventStream(
+            contacts, EventOptions(frames=frames, with_particles=False, by_name=False)
+        )
         lists.append(TouchList(Intervals.chained(*stream.batches(progress)), stream.keys))
     for other in lists[1:]:
         lists[0].add_missing(other)

@@ -52,8 +52,9 @@ from collidecli.storage.process_activity import structure
 def check_file(path: str | os.PathLike[str]) -> list[Finding]:
     """All rules that the contact set at `path` breaks; empty for a valid file.
 
-    Reads the file in blocks, in bounded memory. Rules that presuppose a broken one are skipped: rows are checked only
-    if the tables are valid. Raises InputError only if the file does not exist.
+    Reads the file in blocks, in bounded memory. Rules that presuppose a broken one are skipped:
+    rows are checked only if the tables are valid. Raises InputError only if the file does not
+    exist.
     """
     name = os.fspath(path)
     if not os.path.isfile(name):
@@ -64,23 +65,37 @@ def check_file(path: str | os.PathLike[str]) -> list[Finding]:
                 require_version(file, name)
                 refuse_large_chunks(file, name)
                 faults = header_faults(file)
-                findings = [Finding(f"{name}: {where}" if where else name, what) for where, what in faults]
+                findings = [
+                    Finding(f"{name}: {where}" if where else name, what) for where, what in faults
+                ]
                 if not is_complete(file):
-                    findings.insert(0, Finding(name, "the contact set is incomplete: its writer was stopped"))
+                    findings.insert(
+                        0, Finding(name, "the contact set is incomplete: its writer was stopped")
+                    )
                 findings += _type_findings(file, name)
             if findings:
                 return findings
             version = require_version(file, name)
             digest = digest_class(version)
-            digests = [_digest(dataset, name, digest) for dataset in _hashed_datasets(file, excluded_groups(version))]
+            digests = [
+                _digest(dataset, name, digest)
+                for dataset in _hashed_datasets(file, excluded_groups(version))
+            ]
             damaged_blocks = _block_findings(file, name, digests) if version[0] > 1 else []
             if damaged_blocks or content_hash(digests) == file.attrs["content_sha256"]:
                 findings = damaged_blocks
             else:
-                findings = [Finding(name, "the content hash does not match: the data was changed after it was written")]
+                findings = [
+                    Finding(
+                        name,
+                        "the content hash does not match: the data was changed after it was written",
+                    )
+                ]
             with structure():
                 contacts = ContactSet(file, name)
-            return findings + (model_findings(contacts) + start_findings(contacts) or row_findings(contacts))
+            return findings + (
+                model_findings(contacts) + start_findings(contacts) or row_findings(contacts)
+            )
     except InputError as error:
         return [Finding(error.where, error.what)]
     except DAMAGE as error:
@@ -106,7 +121,9 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
         (has_engine(file, version), ENGINE_TABLES),
     ):
         tables += tables_there if is_there else ()
-    expected: list[Expected] = [(table.path, (table.dtype,), schema.row_shape(table), table.extent) for table in tables]
+    expected: list[Expected] = [
+        (table.path, (table.dtype,), schema.row_shape(table), table.extent) for table in tables
+    ]
     if version[0] > 1:
         expected.append((BLOCK_HASHES, (np.dtype(np.uint8),), (HASH_BYTES,), "blocks"))
     expected += _contact_datasets(file, version >= GROUPS_SINCE, bool(rule))
@@ -119,17 +136,24 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
         dtype = None if h5py.check_string_dtype(dataset.dtype) else dataset.dtype.newbyteorder("=")
         if str(dtype) not in map(str, types):  # a comparison with None would be one with float64
             wanted = " or ".join("string" if kind is None else str(kind) for kind in types)
-            findings.append(Finding(where, f"the type is {'string' if dtype is None else dtype}, not {wanted}"))
+            findings.append(
+                Finding(where, f"the type is {'string' if dtype is None else dtype}, not {wanted}")
+            )
         if dataset.ndim != 1 + len(row_shape) or dataset.shape[1:] != row_shape:
-            findings.append(Finding(where, f"the shape is {dataset.shape}, not {('n', *row_shape)}"))
+            findings.append(
+                Finding(where, f"the shape is {dataset.shape}, not {('n', *row_shape)}")
+            )
         elif dataset.shape[0] != lengths.setdefault(extent, dataset.shape[0]):
-            findings.append(Finding(where, f"it has {dataset.shape[0]} rows for {lengths[extent]} {extent}"))
+            findings.append(
+                Finding(where, f"it has {dataset.shape[0]} rows for {lengths[extent]} {extent}")
+            )
     return findings
 
 
 def _contact_datasets(file: h5py.File, with_groups: bool, optional: bool) -> list[Expected]:
     """Each dataset of the tables of contacts that the file has."""
-    whole, points = (np.dtype(np.int64),), (np.dtype(np.float32), np.dtype(np.float64))
+    whole = (np.dtype(np.int64),)
+    points = (np.dtype(np.float32), np.dtype(np.float64))
     datasets: list[Expected] = []
 
     def expect(path: str, column: Column, extent: str) -> None:
@@ -147,17 +171,21 @@ def _contact_datasets(file: h5py.File, with_groups: bool, optional: bool) -> lis
         for entries in table.lists:
             values = f"/{table.name}/{entries.column.name}"
             expect(values, entries.column, values)
-            datasets.append((f"/{table.name}/{entries.start}", whole, (), f"{table.name}/{entries.start}"))
+            datasets.append(
+                (f"/{table.name}/{entries.start}", whole, (), f"{table.name}/{entries.start}")
+            )
     return datasets
 
 
 def _block_findings(file: h5py.File, name: str, digests: list[DatasetDigest]) -> list[Finding]:
     stored = np.asarray(h5py.Dataset(file[BLOCK_HASHES].id)[()], np.uint8).tobytes()
-    where, wanted = f"{name}: {BLOCK_HASHES}", sum(len(digest.blocks) for digest in digests)
+    where = f"{name}: {BLOCK_HASHES}"
+    wanted = sum(len(digest.blocks) for digest in digests)
     if len(stored) != wanted:
         what = f"it has {len(stored) // HASH_BYTES} rows for {wanted // HASH_BYTES} blocks"
         return [Finding(where, f"{what}: datasets were changed after it was written")]
-    findings, first = [], 0
+    findings = []
+    first = 0
     for digest in in_order(digests):
         computed = digest.blocks
         recorded = stored[first : first + len(computed)]
@@ -166,7 +194,9 @@ def _block_findings(file: h5py.File, name: str, digests: list[DatasetDigest]) ->
             differ = np.frombuffer(recorded, np.uint8) != np.frombuffer(computed, np.uint8)
             row = int(np.argmax(differ)) // HASH_BYTES * HASHED_ROWS
             last = min(row + HASHED_ROWS, digest.row_count)
-            what = "the hash of this block does not match: the data was changed after it was written"
+            what = (
+                "the hash of this block does not match: the data was changed after it was written"
+            )
             findings.append(Finding(f"{name}: {digest.path}, rows {row} to {last}", what))
     return findings
 
@@ -185,8 +215,15 @@ def _hashed_datasets(file: h5py.File, excluded: tuple[str, ...]) -> list[h5py.Da
 def _digest(dataset: h5py.Dataset, name: str, digest_type: type[DatasetDigest]) -> DatasetDigest:
     path = str(dataset.name)
     is_string = h5py.check_string_dtype(dataset.dtype) is not None
-    if dataset.ndim == 0 or dataset.dtype.kind not in "iufO" or (dataset.dtype.kind == "O" and not is_string):
-        raise InputError(f"the dataset {dataset.dtype}{dataset.shape} is not part of the format", f"{name}: {path}")
+    if (
+        dataset.ndim == 0
+        or dataset.dtype.kind not in "iufO"
+        or (dataset.dtype.kind == "O" and not is_string)
+    ):
+        raise InputError(
+            f"the dataset {dataset.dtype}{dataset.shape} is not part of the format",
+            f"{name}: {path}",
+        )
     digest = digest_type(path, None if is_string else dataset.dtype, dataset.shape[1:])
     for start in range(0, dataset.shape[0], BLOCK_ROWS):
         rows = slice(start, min(start + BLOCK_ROWS, dataset.shape[0]))

@@ -22,7 +22,11 @@ from collidecli.storage.attribute_rules import (
     text,
     text_if_string,
 )
-from collidecli.storage.contact_sets.material_schema import MATERIAL_TABLES, PAIR_TABLES, PENALTY_TABLES
+from collidecli.storage.contact_sets.material_schema import (
+    MATERIAL_TABLES,
+    PAIR_TABLES,
+    PENALTY_TABLES,
+)
 from collidecli.storage.contact_sets.schema import (
     BLOCK_ROWS_ATTRIBUTE,
     DISTANCE_RULES,
@@ -37,7 +41,9 @@ from collidecli.storage.contact_sets.schema import (
 )
 from collidecli.storage.content_hash import HASHED_ROWS
 
-_TABLES = chain(MODEL_TABLES, FORCED_TABLES, TIME_TABLES, PENALTY_TABLES, PAIR_TABLES, *MATERIAL_TABLES.values())
+_TABLES = chain(
+    MODEL_TABLES, FORCED_TABLES, TIME_TABLES, PENALTY_TABLES, PAIR_TABLES, *MATERIAL_TABLES.values()
+)
 _UNITS = {
     **{table.path: table.unit for table in _TABLES},
     **{
@@ -57,7 +63,9 @@ RULES = (
     AttributeRule("/model", "up_axis", one_of(("X", "Y", "Z"))),
     AttributeRule("/model", "material_rule", one_of(MATERIAL_RULES), required=False),  # since 1.1
     *(
-        AttributeRule(path, "unit", one_of((unit, FRAME) if path == TIME else (unit,)), required=False)
+        AttributeRule(
+            path, "unit", one_of((unit, FRAME) if path == TIME else (unit,)), required=False
+        )
         for path, unit in _UNITS.items()
     ),
 )
@@ -79,7 +87,10 @@ def json_mapping(value: Any) -> str:
 
 
 OF_ENGINES = (
-    *(AttributeRule(ENGINE_GROUP, name, text) for name in ("name", "version", "interpreter", "float_type")),
+    *(
+        AttributeRule(ENGINE_GROUP, name, text)
+        for name in ("name", "version", "interpreter", "float_type")
+    ),
     AttributeRule(ENGINE_GROUP, "options", json_mapping),
     AttributeRule(ENGINE_GROUP, "stateful", _flag, required=False),
     AttributeRule(ENGINE_GROUP, "point_rule", one_of(POINT_RULES)),
@@ -103,4 +114,6 @@ def header_faults(file: h5py.File) -> Iterator[tuple[str, str]]:
     version = np.atleast_1d(np.asarray(file.attrs["format_version"])).tolist()
     rules = RULES + SINCE_2 if version[0] > 1 else RULES
     rules += OF_ENGINES if has_engine(file, (version[0], version[1])) else ()
-    return attribute_faults(file, (*rules, *(AttributeRule("/timing", name, text_if_string) for name in names)))
+    return attribute_faults(
+        file, (*rules, *(AttributeRule("/timing", name, text_if_string) for name in names))
+    )

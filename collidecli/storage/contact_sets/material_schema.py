@@ -6,7 +6,13 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from collidecli.scene.materials import COMBINE_FIELDS, PAIR_WIDTHS, PENALTY_PARAMETERS, RULE_FIELDS, WIDTHS
+from collidecli.scene.materials import (
+    COMBINE_FIELDS,
+    PAIR_WIDTHS,
+    PENALTY_PARAMETERS,
+    RULE_FIELDS,
+    WIDTHS,
+)
 from collidecli.storage.contact_sets.schema import Table
 
 SHAPE_GROUP = "/model/shape"
@@ -23,7 +29,10 @@ _TYPES = {"condim": "int32", "priority": "int32"}
 
 
 def _material_tables(group: str, extent: str, widths: Mapping[str, int]) -> tuple[Table, ...]:
-    types = {name: None if name in COMBINE_FIELDS else np.dtype(_TYPES.get(name, "float64")) for name in widths}
+    types = {
+        name: None if name in COMBINE_FIELDS else np.dtype(_TYPES.get(name, "float64"))
+        for name in widths
+    }
     return tuple(
         Table(f"{group}/{name}", types[name], extent, _MATERIAL_UNITS.get(name, ""), width)
         for name, width in widths.items()

@@ -7,15 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.scene.materials import COMBINE_FIELDS, COMBINE_MODES, PENALTY_PARAMETERS, Material, Materials
+from collidecli.scene.materials import (
+    COMBINE_FIELDS,
+    COMBINE_MODES,
+    PENALTY_PARAMETERS,
+    Material,
+    Materials,
+)
 from collidecli.scene.model import Model
-from collidecli.storage.contact_sets.material_schema import MATERIAL_TABLES, PAIR_TABLES, PENALTY_TABLES, SHAPE_GROUP
+from collidecli.storage.contact_sets.material_schema import (
+    MATERIAL_TABLES,
+    PAIR_TABLES,
+    PENALTY_TABLES,
+    SHAPE_GROUP,
+)
 from collidecli.storage.contact_sets.schema import Table
 
 
 def material_values(model: Model) -> dict[str, tuple[Table, np.ndarray | Sequence[str]]]:
     """The material tables of a model and their values, by path."""
-    material, pairs = model.shapes.material, model.forced_material
+    material = model.shapes.material
+    pairs = model.forced_material
     found: dict[str, tuple[Table, np.ndarray | Sequence[str]]] = {}
     tables = MATERIAL_TABLES[model.material_rule]
     if any(np.isfinite(getattr(material, name)).any() for name in PENALTY_PARAMETERS):
@@ -23,14 +35,21 @@ def material_values(model: Model) -> dict[str, tuple[Table, np.ndarray | Sequenc
     for table in tables:
         name = table.path.rpartition("/")[2]
         values = getattr(material, name)
-        found[table.path] = table, [COMBINE_MODES[mode] for mode in values] if name in COMBINE_FIELDS else values
+        found[table.path] = (
+            table,
+            [COMBINE_MODES[mode] for mode in values] if name in COMBINE_FIELDS else values,
+        )
     if len(pairs) and pairs.any():
-        found |= {table.path: (table, getattr(pairs, table.path.rpartition("/")[2])) for table in PAIR_TABLES}
+        found |= {
+            table.path: (table, getattr(pairs, table.path.rpartition("/")[2]))
+            for table in PAIR_TABLES
+        }
     return found
 
 
 def tables_of(rule: str, is_there: Callable[[str], bool]) -> tuple[Table, ...]:
-    """The required tables of a file of material rule `rule`; "" is a file of version 1.0, which has none."""
+    """The required tables of a file of material rule `rule`; "" is a file of version 1.0, which has
+    none."""
     tables = MATERIAL_TABLES.get(rule, ())
     for optional in (PENALTY_TABLES, PAIR_TABLES):
         if rule and any(is_there(table.path) for table in optional):
@@ -39,7 +58,8 @@ def tables_of(rule: str, is_there: Callable[[str], bool]) -> tuple[Table, ...]:
 
 
 def read_materials(shape_count: int, tables: dict[str, Any]) -> Materials:
-    """The materials of a file's tables, given by path; fields outside the file's rule have the values of `Material()`.
+    """The materials of a file's tables, given by path; fields outside the file's rule have the
+    values of `Material()`.
 
     An unknown combine mode is -1.
     """
@@ -48,7 +68,9 @@ def read_materials(shape_count: int, tables: dict[str, Any]) -> Materials:
         group, _, name = path.rpartition("/")
         if group == SHAPE_GROUP and name in columns:
             if name in COMBINE_FIELDS:
-                modes = [COMBINE_MODES.index(word) if word in COMBINE_MODES else -1 for word in values]
+                modes = [
+                    COMBINE_MODES.index(word) if word in COMBINE_MODES else -1 for word in values
+                ]
                 values = np.array(modes, np.int8)
             columns[name] = values
     return Materials(**columns)

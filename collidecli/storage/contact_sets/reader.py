@@ -1,4 +1,5 @@
-"""Reader of contact sets, format `collide-contacts` 1.x and 2.x (docs/reference/file-formats.md)."""
+"""Reader of contact sets, format `collide-contacts` 1.x and 2.x
+(docs/reference/file-formats.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +21,13 @@ from collidecli.scene.episodes import Episodes
 from collidecli.scene.materials import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.scene.motion import SECOND
 from collidecli.scene.particle_objects import ParticleObjects
-from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, TABLES_BY_NAME, Column, ContactBlock
+from collidecli.scene.tables import (
+    RIGID_COLUMNS,
+    RIGID_CONTACTS,
+    TABLES_BY_NAME,
+    Column,
+    ContactBlock,
+)
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.contact_table import (
     AGAIN,
@@ -66,7 +73,8 @@ MOST_CHUNK_BYTES = 64 << 20
 class ShapeTable:
     """The table of shapes of a contact set; shape0 and shape1 are its rows.
 
-    path, type: str. body: int32[S], -1 static. template: int32[S], -1 in every world. margin, gap: float32[S] [m].
+    path, type: str. body: int32[S], -1 static. template: int32[S], -1 in every world. margin, gap:
+    float32[S] [m].
     """
 
     path: tuple[str, ...]
@@ -85,7 +93,8 @@ class ShapeTable:
 
 @dataclass(frozen=True)
 class ForcedPairs:
-    """Forced pairs. shape0, shape1: int32[K]. margin, gap: float32[K] [m], own values; NaN keeps the shapes'.
+    """Forced pairs. shape0, shape1: int32[K]. margin, gap: float32[K] [m], own values; NaN keeps
+    the shapes'.
 
     A forced pair's margin is the sum for both shapes.
     """
@@ -100,22 +109,28 @@ class ForcedPairs:
 
 
 class ContactSet:
-    """A complete contact set, open for reading; a context manager. Tables are in memory, columns are in the file.
+    """A complete contact set, open for reading; a context manager. Tables are in memory, columns
+    are in the file.
 
     scene, scene_sha256, trajectory_sha256, content_sha256: str. config: the options of the run.
     shapes: ShapeTable. body_path: of each body. world_template: int32[W]. forced: ForcedPairs.
     material_rule: "combine", "mujoco" or, for a file of version 1.0, "".
     gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". time: float64[F] in `time_unit`, which is
         SECOND, or FRAME where the times of the frames are unknown. step: int64[F].
-    episodes: of a recording that consists of demonstrations, or None. engine: EngineRecord of another engine, or None.
-    particle_objects: ParticleObjects, of a scene with particles. tables: of contacts, by name. rigid: the table
+    episodes: of a recording that consists of demonstrations, or None. engine: EngineRecord of
+    another engine, or None. particle_objects: ParticleObjects, of a scene with particles. tables:
+    of contacts, by name. rigid: the table
         /rigid_contacts. groups: the other tables.
     """
 
-    def __init__(self, file: h5py.File, path: str, trusted: bool = False, like: ContactSet | None = None) -> None:
-        """Wraps an open file and owns it; use `open`. trusted: leaves out the rules of attributes and chunks.
+    def __init__(
+        self, file: h5py.File, path: str, trusted: bool = False, like: ContactSet | None = None
+    ) -> None:
+        """Wraps an open file and owns it; use `open`. trusted: leaves out the rules of attributes
+        and chunks.
 
-        like: a set that may have the same model, whose tables of shapes, bodies and materials are then not read.
+        like: a set that may have the same model, whose tables of shapes, bodies and materials are
+        then not read.
         """
         self.path = path
         self._file = file
@@ -123,9 +138,13 @@ class ContactSet:
         if not trusted:
             refuse_large_chunks(file, path)
         if not is_complete(file):
-            raise InputError("the contact set is incomplete: its writer was stopped", path, "make it again")
+            raise InputError(
+                "the contact set is incomplete: its writer was stopped", path, "make it again"
+            )
         for where, what in () if trusted else header_faults(file):
-            raise InputError(what, f"{path}: {where}" if where else path, "collide check lists every fault")
+            raise InputError(
+                what, f"{path}: {where}" if where else path, "collide check lists every fault"
+            )
         root = file.attrs
         self.creator = str(root["creator"])
         self.scene = str(root["scene"])
@@ -135,17 +154,27 @@ class ContactSet:
         self.config: dict[str, Any] = json.loads(str(root["config"]))
 
         same = ("creator", "version", "scene_sha256", "config")
-        is_like = like is not None and all(getattr(self, name) == getattr(like, name) for name in same)
+        is_like = like is not None and all(
+            getattr(self, name) == getattr(like, name) for name in same
+        )
         tables = self._tables((*(MODEL_TABLES[-1:] if is_like else MODEL_TABLES), *TIME_TABLES))
         self.world_template: np.ndarray = tables["/model/world/template"]
         self.time: np.ndarray = tables[TIME]
         self.time_unit = str(dataset_of_table(file, path, TIME).attrs.get("unit", SECOND))
         self.step: np.ndarray = tables["/time/step"]
-        if like is not None and is_like and np.array_equal(self.world_template, like.world_template):
-            self.shapes, self.body_path, self.forced = like.shapes, like.body_path, like.forced
+        if (
+            like is not None
+            and is_like
+            and np.array_equal(self.world_template, like.world_template)
+        ):
+            self.shapes = like.shapes
+            self.body_path = like.body_path
+            self.forced = like.forced
         else:
             tables = self._tables(MODEL_TABLES) if is_like else tables
-            self.shapes = ShapeTable(*(tables[f"/model/shape/{name}"] for name in ShapeTable.__dataclass_fields__))
+            self.shapes = ShapeTable(
+                *(tables[f"/model/shape/{name}"] for name in ShapeTable.__dataclass_fields__)
+            )
             self.body_path: tuple[str, ...] = tables["/model/body/path"]
             self.forced = self._forced_pairs()
         model = file["/model"]
@@ -168,7 +197,8 @@ class ContactSet:
 
     @classmethod
     def open(cls: type[Opened], path: str | os.PathLike[str]) -> Opened:
-        """Opens a file. Raises InputError for a file that is no complete contact set of a supported version."""
+        """Opens a file. Raises InputError for a file that is no complete contact set of a supported
+        version."""
         file = open_h5(path, index=True)
         try:
             with structure():
@@ -186,20 +216,27 @@ class ContactSet:
         return {name: table.row_count for name, table in self.groups.items()}
 
     def _tables(self, tables: tuple[schema.Table, ...]) -> dict[str, Any]:
-        """Each table by its path. Raises InputError for tables of one extent with different numbers of rows."""
+        """Each table by its path. Raises InputError for tables of one extent with different numbers
+        of rows."""
         columns = {table.path: self._table(table) for table in tables}
         first = {table.extent: table.path for table in reversed(tables)}
         for table in tables:
-            rows, wanted = len(columns[table.path]), len(columns[first[table.extent]])
+            rows = len(columns[table.path])
+            wanted = len(columns[first[table.extent]])
             if rows != wanted:
                 what = f"has {rows} rows, and {first[table.extent]} has {wanted}"
                 raise InputError(what, f"{self.path}: {table.path}")
         return columns
 
     def _table(self, table: schema.Table) -> Any:
-        dataset, where = dataset_of_table(self._file, self.path, table.path), f"{self.path}: {table.path}"
+        dataset = dataset_of_table(self._file, self.path, table.path)
+        where = f"{self.path}: {table.path}"
         row_shape = schema.row_shape(table)
-        if not dataset.shape or dataset.shape[1:] != row_shape or not is_kind(dataset.dtype, table.dtype):
+        if (
+            not dataset.shape
+            or dataset.shape[1:] != row_shape
+            or not is_kind(dataset.dtype, table.dtype)
+        ):
             kind = "strings" if table.dtype is None else f"{table.dtype}"
             extent = f"of shape {('n', *row_shape)}" if row_shape else "of one extent"
             raise InputError(f"is {dataset.dtype}{dataset.shape}, not {kind} {extent}", where)
@@ -219,7 +256,8 @@ class ContactSet:
         return ForcedPairs(*self._tables(FORCED_TABLES).values())
 
     def _episodes(self) -> Episodes | None:
-        """Raises InputError for names that are not unique, and ranges that are not in the file or overlap."""
+        """Raises InputError for names that are not unique, and ranges that are not in the file or
+        overlap."""
         if self.version < EPISODES_SINCE or EPISODE_GROUP not in self._file:
             return None
         episodes = Episodes(*self._tables(EPISODE_TABLES).values())
@@ -236,9 +274,14 @@ class ContactSet:
             return None
         group: Any = self._file[ENGINE_GROUP]
         values = {name: group.attrs.get(name) for name in ENGINE_ATTRIBUTES}
-        values |= {name: bool(values[name]) for name in ("stateful", "reports_gap") if values[name] is not None}
+        values |= {
+            name: bool(values[name])
+            for name in ("stateful", "reports_gap")
+            if values[name] is not None
+        }
         record = EngineRecord(*values.values(), *self._tables(ENGINE_TABLES).values())
-        count, pairs = len(self.shapes), np.append(record.not_asked0, record.not_asked1)
+        count = len(self.shapes)
+        pairs = np.append(record.not_asked0, record.not_asked1)
         for what, is_fault in {
             f"has {len(record.treated)} rows for {count} shapes": len(record.treated) != count,
             f"is not {', '.join(TREATMENTS)}": not set(record.treated) <= set(TREATMENTS),
@@ -249,7 +292,8 @@ class ContactSet:
         return record
 
     def _particle_objects(self) -> ParticleObjects:
-        """Raises InputError for a missing table if a group has particles, and for rows that are not consecutive."""
+        """Raises InputError for a missing table if a group has particles, and for rows that are not
+        consecutive."""
         are_needed = any(table.definition.objects for table in self.groups.values())
         if self.version < GROUPS_SINCE or not (are_needed or PARTICLE_GROUP in self._file):
             return ParticleObjects()
@@ -277,8 +321,12 @@ class ContactSet:
                 what = f"has {len(stored[table.path])} rows for {expected[table.extent]} {table.extent}"
                 raise InputError(what, f"{self.path}: {table.path}")
         columns = vars(PairMaterials.of([None] * len(self.forced)))
-        of_pairs = {name: stored.get(f"{PAIR_GROUP}/{name}", values) for name, values in columns.items()}
-        return (read_materials(len(self.shapes), stored) if self.material_rule else None), PairMaterials(**of_pairs)
+        of_pairs = {
+            name: stored.get(f"{PAIR_GROUP}/{name}", values) for name, values in columns.items()
+        }
+        return (
+            read_materials(len(self.shapes), stored) if self.material_rule else None
+        ), PairMaterials(**of_pairs)
 
     @property
     def file(self) -> h5py.File:
@@ -317,7 +365,8 @@ class ContactSet:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns that this version knows: the required ones, then the optional ones of the file."""
+        """The columns that this version knows: the required ones, then the optional ones of the
+        file."""
         return self.rigid.columns
 
     @property
@@ -330,11 +379,13 @@ class ContactSet:
         return self.rigid.column(name, rows)
 
     def cell_start(self, cells: slice = slice(None)) -> np.ndarray:
-        """int64: first row of each cell in /rigid_contacts; the last entry is the end of the last cell."""
+        """int64: first row of each cell in /rigid_contacts; the last entry is the end of the last
+        cell."""
         return self.rigid.cell_start(cells)
 
     def cell(self, frame: int, world: int = 0) -> ContactBlock:
-        """The contacts of one cell and the rows of its groups. Raises InputError for a frame or world out of range."""
+        """The contacts of one cell and the rows of its groups. Raises InputError for a frame or
+        world out of range."""
         if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
             fix = f"it has {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}"
             raise InputError(f"frame {frame}, world {world} is not there", self.path, fix)
@@ -360,10 +411,11 @@ class ContactSet:
         last: int | None = None,
         with_groups: bool = False,
     ) -> Iterator[ContactBlock]:
-        """Cells in order, in blocks of whole cells with at most `max_rows` contacts, or one cell with more.
+        """Cells in order, in blocks of whole cells with at most `max_rows` contacts, or one cell
+        with more.
 
-        names: the columns to read; None is all. first, last: range of cells, the last excluded; all by default.
-        with_groups: of all groups too, whose rows count as contacts.
+        names: the columns to read; None is all. first, last: range of cells, the last excluded; all
+        by default. with_groups: of all groups too, whose rows count as contacts.
         """
         end = self.cell_count if last is None else min(last, self.cell_count)
         tables = self.tables.values() if with_groups else (self.rigid,)
@@ -378,7 +430,10 @@ class ContactSet:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -396,7 +451,9 @@ def refuse_large_chunks(file: h5py.File, path: str) -> None:
             size = math.prod(item.chunks) * item.dtype.itemsize
             if size > MOST_CHUNK_BYTES:
                 what = f"has chunks of {size >> 20} MiB, and at most {MOST_CHUNK_BYTES >> 20} MiB are read"
-                raise InputError(what, f"{path}: /{name}", "make the contact set again, or repack it")
+                raise InputError(
+                    what, f"{path}: /{name}", "make the contact set again, or repack it"
+                )
 
     if isinstance(file, IndexedFile) and file.objects is not None:
         for name, item in file.objects.items():
@@ -406,7 +463,8 @@ def refuse_large_chunks(file: h5py.File, path: str) -> None:
 
 
 def require_version(file: h5py.File, path: str) -> tuple[int, int]:
-    """The file's (major, minor). Raises InputError for another format, an unsupported major version."""
+    """The file's (major, minor). Raises InputError for another format, an unsupported major
+    version."""
     known = f"this program reads {FORMAT} {' and '.join(f'{major}.x' for major in VERSIONS)}"
     stored_format = file.attrs.get("format")
     if stored_format is None:
@@ -425,9 +483,11 @@ Block = TypeVar("Block")
 
 
 def read_ahead(blocks: Iterator[Block]) -> Iterator[Block]:
-    """Iterates over `blocks`; a second thread takes the next block while the caller processes the current one.
+    """Iterates over `blocks`; a second thread takes the next block while the caller processes the
+    current one.
 
-    Two blocks at a time are in memory. Exceptions of `blocks` are raised at the position of their block.
+    Two blocks at a time are in memory. Exceptions of `blocks` are raised at the position of their
+    block.
     """
     with ThreadPoolExecutor(1, "collide-read") as thread:
         following = thread.submit(next, blocks, None)

@@ -42,9 +42,10 @@ _UNIT_64 = float(np.finfo(np.float64).eps) / 2
 NORMAL_TOLERANCE = 18 * _UNIT_32
 """Largest |n.n - 1| of a unit vector that was normalized and rotated in float32, 1.07e-6.
 
-Normalization: each square and each of two sums rounds once, which changes the length by at most 1.5 units; the root
-and the division round once each: 3.5 units of a component, 7 of n.n. A rotation adds 3 units of |R| |n|, whose length
-is at most sqrt(3): 10.4 units of n.n. A normal that is computed in float64 and rounded once is within 2 units.
+Normalization: each square and each of two sums rounds once, which changes the length by at most 1.5
+units; the root and the division round once each: 3.5 units of a component, 7 of n.n. A rotation
+adds 3 units of |R| |n|, whose length is at most sqrt(3): 10.4 units of n.n. A normal that is
+computed in float64 and rounded once is within 2 units.
 """
 EQUATION = "dot(point1 - point0, normal) is not distance + margin0 + margin1"
 BELOW_GAP = "the distance is not less than the pair's gap"
@@ -60,33 +61,65 @@ WEIGHT_TOLERANCE = 1e-6
 
 def model_findings(contacts: ContactSet) -> list[Finding]:
     """The rules that the tables of the model and the frames break."""
-    shapes, time = contacts.shapes, contacts.time
-    highest_template, forced = max(int(contacts.world_template.max(initial=-1)), -1), contacts.forced
+    shapes = contacts.shapes
+    time = contacts.time
+    highest_template = max(int(contacts.world_template.max(initial=-1)), -1)
+    forced = contacts.forced
     rules: list[tuple[str, str, np.ndarray]] = [
         ("/time/time", "is not finite", ~np.isfinite(time)),
         ("/time/time", "is earlier than the frame before it", np.diff(time, prepend=-np.inf) < 0),
-        ("/model/shape/type", "is not a shape type", ~np.isin(shapes.type, [kind.label for kind in ShapeType])),
-        ("/model/shape/body", "is no row of /model/body", _outside(shapes.body, -1, len(contacts.body_path))),
+        (
+            "/model/shape/type",
+            "is not a shape type",
+            ~np.isin(shapes.type, [kind.label for kind in ShapeType]),
+        ),
+        (
+            "/model/shape/body",
+            "is no row of /model/body",
+            _outside(shapes.body, -1, len(contacts.body_path)),
+        ),
         ("/model/shape/template", "is below -1", shapes.template < -1),
-        ("/model/shape/template", "is the template of no world", shapes.template > highest_template),
+        (
+            "/model/shape/template",
+            "is the template of no world",
+            shapes.template > highest_template,
+        ),
         ("/model/shape/margin", "is not finite", ~np.isfinite(shapes.margin)),
         ("/model/shape/gap", "is not finite", ~np.isfinite(shapes.gap)),
-        ("/model/forced_pair/shape0", "is no row of /model/shape", _outside(forced.shape0, 0, len(shapes))),
-        ("/model/forced_pair/shape1", "is no row of /model/shape", _outside(forced.shape1, 0, len(shapes))),
+        (
+            "/model/forced_pair/shape0",
+            "is no row of /model/shape",
+            _outside(forced.shape0, 0, len(shapes)),
+        ),
+        (
+            "/model/forced_pair/shape1",
+            "is no row of /model/shape",
+            _outside(forced.shape1, 0, len(shapes)),
+        ),
         ("/model/forced_pair/shape0", "is not less than shape1", forced.shape0 >= forced.shape1),
-        ("/model/forced_pair/shape0", "is the pair of an earlier row", _repeated(forced.shape0, forced.shape1)),
+        (
+            "/model/forced_pair/shape0",
+            "is the pair of an earlier row",
+            _repeated(forced.shape0, forced.shape1),
+        ),
     ]
     if contacts.materials is not None:
         rules += _material_rules(contacts.materials, contacts.forced_materials)
     return [
-        Finding(f"{contacts.path}: {path}, row {int(np.argmax(broken))}", f"{what}{_times(int(broken.sum()))}")
+        Finding(
+            f"{contacts.path}: {path}, row {int(np.argmax(broken))}",
+            f"{what}{_times(int(broken.sum()))}",
+        )
         for path, what, broken in rules
         if broken.any()
     ]
 
 
-def _material_rules(materials: Materials, pairs: PairMaterials) -> list[tuple[str, str, np.ndarray]]:
-    """Rules for materials. NaN is an unspecified value of penalty parameters and of pairs' own parameters."""
+def _material_rules(
+    materials: Materials, pairs: PairMaterials
+) -> list[tuple[str, str, np.ndarray]]:
+    """Rules for materials. NaN is an unspecified value of penalty parameters and of pairs' own
+    parameters."""
     rules = []
     for name, values in vars(materials).items():
         path = f"/model/shape/{name}"
@@ -113,19 +146,26 @@ def start_findings(contacts: ContactSet) -> list[Finding]:
     """The rules that the first rows of cells and the first values of lists break, in all tables."""
     findings: list[Finding] = []
     for table in contacts.tables.values():
-        where, cells = table.where("cell_start"), contacts.cell_count
+        where = table.where("cell_start")
+        cells = contacts.cell_count
         findings += _starts(where, table.cell_start, cells, table.row_count, "rows", contacts)
         for entries in table.definition.lists:
-            values, read = table.value_count(entries.column.name), partial(table.column, entries.start)
+            values = table.value_count(entries.column.name)
+            read = partial(table.column, entries.start)
             findings += _starts(table.where(entries.start), read, table.row_count, values, "values")
     return findings
 
 
 def _starts(
-    where: str, read: Callable[[slice], np.ndarray], count: int, end: int, what: str, contacts: ContactSet | None = None
+    where: str,
+    read: Callable[[slice], np.ndarray],
+    count: int,
+    end: int,
+    what: str,
+    contacts: ContactSet | None = None,
 ) -> list[Finding]:
-    """Findings of a dataset of starts with `count` + 1 entries, from 0 to `end`. contacts: of starts of cells, which
-    have rows in its episodes only.
+    """Findings of a dataset of starts with `count` + 1 entries, from 0 to `end`. contacts: of
+    starts of cells, which have rows in its episodes only.
     """
     previous = 0
     for first in range(0, count + 1, BLOCK_ROWS):
@@ -135,25 +175,46 @@ def _starts(
         before = np.concatenate([[previous], start[:-1]])
         falls = np.flatnonzero(start < before)
         if len(falls):
-            return [Finding(f"{where}, entry {first + int(falls[0])}", "is less than the one before it")]
+            return [
+                Finding(f"{where}, entry {first + int(falls[0])}", "is less than the one before it")
+            ]
         if contacts is not None and contacts.episodes is not None:
-            cell, counts = max(0, first - 1), (start - before)[1 if first == 0 else 0 :]
-            outside = ~contacts.episodes.inside(cell, len(counts), contacts.world_count) & (counts > 0)
+            cell = max(0, first - 1)
+            counts = (start - before)[1 if first == 0 else 0 :]
+            outside = ~contacts.episodes.inside(cell, len(counts), contacts.world_count) & (
+                counts > 0
+            )
             if outside.any():
                 frame, world = divmod(cell + int(np.argmax(outside)), contacts.world_count)
-                return [Finding(f"{where}, frame {frame}, world {world}", "has contacts outside every episode")]
+                return [
+                    Finding(
+                        f"{where}, frame {frame}, world {world}",
+                        "has contacts outside every episode",
+                    )
+                ]
         previous = int(start[-1])
-    return [Finding(where, f"ends with {previous}, not the number of {what}, {end}")] if previous != end else []
+    return (
+        [Finding(where, f"ends with {previous}, not the number of {what}, {end}")]
+        if previous != end
+        else []
+    )
 
 
 def row_findings(contacts: ContactSet) -> list[Finding]:
-    """The rules that rows break, each with its first row and the count. Reads all tables in blocks of whole cells."""
+    """The rules that rows break, each with its first row and the count. Reads all tables in blocks
+    of whole cells."""
     first_row: dict[tuple[str, str], str] = {}
     counts: dict[tuple[str, str], int] = {}
-    tables, pairs = contacts.tables, PairRules(contacts)
-    known = {name: [n for n in table.names if n in table.definition.dataset_names] for name, table in tables.items()}
+    tables = contacts.tables
+    pairs = PairRules(contacts)
+    known = {
+        name: [n for n in table.names if n in table.definition.dataset_names]
+        for name, table in tables.items()
+    }
     unreadable = []
-    for first, last in spans([table.cell_start for table in tables.values()], BLOCK_ROWS, 0, contacts.cell_count):
+    for first, last in spans(
+        [table.cell_start for table in tables.values()], BLOCK_ROWS, 0, contacts.cell_count
+    ):
         try:
             blocks = rows_of_cells(tables, first, last, known)
         except InputError as error:
@@ -164,15 +225,22 @@ def row_findings(contacts: ContactSet) -> list[Finding]:
             for what, broken in _rules(contacts, blocks, name, cell, pairs) if len(cell) else ():
                 if broken.any():
                     row = int(np.argmax(broken))
-                    where = f"{contacts.path}: /{name}, {_row_words(contacts, blocks, name, cell, row)}"
+                    where = (
+                        f"{contacts.path}: /{name}, {_row_words(contacts, blocks, name, cell, row)}"
+                    )
                     first_row.setdefault((name, what), where)
                     counts[name, what] = counts.get((name, what), 0) + int(broken.sum())
     noted = NOTED if contacts.engine is not None else ()
-    findings = [Finding(where, key[1] + _times(counts[key]), key[1] in noted) for key, where in first_row.items()]
+    findings = [
+        Finding(where, key[1] + _times(counts[key]), key[1] in noted)
+        for key, where in first_row.items()
+    ]
     return findings + unreadable
 
 
-def _row_words(contacts: ContactSet, tables: Mapping[str, GroupRows], name: str, cell: np.ndarray, row: int) -> str:
+def _row_words(
+    contacts: ContactSet, tables: Mapping[str, GroupRows], name: str, cell: np.ndarray, row: int
+) -> str:
     """Frame, world, and the pair of shapes of a row, or its number in the cell."""
     frame, world = divmod(int(cell[row]), contacts.world_count)
     shapes = TABLES_BY_NAME[name].shapes
@@ -187,14 +255,18 @@ PairValue = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def pair_values(contacts: ContactSet) -> tuple[PairValue, PairValue]:
-    """The margin and the gap of pairs of shapes: combined from the shapes, or the own value of a forced pair."""
-    shapes, forced = contacts.shapes, contacts.forced
+    """The margin and the gap of pairs of shapes: combined from the shapes, or the own value of a
+    forced pair."""
+    shapes = contacts.shapes
+    forced = contacts.forced
     pairs = np.stack([forced.shape0, forced.shape1], axis=1)
     join = np.maximum if contacts.gap_rule == "max" else np.add
 
     def lookup(of_shape: np.ndarray, of_pair: np.ndarray, combine: np.ufunc) -> PairValue:
         def value(shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
-            usual = combine(of_shape[shape0].astype(np.float64), of_shape[shape1].astype(np.float64))
+            usual = combine(
+                of_shape[shape0].astype(np.float64), of_shape[shape1].astype(np.float64)
+            )
             if not len(pairs):
                 return usual
             at = pair_rows(pairs, len(shapes), shape0, shape1)
@@ -207,8 +279,10 @@ def pair_values(contacts: ContactSet) -> tuple[PairValue, PairValue]:
 
 
 def gap_range(contacts: ContactSet) -> tuple[float, float]:
-    """Least and largest gap of two shapes, of which one moves; nothing is reported beyond it. See `pair_range`."""
-    shapes, forced_gaps = contacts.shapes, contacts.forced.gap.astype(np.float64)
+    """Least and largest gap of two shapes, of which one moves; nothing is reported beyond it. See
+    `pair_range`."""
+    shapes = contacts.shapes
+    forced_gaps = contacts.forced.gap.astype(np.float64)
     return pair_range(shapes.gap.astype(np.float64), shapes.body, forced_gaps, contacts.gap_rule)
 
 
@@ -216,32 +290,49 @@ class PairRules:
     """The rules of rigid contacts that follow from the two shapes of a pair."""
 
     def __init__(self, contacts: ContactSet) -> None:
-        self._mixing, shapes, forced = None, contacts.shapes, contacts.forced
+        self._mixing = None
+        shapes = contacts.shapes
+        forced = contacts.forced
         self._optional = contacts.optional_columns
         if contacts.materials is not None:
-            pairs, pairwise = np.stack([forced.shape0, forced.shape1], axis=1), contacts.forced_materials
+            pairs = np.stack([forced.shape0, forced.shape1], axis=1)
+            pairwise = contacts.forced_materials
             rule = contacts.material_rule
-            self._mixing = ContactMixing(rule, contacts.materials, shapes.margin, pairs, forced.margin, pairwise)
+            self._mixing = ContactMixing(
+                rule, contacts.materials, shapes.margin, pairs, forced.margin, pairwise
+            )
         self._margin, self._gap = pair_values(contacts)
 
     def of(self, columns: Mapping[str, np.ndarray], cell: np.ndarray) -> Iterator[tuple[str, Any]]:
         """Each rule's text and the rows that break it; of rows with known shapes."""
         if CONTACT_ID.name in columns:
             yield "contact_id is negative", columns[CONTACT_ID.name] < 0
-            yield "contact_id is not the only one of its cell", _repeated(cell, columns[CONTACT_ID.name])
+            yield (
+                "contact_id is not the only one of its cell",
+                _repeated(cell, columns[CONTACT_ID.name]),
+            )
         if FRICTION_SCALE.name in columns:
             scale = columns[FRICTION_SCALE.name]
             yield "friction_scale is negative or not finite", ~(scale >= 0.0) | np.isinf(scale)
-        if self._mixing is not None:  # optional columns against the tables that determine them, to the bit
+        # optional columns against the tables that determine them, to the bit
+        if self._mixing is not None:
             names = [name for name in self._optional if name in RULE_COLUMNS[self._mixing.rule]]
             wanted = [column for column in OPTIONAL_COLUMNS if column.name in names]
-            for name, expected in self._mixing.columns(wanted, columns["shape0"], columns["shape1"]).items():
+            for name, expected in self._mixing.columns(
+                wanted, columns["shape0"], columns["shape1"]
+            ).items():
                 broken = (columns[name] != expected).reshape(len(expected), -1).any(axis=1)
                 yield f"{name} does not follow from the pair's two surfaces", broken
-        if not all(np.isfinite(columns[column.name]).all() for column in RIGID_COLUMNS if column.dtype.kind == "f"):
+        if not all(
+            np.isfinite(columns[column.name]).all()
+            for column in RIGID_COLUMNS
+            if column.dtype.kind == "f"
+        ):
             return
-        shape0, shape1 = columns["shape0"], columns["shape1"]
-        margin, gap = self._margin(shape0, shape1), self._gap(shape0, shape1)
+        shape0 = columns["shape0"]
+        shape1 = columns["shape1"]
+        margin = self._margin(shape0, shape1)
+        gap = self._gap(shape0, shape1)
         yield EQUATION, _equation_broken(columns, margin)
         distance = columns["distance"].astype(np.float64)
         # The engine compares distance and gap before they are rounded to float32.
@@ -259,26 +350,36 @@ def _repeated(cell: np.ndarray, values: np.ndarray) -> np.ndarray:
 def _equation_broken(columns: Mapping[str, np.ndarray], margin: np.ndarray) -> np.ndarray:
     """Rows where the residual of the equation exceeds rounding.
 
-    Each witness coordinate is rounded once to the column's type: unit * |n| . (|p0| + |p1|). Normal, distance and
-    margins are rounded once to float32, in proportion to the separation. The computation before is in float64, on
-    coordinates as large as the points and their offsets; its allowance is 64 units. The first two terms have a factor
-    4 for a separation that other operations computed.
+    Each witness coordinate is rounded once to the column's type: unit * |n| . (|p0| + |p1|).
+    Normal, distance and margins are rounded once to float32, in proportion to the separation. The
+    computation before is in float64, on coordinates as large as the points and their offsets; its
+    allowance is 64 units. The first two terms have a factor 4 for a separation that other
+    operations computed.
     """
-    point0, point1 = columns["point0"].astype(np.float64), columns["point1"].astype(np.float64)
-    distance, normal = columns["distance"].astype(np.float64), columns["normal"].astype(np.float64)
+    point0 = columns["point0"].astype(np.float64)
+    point1 = columns["point1"].astype(np.float64)
+    distance = columns["distance"].astype(np.float64)
+    normal = columns["normal"].astype(np.float64)
     unit = _UNIT_32 if columns["point0"].dtype.itemsize == 4 else _UNIT_64
     separation = point1 - point0
     residual = np.abs((separation * normal).sum(axis=1) - distance - margin)
     in_points = unit * (np.abs(normal) * (np.abs(point0) + np.abs(point1))).sum(axis=1)
-    in_separation = _UNIT_32 * (np.abs(separation * normal).sum(axis=1) + np.abs(distance) + np.abs(margin))
-    scale = sum(np.abs(columns[name]).max(axis=1, initial=0.0) for name in ("point0", "point1", "offset0", "offset1"))
+    in_separation = _UNIT_32 * (
+        np.abs(separation * normal).sum(axis=1) + np.abs(distance) + np.abs(margin)
+    )
+    scale = sum(
+        np.abs(columns[name]).max(axis=1, initial=0.0)
+        for name in ("point0", "point1", "offset0", "offset1")
+    )
     return residual > 4 * (in_points + in_separation) + 64 * _UNIT_64 * scale
 
 
 def check_has_contacts(contacts: ContactSet) -> None:
     """Raises InputError for a set of pairs that touch, which has no contacts of shapes."""
     if contacts.config.get("touch_only"):
-        what = "the contact set is of a run with --touch-only: it has pairs of shapes and no distances"
+        what = (
+            "the contact set is of a run with --touch-only: it has pairs of shapes and no distances"
+        )
         fix = "run without --touch-only, or read its pairs with collide export --to csv --group touches"
         raise InputError(what, contacts.path, fix)
 
@@ -289,9 +390,11 @@ def check_shape_rows(contacts: ContactSet, block: ContactBlock) -> None:
     check_group_rows(contacts, rows, block.first_cell, block.first_cell + len(block.cell_counts))
 
 
-def check_group_rows(contacts: ContactSet, groups: Mapping[str, GroupRows], first: int, last: int) -> None:
-    """Raises InputError for a shape that is no row of /model/shape, and for a particle of no object, in rows of tables
-    of cells first to last - 1.
+def check_group_rows(
+    contacts: ContactSet, groups: Mapping[str, GroupRows], first: int, last: int
+) -> None:
+    """Raises InputError for a shape that is no row of /model/shape, and for a particle of no
+    object, in rows of tables of cells first to last - 1.
 
     Only columns that were read are checked.
     """
@@ -305,7 +408,8 @@ def check_group_rows(contacts: ContactSet, groups: Mapping[str, GroupRows], firs
                 what = f"{rows.columns[column][int(np.argmax(broken))]} is no row of /model/shape"
                 raise InputError(what, where, "make the contact set again")
         if TABLES_BY_NAME[name].objects and "indices" in rows.columns:
-            total, indices = contacts.particle_objects.total, rows.columns["indices"]
+            total = contacts.particle_objects.total
+            indices = rows.columns["indices"]
             least = TABLES_BY_NAME[name].least["indices"]
             broken = _outside(indices, least, total).any(axis=1)
             for entry in TABLES_BY_NAME[name].objects.values():
@@ -318,9 +422,12 @@ def check_group_rows(contacts: ContactSet, groups: Mapping[str, GroupRows], firs
 
 
 def objects_of(contacts: ContactSet, name: str, rows: GroupRows) -> tuple[np.ndarray, ...]:
-    """The particle objects of each row of a group, int64[n] each; the rows must have passed `check_group_rows`."""
+    """The particle objects of each row of a group, int64[n] each; the rows must have passed
+    `check_group_rows`."""
     entries = contacts.groups[name].definition.objects.values()
-    return tuple(contacts.particle_objects.of(rows.columns["indices"][:, entry]) for entry in entries)
+    return tuple(
+        contacts.particle_objects.of(rows.columns["indices"][:, entry]) for entry in entries
+    )
 
 
 def check_body_rows(contacts: ContactSet) -> None:
@@ -329,14 +436,24 @@ def check_body_rows(contacts: ContactSet) -> None:
     outside = (body < -1) | (body >= len(contacts.body_path))
     if outside.any():
         row = int(np.argmax(outside))
-        raise InputError("is no row of /model/body", f"{contacts.path}: /model/shape/body, row {row}", "make it again")
+        raise InputError(
+            "is no row of /model/body",
+            f"{contacts.path}: /model/shape/body, row {row}",
+            "make it again",
+        )
 
 
 def _rules(
-    contacts: ContactSet, groups: Mapping[str, GroupRows], name: str, cell: np.ndarray, pairs: PairRules
+    contacts: ContactSet,
+    groups: Mapping[str, GroupRows],
+    name: str,
+    cell: np.ndarray,
+    pairs: PairRules,
 ) -> Iterator[tuple[str, Any]]:
-    """Each rule's text and the rows that break it; stops after shapes out of range, as later rules index by shape."""
-    rows, definition = groups[name], TABLES_BY_NAME[name]
+    """Each rule's text and the rows that break it; stops after shapes out of range, as later rules
+    index by shape."""
+    rows = groups[name]
+    definition = TABLES_BY_NAME[name]
     shapes = shapes_of(groups, name) if definition.shapes else ()
     outside = np.zeros(len(cell), bool)
     for shape in shapes:
@@ -349,11 +466,15 @@ def _rules(
     template = contacts.world_template[cell % contacts.world_count]
     for shape in shapes:
         template_of_shape = contacts.shapes.template[shape]
-        yield "a shape is not in this world", (template_of_shape != -1) & (template_of_shape != template)
+        yield (
+            "a shape is not in this world",
+            (template_of_shape != -1) & (template_of_shape != template),
+        )
     if definition.objects:
         yield from _object_rules(contacts, definition, rows, template)
     is_other = contacts.engine is not None and name == RIGID_CONTACTS.name
-    strict, keys = not (definition.references or is_other), (*definition.keys, *(ROW_ORDER if is_other else ()))
+    strict = not (definition.references or is_other)
+    keys = (*definition.keys, *(ROW_ORDER if is_other else ()))
     order = ", ".join(("cell", *keys))
     once = ", each row once" if strict else ""
     yield f"rows are out of order: {order}{once}", _out_of_order(rows, cell, keys, strict)
@@ -361,25 +482,38 @@ def _rules(
     if name == RIGID_CONTACTS.name:
         yield from pairs.of(rows.columns, cell)
     if name in (SOFT_CONTACTS.name, SOFT_SWEEP.name):
-        indices, weights = rows.columns["indices"], rows.columns["barycentric"]
+        indices = rows.columns["indices"]
+        weights = rows.columns["barycentric"]
         is_used = np.arange(3) <= rows.columns["kind"][:, None]
         yield "indices are not as many as the kind has", ((indices >= 0) != is_used).any(axis=1)
         with np.errstate(invalid="ignore"):
             wrong = (weights < 0.0).any(axis=1) | (
                 np.abs(weights.sum(axis=1, dtype=np.float64) - 1.0) > WEIGHT_TOLERANCE
             )
-        yield "the weights are not at least 0 with the sum 1", wrong | ((weights != 0.0) & ~is_used).any(axis=1)
+        yield (
+            "the weights are not at least 0 with the sum 1",
+            wrong | ((weights != 0.0) & ~is_used).any(axis=1),
+        )
     if name in OF_STEPS:
-        yield "is in the last frame, which has no step", cell // contacts.world_count == contacts.frame_count - 1
+        yield (
+            "is in the last frame, which has no step",
+            cell // contacts.world_count == contacts.frame_count - 1,
+        )
         of = rows.columns
         yield "status is not 1 or 2", (of["status"] < 1) | (of["status"] > 2)
         is_between = (of["enter"] > 0.0) & (of["leave"] < 1.0) & (of["status"] == 1)
         yield "tunnel does not follow from enter, leave and status", of["tunnel"] != is_between
-        yield "enter and leave are not ascending in 0 to 1", (of["enter"] > of["leave"]) | (of["leave"] > 1.0)
+        yield (
+            "enter and leave are not ascending in 0 to 1",
+            (of["enter"] > of["leave"]) | (of["leave"] > 1.0),
+        )
         yield "least_bound is above least", of["least_bound"] > of["least"]
     for entries in definition.lists:
         lengths, values = rows.lists[entries.column.name]
-        yield f"{entries.column.name} has fewer than {entries.least} entries", lengths < entries.least
+        yield (
+            f"{entries.column.name} has fewer than {entries.least} entries",
+            lengths < entries.least,
+        )
         row = np.repeat(np.arange(len(cell)), lengths)
         bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
         yield f"{entries.column.name} is not finite", np.bincount(row[bad], minlength=len(cell)) > 0
@@ -391,24 +525,35 @@ def _rules(
 def _object_rules(
     contacts: ContactSet, definition: ContactGroup, rows: GroupRows, template: np.ndarray
 ) -> Iterator[tuple[str, Any]]:
-    """Rules for particles: those of an element are of one object, which is in the world. template: of each row."""
-    objects, indices = contacts.particle_objects, rows.columns["indices"]
+    """Rules for particles: those of an element are of one object, which is in the world. template:
+    of each row."""
+    objects = contacts.particle_objects
+    indices = rows.columns["indices"]
     outside = indices >= objects.total
     yield "a particle is of no object", outside.any(axis=1)
     is_there = (indices >= 0) & ~outside
     yield "a row has no particle", ~is_there[:, list(definition.objects.values())].all(axis=1)
     row = objects.of(np.where(is_there, indices, 0))
     expected = np.repeat(row[:, :1], indices.shape[1], axis=1)
-    if definition.name in (SELF_CONTACTS.name, SELF_SWEEP.name):  # a vertex and a triangle, or two edges
+    # a vertex and a triangle, or two edges
+    if definition.name in (SELF_CONTACTS.name, SELF_SWEEP.name):
         expected[:, 1] = np.where(rows.columns["kind"] == 1, row[:, 0], row[:, 3])
         expected[:, 2] = row[:, 3]
         expected[:, 3] = row[:, 3]
-    yield "the particles of an element are of several objects", (is_there & (row != expected)).any(axis=1)
+    yield (
+        "the particles of an element are of several objects",
+        (is_there & (row != expected)).any(axis=1),
+    )
     owner = np.append(objects.template, -1)[row]
-    yield "a particle is not in this world", (is_there & (owner != -1) & (owner != template[:, None])).any(axis=1)
+    yield (
+        "a particle is not in this world",
+        (is_there & (owner != -1) & (owner != template[:, None])).any(axis=1),
+    )
 
 
-def _value_rules(definition: ContactGroup, rows: GroupRows, more_kinds: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
+def _value_rules(
+    definition: ContactGroup, rows: GroupRows, more_kinds: tuple[int, ...]
+) -> Iterator[tuple[str, Any]]:
     for column in definition.columns:
         values = rows.columns[column.name].reshape(-1, column.width)
         if column.dtype.kind == "f":
@@ -425,10 +570,16 @@ def _value_rules(definition: ContactGroup, rows: GroupRows, more_kinds: tuple[in
                 yield UNIT_NORMAL, np.abs(size - 1.0) > NORMAL_TOLERANCE
 
 
-def _out_of_order(rows: GroupRows, cell: np.ndarray, keys: tuple[str, ...], strict: bool) -> np.ndarray:
+def _out_of_order(
+    rows: GroupRows, cell: np.ndarray, keys: tuple[str, ...], strict: bool
+) -> np.ndarray:
     """Rows that do not sort after the row before. strict: equal keys are out of order too."""
-    broken, equal = np.zeros(len(cell), bool), np.ones(max(0, len(cell) - 1), bool)
-    for key in (cell, *(values for name in keys for values in rows.columns[name].reshape(len(cell), -1).T)):
+    broken = np.zeros(len(cell), bool)
+    equal = np.ones(max(0, len(cell) - 1), bool)
+    for key in (
+        cell,
+        *(values for name in keys for values in rows.columns[name].reshape(len(cell), -1).T),
+    ):
         broken[1:] |= equal & (key[1:] < key[:-1])
         equal &= key[1:] == key[:-1]
     if strict:

@@ -12,9 +12,9 @@ from collidecli.scene.tables import OF_STEPS, Column
 
 FORMAT = "collide-contacts"
 VERSIONS = {1: (1, 3), 2: (2, 0)}
-"""The version that is written for each major version; their tables are equal, their content hashes differ. A set with
-contacts between frames, the groups `sweep`, `soft_sweep` and `self_sweep`, has the next minor version, 1.4 or 2.1;
-one of another engine, the group `engine`, 1.5 or 2.2."""
+"""The version that is written for each major version; their tables are equal, their content hashes
+differ. A set with contacts between frames, the groups `sweep`, `soft_sweep` and `self_sweep`, has
+the next minor version, 1.4 or 2.1; one of another engine, the group `engine`, 1.5 or 2.2."""
 BLOCK_ROWS_ATTRIBUTE = "content_block_rows"
 BLOCK_HASHES = "/content_hash/block"
 """Of version 2: rows of a block of the content hash, and the hashes of all blocks."""
@@ -24,7 +24,8 @@ SOURCE_ATTRIBUTES = ("scene", "scene_sha256", "trajectory_sha256", "config")
 
 @dataclass(frozen=True)
 class Table:
-    """A small dataset that is read into memory. extent: name of its rows. dtype: None is a string."""
+    """A small dataset that is read into memory. extent: name of its rows. dtype: None is a
+    string."""
 
     path: str
     dtype: np.dtype | None
@@ -34,11 +35,19 @@ class Table:
 
 
 def _tables(group: str, extent: str, *rows: str) -> tuple[Table, ...]:
-    """Tables of a group. rows: of each its name, the type of its values (text for strings), and its unit if any."""
+    """Tables of a group. rows: of each its name, the type of its values (text for strings), and its
+    unit if any."""
     tables = []
     for row in rows:
         name, dtype, *unit = row.split()
-        tables.append(Table(f"{group}/{name}", None if dtype == "text" else np.dtype(dtype), extent, "".join(unit)))
+        tables.append(
+            Table(
+                f"{group}/{name}",
+                None if dtype == "text" else np.dtype(dtype),
+                extent,
+                "".join(unit),
+            )
+        )
     return tuple(tables)
 
 
@@ -49,7 +58,12 @@ MODEL_TABLES = (
     *_tables("/model/world", "worlds", "template int32"),
 )
 FORCED_TABLES = _tables(
-    "/model/forced_pair", "forced pairs", "shape0 int32", "shape1 int32", "margin float32 m", "gap float32 m"
+    "/model/forced_pair",
+    "forced pairs",
+    "shape0 int32",
+    "shape1 int32",
+    "margin float32 m",
+    "gap float32 m",
 )
 """Present only if the model has forced pairs. NaN: the pair has its shapes' margin or gap."""
 PARTICLE_GROUP = "/model/particle_object"
@@ -66,12 +80,15 @@ EPISODE_GROUP = "/episode"
 EPISODE_TABLES = _tables(
     EPISODE_GROUP, "episodes", "name text", "world int32", "first_frame int64", "frame_count int64"
 )
-"""Present only for a recording that consists of demonstrations; since 1.2. In the order of `Episodes`."""
+"""Present only for a recording that consists of demonstrations; since 1.2. In the order of
+`Episodes`."""
 ENGINE_GROUP = "/engine"
 ENGINES_SINCE = (1, 5)
 ENGINE_TABLES = (
     *_tables(f"{ENGINE_GROUP}/shape", "shapes", "treated_as text", "reason text"),
-    *_tables(f"{ENGINE_GROUP}/pair_not_asked", "pairs that are not asked", "shape0 int32", "shape1 int32"),
+    *_tables(
+        f"{ENGINE_GROUP}/pair_not_asked", "pairs that are not asked", "shape0 int32", "shape1 int32"
+    ),
 )
 """Present only in contact sets of another engine; since 1.5. In the order of `EngineRecord`."""
 TREATMENTS = ("exact", "hull", "approximated", "skipped")
@@ -83,10 +100,11 @@ DISTANCE_RULES = ("plain", "less margins")
 class EngineRecord:
     """The engine that computed the contacts of a set: attributes of /engine, then its tables.
 
-    options: JSON. interpreter: version of Python. float_type: of the engine's distances. stateful: whether an answer
-    depends on the frame before. point_rule, distance_rule: how it reports points and distances. reports_gap: whether it
-    reports contacts of shapes that are apart. None is unknown. treated, reason: of each shape. not_asked0, not_asked1:
-    int32[K], allowed pairs that it cannot hold.
+    options: JSON. interpreter: version of Python. float_type: of the engine's distances. stateful:
+    whether an answer depends on the frame before. point_rule, distance_rule: how it reports points
+    and distances. reports_gap: whether it reports contacts of shapes that are apart. None is
+    unknown. treated, reason: of each shape. not_asked0, not_asked1: int32[K], allowed pairs that it
+    cannot hold.
     """
 
     name: str
@@ -107,19 +125,23 @@ class EngineRecord:
     def attributes(self) -> dict[str, str | np.int32]:
         """The attributes of /engine; one that is unknown is left out."""
         values = ((name, getattr(self, name)) for name in ENGINE_ATTRIBUTES)
-        return {name: v if isinstance(v, str) else np.int32(v) for name, v in values if v is not None}
+        return {
+            name: v if isinstance(v, str) else np.int32(v) for name, v in values if v is not None
+        }
 
 
 ENGINE_ATTRIBUTES = tuple(field.name for field in fields(EngineRecord))[: -len(ENGINE_TABLES)]
 
 
 def version_of(major: int, groups: Iterable[str], of_engine: bool = False) -> tuple[int, int]:
-    """The version of a file with the groups of these names. of_engine: and with that of another engine."""
+    """The version of a file with the groups of these names. of_engine: and with that of another
+    engine."""
     return major, VERSIONS[major][1] + (2 if of_engine else bool(set(groups) & set(OF_STEPS)))
 
 
 def tables_version(version: tuple[int, int]) -> tuple[int, int]:
-    """The version 1.x with the tables of a version: those of 2.0 are those of 1.3, of 2.1 of 1.4, of 2.2 of 1.5."""
+    """The version 1.x with the tables of a version: those of 2.0 are those of 1.3, of 2.1 of 1.4,
+    of 2.2 of 1.5."""
     return version if version[0] == 1 else (1, VERSIONS[1][1] + version[1])
 
 
@@ -129,7 +151,8 @@ def row_shape(column: Column | Table) -> tuple[int, ...]:
 
 
 def creator() -> str:
-    """The root attribute `creator`: this program and its version; without a version in an uninstalled checkout."""
+    """The root attribute `creator`: this program and its version; without a version in an
+    uninstalled checkout."""
     try:
         return f"collide {version('collidecli')}"
     except PackageNotFoundError:

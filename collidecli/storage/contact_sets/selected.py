@@ -11,7 +11,14 @@ from collidecli.errors import InputError
 from collidecli.scene import tables
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.patterns import NamedItems, chosen_rows
-from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, Column, ContactBlock, GroupRows, entries_of
+from collidecli.scene.tables import (
+    RIGID_COLUMNS,
+    RIGID_CONTACTS,
+    Column,
+    ContactBlock,
+    GroupRows,
+    entries_of,
+)
 from collidecli.storage.contact_sets.contact_table import rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_group_rows
@@ -23,12 +30,14 @@ SINGLE_PARTICLE = 0
 
 
 class SelectedContacts:
-    """The rows of a table in some frames and worlds of a set, read in blocks; cells are numbered in the selection.
+    """The rows of a table in some frames and worlds of a set, read in blocks; cells are numbered in
+    the selection.
 
-    frames: range of the set's frames. worlds: intp[W], ascending, of its worlds. kept: bool[S + O, 2] of shapes and
-    particle objects: a row has at least one of the first column, and only those of the second; None is all rows.
-    time: float64[F] [s]. step: int64[F]. group: the table. Rows that refer to a row with shapes have these in shape0
-    and shape1, and the number of that row in the file. Lists are in the blocks' groups, if named.
+    frames: range of the set's frames. worlds: intp[W], ascending, of its worlds. kept: bool[S + O,
+    2] of shapes and particle objects: a row has at least one of the first column, and only those of
+    the second; None is all rows. time: float64[F] [s]. step: int64[F]. group: the table. Rows that
+    refer to a row with shapes have these in shape0 and shape1, and the number of that row in the
+    file. Lists are in the blocks' groups, if named.
     """
 
     def __init__(
@@ -40,27 +49,51 @@ class SelectedContacts:
         table: str = RIGID_CONTACTS.name,
         kind: int | None = None,
     ) -> None:
-        """kind: only rows of this kind. Raises InputError for a table that the set does not have."""
-        self.contacts, self.frames, self.worlds, self.kept = contacts, frames, worlds, kept
+        """kind: only rows of this kind. Raises InputError for a table that the set does not
+        have."""
+        self.contacts = contacts
+        self.frames = frames
+        self.worlds = worlds
+        self.kept = kept
         if table not in contacts.tables:
-            groups_text = f"it has {', '.join(contacts.groups)}" if contacts.groups else "it has none"
+            groups_text = (
+                f"it has {', '.join(contacts.groups)}" if contacts.groups else "it has none"
+            )
             raise InputError(f"there is no group '{table}'", contacts.path, groups_text)
-        self.group, self._kind, rows = contacts.tables[table].definition, kind, np.asarray(frames, np.intp)
-        self.frame_count, self.world_count, self.cell_count = len(frames), len(worlds), len(frames) * len(worlds)
-        self.time, self.step = contacts.time[rows], contacts.step[rows]
-        self._needed = {name: contacts.tables[name] for name in (*self.group.references.values(), table)}
+        self.group, self._kind, rows = (
+            contacts.tables[table].definition,
+            kind,
+            np.asarray(frames, np.intp),
+        )
+        self.frame_count, self.world_count, self.cell_count = (
+            len(frames),
+            len(worlds),
+            len(frames) * len(worlds),
+        )
+        self.time = contacts.time[rows]
+        self.step = contacts.step[rows]
+        self._needed = {
+            name: contacts.tables[name] for name in (*self.group.references.values(), table)
+        }
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the rows that this version knows."""
         names = {column.name for column in self.group.columns}
-        shapes = [column for column in RIGID_COLUMNS if column.name in self.shape_columns and column.name not in names]
+        shapes = [
+            column
+            for column in RIGID_COLUMNS
+            if column.name in self.shape_columns and column.name not in names
+        ]
         return (*shapes, *self.group.columns)
 
     @cached_property
     def shape_columns(self) -> tuple[str, ...]:
         """The columns that number shapes."""
-        return next((tables.TABLES_BY_NAME[name].shapes for name in self.group.references.values()), self.group.shapes)
+        return next(
+            (tables.TABLES_BY_NAME[name].shapes for name in self.group.references.values()),
+            self.group.shapes,
+        )
 
     @cached_property
     def episodes(self) -> Episodes | None:
@@ -75,11 +108,13 @@ class SelectedContacts:
 
     @cached_property
     def contact_count(self) -> int:
-        """Number of selected contacts; reads cell_start, and the columns of shapes if pairs are selected."""
+        """Number of selected contacts; reads cell_start, and the columns of shapes if pairs are
+        selected."""
         return sum(block.contact_count for block in self.blocks(()))
 
     def blocks(self, names: Sequence[str], max_rows: int = BLOCK_ROWS) -> Iterator[ContactBlock]:
-        """Every selected cell in order, in blocks of about `max_rows` rows and cells; a cell is never split."""
+        """Every selected cell in order, in blocks of about `max_rows` rows and cells; a cell is
+        never split."""
         needed = tuple(dict.fromkeys((*names, *(self._items if self.kept is not None else ()))))
         pending: list[ContactBlock] = []
         size = first = 0
@@ -88,7 +123,8 @@ class SelectedContacts:
             if pending and size + weight > max_rows:
                 yield _joined(first, pending)
                 first += sum(len(block_before.cell_counts) for block_before in pending)
-                pending, size = [], 0
+                pending = []
+                size = 0
             pending.append(piece if self.kept is None else self._filtered(piece))
             size += weight
         if pending:
@@ -96,7 +132,9 @@ class SelectedContacts:
 
     def value_count(self, name: str) -> int:
         """Number of values of the selected lists of a list column."""
-        return sum(len(block.groups[self.group.name].lists[name][1]) for block in self.blocks((name,)))
+        return sum(
+            len(block.groups[self.group.name].lists[name][1]) for block in self.blocks((name,))
+        )
 
     def _pieces(self, names: tuple[str, ...], max_rows: int) -> Iterator[ContactBlock]:
         starts = [table.cell_start for table in self._needed.values()]
@@ -108,18 +146,31 @@ class SelectedContacts:
                 rows = groups[self.group.name]
                 columns = {name: values for name, values in rows.columns.items() if name in names}
                 if any(name in names for name in self.shape_columns):
-                    columns |= dict(zip(self.shape_columns, tables.shapes_of(groups, self.group.name), strict=True))
+                    columns |= dict(
+                        zip(
+                            self.shape_columns,
+                            tables.shapes_of(groups, self.group.name),
+                            strict=True,
+                        )
+                    )
                 for name, target in self.group.references.items():
                     if name in columns:
-                        columns[name] = columns[name] + int(self._needed[target].row_starts(first, first)[0])
-                lists = {self.group.name: GroupRows(rows.cell_counts, {}, rows.lists)} if rows.lists else {}
+                        columns[name] = columns[name] + int(
+                            self._needed[target].row_starts(first, first)[0]
+                        )
+                lists = (
+                    {self.group.name: GroupRows(rows.cell_counts, {}, rows.lists)}
+                    if rows.lists
+                    else {}
+                )
                 block = ContactBlock(first, rows.cell_counts, columns, lists)
                 if self._kind is not None:
                     block = rows_of_block(block, np.flatnonzero(rows.columns["kind"] == self._kind))
                 yield block
 
     def _read(self, names: tuple[str, ...]) -> dict[str, list[str]]:
-        """Columns and lists to read of each group, for the columns and lists `names` of the rows."""
+        """Columns and lists to read of each group, for the columns and lists `names` of the
+        rows."""
         of_group = [column.name for column in self.group.columns] + [
             entries.column.name for entries in self.group.lists
         ]
@@ -127,8 +178,12 @@ class SelectedContacts:
         wanted += ["kind"] if self._kind is not None and "kind" not in wanted else []
         if not any(name in names for name in self.shape_columns):
             return {name: [] for name in self._needed} | {self.group.name: wanted}
-        wanted += [name for name in (*self.group.shapes, *self.group.references) if name not in wanted]
-        names_of_tables = {name: list(table.definition.shapes) for name, table in self._needed.items()}
+        wanted += [
+            name for name in (*self.group.shapes, *self.group.references) if name not in wanted
+        ]
+        names_of_tables = {
+            name: list(table.definition.shapes) for name, table in self._needed.items()
+        }
         return names_of_tables | {self.group.name: wanted}
 
     def _spans(self) -> Iterator[tuple[int, int]]:
@@ -147,24 +202,30 @@ class SelectedContacts:
 
     def _filtered(self, block: ContactBlock) -> ContactBlock:
         assert self.kept is not None
-        objects, shapes = self.contacts.particle_objects, len(self.contacts.shapes)
+        objects = self.contacts.particle_objects
+        shapes = len(self.contacts.shapes)
         items = [block.columns[name] for name in self.shape_columns]
         for entry in self.group.objects.values():
             items.append(shapes + objects.of(block.columns["indices"][:, entry]))
         return rows_of_block(block, np.flatnonzero(chosen_rows(self.kept, items)))
 
 
-def kept_items(contacts: ContactSet, include: Sequence[str], exclude: Sequence[str]) -> np.ndarray | None:
+def kept_items(
+    contacts: ContactSet, include: Sequence[str], exclude: Sequence[str]
+) -> np.ndarray | None:
     """See `NamedItems.kept`, of the items of a set."""
     return named_items(contacts).kept(include, exclude)
 
 
 def named_items(contacts: ContactSet) -> NamedItems:
     """The shapes of a set, then its particle objects."""
-    shapes, objects = contacts.shapes, contacts.particle_objects.path
+    shapes = contacts.shapes
+    objects = contacts.particle_objects.path
     body = np.append(shapes.body, np.full(len(objects), -1))
     what = "shape, particle object or body" if objects else "shape or body"
-    return NamedItems((*shapes.path, *objects), body, contacts.body_path, f"{what} of {contacts.path}")
+    return NamedItems(
+        (*shapes.path, *objects), body, contacts.body_path, f"{what} of {contacts.path}"
+    )
 
 
 def rows_of_block(block: ContactBlock, rows: np.ndarray) -> ContactBlock:
@@ -174,7 +235,10 @@ def rows_of_block(block: ContactBlock, rows: np.ndarray) -> ContactBlock:
     columns = {name: values[rows] for name, values in block.columns.items()}
     lists = {}
     for group, own in block.groups.items():
-        entries = {n: (lengths[rows], values[entries_of(lengths, rows)]) for n, (lengths, values) in own.lists.items()}
+        entries = {
+            n: (lengths[rows], values[entries_of(lengths, rows)])
+            for n, (lengths, values) in own.lists.items()
+        }
         lists[group] = GroupRows(counts, {}, entries)
     return ContactBlock(block.first_cell, counts, columns, lists)
 
@@ -183,25 +247,37 @@ def _joined(first: int, blocks: Sequence[ContactBlock]) -> ContactBlock:
     if len(blocks) == 1:
         return ContactBlock(first, blocks[0].cell_counts, blocks[0].columns, blocks[0].groups)
     groups = tables.consecutive_groups([block.groups for block in blocks])
-    columns = {name: np.concatenate([block.columns[name] for block in blocks]) for name in blocks[0].columns}
-    return ContactBlock(first, np.concatenate([block.cell_counts for block in blocks]), columns, groups)
+    columns = {
+        name: np.concatenate([block.columns[name] for block in blocks])
+        for name in blocks[0].columns
+    }
+    return ContactBlock(
+        first, np.concatenate([block.cell_counts for block in blocks]), columns, groups
+    )
 
 
 def chosen_worlds(worlds: Sequence[int], contacts: ContactSet) -> np.ndarray:
-    """intp[W], distinct worlds, ascending; all if `worlds` is empty. Raises InputError for a world out of range."""
+    """intp[W], distinct worlds, ascending; all if `worlds` is empty. Raises InputError for a world
+    out of range."""
     for world in worlds:
         if not 0 <= world < contacts.world_count:
             worlds_text = numbered(contacts.world_count, "world")
             raise InputError(f"world {world} is not there", contacts.path, f"it has {worlds_text}")
-    return np.unique(np.asarray(worlds, np.intp)) if len(worlds) else np.arange(contacts.world_count)
+    return (
+        np.unique(np.asarray(worlds, np.intp)) if len(worlds) else np.arange(contacts.world_count)
+    )
 
 
 def rows_of(selected: SelectedContacts, group: str, kind: int | None = None) -> SelectedContacts:
     """The rows of a table of the frames, worlds and shapes of a selection."""
-    return SelectedContacts(selected.contacts, selected.frames, selected.worlds, selected.kept, group, kind)
+    return SelectedContacts(
+        selected.contacts, selected.frames, selected.worlds, selected.kept, group, kind
+    )
 
 
-def cells_of(selected: SelectedContacts, names: Sequence[str]) -> Iterator[tuple[int, int, dict[str, np.ndarray]]]:
+def cells_of(
+    selected: SelectedContacts, names: Sequence[str]
+) -> Iterator[tuple[int, int, dict[str, np.ndarray]]]:
     """(frame, world, columns) of each selected cell, numbered in the selection.
 
     Of a list among `names`, the columns have its values, and in `lengths` their number in each row.
@@ -209,8 +285,14 @@ def cells_of(selected: SelectedContacts, names: Sequence[str]) -> Iterator[tuple
     for block in selected.blocks(names):
         start = np.concatenate([[0], np.cumsum(block.cell_counts)])
         groups = block.groups.get(selected.group.name)
-        lists = {name: entries for name, entries in groups.lists.items() if name in names} if groups is not None else {}
-        first = {name: np.concatenate([[0], np.cumsum(lengths)]) for name, (lengths, _) in lists.items()}
+        lists = (
+            {name: entries for name, entries in groups.lists.items() if name in names}
+            if groups is not None
+            else {}
+        )
+        first = {
+            name: np.concatenate([[0], np.cumsum(lengths)]) for name, (lengths, _) in lists.items()
+        }
         for k in range(len(block.cell_counts)):
             frame, world = divmod(block.first_cell + k, selected.world_count)
             rows = slice(int(start[k]), int(start[k + 1]))

@@ -13,7 +13,8 @@ BLOCK_ROWS = 262144
 def spans(
     starts: Sequence[Callable[[slice], np.ndarray]], max_rows: int, first: int, last: int
 ) -> Iterator[tuple[int, int]]:
-    """(first, last) of consecutive ranges of cells with at most `max_rows` rows, or of one cell with more.
+    """(first, last) of consecutive ranges of cells with at most `max_rows` rows, or of one cell
+    with more.
 
     starts: each returns the first rows of cells in one table; the rows of all tables count.
     """

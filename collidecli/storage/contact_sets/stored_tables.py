@@ -16,9 +16,19 @@ from collidecli.scene.tables import ContactBlock, ContactGroup
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.content import write_content_hash
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.schema import EPISODE_TABLES, FORMAT, SOURCE_ATTRIBUTES, creator
+from collidecli.storage.contact_sets.schema import (
+    EPISODE_TABLES,
+    FORMAT,
+    SOURCE_ATTRIBUTES,
+    creator,
+)
 from collidecli.storage.contact_sets.table_writer import TableWriter
-from collidecli.storage.content_hash import DatasetDigest, content_hash, digest_class, excluded_groups
+from collidecli.storage.content_hash import (
+    DatasetDigest,
+    content_hash,
+    digest_class,
+    excluded_groups,
+)
 from collidecli.storage.h5_files import DAMAGE, damaged, exact_texts
 from collidecli.storage.new_objects import NewObjects
 from collidecli.storage.process_activity import data, structure, structure_step
@@ -29,7 +39,8 @@ EPISODE_NAMES = tuple(table.path.rpartition("/")[2] for table in EPISODE_TABLES)
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A dataset. dtype: little-endian; None is strings. values: an array, or a tuple of strings. unit: "" for none."""
+    """A dataset. dtype: little-endian; None is strings. values: an array, or a tuple of strings.
+    unit: "" for none."""
 
     path: str
     dtype: np.dtype | None
@@ -85,7 +96,9 @@ def check_groups(contacts: ContactSet) -> None:
         unknown += [f"/episode/{name}" for name in file["episode"] if name not in EPISODE_NAMES]
     unknown += [f"/time/{name}" for name in file["time"] if name not in ("step", "time")]
     for group, table in contacts.tables.items():
-        unknown += [f"/{group}/{name}" for name in file[group] if name not in table.definition.dataset_names]
+        unknown += [
+            f"/{group}/{name}" for name in file[group] if name not in table.definition.dataset_names
+        ]
     if unknown:
         what = f"this version cannot merge {unknown[0]}, which is not part of its format"
         raise InputError(what, contacts.path, "merge with the version of collide that wrote it")
@@ -96,7 +109,9 @@ def episode_tables(episodes: Episodes | None) -> list[StoredTable]:
     if episodes is None:
         return []
     named = zip(EPISODE_NAMES, EPISODE_TABLES, strict=True)
-    return [StoredTable(table.path, table.dtype, getattr(episodes, name), "") for name, table in named]
+    return [
+        StoredTable(table.path, table.dtype, getattr(episodes, name), "") for name, table in named
+    ]
 
 
 def _stored(file: str, path: str, dataset: h5py.Dataset) -> StoredTable:
@@ -110,11 +125,12 @@ def _stored(file: str, path: str, dataset: h5py.Dataset) -> StoredTable:
 
 @dataclass(frozen=True)
 class Header:
-    """Everything except contacts. version: of the format. attributes: of the root, by schema.SOURCE_ATTRIBUTES.
+    """Everything except contacts. version: of the format. attributes: of the root, by
+    schema.SOURCE_ATTRIBUTES.
 
-    tables: of /model and /time. rules: attributes of /model. contacts: the tables of contacts, with points of
-    float_type. timing: of /timing; arrays and lists of strings become datasets, mappings groups, other values
-    attributes.
+    tables: of /model and /time. rules: attributes of /model. contacts: the tables of contacts, with
+    points of float_type. timing: of /timing; arrays and lists of strings become datasets, mappings
+    groups, other values attributes.
     """
 
     version: tuple[int, int]
@@ -127,15 +143,22 @@ class Header:
 
 
 def write_merged(
-    path: str | os.PathLike[str], header: Header, blocks: Iterable[ContactBlock], compression: str, force: bool
+    path: str | os.PathLike[str],
+    header: Header,
+    blocks: Iterable[ContactBlock],
+    compression: str,
+    force: bool,
 ) -> str:
-    """Writes the set to `path` and returns its content hash. One block of contacts at a time is in memory.
+    """Writes the set to `path` and returns its content hash. One block of contacts at a time is in
+    memory.
 
-    Raises OutputError if it cannot be written, and the exceptions of `blocks`; then no file remains.
+    Raises OutputError if it cannot be written, and the exceptions of `blocks`; then no file
+    remains.
     """
     with AtomicOutput(path, force) as output:
         with h5py.File(output, "w") as file:
-            objects, digest = NewObjects(file), digest_class(header.version)
+            objects = NewObjects(file)
+            digest = digest_class(header.version)
             contacts = TableWriter(objects, header.contacts, header.float_type, compression, digest)
             digests = write_header(objects, header)
             for block in blocks:

@@ -15,10 +15,11 @@ from collidecli.storage.new_objects import NewObjects
 
 
 class TableWriter:
-    """Writes the rows of tables, block by block in the order of cells, with a few chunks of each dataset in memory.
+    """Writes the rows of tables, block by block in the order of cells, with a few chunks of each
+    dataset in memory.
 
-    float_type: of the columns that follow the motion. digest: of the datasets. chunk_rows: 0 is CHUNK_ROWS.
-    Raises ValueError for a table that refers to rows of a table that is not written.
+    float_type: of the columns that follow the motion. digest: of the datasets. chunk_rows: 0 is
+    CHUNK_ROWS. Raises ValueError for a table that refers to rows of a table that is not written.
     """
 
     def __init__(
@@ -31,22 +32,29 @@ class TableWriter:
         chunk_rows: int = 0,
     ) -> None:
         self.tables = {
-            table.name: _Table(objects, table, float_type, compression, digest, chunk_rows or CHUNK_ROWS)
+            table.name: _Table(
+                objects, table, float_type, compression, digest, chunk_rows or CHUNK_ROWS
+            )
             for table in tables
         }
         for table in tables:
             if missing := set(table.references.values()) - set(self.tables):
-                raise ValueError(f"{table.name} refers to rows of {sorted(missing)}, which is not written")
+                raise ValueError(
+                    f"{table.name} refers to rows of {sorted(missing)}, which is not written"
+                )
 
     def append(self, rows: Mapping[str, GroupRows], threads: ChunkThreads | None = None) -> None:
-        """Adds the rows of the next cells. threads: for hashing and filtering; None is the calling thread."""
+        """Adds the rows of the next cells. threads: for hashing and filtering; None is the calling
+        thread."""
         if set(rows) != set(self.tables):
             raise ValueError(f"block has groups {sorted(rows)}, the file {sorted(self.tables)}")
         cell_count = len(next(iter(rows.values())).cell_counts)
         first_row = {name: table.row_count for name, table in self.tables.items()}
         for name, table in self.tables.items():
             if len(rows[name].cell_counts) != cell_count:
-                raise ValueError(f"table {name} has {len(rows[name].cell_counts)} cells, the block {cell_count}")
+                raise ValueError(
+                    f"table {name} has {len(rows[name].cell_counts)} cells, the block {cell_count}"
+                )
             table.append(rows[name], first_row, threads)
 
     def finish(self, threads: ChunkThreads | None = None) -> list[DatasetDigest]:
@@ -55,7 +63,8 @@ class TableWriter:
 
 
 class _Table:
-    """One table of the file: its columns grow together, each list's values and every start on their own."""
+    """One table of the file: its columns grow together, each list's values and every start on their
+    own."""
 
     def __init__(
         self,
@@ -67,8 +76,11 @@ class _Table:
         chunk_rows: int,
     ) -> None:
         def column(column: Column) -> ChunkedColumn:
-            path, dtype = f"/{definition.name}/{column.name}", column.dtype_for(float_type)
-            return ChunkedColumn(objects, path, dtype, row_shape(column), column.unit, compression, digest)
+            path = f"/{definition.name}/{column.name}"
+            dtype = column.dtype_for(float_type)
+            return ChunkedColumn(
+                objects, path, dtype, row_shape(column), column.unit, compression, digest
+            )
 
         starts = ("cell_start", *(entries.start for entries in definition.lists))
         self.row_count = 0
@@ -83,9 +95,12 @@ class _Table:
         for starts in self._starts:
             starts.append([np.zeros(1, np.int64)])
 
-    def append(self, rows: GroupRows, first_row: Mapping[str, int], threads: ChunkThreads | None) -> None:
+    def append(
+        self, rows: GroupRows, first_row: Mapping[str, int], threads: ChunkThreads | None
+    ) -> None:
         """Adds rows. first_row: of each table in the file, at this block."""
-        table, count = self._definition, rows.row_count
+        table = self._definition
+        count = rows.row_count
         if set(rows.columns) != {column.name for column in table.columns}:
             raise ValueError(f"table {table.name} has columns {sorted(rows.columns)}")
         if set(rows.lists) != {entries.column.name for entries in table.lists}:
@@ -97,12 +112,16 @@ class _Table:
                 raise ValueError(f"table {table.name}: a column has {len(values)} rows for {count}")
         for index, column in enumerate(table.columns):
             if column.name in table.references:
-                columns[index] = columns[index] + columns[index].dtype.type(first_row[table.references[column.name]])
+                columns[index] = columns[index] + columns[index].dtype.type(
+                    first_row[table.references[column.name]]
+                )
         self.rows.append(columns, threads)
         self._append_starts(0, rows.cell_counts)
         for index, (lengths, values) in enumerate(lists):
             if int(lengths.sum()) != len(values):
-                raise ValueError(f"table {table.name}: lists of {int(lengths.sum())} values have {len(values)}")
+                raise ValueError(
+                    f"table {table.name}: lists of {int(lengths.sum())} values have {len(values)}"
+                )
             self._append_starts(index + 1, lengths)
             self._values[index].append([values], threads)
         self.row_count += count

@@ -1,4 +1,5 @@
-"""Writer of contact sets, format `collide-contacts` 1.3 to 1.5 and 2.0 to 2.2 (docs/reference/file-formats.md)."""
+"""Writer of contact sets, format `collide-contacts` 1.3 to 1.5 and 2.0 to 2.2
+(docs/reference/file-formats.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +20,13 @@ from collidecli.scene.model import Model
 from collidecli.scene.motion import SECOND
 from collidecli.scene.options import CONTACT_FORMATS
 from collidecli.scene.particle_objects import ParticleObjects
-from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, Column, ContactBlock, ContactGroup
+from collidecli.scene.tables import (
+    RIGID_COLUMNS,
+    RIGID_CONTACTS,
+    Column,
+    ContactBlock,
+    ContactGroup,
+)
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.content import write_content_hash
 from collidecli.storage.contact_sets.material_tables import material_values
@@ -37,7 +44,12 @@ from collidecli.storage.contact_sets.schema import (
     row_shape,
     version_of,
 )
-from collidecli.storage.contact_sets.stored_tables import Header, StoredTable, episode_tables, write_header
+from collidecli.storage.contact_sets.stored_tables import (
+    Header,
+    StoredTable,
+    episode_tables,
+    write_header,
+)
 from collidecli.storage.contact_sets.table_writer import TYPE_LABELS, TableWriter
 from collidecli.storage.content_hash import DatasetDigest, content_hash, digest_class
 from collidecli.storage.h5_chunks import CHUNK_ROWS, ChunkThreads
@@ -48,25 +60,28 @@ from collidecli.storage.new_objects import NewObjects
 class ContactWriter:
     """Writes one contact set, block by block in the order of cells, in bounded memory.
 
-    A context manager: `finish` moves the file to its path; without it no file remains. Not thread-safe, but one other
-    thread may append blocks, and must end before the context does: hashing, filtering and file writes release the GIL.
+    A context manager: `finish` moves the file to its path; without it no file remains. Not
+    thread-safe, but one other thread may append blocks, and must end before the context does:
+    hashing, filtering and file writes release the GIL.
 
     Args:
         path: the destination. force: replace an existing file.
         model: source of the shapes, bodies, worlds and forced pairs.
-        time: float64[F], in `time_unit`: SECOND, or FRAME where the times of the frames are unknown. step: int64[F].
+        time: float64[F], in `time_unit`: SECOND, or FRAME where the times of the frames are
+            unknown. step: int64[F].
         frame_count: F.
         float_type: of point0 and point1, float32 or float64.
         attributes: strings `scene`, `scene_sha256`, `trajectory_sha256` and `config` (JSON).
         compression: gzip, none, lzf or zstd.
         columns: RIGID_COLUMNS, and any optional ones after them.
-        threads: threads that filter chunks while blocks are appended; 1 is the calling thread alone. One more filters
-            the last chunks, when the computation has ended.
+        threads: threads that filter chunks while blocks are appended; 1 is the calling thread
+            alone. One more filters the last chunks, when the computation has ended.
         chunk_rows: 0 is CHUNK_ROWS, or fewer if the first contacts predict a short set.
         environment: attributes of /timing that are known before the first block.
         episodes: of the motion, or None.
         major: version of the format, 1 or 2. engine: of contacts of another engine.
-        groups: of the file beside /rigid_contacts; every block has rows of all of them, and of no other.
+        groups: of the file beside /rigid_contacts; every block has rows of all of them, and of no
+            other.
     Raises OutputError if the file cannot be written, InputError for an unavailable compression.
     """
 
@@ -92,7 +107,9 @@ class ContactWriter:
         time_unit: str = SECOND,
     ) -> None:
         if set(attributes) != set(SOURCE_ATTRIBUTES):
-            raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(SOURCE_ATTRIBUTES)}")
+            raise ValueError(
+                f"attributes are {sorted(attributes)}, not {sorted(SOURCE_ATTRIBUTES)}"
+            )
         if len(time) != frame_count or len(step) != frame_count:
             raise ValueError(f"{len(time)} times and {len(step)} steps for {frame_count} frames")
         if episodes is not None and (faults := episodes.faults(frame_count, model.world_count)):
@@ -113,20 +130,32 @@ class ContactWriter:
             self._file = h5py.File(self._output, "w")
             self._objects = NewObjects(self._file)
             tables = (replace(RIGID_CONTACTS, columns=tuple(columns)), *groups)
-            self._tables = TableWriter(self._objects, tables, float_type, compression, self._digest, chunk_rows)
+            self._tables = TableWriter(
+                self._objects, tables, float_type, compression, self._digest, chunk_rows
+            )
             self._settled = chunk_rows > 0
             self._threads = ChunkThreads(threads + 1)
             self._alone = threads == 1
-            # Dozens of small datasets, written with the first block, while the engine computes the next ones.
+            # Dozens of small datasets, written with the first block, while the engine computes the
+            # next ones.
             self._header: Callable[[], None] | None = partial(
-                self._write_header, model, time, step, episodes, attributes, tables, float_type, environment or {}
+                self._write_header,
+                model,
+                time,
+                step,
+                episodes,
+                attributes,
+                tables,
+                float_type,
+                environment or {},
             )
         except BaseException:
             self._abandon()
             raise
 
     def _begin(self) -> None:
-        write, self._header = self._header, None
+        write = self._header
+        self._header = None
         if write is not None:
             write()
 
@@ -143,7 +172,9 @@ class ContactWriter:
     ) -> None:
         engine = self._engine
         tables = _header_tables(model, time, step, episodes)
-        tables = [replace(each, unit=self._time_unit) if each.path == TIME else each for each in tables]
+        tables = [
+            replace(each, unit=self._time_unit) if each.path == TIME else each for each in tables
+        ]
         if engine is not None:
             values = (engine.treated, engine.reason, engine.not_asked0, engine.not_asked1)
             tables += [_stored_values(*entry) for entry in zip(ENGINE_TABLES, values, strict=True)]
@@ -158,7 +189,9 @@ class ContactWriter:
     def append(self, block: ContactBlock) -> None:
         """Adds the contacts of the next cells. Raises OutputError after a failed write."""
         if block.first_cell != self._next_cell:
-            raise ValueError(f"block begins at cell {block.first_cell}, the next cell is {self._next_cell}")
+            raise ValueError(
+                f"block begins at cell {block.first_cell}, the next cell is {self._next_cell}"
+            )
         self._begin()
         self._next_cell += len(block.cell_counts)
         self._settle_chunks(block.contact_count)
@@ -166,7 +199,8 @@ class ContactWriter:
         self._output.check()
 
     def _settle_chunks(self, count: int) -> None:
-        """Shortens the chunks of a short set, once, so that most chunks are filtered before the last block arrives.
+        """Shortens the chunks of a short set, once, so that most chunks are filtered before the
+        last block arrives.
 
         count: of the contacts of the next block. Before, less than a chunk has been appended.
         """
@@ -182,7 +216,8 @@ class ContactWriter:
         contacts.rows.shorten(rows)
 
     def end_contacts(self) -> None:
-        """Writes the last chunks and the content hash; no `append` may follow. `finish` calls it if needed."""
+        """Writes the last chunks and the content hash; no `append` may follow. `finish` calls it if
+        needed."""
         if self._ended:
             return
         if self._next_cell != self._cell_count:
@@ -196,13 +231,15 @@ class ContactWriter:
         self._output.check()
 
     def write_timing(self, report: Mapping[str, object]) -> None:
-        """Stores `report` in /timing: arrays and lists as datasets, mappings as groups, other values as attributes."""
+        """Stores `report` in /timing: arrays and lists as datasets, mappings as groups, other
+        values as attributes."""
         self._open_file()
         self._objects.report("/timing", report)
         self._output.check()
 
     def finish(self) -> None:
-        """Completes the file and moves it to its path. Raises OutputError; then no file remains or is replaced."""
+        """Completes the file and moves it to its path. Raises OutputError; then no file remains or
+        is replaced."""
         self.end_contacts()
         file = self._open_file()
         self._objects.attribute("/", "complete", np.int32(1))
@@ -215,7 +252,10 @@ class ContactWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._abandon()
 
@@ -236,10 +276,16 @@ class ContactWriter:
         return self._file
 
 
-def _header_tables(model: Model, time: np.ndarray, step: np.ndarray, episodes: Episodes | None) -> list[StoredTable]:
-    shapes, forced = model.shapes, model.pair_filter.forced
+def _header_tables(
+    model: Model, time: np.ndarray, step: np.ndarray, episodes: Episodes | None
+) -> list[StoredTable]:
+    shapes = model.shapes
+    forced = model.pair_filter.forced
     values: dict[str, Any] = {"/time/step": step, "/time/time": time}
-    values |= {f"/model/shape/{name}": getattr(shapes, name) for name in ("path", "body", "template", "margin", "gap")}
+    values |= {
+        f"/model/shape/{name}": getattr(shapes, name)
+        for name in ("path", "body", "template", "margin", "gap")
+    }
     values["/model/shape/type"] = [TYPE_LABELS[kind] for kind in shapes.type.tolist()]
     values |= {"/model/body/path": model.bodies.path, "/model/world/template": model.world_template}
     if len(forced):
@@ -247,15 +293,23 @@ def _header_tables(model: Model, time: np.ndarray, step: np.ndarray, episodes: E
         values |= {
             "/model/forced_pair/shape0": forced[:, 0],
             "/model/forced_pair/shape1": forced[:, 1],
-            "/model/forced_pair/margin": model.forced_margin if len(model.forced_margin) else no_lengths,
+            "/model/forced_pair/margin": model.forced_margin
+            if len(model.forced_margin)
+            else no_lengths,
             "/model/forced_pair/gap": model.forced_gap if len(model.forced_gap) else no_lengths,
         }
     if len(model.particles.path):
         objects = ParticleObjects.of_scene(model.particles)
-        values |= {table.path: getattr(objects, table.path.rpartition("/")[2]) for table in PARTICLE_TABLES}
+        values |= {
+            table.path: getattr(objects, table.path.rpartition("/")[2]) for table in PARTICLE_TABLES
+        }
     tables = (*MODEL_TABLES, *TIME_TABLES, *FORCED_TABLES, *PARTICLE_TABLES)
     stored = [_stored_values(table, values[table.path]) for table in tables if table.path in values]
-    return [*stored, *episode_tables(episodes), *(_stored_values(*entry) for entry in material_values(model).values())]
+    return [
+        *stored,
+        *episode_tables(episodes),
+        *(_stored_values(*entry) for entry in material_values(model).values()),
+    ]
 
 
 def _stored_values(table: Table, values: Any) -> StoredTable:
@@ -265,6 +319,7 @@ def _stored_values(table: Table, values: Any) -> StoredTable:
     return StoredTable(table.path, table.dtype, values, table.unit)
 
 
-SHORT_CHUNK_ROWS, LEAST_CHUNKS = 8192, 8
-"""A column has at least LEAST_CHUNKS chunks, unless they are shorter than this: a chunk costs some 60 us besides its
-contents."""
+SHORT_CHUNK_ROWS = 8192
+LEAST_CHUNKS = 8
+"""A column has at least LEAST_CHUNKS chunks, unless they are shorter than this: a chunk costs some
+60 us besides its contents."""

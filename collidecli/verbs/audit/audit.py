@@ -1,4 +1,5 @@
-"""The verb `audit`: the depths of a motion's penetrations, their limits, and the frames that can be used."""
+"""The verb `audit`: the depths of a motion's penetrations, their limits, and the frames that can be
+used."""
 
 from __future__ import annotations
 
@@ -34,7 +35,12 @@ from collidecli.verbs.audit.checks import (
 )
 from collidecli.verbs.audit.limits import PairLimits
 from collidecli.verbs.audit.overlap import measure_overlaps
-from collidecli.verbs.audit.sources import STEPS_LEFT_OUT, AuditSource, audited_contact_set, audited_scene
+from collidecli.verbs.audit.sources import (
+    STEPS_LEFT_OUT,
+    AuditSource,
+    audited_contact_set,
+    audited_scene,
+)
 from collidecli.verbs.audit.tunnels import tunnel_steps
 from collidecli.wording import plural
 
@@ -49,11 +55,12 @@ MAX_BINS = 400
 class AuditResult(Result, schema=SCHEMA, optional=("written", "tunnels")):
     """Penetrations of a motion against limits.
 
-    passed: no limit is exceeded; with a baseline, nothing is worse. reasons: why it is not. checks: of each class of
-    pairs. usable: cells without a pair above its limit. series: the greatest depths [m] of bins of frames, of all pairs
-    and of two classes, and whether a frame of the bin is unusable. pairs: every penetrating pair, the deepest first.
-    depth [m] is the least translation that separates a pair. tunnels: pairs that touch between two frames and are apart
-    in both; None without a sweep. baseline: the compared audit, or None.
+    passed: no limit is exceeded; with a baseline, nothing is worse. reasons: why it is not. checks:
+    of each class of pairs. usable: cells without a pair above its limit. series: the greatest
+    depths [m] of bins of frames, of all pairs and of two classes, and whether a frame of the bin is
+    unusable. pairs: every penetrating pair, the deepest first. depth [m] is the least translation
+    that separates a pair. tunnels: pairs that touch between two frames and are apart in both; None
+    without a sweep. baseline: the compared audit, or None.
     """
 
     input: str
@@ -82,9 +89,10 @@ class AuditResult(Result, schema=SCHEMA, optional=("written", "tunnels")):
 class Audit:
     """A result and its arrays; F frames, W worlds.
 
-    usable: bool[F, W], recorded and no pair above its limit. recorded: bool[F, W]. depth, self_depth, ground_depth:
-    float32[F, W], the greatest of all pairs and of the two classes [m]. deepest: int32[F, W, 2], rows of shape_path,
-    -1 without penetration. frame, step: int64[F]. time: float64[F] [s], or numbers of frames, see `collide`.
+    usable: bool[F, W], recorded and no pair above its limit. recorded: bool[F, W]. depth,
+    self_depth, ground_depth: float32[F, W], the greatest of all pairs and of the two classes [m].
+    deepest: int32[F, W, 2], rows of shape_path, -1 without penetration. frame, step: int64[F].
+    time: float64[F] [s], or numbers of frames, see `collide`.
     """
 
     result: AuditResult
@@ -112,28 +120,37 @@ class Audit:
     def __repr__(self) -> str:
         frames, worlds = self.usable.shape
         words = "passed" if self.passed else "failed"
-        return (
-            f"<Audit {words} frames={frames} worlds={worlds} usable={int(self.usable.sum())} pairs={len(self.pairs)}>"
-        )
+        return f"<Audit {words} frames={frames} worlds={worlds} usable={int(self.usable.sum())} pairs={len(self.pairs)}>"
 
 
 def audit(request: AuditRequest, progress: Progress = None) -> Audit:
     """Audits a contact set, or a scene in motion.
 
-    Raises InputError for inputs that cannot be used, limits that are none, and patterns that match nothing.
+    Raises InputError for inputs that cannot be used, limits that are none, and patterns that match
+    nothing.
     """
     request.limits.checked()
     if not 0.0 <= request.tolerance < np.inf:
-        raise InputError(f"{request.tolerance} is not a length", "--tolerance", "give at least 0, such as 1µm")
+        raise InputError(
+            f"{request.tolerance} is not a length", "--tolerance", "give at least 0, such as 1µm"
+        )
     if not request.first and (request.overlap_volume or request.deepest_point):
         name = "--overlap-volume" if request.overlap_volume else "--deepest-point"
-        raise InputError("measures the deepest pairs of the table, which has none", name, "give --first at least 1")
+        raise InputError(
+            "measures the deepest pairs of the table, which has none",
+            name,
+            "give --first at least 1",
+        )
     baseline = read_baseline(request.against) if request.against else None
     with _source(request) as source:
         if request.sweep and source.swept is None:
             if STEPS_LEFT_OUT in source.notes:
-                raise InputError("the frames are not consecutive", "--frames", "select a range of frames")
-            raise InputError("the contact set has no contacts between frames", source.name, "run with --sweep")
+                raise InputError(
+                    "the frames are not consecutive", "--frames", "select a range of frames"
+                )
+            raise InputError(
+                "the contact set has no contacts between frames", source.name, "run with --sweep"
+            )
         return _audited(source, baseline, request, progress)
 
 
@@ -146,7 +163,11 @@ def _source(request: AuditRequest) -> Iterator[AuditSource]:
         return
     if request.overlap_volume or request.deepest_point:
         name = "--overlap-volume" if request.overlap_volume else "--deepest-point"
-        raise InputError("a contact set has no geometry", f"{request.contacts}: {name}", "audit the scene in its place")
+        raise InputError(
+            "a contact set has no geometry",
+            f"{request.contacts}: {name}",
+            "audit the scene in its place",
+        )
     if request.limits.self is not None and not names:
         what = "a contact set has no joints, so that bodies of one robot are not known"
         raise InputError(what, "--self", "name them with --self-bodies, or audit the scene")
@@ -154,12 +175,15 @@ def _source(request: AuditRequest) -> Iterator[AuditSource]:
         yield audited_contact_set(contacts, request.frames, names)
 
 
-def _audited(source: AuditSource, baseline: Baseline, request: AuditRequest, progress: Progress) -> Audit:
+def _audited(
+    source: AuditSource, baseline: Baseline, request: AuditRequest, progress: Progress
+) -> Audit:
     limits = request.limits
     of_pairs = PairLimits(limits, source.shapes, source.name)
     shape = len(source.frames), source.world_count
     recorded, is_start = _recorded(source)
-    depths, count = MotionDepths(is_start.ravel()), len(source.shapes.path)
+    depths = MotionDepths(is_start.ravel())
+    count = len(source.shapes.path)
     for done, cell, shape0, shape1, distance in source.rows():
         key = shape0.astype(np.int64) * count + shape1
         key, cell, depth = depths_of(key, cell, distance)
@@ -171,11 +195,20 @@ def _audited(source: AuditSource, baseline: Baseline, request: AuditRequest, pro
     measure_overlaps(source, pairs[: request.first], request.overlap_volume, request.deepest_point)
     tunnels = _tunnels(source, of_pairs, depths.usable)
     usable = depths.usable.reshape(shape) & recorded
-    deepest = np.where(depths.deepest[:, None] < 0, -1, np.stack(np.divmod(depths.deepest, count), axis=1))
-    by_class = {name: depths.by_class.get(name, np.zeros(len(depths.depth), np.float32)) for name in (SELF, GROUND)}
-    arrays = [of_class.reshape(shape) for of_class in (depths.depth, by_class[SELF], by_class[GROUND])]
+    deepest = np.where(
+        depths.deepest[:, None] < 0, -1, np.stack(np.divmod(depths.deepest, count), axis=1)
+    )
+    by_class = {
+        name: depths.by_class.get(name, np.zeros(len(depths.depth), np.float32))
+        for name in (SELF, GROUND)
+    }
+    arrays = [
+        of_class.reshape(shape) for of_class in (depths.depth, by_class[SELF], by_class[GROUND])
+    ]
     names = ("depth", "self_depth", "ground_depth")
-    series = _series(source, {**dict(zip(names, arrays, strict=True)), "unusable": recorded & ~usable})
+    series = _series(
+        source, {**dict(zip(names, arrays, strict=True)), "unusable": recorded & ~usable}
+    )
     optional = {SELF: of_pairs.has_robot, OWN: bool(limits.pairs)}
     known = [name for name in CHECKS if optional.get(name, True)]
     checks = [checked_depths(name, limits, pairs, baseline is not None) for name in known]
@@ -195,13 +228,17 @@ def _audited(source: AuditSource, baseline: Baseline, request: AuditRequest, pro
         frames=len(time),
         worlds=source.world_count,
         cells=int(recorded.sum()),
-        time={"first": float(time[0]), "last": float(time[-1])} if len(time) else {"first": None, "last": None},
+        time={"first": float(time[0]), "last": float(time[-1])}
+        if len(time)
+        else {"first": None, "last": None},
         checks=checks,
         usable=usable_cells(source, usable, recorded),
         series=series,
         pairs=pairs,
         tunnels=tunnels,
-        baseline=None if baseline is None else compared_with_baseline(request, baseline, source, pairs),
+        baseline=None
+        if baseline is None
+        else compared_with_baseline(request, baseline, source, pairs),
         warnings=source.notes,
     )
     return Audit(
@@ -218,7 +255,8 @@ def _series(source: AuditSource, arrays: dict[str, np.ndarray]) -> dict[str, Any
 
 def _recorded(source: AuditSource) -> tuple[np.ndarray, np.ndarray]:
     """bool[F, W] twice: recorded cells, and first frames of worlds or demonstrations."""
-    frames, worlds = len(source.frames), source.world_count
+    frames = len(source.frames)
+    worlds = source.world_count
     episodes = source.frames.episodes
     is_start = np.zeros((frames, worlds), bool)
     if episodes is None:
@@ -230,17 +268,27 @@ def _recorded(source: AuditSource) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _pairs(
-    source: AuditSource, request: AuditRequest, of_pairs: PairLimits, depths: MotionDepths, baseline: Baseline
+    source: AuditSource,
+    request: AuditRequest,
+    of_pairs: PairLimits,
+    depths: MotionDepths,
+    baseline: Baseline,
 ) -> list[dict[str, Any]]:
     """Check and limit of a pair of names are those of its deepest pair of shapes."""
-    pairs, names, count = depths.pairs, source.shapes.names, len(source.shapes.path)
+    pairs = depths.pairs
+    names = source.shapes.names
+    count = len(source.shapes.path)
     name0, name1 = names.pair(pairs.key // count, pairs.key % count)
     pairs = pairs.merged(name0 * count + name1)
     pairs = pairs.take(np.lexsort((pairs.key, -pairs.depth)))
-    shape0, shape1 = pairs.key // count, pairs.key % count
-    limit, allowed = of_pairs.limit(shape0, shape1), of_pairs.allowed(shape0, shape1)
+    shape0 = pairs.key // count
+    shape1 = pairs.key % count
+    limit = of_pairs.limit(shape0, shape1)
+    allowed = of_pairs.allowed(shape0, shape1)
     has_own = of_pairs.has_own(shape0, shape1)
-    classes, tolerance, max_start = of_pairs.classes(shape0, shape1), request.tolerance, request.limits.max_start
+    classes = of_pairs.classes(shape0, shape1)
+    tolerance = request.tolerance
+    max_start = request.limits.max_start
     before = None if baseline is None else depths_by_name(baseline)
     rows = []
     for n in range(len(pairs)):
@@ -255,18 +303,27 @@ def _pairs(
         }  # fmt: skip
         if source.frames.episodes is not None:
             pair["episode"] = source.frames.episodes.name_at(world, frame)
-        over_start = max_start is not None and np.float32(pair["start_depth"]) > np.float32(max_start)
-        pair["exceeds"] = [pair["check"]] * (pair["cells_over"] > 0) + [START] * bool(over_start and not allowed[n])
+        over_start = max_start is not None and np.float32(pair["start_depth"]) > np.float32(
+            max_start
+        )
+        pair["exceeds"] = [pair["check"]] * (pair["cells_over"] > 0) + [START] * bool(
+            over_start and not allowed[n]
+        )
         if before is not None:
             depth, start = before.get((pair["shape0"], pair["shape1"]), (0.0, 0.0))
             pair["baseline_depth"] = depth
-            pair["worse"] = pair["depth"] > depth + tolerance or pair["start_depth"] > start + tolerance
+            pair["worse"] = (
+                pair["depth"] > depth + tolerance or pair["start_depth"] > start + tolerance
+            )
         rows.append(pair)
     return rows
 
 
-def _tunnels(source: AuditSource, of_pairs: PairLimits, usable: np.ndarray) -> list[dict[str, Any]] | None:
-    """Pairs that tunnel; None without a sweep. The frames before and after such a step become unusable."""
+def _tunnels(
+    source: AuditSource, of_pairs: PairLimits, usable: np.ndarray
+) -> list[dict[str, Any]] | None:
+    """Pairs that tunnel; None without a sweep. The frames before and after such a step become
+    unusable."""
     tunnels = source.tunnels()
     if tunnels is None:
         return None
@@ -275,5 +332,7 @@ def _tunnels(source: AuditSource, of_pairs: PairLimits, usable: np.ndarray) -> l
     both = np.concatenate([bad, bad + source.world_count])
     usable[both[both < len(usable)]] = False
     if tunnels.undecided:
-        source.notes.append(f"{plural(tunnels.undecided, 'touch', 'touches')} between frames could not be decided")
+        source.notes.append(
+            f"{plural(tunnels.undecided, 'touch', 'touches')} between frames could not be decided"
+        )
     return tunnel_steps(tunnels, source.shapes.names, source.frames, source.world_count, allowed)

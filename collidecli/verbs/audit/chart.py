@@ -25,29 +25,48 @@ LINES = (
 
 
 def audit_chart(result: ResultDict, canvas: Canvas) -> Figure:
-    """Greatest depth over time of all pairs, of one robot's and of the ground's; limits are dashed, unusable frames
-    shaded.
+    """Greatest depth over time of all pairs, of one robot's and of the ground's; limits are dashed,
+    unusable frames shaded.
     """
     figure, axes = canvas.axes(220 if canvas.narrow else 260)
-    series, colours = result["series"], canvas.colours
-    limits = {entry["name"]: entry["limit"] for entry in result["checks"] if entry["limit"] is not None}
+    series = result["series"]
+    colours = canvas.colours
+    limits = {
+        entry["name"]: entry["limit"] for entry in result["checks"] if entry["limit"] is not None
+    }
     factor, unit = length_unit(max([*series["depth"], *limits.values()], default=0.0))
-    for (left, right), is_unusable in zip(intervals_around(series), series["unusable"], strict=True):
+    for (left, right), is_unusable in zip(
+        intervals_around(series), series["unusable"], strict=True
+    ):
         if is_unusable:
             axes.axvspan(left, right, color=colours["muted"], alpha=0.14, linewidth=0)
     for name, words, role, check in LINES:
         depth = np.array(series[name], float) * factor
         if name == "depth" or depth.any():
             width = 2.6 if name == "depth" else 1.3
-            axes.plot(time_axis(series)[0], depth, color=colours[role], linewidth=width, label=words)
+            axes.plot(
+                time_axis(series)[0], depth, color=colours[role], linewidth=width, label=words
+            )
             if check in limits:
-                axes.axhline(limits[check] * factor, color=colours[role], linewidth=1.0, linestyle=(0, (4, 3)))
+                axes.axhline(
+                    limits[check] * factor,
+                    color=colours[role],
+                    linewidth=1.0,
+                    linestyle=(0, (4, 3)),
+                )
     set_time_axes(axes, canvas, series)
     canvas.legend(axes, 3)
     axes.set_ylabel(f"greatest depth [{unit}]", fontsize=canvas.font - 1.0)
     for n, x in enumerate(intervals_around(series)):
-        texts = [f"{words} {length(series[name][n])}" for name, words, _, _ in LINES if series[name][n]]
-        canvas.hover(axes, x, axes.get_ylim(), f"frame {series['frame'][n]}: {', '.join(texts) or 'no penetration'}")
+        texts = [
+            f"{words} {length(series[name][n])}" for name, words, _, _ in LINES if series[name][n]
+        ]
+        canvas.hover(
+            axes,
+            x,
+            axes.get_ylim(),
+            f"frame {series['frame'][n]}: {', '.join(texts) or 'no penetration'}",
+        )
     return figure
 
 

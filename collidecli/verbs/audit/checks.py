@@ -1,4 +1,5 @@
-"""Checks of an audit: depths and touches between frames against limits, and the frames that pass."""
+"""Checks of an audit: depths and touches between frames against limits, and the frames that
+pass."""
 
 from __future__ import annotations
 
@@ -19,18 +20,27 @@ if TYPE_CHECKING:
 
 Baseline = dict[str, Any] | None
 """The result of an earlier audit, as JSON."""
-DEPTH, SELF, GROUND, OWN, START, TUNNEL = "depth", "self", "ground", "own", "start", "tunnel"
+DEPTH = "depth"
+SELF = "self"
+GROUND = "ground"
+OWN = "own"
+START = "start"
+TUNNEL = "tunnel"
 CHECKS = (DEPTH, SELF, GROUND, OWN, START)
-"""Names of the checks: of all other pairs, of two bodies of one robot, of pairs with the ground, of pairs with a limit
-of their own, of first frames. The second one is there only if robots are known, the fourth only with such limits."""
+"""Names of the checks: of all other pairs, of two bodies of one robot, of pairs with the ground, of
+pairs with a limit of their own, of first frames. The second one is there only if robots are known,
+the fourth only with such limits."""
 MAX_RUNS_LISTED = 20
 
 
 def checked_tunnels(tunnels: list[dict[str, Any]], baseline: Baseline) -> dict[str, Any]:
-    """The check of tunnelling: every pair that is not allowed; with a baseline those with more steps than there."""
+    """The check of tunnelling: every pair that is not allowed; with a baseline those with more
+    steps than there."""
     before = {} if baseline is None else _steps_by_name(baseline)
     for row in tunnels:
-        row["exceeds"] = not row["allowed"] and row["steps"] > before.get((row["shape0"], row["shape1"]), 0)
+        row["exceeds"] = not row["allowed"] and row["steps"] > before.get(
+            (row["shape0"], row["shape1"]), 0
+        )
     failing = [row for row in tunnels if row["exceeds"]]
     reason = ""
     if failing:
@@ -49,12 +59,18 @@ def depths_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], tuple[floa
     for pair in baseline["pairs"]:
         names = pair["shape0"], pair["shape1"]
         before = depths.get(names, (0.0, 0.0))
-        depths[names] = max(before[0], float(pair["depth"])), max(before[1], float(pair["start_depth"]))
+        depths[names] = (
+            max(before[0], float(pair["depth"])),
+            max(before[1], float(pair["start_depth"])),
+        )
     return depths
 
 
 def _steps_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], int]:
-    return {(tunnel["shape0"], tunnel["shape1"]): int(tunnel["steps"]) for tunnel in baseline.get("tunnels") or ()}
+    return {
+        (tunnel["shape0"], tunnel["shape1"]): int(tunnel["steps"])
+        for tunnel in baseline.get("tunnels") or ()
+    }
 
 
 def read_baseline(path: str) -> dict[str, Any]:
@@ -72,23 +88,35 @@ def read_baseline(path: str) -> dict[str, Any]:
 def limits_dict(limits: AuditLimits) -> dict[str, Any]:
     """Limits in the types of JSON."""
     values = asdict(limits)
-    values["pairs"] = [{"between": list(pattern), "max_depth": limit} for pattern, limit in limits.pairs]
-    return values | {name: [list(v) if isinstance(v, tuple) else v for v in values[name]] for name in ("allow",)}
+    values["pairs"] = [
+        {"between": list(pattern), "max_depth": limit} for pattern, limit in limits.pairs
+    ]
+    return values | {
+        name: [list(v) if isinstance(v, tuple) else v for v in values[name]] for name in ("allow",)
+    }
 
 
-def checked_depths(name: str, limits: AuditLimits, pairs: list[dict[str, Any]], is_compared: bool) -> dict[str, Any]:
-    """One check: its pairs, the deepest, those that exceed a limit, and the reason to fail, or ""."""
+def checked_depths(
+    name: str, limits: AuditLimits, pairs: list[dict[str, Any]], is_compared: bool
+) -> dict[str, Any]:
+    """One check: its pairs, the deepest, those that exceed a limit, and the reason to fail, or
+    ""."""
     value = "start_depth" if name == START else "depth"
     checked = [row for row in pairs if row[value] > 0.0 and (name in (START, row["check"]))]
     checked.sort(key=lambda row: -row[value])
     failing = [row for row in checked if name in row["exceeds"]]
     if is_compared:
         without_limits = not limits.has_any and name != START
-        failing = [row for row in (checked if without_limits else failing) if row["worse"] and not row["allowed"]]
+        failing = [
+            row
+            for row in (checked if without_limits else failing)
+            if row["worse"] and not row["allowed"]
+        ]
     limit = _limit_of(name, limits)
     reason = ""
     if failing:
-        deepest, words = failing[0], {SELF: " of one robot", GROUND: " with the ground", START: " in a first frame"}
+        deepest = failing[0]
+        words = {SELF: " of one robot", GROUND: " with the ground", START: " in a first frame"}
         words[OWN] = " with a limit of their own"
         what = "worse than in the baseline" if is_compared else "deeper than allowed"
         pair = f"{deepest[value]:.4g} m deep: {deepest['shape0']} and {deepest['shape1']}"
@@ -104,7 +132,8 @@ def checked_depths(name: str, limits: AuditLimits, pairs: list[dict[str, Any]], 
 
 
 def _limit_of(name: str, limits: AuditLimits) -> float | None:
-    """The limit of every pair of a check [m]; None for none, and for pairs whose own limits differ."""
+    """The limit of every pair of a check [m]; None for none, and for pairs whose own limits
+    differ."""
     if name == OWN:
         own = {limit for _, limit in limits.pairs}
         return own.pop() if len(own) == 1 else None
@@ -115,14 +144,17 @@ def _limit_of(name: str, limits: AuditLimits) -> float | None:
 
 
 def usable_cells(source: AuditSource, usable: np.ndarray, recorded: np.ndarray) -> dict[str, Any]:
-    """Counts of usable cells, the runs of unusable frames, and the longest unusable beginning of a world."""
+    """Counts of usable cells, the runs of unusable frames, and the longest unusable beginning of a
+    world."""
     bad = recorded & ~usable
     runs = []
     for world in np.flatnonzero(bad.any(axis=0)).tolist():
         edges = np.flatnonzero(np.diff(np.concatenate([[0], bad[:, world].astype(np.int8), [0]])))
         for first, end in edges.reshape(-1, 2).tolist():
             frames = source.frames.number[first], source.frames.number[end - 1]
-            runs.append({"world": world, "first_frame": int(frames[0]), "last_frame": int(frames[1])})
+            runs.append(
+                {"world": world, "first_frame": int(frames[0]), "last_frame": int(frames[1])}
+            )
     return {
         "cells": int(usable.sum()),
         "share": float(usable.sum() / max(1, recorded.sum())),
@@ -133,7 +165,10 @@ def usable_cells(source: AuditSource, usable: np.ndarray, recorded: np.ndarray) 
 
 
 def compared_with_baseline(
-    request: AuditRequest, baseline: dict[str, Any], source: AuditSource, pairs: list[dict[str, Any]]
+    request: AuditRequest,
+    baseline: dict[str, Any],
+    source: AuditSource,
+    pairs: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """What a baseline says of the same pairs, and which of its pairs are gone."""
     is_same = baseline.get("trajectory_sha256") == source.trajectory_sha256

@@ -45,7 +45,9 @@ of_class = partial(repeated, section="Classes of pairs", metavar="GLOB,...")
 SELF = "Depth of two bodies of one robot; without a length 0. [default: as --max-depth]"
 AGAINST = "Fail only on what is worse than this earlier --json output."
 ALLOW = "Pairs without a limit, by shape or body."
-POINT = "Measure how far a point of one surface is below the other, of these pairs' deepest overlaps."
+POINT = (
+    "Measure how far a point of one surface is below the other, of these pairs' deepest overlaps."
+)
 DEPTH = Length(0.0)
 SELF_DEPTH = Length(0.0, "write one, as 2mm, or --self after the scene")
 PAGES = ("junit_xml", "markdown", "mask", "chart")
@@ -74,7 +76,11 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @of_class("--ground-shapes", help="The ground. [default: static planes and heightfields]")
 @of_class("--self-bodies", help="The bodies of one robot. [default: those that joints connect]")
 @written("--first", type=WholeNumber(0), default=20, help="Number of pairs in the table.")
-@written("--overlap-volume", is_flag=True, help="Measure the volume of these pairs' deepest overlaps, of solids.")
+@written(
+    "--overlap-volume",
+    is_flag=True,
+    help="Measure the volume of these pairs' deepest overlaps, of solids.",
+)
 @written("--deepest-point", is_flag=True, help=POINT)
 @written("--mask", metavar="FILE", help="Usable frames and their depths: .npz, .h5 or .csv.")
 @written("--chart", metavar="FILE", help="Depth over time, with limits: .svg or .png.")
@@ -89,19 +95,28 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     """Check the penetrations of a motion against limits, and write which frames can be used.
 
-    SCENE and its motion are those of collide run; a contact set in their place is audited as it is. The depth of a pair
-    is the least translation that separates it. Several recordings, or several contact sets, folders and batches in
-    place of the scene: a row for each.
+    SCENE and its motion are those of collide run; a contact set in their place is audited as it is.
+    The depth of a pair is the least translation that separates it. Several recordings, or several
+    contact sets, folders and batches in place of the scene: a row for each.
     """
-    streams, force = streams_of(ctx), values["force"]
+    streams = streams_of(ctx)
+    force = values["force"]
     sources = (*inputs, values["trajectory"], values["against"])
     names = "two of --mask, --chart, --junit-xml and --markdown"
     outputs = check_outputs({name: values.pop(name) for name in PAGES}, names, force, sources)
     pages = Pages(outputs.get("junit_xml"), outputs.get("markdown"), values.pop("github"), force)
     sets = _contact_sets(streams, inputs, values["trajectory"])
-    found_inputs = None if sets else run_inputs(streams, inputs, [*filter(None, [values["trajectory"]])], False)
+    found_inputs = (
+        None
+        if sets
+        else run_inputs(streams, inputs, [*filter(None, [values["trajectory"]])], False)
+    )
     if sets or (found_inputs and found_inputs.several):
-        given = [*outputs, *(["against"] if values["against"] else []), *(["github"] if pages.github else [])]
+        given = [
+            *outputs,
+            *(["against"] if values["against"] else []),
+            *(["github"] if pages.github else []),
+        ]
         if given:
             raise click.UsageError(
                 f"--{given[0].replace('_', '-')} is for one audit, and several are given; --json has them all."
@@ -134,23 +149,34 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     return 0 if result.passed else 1
 
 
-def _contact_sets(streams: Streams, inputs: Sequence[str], trajectory: str | None) -> list[InputFile] | None:
+def _contact_sets(
+    streams: Streams, inputs: Sequence[str], trajectory: str | None
+) -> list[InputFile] | None:
     """Several contact sets, in place of scenes: HDF5 files, patterns of them, and folders."""
-    named = (os.path.isdir(word) or is_hdf5(word) or word.lower().endswith(HDF5_ENDINGS) for word in inputs)
+    named = (
+        os.path.isdir(word) or is_hdf5(word) or word.lower().endswith(HDF5_ENDINGS)
+        for word in inputs
+    )
     if trajectory is not None or not inputs or not all(named):
         return None
     return listed_contact_sets(streams, inputs)
 
 
 def _several(
-    ctx: click.Context, streams: Streams, values: dict[str, Any], sets: Sequence[InputFile] | None, recorded: Any
+    ctx: click.Context,
+    streams: Streams,
+    values: dict[str, Any],
+    sets: Sequence[InputFile] | None,
+    recorded: Any,
 ) -> int:
     from collidecli.verbs.audit.audit import audit
 
     def compute(job: Job, progress: Any) -> Result:
         if sets:
             return audit(_request(ctx, (job.name,), values), progress).result
-        return audit(_request(ctx, recorded.scenes, {**values, "trajectory": job.name}), progress).result
+        return audit(
+            _request(ctx, recorded.scenes, {**values, "trajectory": job.name}), progress
+        ).result
 
     jobs = [Job(file.path, shown=file.name) for file in sets or recorded.several]
     items = computed(streams, jobs, compute, "auditing", "loading", kernels=not sets)
@@ -158,30 +184,44 @@ def _several(
 
 
 def _request(ctx: click.Context, inputs: Sequence[str], values: dict[str, Any]) -> AuditRequest:
-    """The request of the options. Raises UsageError, and InputError for options of a scene with a contact set."""
+    """The request of the options. Raises UsageError, and InputError for options of a scene with a
+    contact set."""
     from collidecli.motions.requests import EngineRequest
     from collidecli.storage.h5_files import format_of_path
     from collidecli.verbs.audit.limits import LENGTHS, AuditLimits, read_limits
     from collidecli.verbs.audit.request import AuditRequest
 
-    given = {name: values[name] for name in (*LENGTHS, "ground_shapes", "self_bodies", "allow") if values[name]}
+    given = {
+        name: values[name]
+        for name in (*LENGTHS, "ground_shapes", "self_bodies", "allow")
+        if values[name]
+    }
     given |= {name: values[name] for name in LENGTHS if values[name] is not None}
     limits = AuditLimits(**given)
     if values["limits"]:
         limits = limits.over(read_limits(values["limits"]))
-    common = {"limits": limits, "against": values["against"] or "", "tolerance": values["tolerance"]}
+    common = {
+        "limits": limits,
+        "against": values["against"] or "",
+        "tolerance": values["tolerance"],
+    }
     common |= {name: values[name] for name in ("overlap_volume", "deepest_point", "first", "sweep")}
     if len(inputs) == 1 and is_hdf5(inputs[0]) and format_of_path(inputs[0]) == CONTACT_SET:
         for parameter in ctx.command.params:
-            section, name = getattr(parameter, "section", ""), parameter.name or ""
+            section = getattr(parameter, "section", "")
+            name = parameter.name or ""
             on_line = ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
             is_of_scene = (section in OF_SCENES and name != "frames") or name == "sweep_tolerance"
             if is_of_scene and on_line:
                 what = "is an option for scenes, and a contact set has its motion and its contacts"
-                raise InputError(what, f"{parameter.opts[-1]}, {inputs[0]}", "leave it out, or audit the scene")
+                raise InputError(
+                    what, f"{parameter.opts[-1]}, {inputs[0]}", "leave it out, or audit the scene"
+                )
         return AuditRequest(contacts=inputs[0], frames=values["frames"], **common)
     scenes, trajectory = scenes_and_recording(inputs, values["trajectory"])
     if not scenes and trajectory is None:
-        raise click.UsageError("Missing argument 'SCENE...': give a scene, or a contact set of collide run.")
+        raise click.UsageError(
+            "Missing argument 'SCENE...': give a scene, or a contact set of collide run."
+        )
     scene = request_of(EngineRequest, values, scenes=scenes, trajectory=trajectory)
     return AuditRequest(scene=scene, **common)

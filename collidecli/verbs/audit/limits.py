@@ -25,11 +25,11 @@ Pattern = tuple[str, str]
 class AuditLimits:
     """Limits of depth [m], None for none, and the classes of pairs.
 
-    max_depth: of every pair without another one. self: of two bodies of one robot. max_ground: of pairs with the
-    ground. max_start: of every pair in the first frame of a world or demonstration. pairs: patterns of two paths and
-    their own limit. allow: patterns of two paths without a limit. ground_shapes: patterns of the ground's shapes; () is
-    every static plane and heightfield. self_bodies: patterns of the bodies of one robot; () is those that joints
-    connect.
+    max_depth: of every pair without another one. self: of two bodies of one robot. max_ground: of
+    pairs with the ground. max_start: of every pair in the first frame of a world or demonstration.
+    pairs: patterns of two paths and their own limit. allow: patterns of two paths without a limit.
+    ground_shapes: patterns of the ground's shapes; () is every static plane and heightfield.
+    self_bodies: patterns of the bodies of one robot; () is those that joints connect.
     """
 
     max_depth: float | None = None
@@ -56,10 +56,17 @@ class AuditLimits:
         return bool(self.pairs) or any(getattr(self, name) is not None for name in LENGTHS)
 
     def over(self, file: AuditLimits) -> AuditLimits:
-        """The limits of a file, replaced by these where these are given; patterns `allow` and `pairs` of both."""
+        """The limits of a file, replaced by these where these are given; patterns `allow` and
+        `pairs` of both."""
         given = {name: value for name in LENGTHS if (value := getattr(self, name)) is not None}
-        given |= {name: value for name in ("ground_shapes", "self_bodies") if (value := getattr(self, name))}
-        return replace(file, **given, allow=(*file.allow, *self.allow), pairs=(*file.pairs, *self.pairs))
+        given |= {
+            name: value
+            for name in ("ground_shapes", "self_bodies")
+            if (value := getattr(self, name))
+        }
+        return replace(
+            file, **given, allow=(*file.allow, *self.allow), pairs=(*file.pairs, *self.pairs)
+        )
 
 
 LENGTHS = ("max_depth", "self", "max_ground", "max_start")
@@ -67,14 +74,17 @@ _PATTERNS = ("ground_shapes", "self_bodies")
 
 
 def read_limits(path: str) -> AuditLimits:
-    """The limits of a TOML file. Raises InputError for a file that cannot be read, an unknown key or a wrong value."""
+    """The limits of a TOML file. Raises InputError for a file that cannot be read, an unknown key
+    or a wrong value."""
     table = read_toml(path, "see --limits")
     known = [*LENGTHS, *_PATTERNS, "allow", "pair"]
     limits: dict[str, Any] = {}
     for key, value in table.items():
         name = key.replace("-", "_")
         if name not in known:
-            fix = did_you_mean(name.replace("_", "-"), [known_name.replace("_", "-") for known_name in known])
+            fix = did_you_mean(
+                name.replace("_", "-"), [known_name.replace("_", "-") for known_name in known]
+            )
             raise InputError(f"'{key}' is no limit", path, fix)
         if name in LENGTHS:
             limits[name] = _length(value, path, key)
@@ -90,27 +100,35 @@ def read_limits(path: str) -> AuditLimits:
 def _length(value: object, path: str, key: str) -> float:
     metres = checked_metres(value, f"{path}: {key}")
     if metres < 0.0:
-        raise InputError(f"'{key}' is {value!r}, below 0", path, 'give a depth of at least 0, such as "2mm"')
+        raise InputError(
+            f"'{key}' is {value!r}, below 0", path, 'give a depth of at least 0, such as "2mm"'
+        )
     return metres
 
 
 def _list(value: object, path: str, key: str) -> list[Any]:
     if not isinstance(value, list):
-        raise InputError(f"'{key}' is {value!r}, not a list", path, f"see [[{key}]] and lists in TOML")
+        raise InputError(
+            f"'{key}' is {value!r}, not a list", path, f"see [[{key}]] and lists in TOML"
+        )
     return value
 
 
 def _texts(value: object, path: str, key: str) -> list[str]:
     texts = _list(value, path, key)
     if not all(isinstance(text, str) for text in texts):
-        raise InputError(f"'{key}' is {value!r}, not a list of patterns", path, f'write {key} = ["floor*"]')
+        raise InputError(
+            f"'{key}' is {value!r}, not a list of patterns", path, f'write {key} = ["floor*"]'
+        )
     return texts
 
 
 def _pattern(value: object, path: str, key: str) -> Pattern:
     patterns = _texts(value, path, key)
     if len(patterns) != 2:
-        raise InputError(f"'{key}' has {value!r}, not two patterns", path, 'write ["hand*", "cup*"]')
+        raise InputError(
+            f"'{key}' has {value!r}, not two patterns", path, 'write ["hand*", "cup*"]'
+        )
     return patterns[0], patterns[1]
 
 
@@ -118,15 +136,18 @@ def _pair(value: object, path: str) -> tuple[Pattern, float]:
     if not isinstance(value, Mapping) or set(value) != {"between", "max-depth"}:
         fix = 'write [[pair]], then between = ["hand*", "cup*"] and max-depth = "2mm"'
         raise InputError(f"[[pair]] is {value!r}", path, fix)
-    return _pattern(value["between"], path, "between"), _length(value["max-depth"], path, "max-depth")
+    return _pattern(value["between"], path, "between"), _length(
+        value["max-depth"], path, "max-depth"
+    )
 
 
 @dataclass(frozen=True)
 class AuditedShapes:
     """Shapes, and other items that touch, of an audit; in the order of the items.
 
-    path: of each item. names: of the items. body_path: path of its body, which may be fixed to the world, or "".
-    is_static: bool[n]. type: labels. robot: int[n], number of the robot of its body, -1 for none.
+    path: of each item. names: of the items. body_path: path of its body, which may be fixed to the
+    world, or "". is_static: bool[n]. type: labels. robot: int[n], number of the robot of its body,
+    -1 for none.
     """
 
     path: Sequence[str]
@@ -142,12 +163,16 @@ class AuditedShapes:
         return self.is_static & np.isin(np.array(self.type), GROUND_TYPES)
 
     def items(self, where: str) -> NamedItems:
-        """The items, for patterns of their paths and of the paths of their bodies. where: for errors."""
-        return NamedItems(self.path, np.arange(len(self.path)), self.body_path, f"shape or body of {where}")
+        """The items, for patterns of their paths and of the paths of their bodies. where: for
+        errors."""
+        return NamedItems(
+            self.path, np.arange(len(self.path)), self.body_path, f"shape or body of {where}"
+        )
 
 
 class PairLimits:
-    """The class and the limit of pairs of items. Raises InputError for patterns that match nothing."""
+    """The class and the limit of pairs of items. Raises InputError for patterns that match
+    nothing."""
 
     def __init__(self, limits: AuditLimits, shapes: AuditedShapes, where: str) -> None:
         self._limits, items = limits, shapes.items(where)
@@ -159,8 +184,14 @@ class PairLimits:
             what = f"{where} has no static plane or heightfield"
             raise InputError(what, "--max-ground", "name the ground with --ground-shapes")
         if limits.self is not None and not self.has_robot:
-            raise InputError(f"joints connect no bodies of {where}", "--self", "name the bodies with --self-bodies")
-        self._pairs = [(items.sides(pattern, "--limits: [[pair]]"), limit) for pattern, limit in limits.pairs]
+            raise InputError(
+                f"joints connect no bodies of {where}",
+                "--self",
+                "name the bodies with --self-bodies",
+            )
+        self._pairs = [
+            (items.sides(pattern, "--limits: [[pair]]"), limit) for pattern, limit in limits.pairs
+        ]
         self._allow = [items.sides(pattern, "--allow") for pattern in limits.allow]
 
     @property
@@ -188,8 +219,11 @@ class PairLimits:
 
     def limit(self, item0: np.ndarray, item1: np.ndarray) -> np.ndarray:
         """float64[n]: limit of each pair [m]; infinite for none."""
-        limits, classes = self._limits, self.classes(item0, item1)
-        limit_of_pair = np.full(len(item0), np.inf if limits.max_depth is None else limits.max_depth)
+        limits = self._limits
+        classes = self.classes(item0, item1)
+        limit_of_pair = np.full(
+            len(item0), np.inf if limits.max_depth is None else limits.max_depth
+        )
         if limits.max_ground is not None:
             limit_of_pair[classes["ground"]] = limits.max_ground
         if limits.self is not None:

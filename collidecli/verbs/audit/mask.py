@@ -25,14 +25,23 @@ def write_mask(path: str, audit: Audit, force: bool) -> None:
     with AtomicOutput(path, force) as output:
         ending = os.path.splitext(path)[1].lower()
         if ending == ".csv":
-            words, (frame, world) = ("", *audit.shape_path), np.nonzero(audit.recorded)
+            words = ("", *audit.shape_path)
+            (frame, world) = np.nonzero(audit.recorded)
             columns = (
                 *cell_columns(None),
                 TableColumn("usable", np.dtype(bool)),
-                *(TableColumn(name, np.dtype(np.float32), "m") for name in ("depth", "self_depth", "ground_depth")),
-                *(TableColumn(name, np.dtype(np.int32), words=words) for name in ("shape0", "shape1")),
+                *(
+                    TableColumn(name, np.dtype(np.float32), "m")
+                    for name in ("depth", "self_depth", "ground_depth")
+                ),
+                *(
+                    TableColumn(name, np.dtype(np.int32), words=words)
+                    for name in ("shape0", "shape1")
+                ),
             )
-            rows = {name: getattr(audit, name)[frame] for name in ("frame", "step", "time")} | {"world": world}
+            rows = {name: getattr(audit, name)[frame] for name in ("frame", "step", "time")} | {
+                "world": world
+            }
             dense = [name for name in OF_CELLS if name not in ("recorded", "deepest")]
             rows |= {name: getattr(audit, name)[frame, world] for name in dense}
             rows["shape0"], rows["shape1"] = audit.deepest[frame, world].T + 1
@@ -55,4 +64,8 @@ OF_CELLS = ("usable", "recorded", "depth", "self_depth", "ground_depth", "deepes
 
 def _arrays(audit: Audit) -> dict[str, np.ndarray]:
     arrays = {name: getattr(audit, name) for name in OF_CELLS}
-    return arrays | {"frame_index": audit.frame.astype(np.int64), "step": audit.step, "time": audit.time}
+    return arrays | {
+        "frame_index": audit.frame.astype(np.int64),
+        "step": audit.step,
+        "time": audit.time,
+    }

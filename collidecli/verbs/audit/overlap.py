@@ -1,4 +1,5 @@
-"""Measures of overlaps beside the depth: the volume of the intersection, and the depth of the deepest point."""
+"""Measures of overlaps beside the depth: the volume of the intersection, and the depth of the
+deepest point."""
 
 from __future__ import annotations
 
@@ -23,9 +24,12 @@ from collidecli.storage.process_activity import reading
 from collidecli.verbs.audit.sources import AuditSource
 
 
-def measure_overlaps(source: AuditSource, pairs: list[dict[str, Any]], volume: bool, point: bool) -> None:
-    """Adds measures of the overlap in each pair's deepest frame, without margins: overlap_volume [m^3] and
-    deepest_point [m], each with the bound of its error, and overlap_note, the reason if there is no volume.
+def measure_overlaps(
+    source: AuditSource, pairs: list[dict[str, Any]], volume: bool, point: bool
+) -> None:
+    """Adds measures of the overlap in each pair's deepest frame, without margins: overlap_volume
+    [m^3] and deepest_point [m], each with the bound of its error, and overlap_note, the reason if
+    there is no volume.
     """
     if not (volume or point) or source.loaded is None or source.motion is None:
         return
@@ -38,7 +42,9 @@ def measure_overlaps(source: AuditSource, pairs: list[dict[str, Any]], volume: b
     for pair in pairs:
         template = int(model.world_template[pair["world"]])
         names = pair["shape0"], pair["shape1"]
-        shape0, shape1 = (row[(template, name) if (template, name) in row else (-1, name)] for name in names)
+        shape0, shape1 = (
+            row[(template, name) if (template, name) in row else (-1, name)] for name in names
+        )
         with reading("motion"):
             bodies = source.motion.read(range(pair["frame"], pair["frame"] + 1))[0]
         poses = model.placed_shapes(bodies, pair["world"])
@@ -48,16 +54,19 @@ def measure_overlaps(source: AuditSource, pairs: list[dict[str, Any]], volume: b
             pair["overlap_volume_error"] = None if overlap.reason else overlap.error
             pair["overlap_note"] = overlap.reason
         if point:
-            pair["deepest_point"], pair["deepest_point_error"] = deepest_point(model, poses, shape0, shape1)
+            pair["deepest_point"], pair["deepest_point_error"] = deepest_point(
+                model, poses, shape0, shape1
+            )
 
 
 def deepest_point(model: Model, poses: np.ndarray, shape0: int, shape1: int) -> tuple[float, float]:
-    """The greatest depth of a point of either surface below the other one, without margins, and the bound of its error
-    where a surface is round [m].
+    """The greatest depth of a point of either surface below the other one, without margins, and the
+    bound of its error where a surface is round [m].
 
-    poses: float64[S, 7], xyzw, of the shapes in world. A surface is a cloth of its triangles, which the engine's search
-    for the least distance of triangles measures (docs/adr/0098); the other shape is itself. A round surface is
-    replaced by triangles with corners on it, which it is nowhere farther from than the error. Planes have no points.
+    poses: float64[S, 7], xyzw, of the shapes in world. A surface is a cloth of its triangles, which
+    the engine's search for the least distance of triangles measures (docs/adr/0098); the other
+    shape is itself. A round surface is replaced by triangles with corners on it, which it is
+    nowhere farther from than the error. Planes have no points.
     """
     deepest = 0.0, 0.0
     for surface, solid in ((shape0, shape1), (shape1, shape0)):
@@ -66,7 +75,8 @@ def deepest_point(model: Model, poses: np.ndarray, shape0: int, shape1: int) -> 
         vertex, face, error = surface_of(model, surface)
         to_solid = compose_poses(inverse_poses(poses[solid]), poses[surface])
         placed = np.zeros((len(vertex), 7))
-        placed[:, :3], placed[:, 6] = vertex, 1.0
+        placed[:, :3] = vertex
+        placed[:, 6] = 1.0
         depth = _depth(model, solid, compose_poses(to_solid, placed)[:, :3], face)
         if depth > deepest[0]:
             deepest = depth, error

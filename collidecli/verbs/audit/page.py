@@ -15,13 +15,20 @@ MAX_PAIRS = 12
 
 
 def audit_section(result: ResultDict) -> dict[str, Any]:
-    """Depth over time with limits and the mask, the checks, the findings and the deepest pairs of collide.audit/1."""
+    """Depth over time with limits and the mask, the checks, the findings and the deepest pairs of
+    collide.audit/1."""
     lead = f"{audit_words(result).capitalize()}. "
     lead += f"Usable frames: {usable_text(result)}; the others are shaded."
     failures = [line for finding in findings(result) for line in finding.lines]
-    pairs, more = result["pairs"][:MAX_PAIRS], more_text(len(result["pairs"]) - MAX_PAIRS)
-    deepest = columns_table("Deepest pairs", [("pair", "left", pair_words), *DEEPEST, *OVER], pairs, more)
-    parts = [part(chart="audit"), part(table=columns_table("Checks", CHECK_COLUMNS, result["checks"]))]
+    pairs = result["pairs"][:MAX_PAIRS]
+    more = more_text(len(result["pairs"]) - MAX_PAIRS)
+    deepest = columns_table(
+        "Deepest pairs", [("pair", "left", pair_words), *DEEPEST, *OVER], pairs, more
+    )
+    parts = [
+        part(chart="audit"),
+        part(table=columns_table("Checks", CHECK_COLUMNS, result["checks"])),
+    ]
     parts += [part(heading="Findings", lines=failures)] if failures else []
     parts += [part(heading="Deepest pairs", table=deepest)] if pairs else []
     return section("audit", "Audit", *parts, lead=lead)

@@ -27,7 +27,10 @@ from collidecli.verbs.audit.limits import AuditLimits, read_limits
 from collidecli.verbs.audit.request import AuditRequest
 
 OF_SCENES = {
-    name for kind in OPTION_GROUPS.values() if kind is not ContactOptions for name in declared_options(kind)
+    name
+    for kind in OPTION_GROUPS.values()
+    if kind is not ContactOptions
+    for name in declared_options(kind)
 } | {*("worlds", "frames", "margin", "static_pairs", "sweep", "sweep_tolerance")}
 """Options of `run` that have an effect on an audit."""
 
@@ -56,22 +59,42 @@ def audit(
 
     Args:
         scene, recording: as of `run`; or a contact set, its path, or contacts in memory, alone.
-        max_depth, self, max_ground, max_start: limits of depth, in metres or as a text such as "2mm"; None for none.
-        allow: pairs of patterns without a limit. ground_shapes, self_bodies: patterns, a sequence or a text with
-            commas.
-        limits: a file of limits. against: the JSON of an earlier audit; tolerance: greater depths than its are worse.
-        overlap_volume, deepest_point: measure these of the deepest overlaps of the `first` deepest pairs [m^3, m].
-        options: of `collide audit` for scenes, with underscores: frames="0:100", margin=0.0, threads=2.
+        max_depth, self, max_ground, max_start: limits of depth, in metres or as a text such as
+            "2mm"; None for none.
+        allow: pairs of patterns without a limit. ground_shapes, self_bodies: patterns, a sequence
+            or a text with commas.
+        limits: a file of limits. against: the JSON of an earlier audit; tolerance: greater depths
+            than its are worse.
+        overlap_volume, deepest_point: measure these of the deepest overlaps of the `first` deepest
+            pairs [m^3, m].
+        options: of `collide audit` for scenes, with underscores: frames="0:100", margin=0.0,
+            threads=2.
     Returns:
-        `Audit`: `passed`, `usable` bool[frames, worlds], `depth`, `self_depth`, `ground_depth` [m], `pairs`, `result`.
+        `Audit`: `passed`, `usable` bool[frames, worlds], `depth`, `self_depth`, `ground_depth` [m],
+            `pairs`, `result`.
     Raises:
         InputError: as `collide audit` does.
     """
-    lengths = {"max_depth": max_depth, "self": self, "max_ground": max_ground, "max_start": max_start}
-    depths: dict[str, Any] = {k: None if value is None else checked_metres(value, k) for k, value in lengths.items()}
+    lengths = {
+        "max_depth": max_depth,
+        "self": self,
+        "max_ground": max_ground,
+        "max_start": max_start,
+    }
+    depths: dict[str, Any] = {
+        k: None if value is None else checked_metres(value, k) for k, value in lengths.items()
+    }
     for pair in allow:
-        if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(pattern, str) for pattern in pair):
-            raise InputError(f"{pair!r} is no pair of patterns", "allow", 'give pairs, such as [("hand*", "cup*")]')
+        if (
+            isinstance(pair, str)
+            or len(pair) != 2
+            or not all(isinstance(pattern, str) for pattern in pair)
+        ):
+            raise InputError(
+                f"{pair!r} is no pair of patterns",
+                "allow",
+                'give pairs, such as [("hand*", "cup*")]',
+            )
     given = AuditLimits(
         **depths,
         allow=tuple((first, second) for first, second in allow),
@@ -84,7 +107,8 @@ def audit(
     if isinstance(scene, ContactSet):
         scene = scene.path
     measured = overlap_volume, deepest_point, first
-    baseline, apart = os.fspath(against), checked_metres(tolerance, "tolerance")
+    baseline = os.fspath(against)
+    apart = checked_metres(tolerance, "tolerance")
     is_path = isinstance(scene, (str, os.PathLike))
     if recording is None and is_path and format_of_path(scene) == FORMAT:
         if options.keys() - {"frames", "sweep"}:
@@ -92,13 +116,22 @@ def audit(
             raise InputError(what, ", ".join(options), "leave them out")
         frames = frames_text(options.get("frames", ""))
         request = AuditRequest(
-            os.fspath(scene), None, frames, given, baseline, apart, *measured, bool(options.get("sweep"))
+            os.fspath(scene),
+            None,
+            frames,
+            given,
+            baseline,
+            apart,
+            *measured,
+            bool(options.get("sweep")),
         )
     else:
         for name in options.keys() - OF_SCENES:
             raise unknown_argument(name, "audit", OF_SCENES | signature(audit).parameters.keys())
         run = scene_request(scene, recording, options)
-        audited = EngineRequest(**{pair.name: getattr(run, pair.name) for pair in fields(EngineRequest)})
+        audited = EngineRequest(
+            **{pair.name: getattr(run, pair.name) for pair in fields(EngineRequest)}
+        )
         request = AuditRequest("", audited, "", given, baseline, apart, *measured)
     outcome = run_audit(request)
     for note in outcome.result.warnings:

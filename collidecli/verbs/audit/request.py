@@ -12,9 +12,10 @@ from collidecli.verbs.audit.limits import AuditLimits
 class AuditRequest:
     """What is audited, and how. contacts: a contact set; else `scene`. frames: of the contact set.
 
-    limits: given limits. against: a baseline, as JSON of an earlier audit; "" for none. tolerance: a depth is worse
-    than that of the baseline if it is greater by more than this [m]. overlap_volume, deepest_point: measure these of
-    the deepest overlaps of the `first` deepest pairs. sweep: refuse a contact set without contacts between frames.
+    limits: given limits. against: a baseline, as JSON of an earlier audit; "" for none. tolerance:
+    a depth is worse than that of the baseline if it is greater by more than this [m].
+    overlap_volume, deepest_point: measure these of the deepest overlaps of the `first` deepest
+    pairs. sweep: refuse a contact set without contacts between frames.
     """
 
     contacts: str = ""

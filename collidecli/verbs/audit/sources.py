@@ -22,7 +22,14 @@ from collidecli.motions.search_warnings import search_warnings
 from collidecli.motions.timing import TimingReport
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.particles import Particles
-from collidecli.scene.tables import HYDRO_PATCHES, SELF_CONTACTS, SOFT_CONTACTS, SWEEP, ContactBlock, GroupRows
+from collidecli.scene.tables import (
+    HYDRO_PATCHES,
+    SELF_CONTACTS,
+    SOFT_CONTACTS,
+    SWEEP,
+    ContactBlock,
+    GroupRows,
+)
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import (
     check_body_rows,
@@ -34,17 +41,21 @@ from collidecli.verbs.audit.limits import AuditedShapes
 from collidecli.verbs.audit.tunnels import COLUMNS, Tunnels
 
 STEPS_LEFT_OUT = "tunnelling is not checked: the frames are not consecutive"
-PARTICLES_LEFT_OUT = "particles, cloths and soft bodies are not audited: collide events lists their contacts"
+PARTICLES_LEFT_OUT = (
+    "particles, cloths and soft bodies are not audited: collide events lists their contacts"
+)
 
 
 @dataclass
 class AuditSource:
-    """Contacts to audit. name: for messages. scene, trajectory: names of files, or "". scene_sha256,
-    trajectory_sha256: their hashes. frames: with numbers in the input; step: int64[F].
+    """Contacts to audit. name: for messages. scene, trajectory: names of files, or "".
+    scene_sha256, trajectory_sha256: their hashes. frames: with numbers in the input; step:
+    int64[F].
 
-    contents: columns shape0, shape1 and distance of every cell from the first selected frame on; to be read once.
-    loaded, motion: of a scene. notes: warnings, complete after the last block. swept: rows of contacts between frames,
-    each with its first cell, complete after the last block; None without a sweep.
+    contents: columns shape0, shape1 and distance of every cell from the first selected frame on; to
+    be read once. loaded, motion: of a scene. notes: warnings, complete after the last block. swept:
+    rows of contacts between frames, each with its first cell, complete after the last block; None
+    without a sweep.
     """
 
     name: str
@@ -63,20 +74,31 @@ class AuditSource:
     swept: list[tuple[int, GroupRows]] | None = None
 
     def tunnels(self) -> Tunnels | None:
-        """Steps of selected frames in which pairs tunnel; None without a sweep. To be called after `rows`."""
+        """Steps of selected frames in which pairs tunnel; None without a sweep. To be called after
+        `rows`."""
         if self.swept is None:
             return None
         none = [np.zeros(0, np.int64)] * 3 + [np.zeros(0)] * 2
-        parts, undecided = [none], 0
+        parts = [none]
+        undecided = 0
         for first, rows in self.swept:
             columns = rows.columns
             undecided += int((columns["status"] != TOUCHES).sum())
             at = np.flatnonzero(columns["tunnel"] == 1)
-            cell, kept = self._selected(first + np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)[at])
+            cell, kept = self._selected(
+                first + np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)[at]
+            )
             inside = np.flatnonzero(cell < (len(self.frames) - 1) * self.world_count)
             at = at[kept[inside]]
             shapes = (columns[name][at].astype(np.int64) for name in ("shape0", "shape1"))
-            parts.append([cell[inside], *shapes, columns["enter"][at], np.maximum(0.0, -columns["least"][at])])
+            parts.append(
+                [
+                    cell[inside],
+                    *shapes,
+                    columns["enter"][at],
+                    np.maximum(0.0, -columns["least"][at]),
+                ]
+            )
         return Tunnels(*map(np.concatenate, zip(*parts, strict=True)), undecided=undecided)
 
     def _selected(self, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -89,17 +111,24 @@ class AuditSource:
         return (index * self.world_count + world)[kept], kept
 
     def rows(self) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-        """Frames done, and cell (of the selected frames), shape0, shape1, distance of contacts, block by block."""
+        """Frames done, and cell (of the selected frames), shape0, shape1, distance of contacts,
+        block by block."""
         with closing(self.contents) as blocks:
             for block in blocks:
-                cell = np.repeat(block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts)
+                cell = np.repeat(
+                    block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts
+                )
                 cells, kept = self._selected(cell)
                 done = self._selected(np.arange(block.first_cell + len(block.cell_counts)))[0]
-                shape0, shape1, distance = (block.columns[name][kept] for name in ("shape0", "shape1", "distance"))
+                shape0, shape1, distance = (
+                    block.columns[name][kept] for name in ("shape0", "shape1", "distance")
+                )
                 yield len(done) // self.world_count, cells, shape0, shape1, distance
 
 
-def audited_contact_set(contacts: ContactSet, frames: str, self_bodies: Sequence[str]) -> AuditSource:
+def audited_contact_set(
+    contacts: ContactSet, frames: str, self_bodies: Sequence[str]
+) -> AuditSource:
     """The contacts of an open contact set, with a robot of the named bodies.
 
     Raises InputError for a set without contacts, and for unknown frames and bodies.
@@ -120,7 +149,9 @@ def audited_contact_set(contacts: ContactSet, frames: str, self_bodies: Sequence
         notes.append(f"{what}: audit the scene for translations")
     if SOFT_CONTACTS.name in contacts.groups or SELF_CONTACTS.name in contacts.groups:
         notes.append(PARTICLES_LEFT_OUT)
-    first, last = (int(number[0]) * worlds, (int(number[-1]) + 1) * worlds) if len(number) else (0, 0)
+    first, last = (
+        (int(number[0]) * worlds, (int(number[-1]) + 1) * worlds) if len(number) else (0, 0)
+    )
     swept = None
     if SWEEP.name in contacts.groups and picked.step > 1 and len(number) > 1:
         notes.append(STEPS_LEFT_OUT)
@@ -138,7 +169,9 @@ def audited_contact_set(contacts: ContactSet, frames: str, self_bodies: Sequence
         frames=Frames(number, contacts.time[number], episodes),
         step=contacts.step[number],
         world_count=worlds,
-        contents=touching_blocks(contacts, BLOCK_ROWS, first, last, with_particles=False, each_particle=False),
+        contents=touching_blocks(
+            contacts, BLOCK_ROWS, first, last, with_particles=False, each_particle=False
+        ),
         notes=notes,
         swept=swept,
     )
@@ -146,7 +179,8 @@ def audited_contact_set(contacts: ContactSet, frames: str, self_bodies: Sequence
 
 @contextmanager
 def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterator[AuditSource]:
-    """The contacts of a scene in motion, with point contacts and without a gap. Raises InputError as `run` does."""
+    """The contacts of a scene in motion, with point contacts and without a gap. Raises InputError
+    as `run` does."""
     request.engine.checked()
     contact = replace(request.contact, gap=0.0, hydro="off").checked()
     timing = TimingReport()
@@ -172,7 +206,9 @@ def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterato
                     yield block
             notes.extend(search_warnings(timing, model.shapes.path))
 
-        frames = Frames(np.arange(len(motion.time)), motion.time, episodes_in(motion, model.world_count))
+        frames = Frames(
+            np.arange(len(motion.time)), motion.time, episodes_in(motion, model.world_count)
+        )
         yield AuditSource(
             name=scene.name,
             scene=scene.name,
@@ -193,13 +229,16 @@ def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterato
 
 def _shapes_of(scene: LoadedScene) -> AuditedShapes:
     shapes = scene.model.shapes
-    names, types = Names.of(shapes.path, shapes.template), [kind.label for kind in shapes.types()]
-    return AuditedShapes(shapes.path, names, scene.shape_bodies, shapes.body < 0, types, _robots(scene))
+    names = Names.of(shapes.path, shapes.template)
+    types = [kind.label for kind in shapes.types()]
+    return AuditedShapes(
+        shapes.path, names, scene.shape_bodies, shapes.body < 0, types, _robots(scene)
+    )
 
 
 def _robots(scene: LoadedScene) -> np.ndarray:
-    """int64[S]: number of the joint tree of each shape's body, which may be fixed to the world; -1 for a body that no
-    joint connects with another one, and for the world."""
+    """int64[S]: number of the joint tree of each shape's body, which may be fixed to the world; -1
+    for a body that no joint connects with another one, and for the world."""
     of_path: dict[tuple[int, str], int] = {}
     number = 0
     for source, imported in enumerate(scene.imports):
@@ -212,12 +251,19 @@ def _robots(scene: LoadedScene) -> np.ndarray:
 
 
 def _with_named_robot(shapes: AuditedShapes, patterns: Sequence[str], where: str) -> AuditedShapes:
-    """The shapes with one robot, of the bodies that match; with those of the joints without patterns."""
+    """The shapes with one robot, of the bodies that match; with those of the joints without
+    patterns."""
     if not patterns:
-        return shapes if len(shapes.robot) else replace(shapes, robot=np.full(len(shapes.path), -1, np.int64))
+        return (
+            shapes
+            if len(shapes.robot)
+            else replace(shapes, robot=np.full(len(shapes.path), -1, np.int64))
+        )
     named = shapes.items(where).matching(patterns, "--self-bodies") & ~shapes.is_ground
     owners = {shapes.body_path[row] or shapes.path[row] for row in np.flatnonzero(named).tolist()}
     if len(owners) < 2 or shapes.is_static[named].all():
         what = f"{', '.join(patterns)} names no two bodies of {where} of which one moves"
-        raise InputError(what, "--self-bodies", "name all bodies of the robot; the ground is none of them")
+        raise InputError(
+            what, "--self-bodies", "name all bodies of the robot; the ground is none of them"
+        )
     return replace(shapes, robot=np.where(named, 0, -1))

@@ -9,10 +9,25 @@ from rich.text import Text
 
 from collidecli.pages.names import WORLD
 from collidecli.pages.quantities import ResultDict, length
-from collidecli.pages.tables import Column, Fitting, Listing, more_text, name_value_table, pair_columns, rows_table
+from collidecli.pages.tables import (
+    Column,
+    Fitting,
+    Listing,
+    more_text,
+    name_value_table,
+    pair_columns,
+    rows_table,
+)
 from collidecli.pages.verdicts import Verdict, markdown_rows, markdown_section, verdict_text
 from collidecli.texts import markdown_code, markdown_text, printable_values
-from collidecli.verbs.audit.words import CHECKS, audit_words, check_limit, findings, tunnel_lines, usable_text
+from collidecli.verbs.audit.words import (
+    CHECKS,
+    audit_words,
+    check_limit,
+    findings,
+    tunnel_lines,
+    usable_text,
+)
 from collidecli.wording import count, plural
 
 MOST_ROWS = 20
@@ -68,17 +83,28 @@ def _state(check: ResultDict) -> str:
 
 
 def audit_table(first: int, result: ResultDict) -> RenderableType:
-    """Tables of collide.audit/1: the verdict, the checks and the deepest pairs. first: number of pairs."""
+    """Tables of collide.audit/1: the verdict, the checks and the deepest pairs. first: number of
+    pairs."""
     checks = rows_table(CHECK_COLUMNS, result["checks"])
     words = verdict_text(audit_words(result), result["passed"])
     rows = [("input", result["input"])]
     if result["trajectory"]:
         rows.append(("recording", result["trajectory"]))
     frames = plural(result["frames"], "frame")
-    rows.append(("motion", frames if result["worlds"] == 1 else f"{frames} of {plural(result['worlds'], 'world')}"))
+    rows.append(
+        (
+            "motion",
+            frames if result["worlds"] == 1 else f"{frames} of {plural(result['worlds'], 'world')}",
+        )
+    )
     rows.append(("usable", usable_text(result)))
     if (base := result["baseline"]) is not None:
-        rows.append(("baseline", f"{base['file']}: {count(base['worse'])} worse, {count(base['gone'])} gone"))
+        rows.append(
+            (
+                "baseline",
+                f"{base['file']}: {count(base['worse'])} worse, {count(base['gone'])} gone",
+            )
+        )
     rows += [("written", path) for path in (result.get("written") or {}).values()]
     parts: list[RenderableType] = [words, Text(), name_value_table(rows), checks]
     if result["pairs"] and first:

@@ -1,4 +1,5 @@
-"""Tunnelling of a motion: pairs that are apart in two consecutive frames and touch between them, of a sweep."""
+"""Tunnelling of a motion: pairs that are apart in two consecutive frames and touch between them, of
+a sweep."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ COLUMNS = ("shape0", "shape1", "status", "tunnel", "enter", "least")
 
 @dataclass(frozen=True)
 class Tunnels:
-    """Steps in which pairs tunnel, in order. cell: int64, of the frame before the step. shape0, shape1: rows. enter:
-    float64, part of the step. depth: float64 [m], of the deepest penetration in the step. undecided: number of pairs of
-    which a touch in a step is undecided.
+    """Steps in which pairs tunnel, in order. cell: int64, of the frame before the step. shape0,
+    shape1: rows. enter: float64, part of the step. depth: float64 [m], of the deepest penetration
+    in the step. undecided: number of pairs of which a touch in a step is undecided.
     """
 
     cell: np.ndarray
@@ -30,7 +31,8 @@ class Tunnels:
 def tunnel_steps(
     tunnels: Tunnels, names: Names, frames: Frames, worlds: int, allowed: np.ndarray
 ) -> list[dict[str, Any]]:
-    """Each pair that tunnels, with most steps first: their number, the first one, and the greatest depth [m].
+    """Each pair that tunnels, with most steps first: their number, the first one, and the greatest
+    depth [m].
 
     tunnels: cells of selected frames. allowed: bool[n], without a limit.
     """

@@ -21,7 +21,10 @@ MAX_LINES = 20
 def audit_words(result: ResultDict) -> str:
     """Whether a motion passes, as one line."""
     if result["passed"]:
-        has_limits = any(check["limit"] is not None for check in result["checks"]) or result["limits"]["pairs"]
+        has_limits = (
+            any(check["limit"] is not None for check in result["checks"])
+            or result["limits"]["pairs"]
+        )
         words = "within the limits" if has_limits else "no limit is given"
         if result["baseline"] is not None:
             words = "nothing is worse than in the baseline"
@@ -36,7 +39,9 @@ def pairs_text(result: ResultDict) -> str:
     if not pairs:
         return "no pair penetrates"
     deepest = length(pairs[0]["depth"])
-    return f"{plural(len(pairs), 'pair')} penetrate{'s' if len(pairs) == 1 else ''}, up to {deepest}"
+    return (
+        f"{plural(len(pairs), 'pair')} penetrate{'s' if len(pairs) == 1 else ''}, up to {deepest}"
+    )
 
 
 def usable_text(result: ResultDict) -> str:
@@ -61,10 +66,13 @@ def check_limit(check: ResultDict) -> str:
 
 def failing_lines(result: ResultDict, check: str) -> list[str]:
     """A line for each pair that fails a check."""
-    is_start, compared = check == "start", result["baseline"] is not None
+    is_start = check == "start"
+    compared = result["baseline"] is not None
     lines = []
     for row in result["pairs"]:
-        if (compared and not row["worse"]) or not (check in row["exceeds"] or (compared and check == row["check"])):
+        if (compared and not row["worse"]) or not (
+            check in row["exceeds"] or (compared and check == row["check"])
+        ):
             continue
         depth = row["start_depth"] if is_start else row["depth"]
         where = "in a first frame" if is_start else f"in frame {row['frame']}, world {row['world']}"
@@ -80,7 +88,11 @@ def failing_lines(result: ResultDict, check: str) -> list[str]:
 
 def _limit_text(row: ResultDict) -> str:
     """The limit of a pair, which the row of its check has not if pairs have their own."""
-    return f" of {length(row['limit'])}" if row["check"] == "own" and row.get("limit") is not None else ""
+    return (
+        f" of {length(row['limit'])}"
+        if row["check"] == "own" and row.get("limit") is not None
+        else ""
+    )
 
 
 def tunnel_lines(result: ResultDict) -> list[str]:
@@ -89,7 +101,9 @@ def tunnel_lines(result: ResultDict) -> list[str]:
     for tunnel in result.get("tunnels") or ():
         if tunnel["exceeds"]:
             first = f"the first after frame {tunnel['frame']}, world {tunnel['world']}, at {tunnel['time']:.6g} s"
-            lines.append(f"{tunnel['shape0']} and {tunnel['shape1']}: {plural(tunnel['steps'], 'step')}, {first}")
+            lines.append(
+                f"{tunnel['shape0']} and {tunnel['shape1']}: {plural(tunnel['steps'], 'step')}, {first}"
+            )
     return _first_lines(lines)
 
 
@@ -101,6 +115,12 @@ def findings(result: ResultDict) -> list[Finding]:
     """Each check with a limit, or all against a baseline, with its failures."""
     listed = []
     for check in result["checks"]:
-        lines = tunnel_lines(result) if check["name"] == "tunnel" else failing_lines(result, check["name"])
-        listed.append(Finding(CHECKS[check["name"]], [check["reason"], *lines] if check["failing"] else []))
+        lines = (
+            tunnel_lines(result)
+            if check["name"] == "tunnel"
+            else failing_lines(result, check["name"])
+        )
+        listed.append(
+            Finding(CHECKS[check["name"]], [check["reason"], *lines] if check["failing"] else [])
+        )
     return listed

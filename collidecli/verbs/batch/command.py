@@ -60,15 +60,19 @@ HELP = "Run many recordings: plan, compute with any number of processes or machi
 verb = VerbGroup("batch", HELP, EPILOG)
 
 
-def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float | None, force: bool) -> tuple[Store, Plan]:
-    """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
+def _planned(
+    streams: Streams, jobs: str, folder: str, shard_seconds: float | None, force: bool
+) -> tuple[Store, Plan]:
+    """The plan of a job file, written to the folder; the plan that is there where it has the same
+    episodes."""
     from collidecli.verbs.batch.episodes import EpisodeTable
     from collidecli.verbs.batch.jobs import read_jobs
     from collidecli.verbs.batch.plan import SHARD_SECONDS, make_plan, read_plan, write_plan
     from collidecli.verbs.batch.store import Store
 
     planned_jobs = read_jobs(jobs, job_request)
-    store, earlier = Store(folder), None
+    store = Store(folder)
+    earlier = None
     if store.has_plan():
         with suppress(InputError) if force else nullcontext():
             earlier = read_plan(store)
@@ -80,7 +84,9 @@ def _planned(streams: Streams, jobs: str, folder: str, shard_seconds: float | No
         _check_shards(earlier, shard_seconds, folder)
         return store, earlier
     seconds = shard_seconds or SHARD_SECONDS
-    write_plan(make_plan(planned_jobs, inputs, _estimated(streams, planned_jobs, jobs), seconds), store)
+    write_plan(
+        make_plan(planned_jobs, inputs, _estimated(streams, planned_jobs, jobs), seconds), store
+    )
     return store, read_plan(store)
 
 
@@ -88,17 +94,30 @@ def _check_shards(plan: Plan, shard_seconds: float | None, folder: str) -> None:
     """Raises InputError where another duration of shards is asked for than that of the plan."""
     if shard_seconds not in (None, plan.shard_seconds):
         what = f"is {shard_seconds:g} s, and the shards of the plan in {folder} are of {plan.shard_seconds:g} s"
-        raise InputError(what, "--shard-seconds", "leave it out, or replace the plan by collide batch plan --force")
+        raise InputError(
+            what,
+            "--shard-seconds",
+            "leave it out, or replace the plan by collide batch plan --force",
+        )
 
 
-def _hashed(streams: Streams, jobs: Sequence[Job], path: str, old: Plan | None) -> dict[str, EpisodeTable]:
-    """The episodes of each job, with a progress bar of the recordings. old: a plan with hashes of some of them."""
+def _hashed(
+    streams: Streams, jobs: Sequence[Job], path: str, old: Plan | None
+) -> dict[str, EpisodeTable]:
+    """The episodes of each job, with a progress bar of the recordings. old: a plan with hashes of
+    some of them."""
     from collidecli.verbs.batch.episodes import EpisodeTable
     from collidecli.verbs.batch.jobs import named
     from collidecli.verbs.batch.plan import episodes_of
 
-    hashed, total, before = {}, sum(len(job.motions) for job in jobs), 0
-    hashes = {(e.motion, e.motion_state): e.motion_sha256 for e in old.episodes if e.motion_state} if old else {}
+    hashed = {}
+    total = sum(len(job.motions) for job in jobs)
+    before = 0
+    hashes = (
+        {(e.motion, e.motion_state): e.motion_sha256 for e in old.episodes if e.motion_state}
+        if old
+        else {}
+    )
     with streams.progress("hashing", before="reading scenes", noun="recordings") as progress:
         for job in jobs:
             first = before
@@ -110,13 +129,17 @@ def _hashed(streams: Streams, jobs: Sequence[Job], path: str, old: Plan | None) 
 
 
 def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tuple[float, float]]:
-    """Seconds per episode and per byte of a recording of each job; their kernels are compiled then."""
+    """Seconds per episode and per byte of a recording of each job; their kernels are compiled
+    then."""
     from collidecli.verbs.batch.jobs import named
     from collidecli.verbs.batch.work import probe
 
     costs = {}
     for job in jobs:
-        with streams.progress(f"estimating job {printable(job.name)}", kernels=True), named(job, path):
+        with (
+            streams.progress(f"estimating job {printable(job.name)}", kernels=True),
+            named(job, path),
+        ):
             costs[job.name] = probe(job)
     return costs
 
@@ -127,7 +150,9 @@ def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tu
 @option("--shard-seconds", type=DURATION, section="Plan", help=SHARD)
 @force_option
 @click.pass_context
-def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float | None, force: bool) -> int:
+def plan_verb(
+    ctx: click.Context, jobs: str, folder: str, shard_seconds: float | None, force: bool
+) -> int:
     """Expand the patterns, hash the inputs, estimate the cost, and write FOLDER/plan.parquet."""
     from collidecli.verbs.batch.state import state_of
     from collidecli.verbs.batch.tables import state_table
@@ -148,9 +173,16 @@ def _opened(folder: str) -> tuple[Store, Plan]:
 
 
 def execution_options(workers: int, text: str) -> Callable:
-    """A decorator that adds the options of computing. workers: default number. text: of --workers."""
+    """A decorator that adds the options of computing. workers: default number. text: of
+    --workers."""
     return together(
-        execution("--workers", type=WholeNumber(workers), default=workers, show_default=workers > 0, help=text),
+        execution(
+            "--workers",
+            type=WholeNumber(workers),
+            default=workers,
+            show_default=workers > 0,
+            help=text,
+        ),
         execution("--retry-failed", is_flag=True, help=AGAIN),
         execution("--episode-timeout", type=DURATION, help=TIMEOUT),
     )
@@ -161,8 +193,12 @@ def execution_options(workers: int, text: str) -> Callable:
 @written("-o", "--output", "folder", metavar="FOLDER", help=f"{FOLDER} Only with JOBS.TOML.")
 @option("--shard-seconds", type=DURATION, section="Plan", help=SHARD)
 @execution_options(0, "Number of worker processes. [default: one per core or by CPU quota]")
-@execution("--executor", type=click.Choice(("processes", "dask")), default="processes", help=EXECUTOR)
-@execution("--address", metavar="URL", help="Address of a Dask scheduler. [default: a local cluster]")
+@execution(
+    "--executor", type=click.Choice(("processes", "dask")), default="processes", help=EXECUTOR
+)
+@execution(
+    "--address", metavar="URL", help="Address of a Dask scheduler. [default: a local cluster]"
+)
 @execution("--scheduler-file", metavar="FILE", help="File with the address of a Dask scheduler.")
 @click.pass_context
 def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any) -> int:
@@ -171,27 +207,41 @@ def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any)
 
     address = values["address"] or values["scheduler_file"]
     if values["executor"] == "processes" and address:
-        raise InputError("has no effect on processes", "--address or --scheduler-file", "give --executor dask")
+        raise InputError(
+            "has no effect on processes", "--address or --scheduler-file", "give --executor dask"
+        )
     if values["address"] and values["scheduler_file"]:
-        raise InputError("both name a scheduler", "--address and --scheduler-file", "give one of them")
+        raise InputError(
+            "both name a scheduler", "--address and --scheduler-file", "give one of them"
+        )
     if address and values["workers"]:
-        raise InputError("has no effect on a running cluster", "--workers", "start it with as many threads")
+        raise InputError(
+            "has no effect on a running cluster", "--workers", "start it with as many threads"
+        )
     if folder is None or os.path.isdir(target) or is_url(target):
         if folder is not None:
             raise InputError("is the folder of a batch", target, "remove -o")
         if os.path.isfile(target):
-            raise InputError("is a job file", target, "add -o FOLDER, for its plan and its contact sets")
+            raise InputError(
+                "is a job file", target, "add -o FOLDER, for its plan and its contact sets"
+            )
         store, plan = _opened(target)
         _check_shards(plan, values["shard_seconds"], target)
     else:
-        store, plan = _planned(streams_of(ctx), target, folder, values["shard_seconds"], force=False)
+        store, plan = _planned(
+            streams_of(ctx), target, folder, values["shard_seconds"], force=False
+        )
     return _compute(streams_of(ctx), store, plan, None, values)
 
 
-def _compute(streams: Streams, store: Store, plan: Plan, shards: range | None, values: Mapping[str, Any]) -> int:
-    """Computes what is left of these shards, or of all, and prints the state; 1 where an episode has no contact set.
+def _compute(
+    streams: Streams, store: Store, plan: Plan, shards: range | None, values: Mapping[str, Any]
+) -> int:
+    """Computes what is left of these shards, or of all, and prints the state; 1 where an episode
+    has no contact set.
 
-    Removes contact sets that are damaged, and names them. values: of the options of `run` or `work`.
+    Removes contact sets that are damaged, and names them. values: of the options of `run` or
+    `work`.
     """
     from collidecli.engine.scheduler import worker_count
     from collidecli.verbs.batch.log import History, whole_results
@@ -205,11 +255,14 @@ def _compute(streams: Streams, store: Store, plan: Plan, shards: range | None, v
             store.forget_failure(key)
     known, damaged = whole_results(store, History(store.logs(shards), {}).sizes, keys)
     for key in damaged:
-        streams.warn(f"{store.result_location(key)} is truncated or damaged; its episode is computed again")
+        streams.warn(
+            f"{store.result_location(key)} is truncated or damaged; its episode is computed again"
+        )
         store.files.remove(store.result_name(key))
     known |= store.failures().keys()
     left = Counter(e.shard for e in plan.episodes if e.shard in chosen and e.key not in known)
-    computed, workers = 0, worker_count(values["workers"], False)
+    computed = 0
+    workers = worker_count(values["workers"], False)
     with streams.batch_progress(left) as progress:
 
         def done(report: ShardReport) -> None:
@@ -226,29 +279,48 @@ def _compute(streams: Streams, store: Store, plan: Plan, shards: range | None, v
         elif left:
             from collidecli.verbs.batch.executors import by_processes
 
-            by_processes(store, tuple(left), workers, done, values["episode_timeout"], progress and progress.begun)
+            by_processes(
+                store,
+                tuple(left),
+                workers,
+                done,
+                values["episode_timeout"],
+                progress and progress.begun,
+            )
     state = state_of(store, plan, computed, shards)
     streams.result(state, state_table)
     failed = sum(failure.key in keys for failure in state.failures)
     if failed and streams.quiet:  # which hides the table
         fix = f"collide batch status {store.location} lists them"
-        streams.failure(CollideError(f"{failed} of {state.episodes} episodes failed", store.location, fix))
+        streams.failure(
+            CollideError(f"{failed} of {state.episodes} episodes failed", store.location, fix)
+        )
     return 1 if failed or (shards is None and state.left) else 0
 
 
-def _slot(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, int] | None:
+def _slot(
+    ctx: click.Context, parameter: click.Parameter, text: str | None
+) -> tuple[int, int] | None:
     try:
         first, count = (int(part) for part in (text or "0/1").split("/"))
         if not 0 <= first < count:
             raise ValueError
     except ValueError:
-        raise InputError(f"'{text}' is not a slot", "--slot", "write K/N with K from 0 to N - 1") from None
+        raise InputError(
+            f"'{text}' is not a slot", "--slot", "write K/N with K from 0 to N - 1"
+        ) from None
     return None if text is None else (first, count)
 
 
 @verb.command("work", cls=Verb, epilog=WORK_EXAMPLES)
 @click.argument("folder", metavar="FOLDER")
-@execution("--slot", required=True, metavar="K/N", callback=_slot, help="Slot K of N, from 0: shards K, K + N, ...")
+@execution(
+    "--slot",
+    required=True,
+    metavar="K/N",
+    callback=_slot,
+    help="Slot K of N, from 0: shards K, K + N, ...",
+)
 @execution_options(1, "Processes of this slot.")
 @click.pass_context
 def work_verb(ctx: click.Context, folder: str, slot: tuple[int, int], **values: Any) -> int:
@@ -260,13 +332,18 @@ def work_verb(ctx: click.Context, folder: str, slot: tuple[int, int], **values: 
     return _compute(streams_of(ctx), store, plan, range(first, plan.shard_count, count), values)
 
 
-@verb.command("status", cls=Verb, epilog="\b\ncollide batch status nightly\ncollide batch status nightly --watch")
+@verb.command(
+    "status",
+    cls=Verb,
+    epilog="\b\ncollide batch status nightly\ncollide batch status nightly --watch",
+)
 @click.argument("folder", metavar="FOLDER")
 @written("--watch", is_flag=True, help="Show the state again and again until no episode is left.")
 @written("--interval", type=DURATION, default=5.0, help="Time between two looks of --watch.")
 @click.pass_context
 def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -> int:
-    """Show how many episodes are done, failed and left, and what each host computed, from the folder alone."""
+    """Show how many episodes are done, failed and left, and what each host computed, from the
+    folder alone."""
     from collidecli.verbs.batch.state import state_of
     from collidecli.verbs.batch.store import Store
     from collidecli.verbs.batch.tables import state_table
@@ -291,7 +368,9 @@ def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -
 @verb.command("verify", cls=Verb, epilog="\b\ncollide batch verify nightly --sample 5%")
 @click.argument("folder", metavar="FOLDER")
 @option("--sample", default="1%", metavar="P%", section="Sample", help=SAMPLE)
-@option("--seed", type=WholeNumber(0), default=0, section="Sample", help="Seed of the random choice.")
+@option(
+    "--seed", type=WholeNumber(0), default=0, section="Sample", help="Seed of the random choice."
+)
 @click.pass_context
 def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     """Compute a sample of the contact sets again and compare their content hashes."""
@@ -304,7 +383,8 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
             raise ValueError
     except ValueError:
         raise InputError(f"'{sample}' is not a share", "--sample", "write 1% or 0.01") from None
-    streams, batch = streams_of(ctx), _opened(folder)
+    streams = streams_of(ctx)
+    batch = _opened(folder)
     with streams.progress("verifying", noun="episodes") as progress:
         result = verify(*batch, share, seed, progress)
     streams.result(result, verify_table)
@@ -318,7 +398,9 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
 @written("--pairs", type=PatternPair(), multiple=True, help=PAIRS)
 @rule_options
 @written("--job", default="", metavar="NAME", help="Only the episodes of this job. [default: all]")
-@execution("--slot", metavar="K/N", callback=_slot, help="Write part K of N, from 0, of --to parquet.")
+@execution(
+    "--slot", metavar="K/N", callback=_slot, help="Write part K of N, from 0, of --to parquet."
+)
 @force_option
 @click.pass_context
 def gather_verb(ctx: click.Context, folder: str, **values: Any) -> int:
@@ -326,7 +408,8 @@ def gather_verb(ctx: click.Context, folder: str, **values: Any) -> int:
     from collidecli.verbs.batch.gather import GatherRequest, gather
     from collidecli.verbs.batch.tables import gather_table
 
-    streams, batch = streams_of(ctx), _opened(folder)
+    streams = streams_of(ctx)
+    batch = _opened(folder)
     with streams.progress("gathering", noun="episodes") as progress:
         result = gather(*batch, request_of(GatherRequest, values), progress)
     streams.result(result, gather_table)

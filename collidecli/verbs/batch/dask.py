@@ -35,7 +35,8 @@ SLOTS_SECONDS = 5.0
 def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator[Any]:
     """A client of the scheduler at an address or in a file, else of a cluster that is started here.
 
-    Dask's own messages are not printed. Raises InputError where nobody answers within CONNECT_SECONDS.
+    Dask's own messages are not printed. Raises InputError where nobody answers within
+    CONNECT_SECONDS.
     """
     distributed = extra_module("distributed", "cluster", "--executor dask")
     for name in list(logging.root.manager.loggerDict):
@@ -43,7 +44,8 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     where = address or scheduler_file or "--executor dask"
     if scheduler_file:
-        what, fix = "is not the file of a Dask scheduler", "start dask scheduler --scheduler-file FILE first"
+        what = "is not the file of a Dask scheduler"
+        fix = "start dask scheduler --scheduler-file FILE first"
         content = read_json(scheduler_file, fix, what)
         if not isinstance(content, dict) or "address" not in content:
             raise InputError(what, scheduler_file, fix)
@@ -56,7 +58,10 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
         else:
             # One Dask worker: each of its threads has a process of its own.
             cluster = distributed.LocalCluster(
-                n_workers=1, threads_per_worker=local_workers, dashboard_address=":0", silence_logs=logging.CRITICAL + 1
+                n_workers=1,
+                threads_per_worker=local_workers,
+                dashboard_address=":0",
+                silence_logs=logging.CRITICAL + 1,
             )
             client = distributed.Client(cluster)
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -76,13 +81,16 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
 
 
 def _require_answer(address: str) -> None:
-    """Raises ValueError, and OSError where a TCP address does not answer; Dask itself tries for minutes."""
+    """Raises ValueError, and OSError where a TCP address does not answer; Dask itself tries for
+    minutes."""
     protocol, _, place = address.rpartition("://")
     if protocol in ("", "tcp"):
         host, _, port = place.rpartition(":")
         if not port.isdigit():
             raise ValueError(f"'{address}' has no port")
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS) as connection:
+        with socket.create_connection(
+            (host.strip("[]"), int(port)), timeout=CONNECT_SECONDS
+        ) as connection:
             if not connection.recv(1):  # each side of Dask begins with a handshake
                 raise ConnectionResetError(0, "the connection was closed")
 
@@ -96,7 +104,9 @@ def _work(folder: str, shard: int, timeout: float | None, version: str) -> Shard
     installed = installed_version("collidecli")
     if version != installed:
         raise InputError(
-            f"has collidecli {installed}, not {version}", f"worker on {host}", "install one version on all"
+            f"has collidecli {installed}, not {version}",
+            f"worker on {host}",
+            "install one version on all",
         )
     try:
         open_store(folder)
@@ -112,35 +122,54 @@ def by_dask(
     store: Store, plan: Plan, shards: Sequence[int], client: Any, done: Callable[[ShardReport], None],
     timeout: float | None = None, task: Callable[..., ShardReport] = _work,
 ) -> None:  # fmt: skip
-    """Works on shards of a plan on a Dask cluster, in their order; calls `done` with the report of each.
+    """Works on shards of a plan on a Dask cluster, in their order; calls `done` with the report of
+    each.
 
-    At most IN_FLIGHT_PER_SLOT shards per thread of it are submitted at once. The store is one that all workers can
-    open by its name. Raises InputError for a cluster without workers, WorkersLostError.
+    At most IN_FLIGHT_PER_SLOT shards per thread of it are submitted at once. The store is one that
+    all workers can open by its name. Raises InputError for a cluster without workers,
+    WorkersLostError.
 
     Args:
         timeout: see `work_shard`. task: what a worker calls for each shard.
     """
     distributed = extra_module("distributed", "cluster", "--executor dask")
-    batch, tasks, killed = f"collide-{uuid.uuid4().hex}", dict[str, int](), Counter[int]()
+    batch = f"collide-{uuid.uuid4().hex}"
+    tasks = dict[str, int]()
+    killed = Counter[int]()
     try:
         with suppress(TimeoutError):
             client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         if not client.nthreads():
-            raise InputError("the cluster has no workers", "--executor dask", "start dask worker with its address")
-        waiting, following, slots, looked = distributed.as_completed(), iter(shards), 0, -SLOTS_SECONDS
+            raise InputError(
+                "the cluster has no workers",
+                "--executor dask",
+                "start dask worker with its address",
+            )
+        waiting = distributed.as_completed()
+        following = iter(shards)
+        slots = 0
+        looked = -SLOTS_SECONDS
 
         def submit(shard: int) -> None:
-            key = f"{batch}-{shard}-{killed[shard]}"  # unique in the cluster, where other batches have shards too
+            # unique in the cluster, where other batches have shards too
+            key = f"{batch}-{shard}-{killed[shard]}"
             tasks[key] = shard
             waiting.add(
                 client.submit(
-                    task, store.absolute_location, shard, timeout, installed_version("collidecli"), key=key, pure=False
+                    task,
+                    store.absolute_location,
+                    shard,
+                    timeout,
+                    installed_version("collidecli"),
+                    key=key,
+                    pure=False,
                 )
             )
 
         while True:
             if time.monotonic() - looked > SLOTS_SECONDS:
-                slots, looked = max(1, sum(client.nthreads().values())), time.monotonic()
+                slots = max(1, sum(client.nthreads().values()))
+                looked = time.monotonic()
             for shard in islice(following, max(0, IN_FLIGHT_PER_SLOT * slots - waiting.count())):
                 submit(shard)
             future = next(waiting, None)
@@ -150,12 +179,21 @@ def by_dask(
             try:
                 done(future.result())
             except distributed.scheduler.KilledWorker as error:
-                # The log of the shard has the episode in which each was killed, so that one after another is given up.
+                # The log of the shard has the episode in which each was killed, so that one after
+                # another is given up.
                 killed[shard] += 1
                 if killed[shard] > len(plan.shard(shard)) + ATTEMPTS:
-                    raise WorkersLostError("its workers are killed before they start an episode", "dask") from error
+                    raise WorkersLostError(
+                        "its workers are killed before they start an episode", "dask"
+                    ) from error
                 submit(shard)
     except (OSError, distributed.client.FutureCancelledError, distributed.CancelledError) as error:
-        if not isinstance(error, OSError) or client.status != "running" or isinstance(error, TimeoutError):
-            raise WorkersLostError("the scheduler of the cluster ended", "--executor dask", AGAIN) from error
+        if (
+            not isinstance(error, OSError)
+            or client.status != "running"
+            or isinstance(error, TimeoutError)
+        ):
+            raise WorkersLostError(
+                "the scheduler of the cluster ended", "--executor dask", AGAIN
+            ) from error
         raise

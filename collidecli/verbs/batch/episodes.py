@@ -19,9 +19,11 @@ ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A recording of a job. motion: path, "" for the scene's own motion. demo: name of a demonstration in it, or "".
+    """A recording of a job. motion: path, "" for the scene's own motion. demo: name of a
+    demonstration in it, or "".
 
-    bytes: its size. seconds: estimated duration. shard: number of its shard. motion_state: see `recording_state`.
+    bytes: its size. seconds: estimated duration. shard: number of its shard. motion_state: see
+    `recording_state`.
     """
 
     key: str
@@ -54,7 +56,10 @@ class EpisodeTable:
     @classmethod
     def of(cls, episodes: Iterable[Episode]) -> EpisodeTable:
         """A table of episodes, in their order."""
-        arrow, schema, left, batches = require_pyarrow("batch"), _schema(), iter(episodes), []
+        arrow = require_pyarrow("batch")
+        schema = _schema()
+        left = iter(episodes)
+        batches = []
         while block := list(islice(left, ROWS_AT_ONCE)):
             columns = {name: [getattr(episode, name) for episode in block] for name in NAMES}
             batches.append(arrow.RecordBatch.from_pydict(columns, schema=schema))
@@ -64,7 +69,9 @@ class EpisodeTable:
     def joined(cls, tables: Sequence[EpisodeTable]) -> EpisodeTable:
         """The episodes of all tables, in their order."""
         empty = cls.of(()).table  # empty_table of pyarrow would import pandas
-        return cls(require_pyarrow("batch").concat_tables([empty, *(table.table for table in tables)]))
+        return cls(
+            require_pyarrow("batch").concat_tables([empty, *(table.table for table in tables)])
+        )
 
     def __len__(self) -> int:
         return self.table.num_rows
@@ -79,8 +86,13 @@ class EpisodeTable:
 
     def numbers(self, name: str) -> np.ndarray:
         """A column of numbers: "bytes", "seconds" or "shard"."""
-        chunks = [np.from_dlpack(chunk) for chunk in self.table.column(name).chunks]  # to_numpy would import pandas
-        return np.concatenate(chunks) if chunks else np.zeros(0, self.table.schema.field(name).type.to_pandas_dtype())
+        # to_numpy would import pandas
+        chunks = [np.from_dlpack(chunk) for chunk in self.table.column(name).chunks]
+        return (
+            np.concatenate(chunks)
+            if chunks
+            else np.zeros(0, self.table.schema.field(name).type.to_pandas_dtype())
+        )
 
     def sorted_by(self, *keys: tuple[str, str]) -> EpisodeTable:
         """Sorted by columns, each "ascending" or "descending"; strings by code points."""
@@ -89,7 +101,9 @@ class EpisodeTable:
     def with_numbers(self, name: str, values: np.ndarray) -> EpisodeTable:
         """With another column of numbers."""
         number = self.table.schema.get_field_index(name)
-        return EpisodeTable(self.table.set_column(number, name, require_pyarrow("batch").array(values)))
+        return EpisodeTable(
+            self.table.set_column(number, name, require_pyarrow("batch").array(values))
+        )
 
     @cached_property
     def shards(self) -> np.ndarray:
@@ -99,7 +113,9 @@ class EpisodeTable:
     def same_recordings(self, other: EpisodeTable) -> bool:
         """Whether both have the same keys of the same recordings of the same jobs, in any order."""
         order = [(name, "ascending") for name in _IDENTITY]
-        ours, theirs = (episodes.table.select(_IDENTITY).sort_by(order) for episodes in (self, other))
+        ours, theirs = (
+            episodes.table.select(_IDENTITY).sort_by(order) for episodes in (self, other)
+        )
         return ours.equals(theirs)
 
     def sha256(self) -> str:
@@ -108,7 +124,9 @@ class EpisodeTable:
         for name in NAMES:
             digest.update(f"{name}\0".encode())
             for batch in self.table.select([name]).to_batches(max_chunksize=ROWS_AT_ONCE):
-                digest.update("".join(f"{value}\0" for value in batch.column(0).to_pylist()).encode())
+                digest.update(
+                    "".join(f"{value}\0" for value in batch.column(0).to_pylist()).encode()
+                )
         return digest.hexdigest()
 
 
@@ -129,4 +147,7 @@ def _schema() -> Any:
 
 def episodes_of_table(table: Any) -> Iterator[Episode]:
     """The episodes of the rows of an Arrow table."""
-    return (Episode(*row) for row in zip(*(table.column(name).to_pylist() for name in NAMES), strict=True))
+    return (
+        Episode(*row)
+        for row in zip(*(table.column(name).to_pylist() for name in NAMES), strict=True)
+    )

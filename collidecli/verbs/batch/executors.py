@@ -1,8 +1,9 @@
-"""Work on shards in worker processes of this machine, and what happens where an episode kills its process.
+"""Work on shards in worker processes of this machine, and what happens where an episode kills its
+process.
 
-Every episode is idempotent, so a shard whose process was killed is worked on again; its log has the episode in which
-the process was killed. After SIGKILL, which is the signal of a system without free memory, attempts have half the
-memory limit each.
+Every episode is idempotent, so a shard whose process was killed is worked on again; its log has the
+episode in which the process was killed. After SIGKILL, which is the signal of a system without free
+memory, attempts have half the memory limit each.
 """
 
 from __future__ import annotations
@@ -27,24 +28,28 @@ from collidecli.verbs.batch.store import Store
 from collidecli.verbs.batch.work import ATTEMPTS, LIMIT_SECONDS, TIMED_OUT, watchers, work_shard
 
 KILL_FIRST = 500
-"""What Linux adds to the process's score when it is out of memory: a worker is killed before its parent."""
-IDLE_SECONDS, LOOK_SECONDS = 120.0, 1.0
+"""What Linux adds to the process's score when it is out of memory: a worker is killed before its
+parent."""
+IDLE_SECONDS = 120.0
+LOOK_SECONDS = 1.0
 
 
 class WorkerKilledError(Exception):
     """The process ended before it returned.
 
-    exit_code: its own, or minus the signal that killed it, or TIMED_OUT after `seconds`, its time limit.
+    exit_code: its own, or minus the signal that killed it, or TIMED_OUT after `seconds`, its time
+    limit.
     """
 
     def __init__(self, exit_code: int, seconds: float = 0.0) -> None:
         super().__init__(f"the worker process ended with {exit_code}")
-        self.exit_code, self.seconds = exit_code, seconds
+        self.exit_code = exit_code
+        self.seconds = seconds
 
 
 class WorkersLostError(CollideError):
-    """ATTEMPTS processes in a row were killed before an episode, or the scheduler of a cluster ended. What is done is
-    kept, and another machine, or a later time, may have workers."""
+    """ATTEMPTS processes in a row were killed before an episode, or the scheduler of a cluster
+    ended. What is done is kept, and another machine, or a later time, may have workers."""
 
     exit_code = 75
 
@@ -54,13 +59,16 @@ Begun = Callable[[int], None] | None
 
 
 class Slot:
-    """One worker process at a time, started when it is needed, that works on the shards of one batch.
+    """One worker process at a time, started when it is needed, that works on the shards of one
+    batch.
 
     timeout: see `work_shard`.
     """
 
     def __init__(self, location: str, timeout: float | None = None, begun: Begun = None) -> None:
-        self._location, self._timeout, self._begun = location, timeout, begun
+        self._location = location
+        self._timeout = timeout
+        self._begun = begun
         self._lock = threading.Lock()
         self._process: Any = None
         self._pipe: Connection | None = None
@@ -71,12 +79,16 @@ class Slot:
 
         Raises CancelledError after `close`, WorkersLostError, and what `work_shard` raises.
         """
-        store, computed, unstarted = Store(self._location), 0, 0
+        store = Store(self._location)
+        computed = 0
+        unstarted = 0
         while unstarted < ATTEMPTS:
             log = store.new_log(shard)
             try:
                 report = self._call(shard, log)
-                return replace(report, done=report.done + computed, skipped=max(0, report.skipped - computed))
+                return replace(
+                    report, done=report.done + computed, skipped=max(0, report.skipped - computed)
+                )
             except CancelledError:
                 _end_log(store, shard, log, {"event": STOPPED})
                 raise
@@ -90,9 +102,11 @@ class Slot:
         raise WorkersLostError(what, self._location, fix)
 
     def _call(self, shard: int, log: str) -> ShardReport:
-        """The report of the process, which may raise too. Raises WorkerKilledError, CancelledError."""
+        """The report of the process, which may raise too. Raises WorkerKilledError,
+        CancelledError."""
         process, pipe = self._started()
-        limit, answer = LIMIT_SECONDS, None
+        limit = LIMIT_SECONDS
+        answer = None
         try:
             pipe.send((work_shard, self._location, shard, log, self._timeout))
             while not expired(limit, pipe.poll):
@@ -120,7 +134,8 @@ class Slot:
             if self._closed:
                 raise CancelledError
             if self._process is None or self._pipe is None or not self._process.is_alive():
-                # A process of Dask is a daemon for its parent, and multiprocessing lets a daemon start no process.
+                # A process of Dask is a daemon for its parent, and multiprocessing lets a daemon
+                # start no process.
                 multiprocessing.current_process().daemon = False
                 context = multiprocessing.get_context("spawn")
                 self._pipe, theirs = context.Pipe()
@@ -140,7 +155,8 @@ class Slot:
 def expired(limit: float, ended: Callable[[float], object]) -> bool:
     """Whether a time limit passes before `ended`, which waits for so many seconds, is true.
 
-    It is counted in steps: a batch that is stopped as a whole and continued, as by a scheduler, loses no time.
+    It is counted in steps: a batch that is stopped as a whole and continued, as by a scheduler,
+    loses no time.
     """
     while limit > 0.0:
         if ended(min(LOOK_SECONDS, limit)):
@@ -159,8 +175,10 @@ def _end_log(store: Store, shard: int, log: str, event: dict[str, object]) -> li
 
 
 def _serve(pipe: Connection) -> None:
-    """Works on the shards that the pipe receives until it is closed, or receives none for IDLE_SECONDS."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent, which the terminal signals too, ends this process
+    """Works on the shards that the pipe receives until it is closed, or receives none for
+    IDLE_SECONDS."""
+    # the parent, which the terminal signals too, ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write(str(KILL_FIRST))
     threading.Thread(target=_end_with_parent, name="collide-parent", daemon=True).start()
@@ -200,12 +218,14 @@ def by_processes(
     timeout: float | None = None,
     begun: Begun = None,
 ) -> None:
-    """Works on shards with `workers` processes of this machine, in their order; calls `done` after each shard.
+    """Works on shards with `workers` processes of this machine, in their order; calls `done` after
+    each shard.
 
     timeout, begun: see `Slot`.
     """
     slots = [Slot(store.absolute_location, timeout, begun) for _ in range(workers)]
-    free, complete = queue.SimpleQueue[Slot](), queue.SimpleQueue[Future[ShardReport]]()
+    free = queue.SimpleQueue[Slot]()
+    complete = queue.SimpleQueue[Future[ShardReport]]()
     for slot in slots:
         free.put(slot)
 

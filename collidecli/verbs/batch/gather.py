@@ -34,8 +34,8 @@ from collidecli.verbs.label.named_pairs import NamedPairs
 class GatherRequest:
     """to: MANIFEST or one of FORMATS. pairs: see `NamedPairs`. job: only its episodes, else all.
 
-    enter, leave, min_frames: when a pair touches, see `LabelOptions`. slot: k and n, the k-th of n parts of a folder of
-    Parquet; None is all of it.
+    enter, leave, min_frames: when a pair touches, see `LabelOptions`. slot: k and n, the k-th of n
+    parts of a folder of Parquet; None is all of it.
     """
 
     to: str
@@ -51,11 +51,13 @@ class GatherRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class GatherResult(Result):
-    """The output of `gather`. dataset_sha256: over the sorted keys and content hashes of all contact sets.
+    """The output of `gather`. dataset_sha256: over the sorted keys and content hashes of all
+    contact sets.
 
-    failed: number of episodes without a contact set, which the output lacks. groups: rows of each group of contacts
-    beside the rigid ones; None without them. slots_left: number of slots whose parts are missing, and the other values
-    are those of one part; 0 where all are there, and the values are those of all; None without --slot.
+    failed: number of episodes without a contact set, which the output lacks. groups: rows of each
+    group of contacts beside the rigid ones; None without them. slots_left: number of slots whose
+    parts are missing, and the other values are those of one part; 0 where all are there, and the
+    values are those of all; None without --slot.
     """
 
     SCHEMA: ClassVar[str] = "collide.batch_gather/1"
@@ -70,25 +72,39 @@ class GatherResult(Result):
     slots_left: int | None = None
 
 
-def gather(store: Store, plan: Plan, request: GatherRequest, progress: Progress = None) -> GatherResult:
+def gather(
+    store: Store, plan: Plan, request: GatherRequest, progress: Progress = None
+) -> GatherResult:
     """Writes the contact sets of a batch in a format.
 
-    Raises InputError where an episode has neither a contact set nor a failure, or does not fit the format;
-    OutputError for an output that cannot be written. Then no output is left, and one that was there is unchanged.
+    Raises InputError where an episode has neither a contact set nor a failure, or does not fit the
+    format; OutputError for an output that cannot be written. Then no output is left, and one that
+    was there is unchanged.
     """
-    to, output = request.to, request.output
-    rule = LabelOptions(enter=request.enter, leave=request.leave, min_frames=request.min_frames).rule
+    to = request.to
+    output = request.output
+    rule = LabelOptions(
+        enter=request.enter, leave=request.leave, min_frames=request.min_frames
+    ).rule
     named = NamedPairs(request.pairs, rule)
     if not named.names and rule != LabelRule():
-        raise InputError("define labels, and there are none", "--enter, --leave, --min-frames", "name --pairs")
+        raise InputError(
+            "define labels, and there are none", "--enter, --leave, --min-frames", "name --pairs"
+        )
     if named.names and to not in LABELLED:
-        raise InputError("has no effect", "--pairs", f"only --to {' and '.join(LABELLED)} have columns of pairs")
+        raise InputError(
+            "has no effect", "--pairs", f"only --to {' and '.join(LABELLED)} have columns of pairs"
+        )
     if request.slot and to != "parquet":
-        raise InputError(f"has no parts of --to {to}", "--slot", "only --to parquet is divided into slots")
+        raise InputError(
+            f"has no parts of --to {to}", "--slot", "only --to parquet is divided into slots"
+        )
     if to == MANIFEST:
         check_ending(output, (".parquet",), "a manifest")
     elif is_url(output):
-        raise OutputError("is the URL of an object store", output, "gather to a local folder, and copy it")
+        raise OutputError(
+            "is the URL of an object store", output, "gather to a local folder, and copy it"
+        )
     gathered = Gathered(store, plan, progress, request.job, request.slot or (0, 1))
     if to == MANIFEST:
         return _write_manifest(gathered, output, request.force)
@@ -102,8 +118,11 @@ def gather(store: Store, plan: Plan, request: GatherRequest, progress: Progress 
     return result
 
 
-def _gather_slot(gathered: Gathered, output: str, force: bool, slot: int, count: int) -> GatherResult:
-    """Writes the part of a slot, unless it is there. The slot that ends last adds the tables of all, and RECORD."""
+def _gather_slot(
+    gathered: Gathered, output: str, force: bool, slot: int, count: int
+) -> GatherResult:
+    """Writes the part of a slot, unless it is there. The slot that ends last adds the tables of
+    all, and RECORD."""
     parts = [os.path.join(output, f"slot-{k:05d}-of-{count:05d}") for k in range(count)]
     before = read_record(output)
     if before and before.get("slots") != count:
@@ -113,7 +132,9 @@ def _gather_slot(gathered: Gathered, output: str, force: bool, slot: int, count:
         with output_folder(parts[slot], force) as folder:
             write_parquet(folder, gathered)
             write_record(folder, {"to": "parquet", "keys_sha256": gathered.keys_sha256})
-    written = [part for part in parts if read_record(part).get("keys_sha256") == gathered.keys_sha256]
+    written = [
+        part for part in parts if read_record(part).get("keys_sha256") == gathered.keys_sha256
+    ]
     left = count - len(written)
     tables = [
         require_pyarrow("batch").parquet.ParquetFile(os.path.join(part, EPISODES)).read()
@@ -124,8 +145,11 @@ def _gather_slot(gathered: Gathered, output: str, force: bool, slot: int, count:
     if not left:
         with TemporaryFolder("gather", output) as folder:
             write_tables(folder, table, f"slot-*-of-{count:05d}/")
-            write_record(folder, {"to": "parquet", "slots": count, "dataset_sha256": result.dataset_sha256})
-            for name in (EPISODES, READ_ME, RECORD):  # the record last: an output without it is not complete
+            write_record(
+                folder, {"to": "parquet", "slots": count, "dataset_sha256": result.dataset_sha256}
+            )
+            # the record last: an output without it is not complete
+            for name in (EPISODES, READ_ME, RECORD):
                 os.replace(os.path.join(folder, name), os.path.join(output, name))
     return result
 
@@ -142,8 +166,14 @@ LABELLED = ("lerobot", "robomimic")
 """Formats with columns of named pairs."""
 
 
-def _result(table: Any, gathered: Gathered, output: str, slots_left: int | None = None) -> GatherResult:
-    groups = {name: sum(filter(None, table[name].to_pylist())) for name in GROUPS_BY_NAME if name in table.column_names}
+def _result(
+    table: Any, gathered: Gathered, output: str, slots_left: int | None = None
+) -> GatherResult:
+    groups = {
+        name: sum(filter(None, table[name].to_pylist()))
+        for name in GROUPS_BY_NAME
+        if name in table.column_names
+    }
     contents = zip(table["key"].to_pylist(), table["content_sha256"].to_pylist(), strict=True)
     return GatherResult(
         output=output,

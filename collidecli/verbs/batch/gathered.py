@@ -1,4 +1,5 @@
-"""The episodes that have a contact set, numbered and opened in order, for every output of `gather`."""
+"""The episodes that have a contact set, numbered and opened in order, for every output of
+`gather`."""
 
 from __future__ import annotations
 
@@ -27,17 +28,19 @@ from collidecli.verbs.batch.store import Store
 from collidecli.wording import number_parts
 
 AGAIN = "work on it with collide batch run"
-SAMPLE, MOST_SAMPLES = 100, 500
-"""Of so many contact sets, one is opened with all checks, of large batches so many in all; the others are trusted to be
-as `run` wrote them."""
+SAMPLE = 100
+MOST_SAMPLES = 500
+"""Of so many contact sets, one is opened with all checks, of large batches so many in all; the
+others are trusted to be as `run` wrote them."""
 
 
 @dataclass(frozen=True)
 class DoneEpisode:
-    """An episode with a contact set. index: its number in the order of job, recording and demonstration.
+    """An episode with a contact set. index: its number in the order of job, recording and
+    demonstration.
 
-    Episodes that failed have numbers too, so that a later computation of them changes no other number. In a plan of
-    one LeRobot data set, the index is that of the data set.
+    Episodes that failed have numbers too, so that a later computation of them changes no other
+    number. In a plan of one LeRobot data set, the index is that of the data set.
     """
 
     index: int
@@ -47,16 +50,22 @@ class DoneEpisode:
 class Gathered:
     """The done episodes of a batch, and the number of failed ones.
 
-    job: only its episodes, else all. slot: k and n, of these the k-th of n parts, in order. is_data_set: whether all
-    are of one job and one LeRobot data set. keys_sha256: hash over the keys of the parts of all slots. sizes: of the
-    contact sets [bytes], by key.
-    Raises InputError for an unknown job, and where an episode has neither a contact set nor a failure.
+    job: only its episodes, else all. slot: k and n, of these the k-th of n parts, in order.
+    is_data_set: whether all are of one job and one LeRobot data set. keys_sha256: hash over the
+    keys of the parts of all slots. sizes: of the contact sets [bytes], by key. Raises InputError
+    for an unknown job, and where an episode has neither a contact set nor a failure.
     """
 
     def __init__(
-        self, store: Store, plan: Plan, progress: Progress = None, job: str = "", slot: tuple[int, int] = (0, 1)
+        self,
+        store: Store,
+        plan: Plan,
+        progress: Progress = None,
+        job: str = "",
+        slot: tuple[int, int] = (0, 1),
     ) -> None:
-        self.store, self._progress = store, progress
+        self.store = store
+        self._progress = progress
         self._rows: list[dict[str, Any]] = []
         self._like: ContactSet | None = None
         if job and job not in plan.requests:
@@ -69,10 +78,16 @@ class Gathered:
         self.is_data_set = len({(episode.job, episode.motion) for episode in ordered}) == 1 and all(
             is_data_set(episode.motion) and episode.demo for episode in ordered
         )
-        left = [episode for episode in ordered if episode.key not in self.sizes and episode.key not in failures]
+        left = [
+            episode
+            for episode in ordered
+            if episode.key not in self.sizes and episode.key not in failures
+        ]
         if left:
             what = f"{len(left)} of {len(ordered)} episodes have no contact set; the first is {left[0].label}"
-            raise InputError(what, store.location, f"compute them with collide batch run {store.location}")
+            raise InputError(
+                what, store.location, f"compute them with collide batch run {store.location}"
+            )
         for number, episode in enumerate(ordered):
             index = episode_number(episode.demo) if self.is_data_set else number
             if episode.key in self.sizes:
@@ -90,17 +105,27 @@ class Gathered:
 
     @contextmanager
     def open(self, done: DoneEpisode) -> Iterator[ContactSet]:
-        """The open contact set of an episode. Raises InputError for one that is damaged or was removed meanwhile."""
+        """The open contact set of an episode. Raises InputError for one that is damaged or was
+        removed meanwhile."""
         with self._path(done) as path, self._opened(done, path) as contacts:
             yield contacts
             if not is_complete(contacts.file):
-                raise InputError("the contact set is incomplete: its writer was stopped", contacts.file.filename, AGAIN)
+                raise InputError(
+                    "the contact set is incomplete: its writer was stopped",
+                    contacts.file.filename,
+                    AGAIN,
+                )
             self._append(done, str(contacts.file.attrs["content_sha256"]), counts_of(contacts.file))
 
     def _opened(self, done: DoneEpisode, path: str) -> ContactSet:
-        """Checks the whole file, of the first set of a job and of one in SAMPLE; the others are trusted."""
+        """Checks the whole file, of the first set of a job and of one in SAMPLE; the others are
+        trusted."""
         checked = self._is_checked(done)
-        self._like = ContactSet.open(path) if checked else ContactSet(h5py.File(path), path, True, self._like)
+        self._like = (
+            ContactSet.open(path)
+            if checked
+            else ContactSet(h5py.File(path), path, True, self._like)
+        )
         return self._like
 
     def _is_checked(self, done: DoneEpisode) -> bool:
@@ -109,7 +134,8 @@ class Gathered:
         return last != done.episode.job or len(self._rows) % every == 0
 
     def measure(self) -> None:
-        """Adds all episodes to `table`, as the logs of the batch have them where these have the size of the file.
+        """Adds all episodes to `table`, as the logs of the batch have them where these have the
+        size of the file.
 
         Raises InputError where a log and an opened contact set differ.
         """
@@ -123,7 +149,11 @@ class Gathered:
                 continue
             with self.open(done):
                 pass
-            logged_row = {"done": done, "content_sha256": event.get("content_sha256"), **event.get("counts", {})}
+            logged_row = {
+                "done": done,
+                "content_sha256": event.get("content_sha256"),
+                **event.get("counts", {}),
+            }
             if is_logged and self._rows[-1] != logged_row:
                 what = "has another content hash, or other numbers of rows, than its log"
                 raise InputError(what, self.store.result_location(key), AGAIN)
@@ -134,15 +164,24 @@ class Gathered:
             self._progress(len(self._rows), len(self.episodes))
 
     def jobs(self) -> Iterator[tuple[str, list[DoneEpisode], str]]:
-        """Name, episodes and folder of each job. Folder: the one that contains all recordings of the job.
+        """Name, episodes and folder of each job. Folder: the one that contains all recordings of
+        the job.
 
         Raises InputError for a name that cannot be that of a folder, in a changed plan.
         """
         for job, of_job in groupby(self.episodes, key=lambda done: done.episode.job):
             if os.path.basename(job) != job or job in (".", "..") or "\0" in job:
-                raise InputError(f"the job '{job}' cannot be the name of a folder", "name", "give the job another name")
+                raise InputError(
+                    f"the job '{job}' cannot be the name of a folder",
+                    "name",
+                    "give the job another name",
+                )
             episodes = list(of_job)
-            yield job, episodes, os.path.commonpath([os.path.dirname(done.episode.motion) for done in episodes])
+            yield (
+                job,
+                episodes,
+                os.path.commonpath([os.path.dirname(done.episode.motion) for done in episodes]),
+            )
 
     def most_contacts(self, done: DoneEpisode) -> int:
         """Largest number of rigid contacts of a frame of an episode of one world."""
@@ -162,7 +201,8 @@ class Gathered:
 
     @property
     def table(self) -> Any:
-        """A table of pyarrow with a row per read contact set; a column with the rows of each group that any has."""
+        """A table of pyarrow with a row per read contact set; a column with the rows of each group
+        that any has."""
         columns: dict[str, list[Any]] = {"episode_index": [row["done"].index for row in self._rows]}
         for name in ("key", "job", "motion", "demo"):
             columns[name] = [getattr(row["done"].episode, name) for row in self._rows]

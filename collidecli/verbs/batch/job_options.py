@@ -29,7 +29,9 @@ def job_options() -> dict[str, click.Option]:
     by_name = {
         name[2:]: parameter
         for parameter in run_verb.params
-        if isinstance(parameter, click.Option) and parameter.expose_value and parameter.name not in FIXED
+        if isinstance(parameter, click.Option)
+        and parameter.expose_value
+        and parameter.name not in FIXED
         for name in parameter.opts
         if name.startswith("--")
     }
@@ -37,7 +39,8 @@ def job_options() -> dict[str, click.Option]:
 
 
 def job_request(scenes: Sequence[str], given: Mapping[str, Any], where: str) -> RunRequest:
-    """The request of a job for options of `run` by long name, parsed as the command line parses them."""
+    """The request of a job for options of `run` by long name, parsed as the command line parses
+    them."""
     from collidecli.verbs.run.command import verb as run_verb
     from collidecli.verbs.run.run import RunRequest
 
@@ -50,15 +53,24 @@ def job_request(scenes: Sequence[str], given: Mapping[str, Any], where: str) -> 
             fix = "remove it" + (other if name in OF_AN_ENGINE else "")
             raise InputError(f"the option '{key}' cannot be set in a job file", where, fix)
         if name not in known:
-            raise InputError(f"run has no option '{key}'", where, did_you_mean(name, known, "see collide run --help"))
+            raise InputError(
+                f"run has no option '{key}'",
+                where,
+                did_you_mean(name, known, "see collide run --help"),
+            )
         if isinstance(value, dict) or isinstance(value, bool) != known[name].is_flag:
-            fix = "write true or false" if known[name].is_flag else "write a number, a text or a list"
+            fix = (
+                "write true or false" if known[name].is_flag else "write a number, a text or a list"
+            )
             raise InputError(f"{name} is {value!r}", f"{where}, options", fix)
         texts = [str(item) for item in value] if isinstance(value, list) else [str(value)]
         if known[name].is_flag:
             words += [f"--{name}"] if value else []
         else:
-            words += [f"--{name}={text}" for text in (texts if known[name].multiple else [",".join(texts)])]
+            words += [
+                f"--{name}={text}"
+                for text in (texts if known[name].multiple else [",".join(texts)])
+            ]
     try:
         with run_verb.make_context("run", [*words, "--", *scenes], resilient_parsing=False) as ctx:
             values = ctx.params

@@ -32,22 +32,34 @@ class Job:
     remote: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
 
-def read_jobs(path: str, request_of: Callable[[Sequence[str], Mapping[str, Any], str], RunRequest]) -> list[Job]:
+def read_jobs(
+    path: str, request_of: Callable[[Sequence[str], Mapping[str, Any], str], RunRequest]
+) -> list[Job]:
     """The jobs of a TOML file, whose paths are relative to the file's folder.
 
     Args:
-        request_of: the request for scenes and options of `run`, by long name; the third argument is named in errors.
-    Raises InputError for a file that is not TOML, an unknown key, a name that is given twice, a pattern that matches
+        request_of: the request for scenes and options of `run`, by long name; the third argument is
+            named in errors.
+    Raises InputError for a file that is not TOML, an unknown key, a name that is given twice, a
+    pattern that matches
     no file, or an option that `run` does not have.
     """
     content = read_toml(path, "see docs/howto/batch.md for a job file")
     entries = content.pop("job", None)
     if content:
-        raise InputError(f"has the unknown key '{next(iter(content))}'", path, "each job is a table [[job]]")
+        raise InputError(
+            f"has the unknown key '{next(iter(content))}'", path, "each job is a table [[job]]"
+        )
     if isinstance(entries, dict):
         raise InputError("job is a single table", path, "write [[job]] in place of [job]")
-    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise InputError("has no job", path, "write each job as a table [[job]] with name, scene and motion")
+    if (
+        not isinstance(entries, list)
+        or not entries
+        or not all(isinstance(entry, dict) for entry in entries)
+    ):
+        raise InputError(
+            "has no job", path, "write each job as a table [[job]] with name, scene and motion"
+        )
     jobs: list[Job] = []
     for number, entry in enumerate(entries, 1):
         job = _job(entry, number, path, request_of)
@@ -57,7 +69,9 @@ def read_jobs(path: str, request_of: Callable[[Sequence[str], Mapping[str, Any],
     return jobs
 
 
-def _job(entry: dict[str, Any], number: int, path: str, request_of: Callable[..., RunRequest]) -> Job:
+def _job(
+    entry: dict[str, Any], number: int, path: str, request_of: Callable[..., RunRequest]
+) -> Job:
     for key in entry:
         if key not in KEYS:
             fix = did_you_mean(key, KEYS, f"keys of a job: {', '.join(KEYS)}")
@@ -67,15 +81,23 @@ def _job(entry: dict[str, Any], number: int, path: str, request_of: Callable[...
         raise InputError("has no name", f"{path}: job {number}", 'write name = "..."')
     where = f"{path}: job '{name}'"
     if os.path.basename(name) != name or name in (".", "..") or "\0" in name:
-        raise InputError(f"the name '{name}' cannot be that of a folder", f"{path}: job {number}", "write it without /")
+        raise InputError(
+            f"the name '{name}' cannot be that of a folder",
+            f"{path}: job {number}",
+            "write it without /",
+        )
     folder = os.path.dirname(os.path.abspath(path))
-    scenes = [os.path.join(folder, scene) for scene in _texts(entry.get("scene", []), "scene", where)]
+    scenes = [
+        os.path.join(folder, scene) for scene in _texts(entry.get("scene", []), "scene", where)
+    ]
     for scene in scenes:
         if not os.path.exists(scene):
             raise InputError(f"there is no scene {scene}", where, "correct the path")
     patterns = _texts(entry.get("motion", []), "motion", where)
     if not patterns and not scenes:
-        raise InputError("has neither a scene nor a motion", where, "give the recordings, or the scene, or both")
+        raise InputError(
+            "has neither a scene nor a motion", where, "give the recordings, or the scene, or both"
+        )
     options = entry.get("options", {})
     if not isinstance(options, dict):
         raise InputError("options is not a table", where, "write options = { gap = 0.01 }")
@@ -83,10 +105,16 @@ def _job(entry: dict[str, Any], number: int, path: str, request_of: Callable[...
     for pattern in filter(is_url, patterns):
         objects = objects_of(pattern)
         if not objects:
-            raise InputError(f"'{pattern}' matches no object", where, "a folder is written as s3://bucket/folder/*.h5")
+            raise InputError(
+                f"'{pattern}' matches no object",
+                where,
+                "a folder is written as s3://bucket/folder/*.h5",
+            )
         remote |= objects
     local = [pattern for pattern in patterns if not is_url(pattern)]
-    files = [os.path.abspath(file.path) for file in input_files(local, RECORDING_ENDINGS, where, folder)]
+    files = [
+        os.path.abspath(file.path) for file in input_files(local, RECORDING_ENDINGS, where, folder)
+    ]
     return Job(name, (*files, *sorted(remote)), request_of(scenes, options, where), remote)
 
 

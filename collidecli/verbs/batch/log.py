@@ -1,7 +1,8 @@
-"""The log of a batch: a file for each process and shard, with a line for each episode as it starts and ends.
+"""The log of a batch: a file for each process and shard, with a line for each episode as it starts
+and ends.
 
-A process that was killed leaves an episode that has started and not ended: an attempt, which the next process finds
-anywhere.
+A process that was killed leaves an episode that has started and not ended: an attempt, which the
+next process finds anywhere.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ LogFiles = Iterable[tuple[str, Sequence[Mapping[str, Any]]]]
 
 @dataclass(frozen=True)
 class ShardReport:
-    """Counts of a shard. done: computed now. skipped: had a contact set. failed: quarantined now or before."""
+    """Counts of a shard. done: computed now. skipped: had a contact set. failed: quarantined now or
+    before."""
 
     shard: int
     done: int = 0
@@ -39,7 +41,8 @@ class ShardReport:
 
 @dataclass(frozen=True)
 class HostThroughput:
-    """What one host computed. seconds: of all its shards. last: time of its last shard [s since 1970]."""
+    """What one host computed. seconds: of all its shards. last: time of its last shard [s since
+    1970]."""
 
     host: str
     processor: str
@@ -53,7 +56,8 @@ class HostThroughput:
 
 @dataclass(frozen=True)
 class RunWarning:
-    """A warning of the runs of a batch. episodes: number of those that gave it. motion: recording of one of them."""
+    """A warning of the runs of a batch. episodes: number of those that gave it. motion: recording
+    of one of them."""
 
     message: str
     episodes: int
@@ -61,25 +65,36 @@ class RunWarning:
 
 
 class ShardLog:
-    """The log of this process and shard. The end of an episode is written with the start of the next.
+    """The log of this process and shard. The end of an episode is written with the start of the
+    next.
 
     at_once: whether an object store receives each line before the episode starts.
     """
 
     def __init__(self, store: Store, name: str, at_once: bool) -> None:
-        self._store, self._name, self._at_once = store, name, at_once
+        self._store = store
+        self._name = name
+        self._at_once = at_once
         self._lines: list[dict[str, Any]] = [{"event": "begin", **_machine()}]
         self._began = 0.0
 
     def start(self, key: str) -> None:
         """An episode is computed from now on."""
-        self._store.log(self._name, *self._lines, {"event": "start", "key": key}, at_once=self._at_once)
+        self._store.log(
+            self._name, *self._lines, {"event": "start", "key": key}, at_once=self._at_once
+        )
         self._lines, self._began = [], time.perf_counter()
 
-    def end(self, episode: Episode, result: RunResult | None, size: int, counts: Mapping[str, int]) -> None:
-        """The episode that has started is computed, or has failed. size: of its contact set [bytes]. counts: see
-        `counts_of`."""
-        line = {"event": "failed" if result is None else "done", "key": episode.key, "time": time.time()}
+    def end(
+        self, episode: Episode, result: RunResult | None, size: int, counts: Mapping[str, int]
+    ) -> None:
+        """The episode that has started is computed, or has failed. size: of its contact set
+        [bytes]. counts: see `counts_of`."""
+        line = {
+            "event": "failed" if result is None else "done",
+            "key": episode.key,
+            "time": time.time(),
+        }
         line["seconds"] = time.perf_counter() - self._began
         if result is not None:
             line |= {"content_sha256": result.content_sha256, "bytes": size, "counts": counts}
@@ -96,37 +111,49 @@ class ShardLog:
 
 
 STOPPED = "stopped"
-"""Event of a process that was ended on request, or by an outage of the store: its episode has no part in that."""
+"""Event of a process that was ended on request, or by an outage of the store: its episode has no
+part in that."""
 
 
 def attempts(logs: LogFiles) -> dict[str, list[tuple[int, str, float]]]:
-    """Exit code, name of the log and time limit of each process that was killed in an episode, by key.
+    """Exit code, name of the log and time limit of each process that was killed in an episode, by
+    key.
 
     A process whose exit code nobody has recorded was killed with the one that started it: SIGKILL.
     """
     tries: dict[str, list[tuple[int, str, float]]] = {}
     for name, events in logs:
-        key, killed = "", {}
+        key = ""
+        killed = {}
         for event in events:
             if event.get("event") == "start":
-                key, killed = event.get("key", ""), {}
+                key = event.get("key", "")
+                killed = {}
             elif event.get("event") == "killed":
                 killed = event
             elif event.get("event") in ("done", "failed", STOPPED, "end"):
                 key = ""
         if key:
-            tries.setdefault(key, []).append((killed.get("exit_code", -9), name, killed.get("seconds", 0.0)))
+            tries.setdefault(key, []).append(
+                (killed.get("exit_code", -9), name, killed.get("seconds", 0.0))
+            )
     return tries
 
 
 def dataset_hash(contents: Mapping[str, str]) -> str:
     """SHA-256 over the sorted pairs of key and content hash."""
-    return hashlib.sha256("".join(f"{key} {contents[key]}\n" for key in sorted(contents)).encode()).hexdigest()
+    return hashlib.sha256(
+        "".join(f"{key} {contents[key]}\n" for key in sorted(contents)).encode()
+    ).hexdigest()
 
 
 @cache
 def _machine() -> dict[str, str]:
-    return {"host": socket.gethostname(), "processor": processor_name(), "instruction_set": instruction_set()}
+    return {
+        "host": socket.gethostname(),
+        "processor": processor_name(),
+        "instruction_set": instruction_set(),
+    }
 
 
 @dataclass
@@ -139,9 +166,11 @@ class _Host:
 
 
 class History:
-    """What the logs of a batch have of the episodes of a plan, read once. planned: number of episodes of each key.
+    """What the logs of a batch have of the episodes of a plan, read once. planned: number of
+    episodes of each key.
 
-    sizes: of the contact sets that were computed [bytes], by key. results: the last event of each that has counts.
+    sizes: of the contact sets that were computed [bytes], by key. results: the last event of each
+    that has counts.
     """
 
     def __init__(self, logs: LogFiles, planned: Mapping[str, int]) -> None:
@@ -162,7 +191,9 @@ class History:
         key = event.get("key", "")
         if "bytes" in event:
             self.sizes[key] = (*self.sizes.get(key, ()), event["bytes"])
-        if {"bytes", "content_sha256", "counts"} <= event.keys() and {*map(type, event["counts"].values())} == {int}:
+        if {"bytes", "content_sha256", "counts"} <= event.keys() and {
+            *map(type, event["counts"].values())
+        } == {int}:
             self.results[key] = event
         if key not in self._planned:
             return
@@ -183,22 +214,30 @@ class History:
             episodes = sum(self._planned[key] for key in host.keys)
             kind = host.machine.get("processor", ""), host.machine.get("instruction_set", "")
             speed = episodes / host.seconds if host.seconds else 0.0
-            hosts.append(HostThroughput(name, *kind, len(host.shards), episodes, host.seconds, speed, host.last))
+            hosts.append(
+                HostThroughput(
+                    name, *kind, len(host.shards), episodes, host.seconds, speed, host.last
+                )
+            )
         return sorted(hosts, key=lambda item: (-item.episodes, item.host))
 
     def warnings(self) -> list[RunWarning]:
         """The distinct warnings of the runs, those of most episodes first."""
         warned = self._warned.items()
         warnings = (
-            RunWarning(text, sum(self._planned[key] for key in of), next(iter(of.values()))) for text, of in warned
+            RunWarning(text, sum(self._planned[key] for key in of), next(iter(of.values())))
+            for text, of in warned
         )
         return sorted(warnings, key=lambda warning: (-warning.episodes, warning.message))
 
 
 def counts_of(file: Any) -> dict[str, int]:
-    """Rows of each table of an open contact set by name, "contacts" of rigid ones, and "frames" in all episodes."""
+    """Rows of each table of an open contact set by name, "contacts" of rigid ones, and "frames" in
+    all episodes."""
     rows = {
-        name: len(file[f"{name}/{group.columns[0].name}"]) for name, group in TABLES_BY_NAME.items() if name in file
+        name: len(file[f"{name}/{group.columns[0].name}"])
+        for name, group in TABLES_BY_NAME.items()
+        if name in file
     }
     demos = EPISODE_GROUP in file
     frames = int(file[f"{EPISODE_GROUP}/frame_count"][:].sum()) if demos else len(file["time/time"])
@@ -208,12 +247,18 @@ def counts_of(file: Any) -> dict[str, int]:
 def whole_results(
     store: Store, sizes: Mapping[str, Sequence[int]], checked: Container[str]
 ) -> tuple[set[str], list[str]]:
-    """The keys with a contact set, and those of `checked` whose file is truncated or damaged, which they lack.
+    """The keys with a contact set, and those of `checked` whose file is truncated or damaged, which
+    they lack.
 
-    A file is opened where its size is not one of `sizes`, of `History`; in an object store, which has no half of an
-    upload, only where there are sizes.
+    A file is opened where its size is not one of `sizes`, of `History`; in an object store, which
+    has no half of an upload, only where there are sizes.
     """
-    sizes_by_key, remote = store.results(), is_url(store.location)
-    suspects = (key for key, size in sizes_by_key.items() if size not in sizes.get(key, (size,) if remote else ()))
+    sizes_by_key = store.results()
+    remote = is_url(store.location)
+    suspects = (
+        key
+        for key, size in sizes_by_key.items()
+        if size not in sizes.get(key, (size,) if remote else ())
+    )
     damaged = [key for key in suspects if key in checked and store.is_damaged(key)]
     return set(sizes_by_key).difference(damaged), damaged

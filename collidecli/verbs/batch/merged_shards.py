@@ -1,4 +1,5 @@
-"""Contact sets of a batch merged to fewer, larger ones, in which every episode is a world of its own."""
+"""Contact sets of a batch merged to fewer, larger ones, in which every episode is a world of its
+own."""
 
 from __future__ import annotations
 
@@ -44,29 +45,38 @@ def write_merged_shards(folder: str, gathered: Gathered) -> None:
 
 
 def _shards(gathered: Gathered, episodes: Sequence[DoneEpisode]) -> Iterator[list[DoneEpisode]]:
-    shard, size = list[DoneEpisode](), 0
+    shard = list[DoneEpisode]()
+    size = 0
     for done in episodes:
         size += gathered.sizes[done.episode.key]
         shard.append(done)
         if size >= SHARD_BYTES or len(shard) == MOST_SETS:
             yield shard
-            shard, size = [], 0
+            shard = []
+            size = 0
     if shard:
         yield shard
 
 
 def _name(done: DoneEpisode, below: str) -> str:
-    """Path of the recording below the folder of all, without extension, and the demonstration; else the job."""
-    motion = os.path.splitext(os.path.relpath(done.episode.motion, below))[0] if done.episode.motion else ""
+    """Path of the recording below the folder of all, without extension, and the demonstration; else
+    the job."""
+    motion = (
+        os.path.splitext(os.path.relpath(done.episode.motion, below))[0]
+        if done.episode.motion
+        else ""
+    )
     return "/".join(filter(None, (motion, done.episode.demo))) or done.episode.job
 
 
 def _plan(sets: Sequence[ContactSet], shard: Sequence[DoneEpisode]) -> MergePlan:
-    """Worlds in the order of the sets; frames from each set's first. Raises InputError for other times or steps."""
+    """Worlds in the order of the sets; frames from each set's first. Raises InputError for other
+    times or steps."""
     longest = max(sets, key=lambda contact_set: contact_set.frame_count)
     for contact_set, done in zip(sets, shard, strict=True):
         for name in ("step", "time"):
-            ours, theirs = getattr(contact_set, name), getattr(longest, name)[: contact_set.frame_count]
+            ours = getattr(contact_set, name)
+            theirs = getattr(longest, name)[: contact_set.frame_count]
             if not np.array_equal(ours, theirs):
                 frame = int(np.argmax(ours != theirs))
                 what = f"frame {frame} has {name} {ours[frame]:g}, and another episode has {theirs[frame]:g}"
@@ -79,9 +89,12 @@ def _plan(sets: Sequence[ContactSet], shard: Sequence[DoneEpisode]) -> MergePlan
 
 
 def _episodes(sets: Sequence[ContactSet], names: Sequence[str], plan: MergePlan) -> Episodes:
-    """Each world of a set as an episode; names that are not unique end with `#` and the merged world."""
+    """Each world of a set as an episode; names that are not unique end with `#` and the merged
+    world."""
     parts = []
     for contact_set, name in zip(sets, names, strict=True):
         world = np.arange(contact_set.world_count)
-        parts.append(Episodes((name,) * len(world), world, world * 0, world * 0 + contact_set.frame_count))
+        parts.append(
+            Episodes((name,) * len(world), world, world * 0, world * 0 + contact_set.frame_count)
+        )
     return episodes_of_worlds(parts, plan.first_world)

@@ -19,15 +19,17 @@ RECORD = "gather.json"
 def output_folder(path: str, force: bool) -> Iterator[str]:
     """A new folder beside `path`, which the end of the block moves there; an exception removes it.
 
-    The block writes RECORD by `write_record`. A killed process leaves the new folder, which the next output beside it
-    removes. Raises OutputError for a path that exists without `force`, a folder that `gather` has not written, and
-    an OSError of the block.
+    The block writes RECORD by `write_record`. A killed process leaves the new folder, which the
+    next output beside it removes. Raises OutputError for a path that exists without `force`, a
+    folder that `gather` has not written, and an OSError of the block.
     """
     target = os.path.abspath(path)
     _refuse_existing(path, force)
     parent = os.path.dirname(target)
     if not os.path.isdir(parent):
-        raise OutputError(f"the folder {parent} does not exist", path, "create it, or choose another")
+        raise OutputError(
+            f"the folder {parent} does not exist", path, "create it, or choose another"
+        )
     try:
         with TemporaryFolder("gather", parent) as folder:
             made = os.path.join(folder, "new")
@@ -60,6 +62,9 @@ def write_record(folder: str, record: Mapping[str, Any]) -> None:
 
 def read_record(folder: str) -> dict[str, Any]:
     """RECORD of a folder; empty where there is none."""
-    with suppress(FileNotFoundError, NotADirectoryError), open(os.path.join(folder, RECORD), encoding="utf-8") as file:
+    with (
+        suppress(FileNotFoundError, NotADirectoryError),
+        open(os.path.join(folder, RECORD), encoding="utf-8") as file,
+    ):
         return json.load(file)
     return {}

@@ -1,4 +1,5 @@
-"""Contacts of a batch as a folder of Parquet files, a row per contact, and a table of its episodes."""
+"""Contacts of a batch as a folder of Parquet files, a row per contact, and a table of its
+episodes."""
 
 from __future__ import annotations
 
@@ -34,11 +35,13 @@ _LEFT_OUT = ("episode",)
 
 
 def write_parquet(folder: str, gathered: Gathered) -> None:
-    """Writes contacts-00000.parquet and further files, such files of every other group of contacts, and EPISODES.
+    """Writes contacts-00000.parquet and further files, such files of every other group of contacts,
+    and EPISODES.
 
     A thread writes what this one reads.
     """
-    tables, steps = dict[str, ParquetParts](), deque[Future[None]]()
+    tables = dict[str, ParquetParts]()
+    steps = deque[Future[None]]()
     with ThreadPoolExecutor(1) as thread:
 
         def later(step: Callable[..., None], *arguments: Any) -> None:
@@ -49,7 +52,9 @@ def write_parquet(folder: str, gathered: Gathered) -> None:
         for done, contacts in gathered:
             for name in (CONTACTS, *contacts.groups):
                 path = os.path.join(folder, name)
-                parts = tables.setdefault(name, ParquetParts(lambda number, path=path: f"{path}-{number:05d}.parquet"))
+                parts = tables.setdefault(
+                    name, ParquetParts(lambda number, path=path: f"{path}-{number:05d}.parquet")
+                )
                 for batch in _batches(contacts, name, done.episode.job, done.index):
                     later(parts.append, batch)
                 later(parts.end_episode)
@@ -61,13 +66,24 @@ def write_parquet(folder: str, gathered: Gathered) -> None:
 
 
 def write_tables(folder: str, episodes: Any, parts: str = "") -> None:
-    """Writes EPISODES and a README.md that tells the package `datasets` of Hugging Face which files are a table.
+    """Writes EPISODES and a README.md that tells the package `datasets` of Hugging Face which files
+    are a table.
 
-    episodes: table of pyarrow. parts: pattern of the folders with the files of contacts, relative, with a slash.
+    episodes: table of pyarrow. parts: pattern of the folders with the files of contacts, relative,
+    with a slash.
     """
-    names = [CONTACTS, *(name for name in GROUPS_BY_NAME if name in episodes.column_names)] if len(episodes) else []
-    configs = [{"config_name": n, "data_files": f"{parts}{n}-*.parquet", "default": n == CONTACTS} for n in names]
-    card = json.dumps({"configs": [*configs, {"config_name": "episodes", "data_files": EPISODES}]}, indent=2)
+    names = (
+        [CONTACTS, *(name for name in GROUPS_BY_NAME if name in episodes.column_names)]
+        if len(episodes)
+        else []
+    )
+    configs = [
+        {"config_name": n, "data_files": f"{parts}{n}-*.parquet", "default": n == CONTACTS}
+        for n in names
+    ]
+    card = json.dumps(
+        {"configs": [*configs, {"config_name": "episodes", "data_files": EPISODES}]}, indent=2
+    )
     with open(os.path.join(folder, EPISODES), "wb") as file:
         file.write(parquet_bytes(episodes, "batch gather"))
     with open(os.path.join(folder, READ_ME), "w", encoding="utf-8") as file:
@@ -77,7 +93,8 @@ def write_tables(folder: str, episodes: Any, parts: str = "") -> None:
 def _batches(contacts: ContactSet, name: str, job: str, index: int) -> Iterator[Any]:
     """The rows of `collide export --to parquet`, of CONTACTS or of the group `name`.
 
-    job and episode_index are added; frame_index is in place of frame. Without contacts, a batch has columns alone.
+    job and episode_index are added; frame_index is in place of frame. Without contacts, a batch has
+    columns alone.
     """
     everything = all_contacts(contacts)
     selected = everything if name == CONTACTS else rows_of(everything, name)
@@ -95,5 +112,8 @@ def _batches(contacts: ContactSet, name: str, job: str, index: int) -> Iterator[
         yield record_batch(columns, {column.name: np.zeros(0, column.dtype) for column in columns})
     for block in rows.blocks():
         count = len(block["frame"])
-        identity = {"job": np.zeros(count, np.int32), "episode_index": np.full(count, index, np.int64)}
+        identity = {
+            "job": np.zeros(count, np.int32),
+            "episode_index": np.full(count, index, np.int64),
+        }
         yield record_batch(columns, {**identity, **block, "frame_index": block["frame"]})

@@ -1,4 +1,5 @@
-"""Contacts of a batch as HDF5 files beside robomimic's recordings: one per recording, with its names."""
+"""Contacts of a batch as HDF5 files beside robomimic's recordings: one per recording, with its
+names."""
 
 from __future__ import annotations
 
@@ -26,9 +27,11 @@ FORMAT = "collide-robomimic-contacts"
 
 
 def write_robomimic(folder: str, gathered: Gathered, pairs: NamedPairs) -> None:
-    """Writes `<job>/<path of the recording below the folder that has all of the job>` for each recording.
+    """Writes `<job>/<path of the recording below the folder that has all of the job>` for each
+    recording.
 
-    Raises InputError for an episode that is no demonstration of an HDF5 file, or has several worlds.
+    Raises InputError for an episode that is no demonstration of an HDF5 file, or has several
+    worlds.
     """
     for done in gathered.episodes:
         motion = done.episode.motion
@@ -44,16 +47,20 @@ def write_robomimic(folder: str, gathered: Gathered, pairs: NamedPairs) -> None:
                 _write_recording(file, list(episodes), gathered, pairs)
 
 
-def _write_recording(file: h5py.File, episodes: Sequence[DoneEpisode], gathered: Gathered, pairs: NamedPairs) -> None:
+def _write_recording(
+    file: h5py.File, episodes: Sequence[DoneEpisode], gathered: Gathered, pairs: NamedPairs
+) -> None:
     first = episodes[0].episode
     file.attrs["format"], file.attrs["format_version"] = FORMAT, np.array((1, 0), np.int32)
-    file.attrs["recording"], file.attrs["recording_sha256"] = first.motion, first.motion_sha256
+    file.attrs["recording"] = first.motion
+    file.attrs["recording_sha256"] = first.motion_sha256
     for done in episodes:
         with gathered.open(done) as contacts:
             check_one_world(contacts, done.episode.label, "--to robomimic")
             demo = file.create_group(f"data/{done.episode.demo}")
             demo.attrs["num_samples"] = contacts.frame_count
-            demo.attrs["key"], demo.attrs["content_sha256"] = done.episode.key, contacts.content_sha256
+            demo.attrs["key"] = done.episode.key
+            demo.attrs["content_sha256"] = contacts.content_sha256
             _write_contacts(demo.create_group("contacts"), contacts)
             if pairs.names:
                 group = demo.create_group("pairs")
@@ -64,7 +71,8 @@ def _write_recording(file: h5py.File, episodes: Sequence[DoneEpisode], gathered:
 
 
 def _write_contacts(group: h5py.Group, contacts: ContactSet) -> None:
-    """The contacts of frame f are rows contact_start[f] to contact_start[f + 1] - 1 of every other dataset."""
+    """The contacts of frame f are rows contact_start[f] to contact_start[f + 1] - 1 of every other
+    dataset."""
     check_body_rows(contacts)
     group["contact_start"] = contacts.cell_start()
     group.create_dataset("shape_path", data=list(contacts.shapes.path), dtype=h5py.string_dtype())
@@ -73,7 +81,11 @@ def _write_contacts(group: h5py.Group, contacts: ContactSet) -> None:
     for column in contacts.columns:
         shape = (contacts.contact_count, *((column.width,) if column.width > 1 else ()))
         dtype = column.dtype_for(contacts.float_type)
-        packing = {"chunks": True, "compression": "gzip", "shuffle": True} if contacts.contact_count else {}
+        packing = (
+            {"chunks": True, "compression": "gzip", "shuffle": True}
+            if contacts.contact_count
+            else {}
+        )
         made[column.name] = group.create_dataset(column.name, shape, dtype, **packing)
         if column.unit:
             made[column.name].attrs["unit"] = column.unit

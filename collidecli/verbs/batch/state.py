@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchState(Result):
-    """Counts of episodes, the seconds that the plan estimates for those that are left, failures, hosts and warnings.
+    """Counts of episodes, the seconds that the plan estimates for those that are left, failures,
+    hosts and warnings.
 
-    computed: number of contact sets that the command computed; None for a command that computes none.
+    computed: number of contact sets that the command computed; None for a command that computes
+    none.
     """
 
     SCHEMA: ClassVar[str] = "collide.batch/1"
@@ -46,17 +48,25 @@ class BatchState(Result):
     computed: int | None = None
 
 
-def state_of(store: Store, plan: Plan, computed: int | None = None, shards: Sequence[int] | None = None) -> BatchState:
+def state_of(
+    store: Store, plan: Plan, computed: int | None = None, shards: Sequence[int] | None = None
+) -> BatchState:
     """The state of a batch, from its folder alone. Episodes of one key count each.
 
     Args:
-        computed: see `BatchState`. shards: whose logs are read, and contact sets checked; all without it.
+        computed: see `BatchState`. shards: whose logs are read, and contact sets checked; all
+            without it.
     """
     planned = Counter(episode.key for episode in plan.episodes)
-    checked = planned if shards is None else {episode.key for episode in plan.episodes if episode.shard in shards}
+    checked = (
+        planned
+        if shards is None
+        else {episode.key for episode in plan.episodes if episode.shard in shards}
+    )
     history = History(store.logs(shards), planned)
     (results, _), failures = whole_results(store, history.sizes, checked), store.failures()
-    left, seconds = 0, 0.0
+    left = 0
+    seconds = 0.0
     for episode in plan.episodes:
         if episode.key not in results and episode.key not in failures:
             left += 1
@@ -88,12 +98,17 @@ class VerifyResult(Result):
     different: list[str]
 
 
-def verify(store: Store, plan: Plan, share: float, seed: int = 0, progress: Progress = None) -> VerifyResult:
-    """Computes a share of the contact sets again, at least one. Raises InputError where there is none."""
+def verify(
+    store: Store, plan: Plan, share: float, seed: int = 0, progress: Progress = None
+) -> VerifyResult:
+    """Computes a share of the contact sets again, at least one. Raises InputError where there is
+    none."""
     keys = set(store.results())
     done = [number for number, episode in enumerate(plan.episodes) if episode.key in keys]
     if not done:
-        raise InputError("has no contact set to verify", store.location, "work on it with collide batch run")
+        raise InputError(
+            "has no contact set to verify", store.location, "work on it with collide batch run"
+        )
     chosen = random.Random(seed).sample(done, max(1, round(share * len(done))))
     different = []
     for number, episode in enumerate((plan.episodes[row] for row in chosen), 1):

@@ -1,4 +1,5 @@
-"""The store of a batch: its plan, one contact set per key, a report for each episode that failed, and events."""
+"""The store of a batch: its plan, one contact set per key, a report for each episode that failed,
+and events."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ class DifferentContactsError(CollideError):
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an episode has no contact set. message: of the error. attempts: number of computations."""
+    """Why an episode has no contact set. message: of the error. attempts: number of
+    computations."""
 
     key: str
     job: str
@@ -41,8 +43,17 @@ class Failure:
 
 
 EVENT = {
-    **dict.fromkeys(("event", "key", "motion", "host", "processor", "instruction_set", "content_sha256"), str),
-    **{"time": float, "seconds": float, "bytes": int, "exit_code": int, "warnings": list, "counts": dict},
+    **dict.fromkeys(
+        ("event", "key", "motion", "host", "processor", "instruction_set", "content_sha256"), str
+    ),
+    **{
+        "time": float,
+        "seconds": float,
+        "bytes": int,
+        "exit_code": int,
+        "warnings": list,
+        "counts": dict,
+    },
 }
 """Kinds of the values of an event, each of which may be missing."""
 
@@ -73,21 +84,26 @@ class Store:
     def known(self, keys: Collection[str], planned: int) -> tuple[set[str], set[str]]:
         """Those of the keys that have a contact set, and those that failed.
 
-        planned: number of episodes of the plan. The names of an object store are listed, unless a look at each of the
-        keys takes fewer requests.
+        planned: number of episodes of the plan. The names of an object store are listed, unless a
+        look at each of the keys takes fewer requests.
         """
         if not is_url(self.location):
             return set(filter(self.has_result, keys)), set(filter(self.has_failure, keys))
         listed = planned <= LISTED_NAMES * len(keys)
-        results = {*self.results()}.intersection(keys) if listed else set(filter(self.has_result, keys))
-        failed = {os.path.basename(name).removesuffix(".json") for name in self.files.names("failed")}
+        results = (
+            {*self.results()}.intersection(keys) if listed else set(filter(self.has_result, keys))
+        )
+        failed = {
+            os.path.basename(name).removesuffix(".json") for name in self.files.names("failed")
+        }
         return results, failed.intersection(keys)
 
     def has_result(self, key: str) -> bool:
         return self.files.exists(self.result_name(key))
 
     def result(self, key: str) -> AbstractContextManager[str]:
-        """A local path of the contact set of a key, while the context lasts. Raises FileNotFoundError."""
+        """A local path of the contact set of a key, while the context lasts. Raises
+        FileNotFoundError."""
         return self.files.local(self.result_name(key))
 
     def new_result(self, key: str) -> str:
@@ -95,7 +111,8 @@ class Store:
         return self.files.new_path(self.result_name(key))
 
     def keep_result(self, key: str, made: str, content: str) -> None:
-        """Moves a new contact set with this content hash into place; removes it where an equal one is there.
+        """Moves a new contact set with this content hash into place; removes it where an equal one
+        is there.
 
         Raises DifferentContactsError where the one that is there has other contacts.
         """
@@ -117,10 +134,15 @@ class Store:
     def results(self) -> dict[str, int]:
         """Sizes of the contact sets [bytes] by key."""
         names = self.files.names("results")
-        return {os.path.basename(name)[:-3]: size for name, size in names.items() if name.endswith(".h5")}
+        return {
+            os.path.basename(name)[:-3]: size
+            for name, size in names.items()
+            if name.endswith(".h5")
+        }
 
     def is_damaged(self, key: str) -> bool:
-        """Whether the file of a contact set is not whole, as after the loss of a disk or an interrupted copy."""
+        """Whether the file of a contact set is not whole, as after the loss of a disk or an
+        interrupted copy."""
         try:
             with self.result(key) as path:
                 h5py.File(path).close()
@@ -143,7 +165,8 @@ class Store:
 
     def failures(self) -> dict[str, Failure]:
         """Failures by key. Raises InputError for a file that no batch has written."""
-        failures, kinds = dict[str, Failure](), get_type_hints(Failure)
+        failures = dict[str, Failure]()
+        kinds = get_type_hints(Failure)
         for name in sorted(name for name in self.files.names("failed") if name.endswith(".json")):
             with suppress(FileNotFoundError):  # removed by another worker since it was listed
                 try:
@@ -162,14 +185,22 @@ class Store:
         return f"events/{shard:06d}/{uuid.uuid4().hex}.jsonl"
 
     def log(self, name: str, *events: Mapping[str, object], at_once: bool = False) -> None:
-        """Appends events to a log, a line each. A line that a killed process began is ended. See `Files.append`."""
+        """Appends events to a log, a line each. A line that a killed process began is ended. See
+        `Files.append`."""
         self.files.append(name, "\n".join(["", *map(json.dumps, events), ""]).encode(), at_once)
 
-    def logs(self, shards: Sequence[int] | None = None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-        """Names and events of the logs of shards, or of all. Files and lines that are no logs are left out."""
+    def logs(
+        self, shards: Sequence[int] | None = None
+    ) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+        """Names and events of the logs of shards, or of all. Files and lines that are no logs are
+        left out."""
         prefix = f"events/{shards[0]:06d}" if shards is not None and len(shards) == 1 else "events"
         names = [(name.split("/")[1], name) for name in sorted(self.files.names(prefix))]
-        chosen = [name for shard, name in names if shard.isdigit() and (shards is None or int(shard) in shards)]
+        chosen = [
+            name
+            for shard, name in names
+            if shard.isdigit() and (shards is None or int(shard) in shards)
+        ]
         for name, content in self.files.contents(chosen):
             yield name, list(_events(content))
 
@@ -185,7 +216,9 @@ def _events(log: bytes) -> Iterator[dict[str, Any]]:
             with suppress(ValueError, RecursionError):
                 events.append(json.loads(line))
     for event in events:
-        if isinstance(event, dict) and all(isinstance(value, EVENT.get(key, object)) for key, value in event.items()):
+        if isinstance(event, dict) and all(
+            isinstance(value, EVENT.get(key, object)) for key, value in event.items()
+        ):
             yield event
 
 
@@ -199,5 +232,9 @@ def open_store(location: str) -> Store:
     """The store of an existing batch. Raises InputError for a location without a plan."""
     store = Store(location)
     if not store.has_plan():
-        raise InputError("has no plan of a batch", location, "make one with collide batch plan jobs.toml -o FOLDER")
+        raise InputError(
+            "has no plan of a batch",
+            location,
+            "make one with collide batch plan jobs.toml -o FOLDER",
+        )
     return store

@@ -22,21 +22,39 @@ def state_table(result: ResultDict) -> RenderableType:
         ("folder", result["folder"]),
         ("episodes", f"{count(result['episodes'])} in {plural(result['shards'], 'shard')}"),
         ("done", count(result["done"])),
-        ("failed", f"{count(failed)}; --retry-failed of run and work tries again" if failed else "0"),
+        (
+            "failed",
+            f"{count(failed)}; --retry-failed of run and work tries again" if failed else "0",
+        ),
         ("left", count(result["left"])),
     ]
     if result.get("computed") is not None:
         rows.append(("computed now", count(result["computed"])))
     if result["left"]:
-        rows.append(("estimated time left", f"{quantities.seconds(result['estimated_seconds_left'])} of one core"))
+        rows.append(
+            (
+                "estimated time left",
+                f"{quantities.seconds(result['estimated_seconds_left'])} of one core",
+            )
+        )
     parts: list[RenderableType] = [name_value_table(rows)]
     if result["hosts"]:
         numbers = ("shards", "episodes", "worker time", "episodes/s")
-        table = listing(("host", "left"), ("processor", "left"), *((title, "right") for title in numbers))
+        table = listing(
+            ("host", "left"), ("processor", "left"), *((title, "right") for title in numbers)
+        )
         for host in result["hosts"]:
-            spent, rate = host["seconds"], f"{host['episodes_per_second']:.3g}"
+            spent = host["seconds"]
+            rate = f"{host['episodes_per_second']:.3g}"
             time = quantities.seconds(spent) if spent < 3600.0 else f"{spent / 3600.0:.2f} h"
-            table.add_row(host["host"], host["processor"], count(host["shards"]), count(host["episodes"]), time, rate)
+            table.add_row(
+                host["host"],
+                host["processor"],
+                count(host["shards"]),
+                count(host["episodes"]),
+                time,
+                rate,
+            )
         parts.append(table)
 
     def list_first(table: Listing, rows: list[tuple[str, ...]], most: int) -> None:
@@ -45,8 +63,15 @@ def state_table(result: ResultDict) -> RenderableType:
         more = f"and {count(len(rows) - most)} more; --json lists all"
         parts.extend([table, Text(more)] if len(rows) > most else [table] if rows else [])
 
-    warnings = [(count(entry["episodes"]), entry["message"], entry["motion"]) for entry in result["run_warnings"]]
-    list_first(listing(("episodes", "right"), ("warning", "left"), ("first", "left")), warnings, WARNINGS_SHOWN)
+    warnings = [
+        (count(entry["episodes"]), entry["message"], entry["motion"])
+        for entry in result["run_warnings"]
+    ]
+    list_first(
+        listing(("episodes", "right"), ("warning", "left"), ("first", "left")),
+        warnings,
+        WARNINGS_SHOWN,
+    )
     failures = [
         (
             " ".join(filter(None, (entry["motion"], entry["demo"]))) or entry["job"],
@@ -70,10 +95,17 @@ def gather_table(result: ResultDict) -> RenderableType:
     """Table of collide.batch_gather/1."""
     rows = [("written", result["output"]), ("episodes", count(result["episodes"]))]
     if result["failed"]:
-        rows.append(("failed", f"{count(result['failed'])}, without a row; collide batch status lists them"))
+        rows.append(
+            ("failed", f"{count(result['failed'])}, without a row; collide batch status lists them")
+        )
     rows.append(("contacts", count(result["contacts"])))
-    rows += [(group_words(name), count(rows_of_group)) for name, rows_of_group in (result.get("groups") or {}).items()]
+    rows += [
+        (group_words(name), count(rows_of_group))
+        for name, rows_of_group in (result.get("groups") or {}).items()
+    ]
     rows.append(("content", result["dataset_sha256"]))
     if result.get("slots_left"):
-        rows.append(("slots left", f"{count(result['slots_left'])}; the values are those of this slot"))
+        rows.append(
+            ("slots left", f"{count(result['slots_left'])}; the values are those of this slot")
+        )
     return name_value_table(rows)

@@ -1,4 +1,5 @@
-"""Computation of episodes in one process, which stays warm: modules, kernels and libraries are loaded once."""
+"""Computation of episodes in one process, which stays warm: modules, kernels and libraries are
+loaded once."""
 
 from __future__ import annotations
 
@@ -36,29 +37,41 @@ ATTEMPTS = 3
 LEAST_MEMORY = 64 << 20
 """Memory limit below which no repeated attempt goes [bytes]."""
 TIMED_OUT = 124
-"""Exit code of a process that was ended after the time limit of an episode, as of the program timeout."""
+"""Exit code of a process that was ended after the time limit of an episode, as of the program
+timeout."""
 KILLED = 4
 """Exit code of a process that was killed, as for want of memory (docs/reference/cli.md)."""
-LIMIT_SECONDS, LIMIT_FACTOR = 3600.0, 100.0
+LIMIT_SECONDS = 3600.0
+LIMIT_FACTOR = 100.0
 """Time limit of an episode where none is given: at least, and times its estimate."""
 watchers: list[Callable[[float], object]] = []
 """Functions that get the time limit of each episode as it starts [s]."""
 
 
-def work_shard(location: str, shard: int, log: str = "", timeout: float | None = None) -> ShardReport:
-    """Computes the episodes of a shard that have neither a contact set nor a failure, in a process of the batch.
+def work_shard(
+    location: str, shard: int, log: str = "", timeout: float | None = None
+) -> ShardReport:
+    """Computes the episodes of a shard that have neither a contact set nor a failure, in a process
+    of the batch.
 
-    Episodes in which processes were killed come last; one with ATTEMPTS of them is recorded as failed.
+    Episodes in which processes were killed come last; one with ATTEMPTS of them is recorded as
+    failed.
 
     Args:
-        log: name of the log of this process. timeout: time limit of an episode [s]; None: by its estimate.
-    Raises OutputError and DifferentContactsError; an episode that cannot be used is recorded as failed.
+        log: name of the log of this process. timeout: time limit of an episode [s]; None: by its
+            estimate.
+    Raises OutputError and DifferentContactsError; an episode that cannot be used is recorded as
+        failed.
     """
-    store, plan = Store(location), planned(location, shard)
+    store = Store(location)
+    plan = planned(location, shard)
     results, failures = store.known({episode.key for episode in plan.shard(shard)}, plan.total)
-    counts, logs = Counter[str](), list(store.logs(range(shard, shard + 1)))
+    counts = Counter[str]()
+    logs = list(store.logs(range(shard, shard + 1)))
     killed = attempts(logs)
-    interrupted = any(not events or events[-1].get("event") not in ("end", STOPPED) for _, events in logs)
+    interrupted = any(
+        not events or events[-1].get("event") not in ("end", STOPPED) for _, events in logs
+    )
     written = ShardLog(store, log or store.new_log(shard), at_once=interrupted)
     try:
         with owned_process():
@@ -72,12 +85,15 @@ def work_shard(location: str, shard: int, log: str = "", timeout: float | None =
                     for watch in watchers:
                         watch(timeout or max(LIMIT_SECONDS, LIMIT_FACTOR * episode.seconds))
                     written.start(episode.key)
-                    result = work_episode(store, plan, episode, written, sum(code == -9 for code, *_ in before))
+                    result = work_episode(
+                        store, plan, episode, written, sum(code == -9 for code, *_ in before)
+                    )
                     ending = "done" if result else "failed"
                 (failures if ending == "failed" else results).add(episode.key)
                 counts[ending] += 1
     except BaseException:
-        with suppress(CollideError):  # in an outage of the store: all attempts of a request once more
+        # in an outage of the store: all attempts of a request once more
+        with suppress(CollideError):
             written.close(STOPPED)
         raise
     written.close()
@@ -91,7 +107,10 @@ def work_episode(
 
     attempt: number of attempts before that were out of memory or ended in an internal error.
     """
-    made, result, failure, motion = store.new_result(episode.key), None, None, episode.motion
+    made = store.new_result(episode.key)
+    result = None
+    failure = None
+    motion = episode.motion
     try:
         while result is None and failure is None:
             try:
@@ -100,20 +119,27 @@ def work_episode(
             except (OutputError, Interrupted, UnreachableError):
                 raise
             except CollideError as error:
-                reason = "; ".join(line.strip() for line in str(error).splitlines()).replace(motion, episode.motion)
+                reason = "; ".join(line.strip() for line in str(error).splitlines()).replace(
+                    motion, episode.motion
+                )
                 failure = _failure(episode, reason, error.exit_code)
             except Exception as error:
                 attempt += 1
                 if attempt >= ATTEMPTS:
                     reason = f"internal error: {type(error).__name__}: {error}"
                     failure = replace(_failure(episode, reason, INTERNAL_ERROR), attempts=ATTEMPTS)
-        size, counts = 0, {}
+        size = 0
+        counts = {}
         if result:
             size = os.path.getsize(made)
             with h5py.File(made) as file:
-                counts, recording = counts_of(file), str(file.attrs["trajectory_sha256"])
+                counts = counts_of(file)
+                recording = str(file.attrs["trajectory_sha256"])
             failure = _changed(plan, episode, result.scene_sha256, recording)
-            result = replace(result, warnings=tuple(text.replace(motion, episode.motion) for text in result.warnings))
+            result = replace(
+                result,
+                warnings=tuple(text.replace(motion, episode.motion) for text in result.warnings),
+            )
         if failure:
             result = None
             store.fail(failure)
@@ -132,7 +158,8 @@ _copy: dict[tuple[str, str], tuple[ExitStack, str]] = {}
 
 
 def _local(episode: Episode) -> str:
-    """The path of a recording, or of the copy of a URL, which is there until another one is asked for."""
+    """The path of a recording, or of the copy of a URL, which is there until another one is asked
+    for."""
     key = episode.motion, episode.motion_sha256
     if key not in _copy:
         for stack, _ in _copy.values():
@@ -144,24 +171,36 @@ def _local(episode: Episode) -> str:
 
 
 def _changed(plan: Plan, episode: Episode, scene_sha256: str, motion_sha256: str) -> Failure | None:
-    """The failure of an episode that was computed of another scene or recording than those of its key."""
+    """The failure of an episode that was computed of another scene or recording than those of its
+    key."""
     request = of_demo(plan.requests[episode.job], episode.demo)
     if key_of(scene_sha256 if request.scenes else "", motion_sha256, request) == episode.key:
         return None
-    return _failure(episode, "its scene or its recording has changed since the batch was planned: plan it again", 2)
+    return _failure(
+        episode,
+        "its scene or its recording has changed since the batch was planned: plan it again",
+        2,
+    )
 
 
 def _quarantined(store: Store, episode: Episode, before: Sequence[tuple[int, str, float]]) -> bool:
-    """Whether an episode has killed its processes too often or took too long; then it is recorded as failed."""
+    """Whether an episode has killed its processes too often or took too long; then it is recorded
+    as failed."""
     codes = [code for code, *_ in before]
     if TIMED_OUT in codes:
         limit = before[codes.index(TIMED_OUT)][2]
-        message, code = f"it was not done after {limit:g} s, its time limit; give more by --episode-timeout", KILLED
+        message = (
+            f"it was not done after {limit:g} s, its time limit; give more by --episode-timeout"
+        )
+        code = KILLED
     elif len(codes) < ATTEMPTS:
         return False
     else:
-        endings = [f"exit code {n}" if n >= 0 else signal.strsignal(-n) or f"signal {-n}" for n in codes]
-        names, code = ", ".join(dict.fromkeys(endings)), INTERNAL_ERROR
+        endings = [
+            f"exit code {n}" if n >= 0 else signal.strsignal(-n) or f"signal {-n}" for n in codes
+        ]
+        names = ", ".join(dict.fromkeys(endings))
+        code = INTERNAL_ERROR
         message = f"the process that computed it ended {len(codes)} times ({names})"
         if codes[-1] == -signal.SIGKILL:
             code = KILLED
@@ -176,7 +215,8 @@ _plans: dict[str, tuple[str, Plan]] = {}
 
 
 def planned(location: str, shard: int) -> Plan:
-    """The part of the plan of a store with this shard; the last one is kept while the plan is unchanged."""
+    """The part of the plan of a store with this shard; the last one is kept while the plan is
+    unchanged."""
     store = Store(location)
     version = store.files.version(PLAN)
     known = _plans.get(location)
@@ -187,11 +227,19 @@ def planned(location: str, shard: int) -> Plan:
 
 def _failure(episode: Episode, message: str, exit_code: int) -> Failure:
     return Failure(
-        episode.key, episode.job, episode.motion, message, exit_code, socket.gethostname(), demo=episode.demo
+        episode.key,
+        episode.job,
+        episode.motion,
+        message,
+        exit_code,
+        socket.gethostname(),
+        demo=episode.demo,
     )
 
 
-def request_of(plan: Plan, episode: Episode, motion: str, output: str, attempt: int = 0) -> RunRequest:
+def request_of(
+    plan: Plan, episode: Episode, motion: str, output: str, attempt: int = 0
+) -> RunRequest:
     """The run of an episode, of a local recording. One thread unless the job sets --threads.
 
     attempt: number of attempts before; each halves the memory limit.
@@ -205,7 +253,8 @@ def request_of(plan: Plan, episode: Episode, motion: str, output: str, attempt: 
 
 
 def probe(job: Job) -> tuple[float, float]:
-    """Seconds per episode and per byte of a recording, from first frames of the first recording that can be used.
+    """Seconds per episode and per byte of a recording, from first frames of the first recording
+    that can be used.
 
     Raises InputError, of the first one, where none of the first recordings can be used.
     """
@@ -220,7 +269,9 @@ def probe(job: Job) -> tuple[float, float]:
 
 
 def _probe(job: Job, motion_path: str) -> tuple[float, float]:
-    request = replace(job.request, trajectory=motion_path or None, engine=replace(job.request.engine, threads=1))
+    request = replace(
+        job.request, trajectory=motion_path or None, engine=replace(job.request.engine, threads=1)
+    )
     names = demos_in(motion_path, request.recording) if motion_path else ()
     request = of_demo(request, names[0] if names else "")
     cache = SceneCache()
@@ -229,7 +280,10 @@ def _probe(job: Job, motion_path: str) -> tuple[float, float]:
     motion.close()
     with TemporaryFolder("probe") as folder:
         first = replace(
-            request, frames=request.frames or f"0:{PROBE_FRAMES}", output=os.path.join(folder, "probe.h5"), force=True
+            request,
+            frames=request.frames or f"0:{PROBE_FRAMES}",
+            output=os.path.join(folder, "probe.h5"),
+            force=True,
         )
         run(first, cache=cache)  # compiles the kernels
         start = time.perf_counter()

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CacheResult(Result):
-    """Folder, size limit and total size of the entries [bytes], and either the entries or the removed entries."""
+    """Folder, size limit and total size of the entries [bytes], and either the entries or the
+    removed entries."""
 
     SCHEMA: ClassVar[str] = "collide.cache/1"
     OPTIONAL: ClassVar[tuple[str, ...]] = ("entries", "removed")
@@ -35,10 +36,14 @@ def cache_result(cache: FieldCache, entries: list[CacheEntry], name: str) -> Cac
     rows = [
         {
             "key": entry.key.removeprefix(PREFIX).removeprefix(HULL_PREFIX),
-            "kind": next((kind for start, kind in kinds.items() if entry.key.startswith(start)), "field"),
+            "kind": next(
+                (kind for start, kind in kinds.items() if entry.key.startswith(start)), "field"
+            ),
             "bytes": entry.bytes,
             "used": datetime.fromtimestamp(entry.used, UTC).isoformat(timespec="seconds"),
         }
         for entry in entries
     ]
-    return CacheResult(str(cache.folder), cache.limit, sum(entry.bytes for entry in entries), **{name: rows})
+    return CacheResult(
+        str(cache.folder), cache.limit, sum(entry.bytes for entry in entries), **{name: rows}
+    )

@@ -19,10 +19,11 @@ collide cache clear
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: int | None) -> int:
-    """Show the cache of signed distance fields, hulls and convex parts, or remove all its entries with 'clear'.
+    """Show the cache of signed distance fields, hulls and convex parts, or remove all its entries
+    with 'clear'.
 
-    An entry is created when a scene first needs it. If the cache exceeds its limit, the least recently used entries
-    are removed.
+    An entry is created when a scene first needs it. If the cache exceeds its limit, the least
+    recently used entries are removed.
     """
     from collidecli.scene.options import DEFAULT_CACHE_LIMIT
     from collidecli.storage.field_cache import FieldCache
@@ -30,6 +31,8 @@ def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: in
     from collidecli.verbs.cache.tables import cache_table
 
     cache = FieldCache(cache_dir or "", DEFAULT_CACHE_LIMIT if cache_limit is None else cache_limit)
-    entries, name = (cache.clear(), "removed") if action == "clear" else (cache.entries(), "entries")
+    entries, name = (
+        (cache.clear(), "removed") if action == "clear" else (cache.entries(), "entries")
+    )
     streams_of(ctx).result(cache_result(cache, entries, name), cache_table)
     return 0

@@ -19,9 +19,14 @@ KIND_NAMES = {"field": "signed distance field", "hull": "convex hull", "parts": 
 def cache_table(result: ResultDict) -> RenderableType:
     """Table of collide.cache/1: a line per entry, and the total size."""
     if "removed" in result:
-        return Text(f"{result['folder']}: {_entry_counts(result['removed'])} removed, {memory(result['bytes'])}")
-    entries, folder = result["entries"], result["folder"]
-    line = Text(f"{folder}: {_entry_counts(entries)}, {memory(result['bytes'])} of {memory(result['limit'])}")
+        return Text(
+            f"{result['folder']}: {_entry_counts(result['removed'])} removed, {memory(result['bytes'])}"
+        )
+    entries = result["entries"]
+    folder = result["folder"]
+    line = Text(
+        f"{folder}: {_entry_counts(entries)}, {memory(result['bytes'])} of {memory(result['limit'])}"
+    )
     columns: list[Column] = [
         ("key", "left", lambda entry: entry["key"][:KEY_DIGITS]),
         ("kind", "left", lambda entry: KIND_NAMES[entry["kind"]]),

@@ -25,7 +25,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckResult(Result, schema="collide.check/1", optional=("notes",)):
-    """Findings about a file. good: there are none. notes: what rows of another engine do not keep; None without it."""
+    """Findings about a file. good: there are none. notes: what rows of another engine do not keep;
+    None without it."""
 
     file: str
     format: str
@@ -37,7 +38,8 @@ class CheckResult(Result, schema="collide.check/1", optional=("notes",)):
 def check(path: PathLike) -> CheckResult:
     """Checks a contact set or a trajectory.
 
-    Raises InputError for a file that cannot be opened, or is neither a contact set nor a trajectory.
+    Raises InputError for a file that cannot be opened, or is neither a contact set nor a
+    trajectory.
     """
     with reading("file", path):
         storage = storage_of(os.fspath(path))
@@ -45,18 +47,18 @@ def check(path: PathLike) -> CheckResult:
         checks = dict(zip(CHECKED, (check_file, check_trajectory), strict=True))
         refuse_profile(kind, path)
         if kind not in checks:
-            what, fix = "is neither a contact set nor a trajectory of collide", "collide inspect shows scenes"
+            what = "is neither a contact set nor a trajectory of collide"
+            fix = "collide inspect shows scenes"
             if kind.startswith("collide-"):
-                what, fix = (
-                    f"the format is {kind}, and files of {' and '.join(CHECKED)} are checked",
-                    "read it with h5py",
-                )
+                what = f"the format is {kind}, and files of {' and '.join(CHECKED)} are checked"
+                fix = "read it with h5py"
             elif storage:
                 what += f" but {kind_of(path).LABEL}"
                 fix = "make a trajectory of it with collide traj convert"
             raise InputError(what, os.fspath(path), fix)
         rules = checks[kind](path)
         faults, notes = (
-            [Finding(rule.where, rule.what) for rule in rules if rule.is_note == wanted] for wanted in (False, True)
+            [Finding(rule.where, rule.what) for rule in rules if rule.is_note == wanted]
+            for wanted in (False, True)
         )
         return CheckResult(os.fspath(path), kind, not faults, faults, notes or None)

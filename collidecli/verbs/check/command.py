@@ -20,7 +20,8 @@ Exit codes: 0 the files are good; 1 one has faults, or one of several cannot be 
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.pass_context
 def verb(ctx: click.Context, files: tuple[str, ...]) -> int:
-    """Check that contact sets and trajectories are well formed, complete and unchanged since they were written.
+    """Check that contact sets and trajectories are well formed, complete and unchanged since they
+    were written.
 
     FILE is a path, a folder or a pattern such as 'runs/*.h5'.
     """

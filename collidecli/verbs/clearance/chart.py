@@ -23,7 +23,8 @@ STYLES = [(colour, line) for line in ("-", "--") for colour in ("accent", "warm"
 
 def clearance_chart(result: ResultDict, canvas: Canvas) -> Figure:
     """Least distances of the first listed items of collide.clearance/1 over time."""
-    series, most = result["series"], canvas.label_length
+    series = result["series"]
+    most = canvas.label_length
     figure, axes = canvas.axes(300)
     listed = result["listed"][: len(STYLES)]
     times, _ = time_axis(series)
@@ -32,7 +33,9 @@ def clearance_chart(result: ResultDict, canvas: Canvas) -> Figure:
     finite = np.isfinite(values)
     factor, unit = length_unit(float(np.abs(values[finite]).max(initial=0.0)))
     shown = np.where(finite, values * factor, np.nan)
-    for item, pair, row, (role, line) in zip(listed, pair_labels(listed, most), shown, STYLES, strict=False):
+    for item, pair, row, (role, line) in zip(
+        listed, pair_labels(listed, most), shown, STYLES, strict=False
+    ):
         name = shortened(item["body"], most) if "body" in item else pair
         axes.plot(times, row, color=canvas.colours[role], linestyle=line, linewidth=1.6, label=name)
     axes.axhline(0.0, color=canvas.colours["muted"], linewidth=0.8)
@@ -41,7 +44,13 @@ def clearance_chart(result: ResultDict, canvas: Canvas) -> Figure:
     if listed:
         canvas.legend(axes, 1 if canvas.narrow else 2)
     least = values.min(axis=0, initial=np.inf).tolist()
-    hover_bins(axes, canvas, series, result["frames"], (length(item) if math.isfinite(item) else "" for item in least))
+    hover_bins(
+        axes,
+        canvas,
+        series,
+        result["frames"],
+        (length(item) if math.isfinite(item) else "" for item in least),
+    )
     return figure
 
 
@@ -50,5 +59,7 @@ CLEARANCE_CHART = ChartKind(
     lambda result: (
         f"Least distances over time; the least is {length(result['clearance']['listed'][0]['least_distance'])}."
     ),
-    missing_unless("it has no distances; give --clearance", lambda r: (r.get("clearance") or {}).get("listed")),
+    missing_unless(
+        "it has no distances; give --clearance", lambda r: (r.get("clearance") or {}).get("listed")
+    ),
 )

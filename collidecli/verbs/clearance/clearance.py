@@ -41,9 +41,10 @@ Write = Callable[[ClearanceBlock], None]
 class ClearanceRequest(EngineRequest):
     """A scene, its motion, and what is measured.
 
-    by: one of CLEARANCE_THINGS; "" is "all" with `between`, else "pair". between: two patterns, or none. top: number of
-    pairs that are nearest in the whole motion; 0 is all pairs. output: "" writes no file. first: items that are listed.
-    bins: intervals of time of the series in the result; 0 for no series.
+    by: one of CLEARANCE_THINGS; "" is "all" with `between`, else "pair". between: two patterns, or
+    none. top: number of pairs that are nearest in the whole motion; 0 is all pairs. output: ""
+    writes no file. first: items that are listed. bins: intervals of time of the series in the
+    result; 0 for no series.
     """
 
     by: str = ""
@@ -65,10 +66,10 @@ class ClearanceRequest(EngineRequest):
 class ClearanceResult(MotionResult, schema="collide.clearance/1", optional=("series",)):
     """Least distances of a motion. Lengths [m], times [s].
 
-    pairs: pairs of names of shapes that may touch, in any template. measured: exact distances that were computed,
-    a part of pairs times cells where bounds suffice. items: pairs, bodies, or 1. listed: the nearest of them, each with
-    its least distance and where it is. series: least distances of the listed items over time, "inf" where
-    there are none.
+    pairs: pairs of names of shapes that may touch, in any template. measured: exact distances that
+    were computed, a part of pairs times cells where bounds suffice. items: pairs, bodies, or 1.
+    listed: the nearest of them, each with its least distance and where it is. series: least
+    distances of the listed items over time, "inf" where there are none.
     """
 
     by: str
@@ -89,14 +90,17 @@ class ClearanceResult(MotionResult, schema="collide.clearance/1", optional=("ser
 def clearance(request: ClearanceRequest, progress: Progress = None) -> ClearanceResult:
     """Measures the least distances of a motion and writes the output.
 
-    Raises InputError for an unusable scene, recording or selection, OutputError; then there is no output.
+    Raises InputError for an unusable scene, recording or selection, OutputError; then there is no
+    output.
     """
     check_clearance(request)
     device = find_device(request.engine.device)
     scene, motion = scene_in_motion(request)
     try:
         model = request.contact.apply(scene.model)
-        measured = MeasuredMotion(request.kind, request.between, request.top, request.engine, model, motion, device)
+        measured = MeasuredMotion(
+            request.kind, request.between, request.top, request.engine, model, motion, device
+        )
         start = time.perf_counter() - measured.search_seconds
         tally = _Tally(measured, request)
         done = 0
@@ -113,20 +117,33 @@ def clearance(request: ClearanceRequest, progress: Progress = None) -> Clearance
 
 
 def check_clearance(request: ClearanceRequest) -> None:
-    """Raises InputError for options that do not go together, OutputError for an output that cannot be written."""
+    """Raises InputError for options that do not go together, OutputError for an output that cannot
+    be written."""
     request.engine.checked()
     request.contact.checked()
     if request.by and request.by not in CLEARANCE_THINGS:
-        raise InputError(f"by is '{request.by}'", "--by", f"give one of: {', '.join(CLEARANCE_THINGS)}")
+        raise InputError(
+            f"by is '{request.by}'", "--by", f"give one of: {', '.join(CLEARANCE_THINGS)}"
+        )
     if len(request.between) not in (0, 2):
-        raise InputError(f"{len(request.between)} selections are given", "--between", "give two patterns, or none")
+        raise InputError(
+            f"{len(request.between)} selections are given",
+            "--between",
+            "give two patterns, or none",
+        )
     if request.top < 0:
         raise InputError(f"top is {request.top}", "--top", "give at least 1, or 0 for all pairs")
     if request.top and request.kind != "pair":
         fix = "remove --top, or add --by pair"
-        raise InputError(f"the nearest pairs are selected, and the distances are by {request.kind}", "--top", fix)
+        raise InputError(
+            f"the nearest pairs are selected, and the distances are by {request.kind}", "--top", fix
+        )
     if request.bins and not request.first:
-        raise InputError("the chart shows the listed distances, and none is listed", "--plot", "give --first 1 or more")
+        raise InputError(
+            "the chart shows the listed distances, and none is listed",
+            "--plot",
+            "give --first 1 or more",
+        )
     if request.compression != "none" and not request.output.lower().endswith(HDF5_ENDINGS):
         what = "compresses an HDF5 file, and none is written"
         raise InputError(what, "--compression", "leave it out, or give -o FILE.h5")
@@ -139,7 +156,8 @@ def check_clearance(request: ClearanceRequest) -> None:
 
 class _Tally:
     def __init__(self, measured: MeasuredMotion, request: ClearanceRequest) -> None:
-        self._measured, self._count = measured, measured.search_count
+        self._measured = measured
+        self._count = measured.search_count
         frames, _, items = measured.shape
         self.least = np.full(items, np.inf)
         self._at = [{} for _ in range(items)]
@@ -167,7 +185,11 @@ class _Tally:
         paths = [self._measured.shape_names[row] for row in pair.tolist()]
         episodes = self._measured.episodes
         return {
-            **({} if episodes is None else {"episode": episodes.name_at(world, block.first + frame)}),
+            **(
+                {}
+                if episodes is None
+                else {"episode": episodes.name_at(world, block.first + frame)}
+            ),
             "frame": block.first + frame,
             "time": float(self._measured.motion.time[block.first + frame]),
             "world": world,
@@ -177,9 +199,14 @@ class _Tally:
             **{name: getattr(block, name)[at].tolist() for name in ("normal", "point0", "point1")},
         }
 
-    def result(self, request: ClearanceRequest, scene: LoadedScene, seconds: float) -> ClearanceResult:
-        items, motion = self._measured.items, self._measured.motion
-        order = [k for k in np.argsort(self.least, kind="stable").tolist() if np.isfinite(self.least[k])]
+    def result(
+        self, request: ClearanceRequest, scene: LoadedScene, seconds: float
+    ) -> ClearanceResult:
+        items = self._measured.items
+        motion = self._measured.motion
+        order = [
+            k for k in np.argsort(self.least, kind="stable").tolist() if np.isfinite(self.least[k])
+        ]
         listed = []
         for k in order[: request.first]:
             names = {"body": items.first[k]} if request.kind == "body" else {}
@@ -207,8 +234,11 @@ class _Tally:
 
 
 @contextmanager
-def _written(request: ClearanceRequest, scene: LoadedScene, measured: MeasuredMotion) -> Iterator[Write]:
-    """A function that writes a block to the output, which appears when the `with` block ends without an error."""
+def _written(
+    request: ClearanceRequest, scene: LoadedScene, measured: MeasuredMotion
+) -> Iterator[Write]:
+    """A function that writes a block to the output, which appears when the `with` block ends
+    without an error."""
     if not request.output:
         yield lambda block: None
         return
@@ -217,20 +247,30 @@ def _written(request: ClearanceRequest, scene: LoadedScene, measured: MeasuredMo
         if request.output.lower().endswith(HDF5_ENDINGS):
             about |= {"trajectory_sha256": measured.motion.sha256, "config": _config(request)}
             units = {"time": "s", **{name: unit for name, (*_, unit) in ARRAYS.items()}}
-            dense = {name: (np.dtype(kind), (*measured.shape, *element)) for name, (kind, element, _) in ARRAYS.items()}
+            dense = {
+                name: (np.dtype(kind), (*measured.shape, *element))
+                for name, (kind, element, _) in ARRAYS.items()
+            }
             file = "collide-clearance", about, _tables(measured), units, dense
             with arrays_h5(output, *file, request.compression, checksums=False) as append:
-                yield lambda block: append(block.first, {name: getattr(block, name) for name in ARRAYS})
+                yield lambda block: append(
+                    block.first, {name: getattr(block, name) for name in ARRAYS}
+                )
         else:
             columns = table_columns(measured, request.kind)
             is_csv = request.output.lower().endswith(".csv")
-            with csv_table(output, columns) if is_csv else parquet_table(output, columns, about) as append:
+            with (
+                csv_table(output, columns)
+                if is_csv
+                else parquet_table(output, columns, about) as append
+            ):
                 yield lambda block: _append_rows(append, measured, columns, block)
         output.commit()
 
 
 def _tables(measured: MeasuredMotion) -> dict[str, np.ndarray]:
-    items, motion = measured.items, measured.motion
+    items = measured.items
+    motion = measured.motion
     return {
         "time": motion.time,
         "step": motion.step,
@@ -255,7 +295,10 @@ ARRAYS = {
 
 
 def _config(request: ClearanceRequest) -> dict[str, object]:
-    importing = {**asdict(replace(request.scene_options, strict_meshes=False)), **asdict(request.recording)}
+    importing = {
+        **asdict(replace(request.scene_options, strict_meshes=False)),
+        **asdict(request.recording),
+    }
     given = {name: value for name, value in importing.items() if value}
     contact = {"margin": request.contact.margin, "static_pairs": request.contact.static_pairs}
     selection = {"by": request.kind, "between": list(request.between), "top": request.top}
@@ -264,11 +307,16 @@ def _config(request: ClearanceRequest) -> dict[str, object]:
 
 def table_columns(measured: MeasuredMotion, kind: str) -> tuple[TableColumn, ...]:
     """Columns of the tables."""
-    real, paths = np.dtype(np.float64), measured.shape_names
+    real = np.dtype(np.float64)
+    paths = measured.shape_names
     vectors = [(f"{name}_{axis}", unit) for name, unit in _VECTORS.items() for axis in "xyz"]
     return (
         *cell_columns(measured.episodes),
-        *([TableColumn("body", np.dtype(np.int64), words=measured.items.first)] if kind == "body" else []),
+        *(
+            [TableColumn("body", np.dtype(np.int64), words=measured.items.first)]
+            if kind == "body"
+            else []
+        ),
         TableColumn("shape0", np.dtype(np.int32), words=paths),
         TableColumn("shape1", np.dtype(np.int32), words=paths),
         TableColumn("distance", real, "m"),

@@ -13,7 +13,13 @@ from collidecli.cli.commands import Verb
 from collidecli.cli.scene_inputs import run_inputs
 from collidecli.cli.settings import option, setting
 from collidecli.cli.several import Job, computed, listed
-from collidecli.cli.shared_options import cache_options, force_option, request_of, source_options, written
+from collidecli.cli.shared_options import (
+    cache_options,
+    force_option,
+    request_of,
+    source_options,
+    written,
+)
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import METRES, PatternPair, WholeNumber
 from collidecli.results.inputs import InputFile
@@ -47,30 +53,54 @@ measured = partial(option, section="What is measured")
 @measured("--between", type=PatternPair(), help=BETWEEN)
 @measured("--top", type=WholeNumber(), help=TOP)
 @setting("--margin", type=METRES, section="What is measured", help=MARGIN)
-@setting("--static-pairs", is_flag=True, section="What is measured", help="Measure pairs of two static shapes too.")
+@setting(
+    "--static-pairs",
+    is_flag=True,
+    section="What is measured",
+    help="Measure pairs of two static shapes too.",
+)
 @source_options
 @written("-o", "--output", default="", metavar="FILE", help=OUTPUT)
-@written("--compression", type=click.Choice(COMPRESSIONS[:2]), default="none", help="Compression of an HDF5 file.")
+@written(
+    "--compression",
+    type=click.Choice(COMPRESSIONS[:2]),
+    default="none",
+    help="Compression of an HDF5 file.",
+)
 @written("--first", type=WholeNumber(0), default=20, help="Number of the nearest to list.")
 @written("--plot", default="", metavar="FILE", help=PLOT)
 @force_option
-@setting("--device", default="", metavar="NAME", section=SPEED, help="cpu, cuda or cuda:1. [default: cpu]")
-@setting("--threads", type=WholeNumber(), section=SPEED, help="Number of CPU workers. [default: one per core]")
+@setting(
+    "--device",
+    default="",
+    metavar="NAME",
+    section=SPEED,
+    help="cpu, cuda or cuda:1. [default: cpu]",
+)
+@setting(
+    "--threads",
+    type=WholeNumber(),
+    section=SPEED,
+    help="Number of CPU workers. [default: one per core]",
+)
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
-    """Measure how near shapes come: the least distance of pairs, bodies or selections in every frame, without a cutoff.
+    """Measure how near shapes come: the least distance of pairs, bodies or selections in every
+    frame, without a cutoff.
 
-    Measured are the pairs that `collide run` tests. A distance is signed as that of a contact: negative is penetration,
-    and margins count.
+    Measured are the pairs that `collide run` tests. A distance is signed as that of a contact:
+    negative is penetration, and margins count.
 
-    Several recordings, by a folder or a pattern for -t: a row for each, and in the folder of -o a file for each.
+    Several recordings, by a folder or a pattern for -t: a row for each, and in the folder of -o a
+    file for each.
     """
     from collidecli.verbs.clearance.clearance import ClearanceRequest, check_clearance, clearance
     from collidecli.verbs.clearance.tables import clearance_table
 
     streams = streams_of(ctx)
-    inputs, plot = run_inputs(streams, scenes, [*filter(None, [values["trajectory"]])], False), values["plot"]
+    inputs = run_inputs(streams, scenes, [*filter(None, [values["trajectory"]])], False)
+    plot = values["plot"]
     bins = BINS if plot or (streams.json and values["first"]) else 0
 
     def requested(**given: Any) -> ClearanceRequest:
@@ -83,7 +113,8 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
             raise click.UsageError("--plot is for one recording, and several are given.")
         return _several_clearances(streams, values, inputs.several, requested)
     request = requested(trajectory=inputs.trajectory)
-    scenes, trajectory = inputs.scenes, inputs.trajectory
+    scenes = inputs.scenes
+    trajectory = inputs.trajectory
     if plot:
         check_chart(plot, values["force"], (*scenes, trajectory))
     with streams.progress("measuring", "loading", kernels=True) as progress:
@@ -97,15 +128,26 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
 
 
 def _several_clearances(
-    streams: Streams, values: dict[str, Any], files: Sequence[InputFile], requested: Callable[..., ClearanceRequest]
+    streams: Streams,
+    values: dict[str, Any],
+    files: Sequence[InputFile],
+    requested: Callable[..., ClearanceRequest],
 ) -> int:
     from collidecli.verbs.clearance.clearance import clearance
 
-    planned = planned_outputs(values["output"], files, ENDING, values["force"], False) if values["output"] else ()
+    planned = (
+        planned_outputs(values["output"], files, ENDING, values["force"], False)
+        if values["output"]
+        else ()
+    )
     jobs = [Job(file.path, planned[row][0] if planned else None) for row, file in enumerate(files)]
 
     def compute(job: Job, progress: Any) -> Result:
         return clearance(requested(trajectory=job.name, output=job.output or ""), progress)
 
     with output_folders(job.output for job in jobs if job.output):
-        return listed(streams, "clearance", computed(streams, jobs, compute, "measuring", "loading", kernels=True))
+        return listed(
+            streams,
+            "clearance",
+            computed(streams, jobs, compute, "measuring", "loading", kernels=True),
+        )

@@ -19,7 +19,12 @@ def clearance_section(result: ResultDict) -> dict[str, Any]:
         lead += f" The nearest {len(result['listed'])} of {items} are shown."
     rows = []
     for item in result["listed"]:
-        row = [pair_words(item), length(item["least_distance"]), str(item["frame"]), str(item["world"])]
+        row = [
+            pair_words(item),
+            length(item["least_distance"]),
+            str(item["frame"]),
+            str(item["world"]),
+        ]
         rows.append([item["body"], *row] if of_bodies else row)
     columns = ("body," if of_bodies else "") + "pair,least distance>,in frame>,world>"
     parts = [part(table=table("Nearest", columns, rows))] if rows else []

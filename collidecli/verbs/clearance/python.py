@@ -31,16 +31,18 @@ if TYPE_CHECKING:
 class Clearances:
     """Least distances of a model in motion as NumPy arrays: F frames, W worlds, I items.
 
-    distance: float64[F, W, I], signed as that of a contact, less margins [m]; NaN where a world does not have the item.
-    normal, point0, point1: float64[F, W, I, 3], unit from shape0 to shape1 and the witness points on both surfaces
-    without margins, in world [m]. error: float64[F, W, I], bound of the distance's error [m], infinite for depths that
-    are not certified. shape0, shape1: int32[F, W, I], rows of the nearest pair's shapes; -1 for none. items: pairs of
-    names of shapes, or names of bodies, or the two patterns. time: float64[F] [s], or numbers of frames for an array of
-    poses without times. shape_path: of the model's shapes. `len` is the number of distances.
+    distance: float64[F, W, I], signed as that of a contact, less margins [m]; NaN where a world
+    does not have the item. normal, point0, point1: float64[F, W, I, 3], unit from shape0 to shape1
+    and the witness points on both surfaces without margins, in world [m]. error: float64[F, W, I],
+    bound of the distance's error [m], infinite for depths that are not certified. shape0, shape1:
+    int32[F, W, I], rows of the nearest pair's shapes; -1 for none. items: pairs of names of shapes,
+    or names of bodies, or the two patterns. time: float64[F] [s], or numbers of frames for an array
+    of poses without times. shape_path: of the model's shapes. `len` is the number of distances.
 
-    With gradient=True, else None: gradient0, gradient1: float64[F, W, I, 6], derivatives of the distance of the nearest
-    pair over the positions of both bodies [1], then over their rotation vectors in world about their origins [m]; of a
-    static shape as of a body at the origin. gradient_exact: bool[F, W, I], whether that distance is differentiable.
+    With gradient=True, else None: gradient0, gradient1: float64[F, W, I, 6], derivatives of the
+    distance of the nearest pair over the positions of both bodies [1], then over their rotation
+    vectors in world about their origins [m]; of a static shape as of a body at the origin.
+    gradient_exact: bool[F, W, I], whether that distance is differentiable.
     """
 
     distance: np.ndarray
@@ -65,7 +67,9 @@ class Clearances:
         return int((self.shape0 >= 0).sum())
 
     def _repr_html_(self) -> str:
-        sizes: dict[str, object] = dict(zip(("frames", "worlds", "items"), self.distance.shape, strict=True))
+        sizes: dict[str, object] = dict(
+            zip(("frames", "worlds", "items"), self.distance.shape, strict=True)
+        )
         least = f"{np.nanmin(self.distance):.6g} m" if len(self) else "none"
         return html_table(sizes | {"distances": len(self), "least distance": least})
 
@@ -77,17 +81,25 @@ class Clearances:
         return [*cells, dict(zip(names, paths, strict=False))]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A row for each distance, `len` in all, with the columns of `clearance -o x.parquet` without the step.
+        """A row for each distance, `len` in all, with the columns of `clearance -o x.parquet`
+        without the step.
 
         Raises InputError without pandas.
         """
-        paths, by_body = np.array(self.shape_path, object), self.items and isinstance(self.items[0], str)
+        paths = np.array(self.shape_path, object)
+        by_body = self.items and isinstance(self.items[0], str)
         arrays = {"shape0": paths[self.shape0], "shape1": paths[self.shape1]}
-        arrays |= {name: getattr(self, name) for name in ("distance", "error", "normal", "point0", "point1")}
-        return dense_rows(self._axes(["body"] if by_body else []), arrays, self.shape0 >= 0).to_pandas()
+        arrays |= {
+            name: getattr(self, name)
+            for name in ("distance", "error", "normal", "point0", "point1")
+        }
+        return dense_rows(
+            self._axes(["body"] if by_body else []), arrays, self.shape0 >= 0
+        ).to_pandas()
 
     def events(self, threshold: float | str = 0.0) -> NamedColumns:
-        """A row for each run of frames in which an item is at most this far, in metres or as a text such as "2mm".
+        """A row for each run of frames in which an item is at most this far, in metres or as a text
+        such as "2mm".
 
         Columns: world, shape0 and shape1 or body, begin_frame, last_frame, begin_time, last_time.
         """
@@ -117,12 +129,14 @@ def clearance(
 
     Args:
         model, body_q, time, fps: as in `collide`.
-        by: "pair", each pair of shapes that may touch; "body", each body and static shape; "all", all pairs together;
-            "" is "all" with `between`, else "pair".
-        between: two patterns of paths of shapes or bodies; only pairs with one of each are measured.
+        by: "pair", each pair of shapes that may touch; "body", each body and static shape; "all",
+            all pairs together; "" is "all" with `between`, else "pair".
+        between: two patterns of paths of shapes or bodies; only pairs with one of each are
+            measured.
         top: only the pairs that come nearest in the whole motion; 0 is all.
         margin: in place of every shape's own, in metres or as a text such as "2mm".
-        gradient: add the derivatives of the distances over poses; takes twelve more distances for each.
+        gradient: add the derivatives of the distances over poses; takes twelve more distances for
+            each.
         device, threads, cache_dir, cache_limit: as in `collide`.
     Returns:
         `Clearances`.
@@ -130,10 +144,21 @@ def clearance(
         InputError: as `collide clearance` does.
     """
     if not isinstance(model, Model):
-        raise InputError(f"model is a {type(model).__name__}", "clearance", "give a result of ModelBuilder.finalize()")
-    engine = options.EngineOptions(device=device, threads=threads, cache_dir=cache_dir, cache_limit=cache_limit)
+        raise InputError(
+            f"model is a {type(model).__name__}",
+            "clearance",
+            "give a result of ModelBuilder.finalize()",
+        )
+    engine = options.EngineOptions(
+        device=device, threads=threads, cache_dir=cache_dir, cache_limit=cache_limit
+    )
     request = ClearanceRequest(
-        scenes=(), contact=contact_options(margin=margin), engine=engine, by=by, between=tuple(between), top=top
+        scenes=(),
+        contact=contact_options(margin=margin),
+        engine=engine,
+        by=by,
+        between=tuple(between),
+        top=top,
     )
     check_clearance(request)
     motion = motion_of(model, body_q, None, time, fps)
@@ -150,36 +175,51 @@ def clearance(
         warnings.warn(note, RuntimeWarning, stacklevel=3)
     names = ("distance", "normal", "point0", "point1", "error", "pair")
     blocks = [
-        {name: getattr(block, name) for name in names} | (_gradients(measured, block) if gradient else {})
+        {name: getattr(block, name) for name in names}
+        | (_gradients(measured, block) if gradient else {})
         for block in measured.blocks()
     ]
     arrays = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    pair, rows = arrays.pop("pair"), measured.items.pair
-    shape0, shape1 = (np.where(pair < 0, -1, rows[np.maximum(pair, 0), k]).astype(np.int32) for k in (0, 1))
-    first, second = measured.items.first, measured.items.second
+    pair = arrays.pop("pair")
+    rows = measured.items.pair
+    shape0, shape1 = (
+        np.where(pair < 0, -1, rows[np.maximum(pair, 0), k]).astype(np.int32) for k in (0, 1)
+    )
+    first = measured.items.first
+    second = measured.items.second
     items = first if request.kind == "body" else tuple(zip(first, second, strict=True))
     paths = tuple(model.shapes.path)
-    return Clearances(**arrays, shape0=shape0, shape1=shape1, items=items, time=motion.time, shape_path=paths)
+    return Clearances(
+        **arrays, shape0=shape0, shape1=shape1, items=items, time=motion.time, shape_path=paths
+    )
 
 
 def _gradients(measured: MeasuredMotion, block: ClearanceBlock) -> dict[str, np.ndarray]:
     """The gradients of `Clearances` in a block of frames."""
-    model, at = measured.model, np.nonzero(block.pair >= 0)
+    model = measured.model
+    at = np.nonzero(block.pair >= 0)
     frame, world, _ = at
     poses = measured.motion.read(range(block.first, block.first + len(block.pair)))
-    pair, placed = measured.items.pair[block.pair[at]], shape_poses(model, poses)
+    pair = measured.items.pair[block.pair[at]]
+    placed = shape_poses(model, poses)
     moved = [placed[frame, world, rows] for rows in pair.T]
     gradients: dict[str, np.ndarray] = {"gradient_exact": np.zeros(block.pair.shape, bool)}
     gradient = origin = np.zeros((0, 6))
     for side, point in enumerate((block.point0, block.point1)):
-        origin = body_poses(model, poses, frame, world, model.shapes.body[pair[:, side]].astype(np.int64))[:, :3]
+        origin = body_poses(
+            model, poses, frame, world, model.shapes.body[pair[:, side]].astype(np.int64)
+        )[:, :3]
         gradient = distance_gradient(side, block.normal[at], point[at], origin)
         gradients[f"gradient{side}"] = np.full((*block.pair.shape, 6), np.nan)
         gradients[f"gradient{side}"][at] = gradient
-    size = bounding_radius(model.shapes.type, model.shapes.size)[pair].min(axis=1).astype(np.float64)
+    size = (
+        bounding_radius(model.shapes.type, model.shapes.size)[pair].min(axis=1).astype(np.float64)
+    )
 
     def of_moved(shape1: np.ndarray) -> np.ndarray:
         return measured.distances.measure(pair, np.stack([moved[0], shape1], axis=1)).distance
 
-    gradients["gradient_exact"][at] = is_differentiable(of_moved, gradient, origin, moved[1], block.point1[at], size)
+    gradients["gradient_exact"][at] = is_differentiable(
+        of_moved, gradient, origin, moved[1], block.point1[at], size
+    )
     return gradients

@@ -9,7 +9,15 @@ from rich.console import Group, RenderableType
 
 from collidecli.pages.names import WORLD
 from collidecli.pages.quantities import ResultDict, length
-from collidecli.pages.tables import Column, Fitting, Listing, more_text, name_value_table, pair_columns, rows_table
+from collidecli.pages.tables import (
+    Column,
+    Fitting,
+    Listing,
+    more_text,
+    name_value_table,
+    pair_columns,
+    rows_table,
+)
 from collidecli.pages.written import written_line
 from collidecli.wording import count, plural
 
@@ -17,10 +25,15 @@ from collidecli.wording import count, plural
 def clearance_table(result: ResultDict) -> RenderableType:
     """Tables of collide.clearance/1: a summary, and the nearest items."""
     cells = f"{plural(result['frames'], 'frame')} of {plural(result['worlds'], 'world')}"
-    rows = [("scene", result["scene"]), ("motion", f"{result['trajectory'] or 'of the scene'}, {cells}")]
+    rows = [
+        ("scene", result["scene"]),
+        ("motion", f"{result['trajectory'] or 'of the scene'}, {cells}"),
+    ]
     if result["between"]:
         rows.append(("between", " and ".join(result["between"])))
-    rows.append(("pairs", f"{count(result['pairs'])}, {plural(result['measured'], 'distance')} measured"))
+    rows.append(
+        ("pairs", f"{count(result['pairs'])}, {plural(result['measured'], 'distance')} measured")
+    )
     if result["output"]:
         rows.append(written_line(result))
     summary = name_value_table(rows)
@@ -38,4 +51,6 @@ def _nearest(result: ResultDict, narrow: int) -> Listing:
         ("at", "right", lambda item: f"{item['time']:.6g} s"),
     ]
     more = result["items"] - len(result["listed"])
-    return rows_table(columns, result["listed"], more_text(more, *(("body", "bodies") if of_bodies else ())))
+    return rows_table(
+        columns, result["listed"], more_text(more, *(("body", "bodies") if of_bodies else ()))
+    )

@@ -54,7 +54,8 @@ class Side:
         return pair_values(self.contacts)[1]
 
     def read(self, first: int, last: int) -> Contacts:
-        """Contacts of cells first to last - 1, numbered from 0. Raises InputError for an unknown shape."""
+        """Contacts of cells first to last - 1, numbered from 0. Raises InputError for an unknown
+        shape."""
         return self.named(self.contacts.cells(first, last, self.names))
 
     def named(self, block: ContactBlock) -> Contacts:
@@ -71,7 +72,8 @@ class Side:
 class MatchedBlock:
     """Consecutive matched cells of both files. first: the first cell, counted over matched frames.
 
-    same: number of contacts if all columns are bit-identical and were not decompressed; then a and b are None.
+    same: number of contacts if all columns are bit-identical and were not decompressed; then a and
+    b are None.
     """
 
     first: int
@@ -80,7 +82,9 @@ class MatchedBlock:
     same: int = 0
 
 
-def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = BLOCK_ROWS) -> Iterator[MatchedBlock]:
+def side_by_side(
+    a: Side, b: Side, frames: FrameAlignment, max_rows: int = BLOCK_ROWS
+) -> Iterator[MatchedBlock]:
     """Blocks of the matched frames and common worlds, in order; the next block is read ahead.
 
     A block has at most `max_rows` contacts of a file on average, or is one cell with more contacts.
@@ -98,7 +102,8 @@ def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = BLOCK
 def matched_blocks(
     a: ContactSet, b: ContactSet, frames: FrameAlignment, tables: Tables, max_rows: int
 ) -> Iterator[tuple[int, int, int, int]]:
-    """(cell over matched frames, cell of A, cell of B, count) of blocks of cells that are consecutive in both files.
+    """(cell over matched frames, cell of A, cell of B, count) of blocks of cells that are
+    consecutive in both files.
 
     A block has at most `max_rows` rows of all tables of both files, or is one cell with more.
     """
@@ -111,18 +116,28 @@ def matched_blocks(
     starts = np.concatenate([[0], np.flatnonzero(~follows) + 1, [len(frames.a)]])
     for first, last in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         if last > first and worlds and tables:
-            cell_a, cell_b = int(frames.a[first]) * a.world_count, int(frames.b[first]) * b.world_count
+            cell_a = int(frames.a[first]) * a.world_count
+            cell_b = int(frames.b[first]) * b.world_count
             rows = [
-                start_of(table, cell) for pair in tables for table, cell in zip(pair, (cell_a, cell_b), strict=True)
+                start_of(table, cell)
+                for pair in tables
+                for table, cell in zip(pair, (cell_a, cell_b), strict=True)
             ]
             for done, stop in spans(rows, max_rows, 0, (last - first) * worlds):
                 yield first * worlds + done, cell_a + done, cell_b + done, stop - done
 
 
 def _matched_block(
-    a: Side, b: Side, first: int, cell_a: int, cell_b: int, cell_count: int, pool: ThreadPoolExecutor
+    a: Side,
+    b: Side,
+    first: int,
+    cell_a: int,
+    cell_b: int,
+    cell_count: int,
+    pool: ThreadPoolExecutor,
 ) -> MatchedBlock:
-    """Columns with equal compressed bytes are decompressed once, or not at all if nothing depends on them."""
+    """Columns with equal compressed bytes are decompressed once, or not at all if nothing depends
+    on them."""
     start_a = a.contacts.rigid.row_starts(cell_a, cell_a + cell_count)
     start_b = b.contacts.rigid.row_starts(cell_b, cell_b + cell_count)
     rows_a, rows_b = (slice(int(start[0]), int(start[-1])) for start in (start_a, start_b))
@@ -135,11 +150,17 @@ def _matched_block(
     if len(same) == len(a.names) and a.model.kept is None and not a.pairs_only and alike:
         return MatchedBlock(first, None, None, rows_a.stop - rows_a.start)
     names = [name for name in a.names if not alike or name not in _idle(same)]
-    wanted = [(a, name, rows_a) for name in names] + [(b, name, rows_b) for name in b.names if name not in same]
+    wanted = [(a, name, rows_a) for name in names] + [
+        (b, name, rows_b) for name in b.names if name not in same
+    ]
     values = list(pool.map(lambda one: one[0].contacts.column(one[1], one[2]), wanted))
     of_a = dict(zip(names, values, strict=False))
     of_b = {name: of_a[name] for name in names if name in same}
-    of_b |= {name: values_b for (side, name, _), values_b in zip(wanted, values, strict=True) if side is b}
+    of_b |= {
+        name: values_b
+        for (side, name, _), values_b in zip(wanted, values, strict=True)
+        if side is b
+    }
     one = a.named(ContactBlock(cell_a, np.diff(start_a), of_a))
     return MatchedBlock(first, one, b.named(ContactBlock(cell_b, np.diff(start_b), of_b)))
 
@@ -147,13 +168,15 @@ def _matched_block(
 def _idle(same: set[str]) -> set[str]:
     """Equal columns that the comparison of the other columns does not need.
 
-    If the columns of MATCHED_BY are equal, contacts are matched without positions and normals. Of two columns that are
-    exchanged when the shapes of a pair are, both are read or neither.
+    If the columns of MATCHED_BY are equal, contacts are matched without positions and normals. Of
+    two columns that are exchanged when the shapes of a pair are, both are read or neither.
     """
     if not same.issuperset(MATCHED_BY):
         return set()
     idle = same - {*MATCHED_BY, "distance"}
-    for one, other in columns_of_sides(column.name for column in (*RIGID_CONTACTS.columns, *RIGID_CONTACTS.optional)):
+    for one, other in columns_of_sides(
+        column.name for column in (*RIGID_CONTACTS.columns, *RIGID_CONTACTS.optional)
+    ):
         if not {one, other} <= idle:
             idle -= {one, other}
     return idle

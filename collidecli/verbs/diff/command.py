@@ -24,7 +24,8 @@ from collidecli.scene.options import FRAME_MATCHES
 BY_PAIR = "Compare what each set says about each pair in each frame: sets of other engines too."
 BAND = "With --by-pair, least distances that differ by less are equal. [default: 0.1mm]"
 FRACTION = "Fraction of missing, extra and changed contacts."
-OF_PAIRS, NOT_OF_PAIRS = ("band", "max_angle"), ("fields", "pairs_only", "atol", "rtol", "ignore_shallow")
+OF_PAIRS = ("band", "max_angle")
+NOT_OF_PAIRS = ("fields", "pairs_only", "atol", "rtol", "ignore_shallow")
 """Options with an effect only with --by-pair, and only without it."""
 COMPARED = "Compared data"
 compared = partial(option, section=COMPARED)
@@ -48,29 +49,50 @@ or cannot be used; 2 an input that cannot be used.
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @pattern_options(COMPARED)
-@repeated("--fields", metavar="NAME,...", section=COMPARED, help="Columns of contacts. [default: all common ones]")
+@repeated(
+    "--fields",
+    metavar="NAME,...",
+    section=COMPARED,
+    help="Columns of contacts. [default: all common ones]",
+)
 @compared("--pairs-only", is_flag=True, help="Compare only which pairs of shapes touch.")
 @compared("--by-pair", is_flag=True, help=BY_PAIR)
 @repeated("--rename", "renames", metavar="OLD=NEW,...", section=COMPARED, help=RENAMES)
 @compared("--match-frames", type=click.Choice(FRAME_MATCHES), help=MATCHES)
-@option("--full", is_flag=True, hidden=True, expose_value=False, help="No effect until 0.2, where it ends.")
+@option(
+    "--full",
+    is_flag=True,
+    hidden=True,
+    expose_value=False,
+    help="No effect until 0.2, where it ends.",
+)
 @allowed_of_fields("--atol", help="Absolute deviation, as 1mm, normal=0.1deg, or in m or rad.")
 @allowed_of_fields("--rtol", help="Deviation relative to the value.")
-@allowed("--ignore-shallow", type=METRES, help="Ignore missing and extra contacts this close to the gap.")
+@allowed(
+    "--ignore-shallow", type=METRES, help="Ignore missing and extra contacts this close to the gap."
+)
 @allowed("--band", type=METRES, help=BAND)
 @allowed("--max-angle", type=DEGREES, help="With --by-pair, of normals in degrees. [default: 1deg]")
-@allowed("--max-missing", type=WholeNumber(0), default=0, show_default=False, help="Missing contacts.")
+@allowed(
+    "--max-missing", type=WholeNumber(0), default=0, show_default=False, help="Missing contacts."
+)
 @allowed("--max-extra", type=WholeNumber(0), default=0, show_default=False, help="Extra contacts.")
-@allowed("--allow-fraction", type=SHARE, default=0.0, show_default=False, metavar="F", help=FRACTION)
-@option("--first", type=WholeNumber(0), default=20, section="Output", help="Number of pairs to list.")
+@allowed(
+    "--allow-fraction", type=SHARE, default=0.0, show_default=False, metavar="F", help=FRACTION
+)
+@option(
+    "--first", type=WholeNumber(0), default=20, section="Output", help="Number of pairs to list."
+)
 @verdict_options
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
-    """Show the contacts that are missing, extra or changed in contact set B. Exact, unless tolerances are given.
+    """Show the contacts that are missing, extra or changed in contact set B. Exact, unless
+    tolerances are given.
 
-    Shapes are matched by path, frames by step or time, contacts by features or else by position. Two folders: their
-    contact sets are compared by relative path, and one that only one folder has is a difference.
+    Shapes are matched by path, frames by step or time, contacts by features or else by position.
+    Two folders: their contact sets are compared by relative path, and one that only one folder has
+    is a difference.
     """
     outputs = {name: values.pop(name) for name in ("junit_xml", "markdown")}
     streams = streams_of(ctx)
@@ -88,7 +110,9 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
     return _diff_files(streams, pages, a, b, given, by_pair)
 
 
-def _diff_files(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any], by_pair: bool) -> int:
+def _diff_files(
+    streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any], by_pair: bool
+) -> int:
     from collidecli.verbs.diff.diff import DiffRequest, diff
     from collidecli.verbs.diff.folders import diff_list_verdict
     from collidecli.verbs.diff.pair_tables import pair_diff_table, pair_diff_verdict
@@ -119,7 +143,9 @@ def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[st
 
     for path, other in ((a, b), (b, a)):
         if not os.path.isdir(path):
-            raise InputError(f"is no folder, and {other} is one", path, "compare two folders or two contact sets")
+            raise InputError(
+                f"is no folder, and {other} is one", path, "compare two folders or two contact sets"
+            )
     listed_files = (listed_contact_sets(streams, [folder]) or () for folder in (a, b))
     files_a, files_b = ({file.relative: file.path for file in files} for files in listed_files)
     seconds: dict[str, float] = {}

@@ -43,23 +43,40 @@ class Comparison:
 
 
 def compare(
-    request: DiffRequest, tolerances: Tolerances, a: ContactSet, b: ContactSet, progress: Progress = None
+    request: DiffRequest,
+    tolerances: Tolerances,
+    a: ContactSet,
+    b: ContactSet,
+    progress: Progress = None,
 ) -> Comparison:
-    """The comparison of two open contact sets. Raises InputError for frames that cannot be matched."""
+    """The comparison of two open contact sets. Raises InputError for frames that cannot be
+    matched."""
     model = models.compare_models(a, b, tolerances, request)
     names = _compared(request, a, b)
     try:
         frames = align_frames(a.step, a.time, b.step, b.time, request.match_frames)
     except InputError as error:
-        raise InputError(error.what, f"{a.path}, {b.path}: {error.where}", "--match-frames index, or time") from error
+        raise InputError(
+            error.what, f"{a.path}, {b.path}: {error.where}", "--match-frames index, or time"
+        ) from error
     worlds = min(a.world_count, b.world_count)
     table = TableDifferences(
-        RIGID_CONTACTS.name, _tallies(names), tolerances, worlds, request.first, request.ignore_shallow
+        RIGID_CONTACTS.name,
+        _tallies(names),
+        tolerances,
+        worlds,
+        request.first,
+        request.ignore_shallow,
     )
     has_gap = request.ignore_shallow >= 0.0 or any(tolerances.of("distance"))
-    matched: tuple[str, ...] = ("shape0", "shape1") if request.pairs_only else (*MATCH_COLUMNS, *names)
+    matched: tuple[str, ...] = (
+        ("shape0", "shape1") if request.pairs_only else (*MATCH_COLUMNS, *names)
+    )
     needed = tuple(dict.fromkeys((*matched, "distance") if has_gap else matched))
-    sides = [Side(contacts, index, model, needed, has_gap, request.pairs_only) for index, contacts in enumerate((a, b))]
+    sides = [
+        Side(contacts, index, model, needed, has_gap, request.pairs_only)
+        for index, contacts in enumerate((a, b))
+    ]
     count = len(model.shapes.names)
     for block in side_by_side(sides[0], sides[1], frames, request.block_rows):
         if block.a is None or block.b is None:
@@ -84,7 +101,9 @@ def _compared(request: DiffRequest, a: ContactSet, b: ContactSet) -> list[str]:
     for name in request.fields:
         if name not in (*shared, *of_groups):
             what = f"'{name}' is no column of both files"
-            raise InputError(what, "--fields", f"both have {', '.join(dict.fromkeys(shared + of_groups))}")
+            raise InputError(
+                what, "--fields", f"both have {', '.join(dict.fromkeys(shared + of_groups))}"
+            )
     if request.pairs_only:
         return []
     return [name for name in shared if not request.fields or name in request.fields]
@@ -93,20 +112,26 @@ def _compared(request: DiffRequest, a: ContactSet, b: ContactSet) -> list[str]:
 def _tallies(names: Sequence[str]) -> list[FieldTally]:
     columns = {column.name: column for column in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)}
     return [
-        FieldTally(name, "rad" if name == "normal" else columns[name].unit, columns[name].dtype.kind != "f")
+        FieldTally(
+            name, "rad" if name == "normal" else columns[name].unit, columns[name].dtype.kind != "f"
+        )
         for name in names
     ]
 
 
 def limits(texts: Sequence[str], option: str) -> dict[str, float]:
-    """Tolerances by field from texts "1e-6" (field "") and "FIELD=1e-6". "normal=0.1deg" is in degrees, else [rad].
+    """Tolerances by field from texts "1e-6" (field "") and "FIELD=1e-6". "normal=0.1deg" is in
+    degrees, else [rad].
 
-    An absolute tolerance with a unit of length, as "1mm", is of the fields in metres, or of the named one. Raises
-    InputError for a value that is not a number of at least 0, and for a field that is unknown or has no tolerance.
+    An absolute tolerance with a unit of length, as "1mm", is of the fields in metres, or of the
+    named one. Raises InputError for a value that is not a number of at least 0, and for a field
+    that is unknown or has no tolerance.
     """
     named = [(c.name, c.unit, c.dtype) for c in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)]
     named += [column for group in GROUPS for column in group_fields(group)]
-    units = dict.fromkeys(_SHAPE_FIELDS, "") | {name: unit for name, unit, dtype in named if dtype.kind == "f"}
+    units = dict.fromkeys(_SHAPE_FIELDS, "") | {
+        name: unit for name, unit, dtype in named if dtype.kind == "f"
+    }
     units |= {"time": "s", "normal": "rad", "margin": "m", "gap": "m"}
     if option == "--rtol":
         del units["normal"]
@@ -118,7 +143,8 @@ def limits(texts: Sequence[str], option: str) -> dict[str, float]:
             fix = did_you_mean(name, units, f"fields with one: {', '.join(sorted(units))}")
             raise InputError(f"'{name}' is no field with a tolerance of this kind", option, fix)
         degrees = name == "normal" and value.endswith("deg")
-        names, number = [name], math.nan
+        names = [name]
+        number = math.nan
         try:
             number = math.radians(float(value.removesuffix("deg"))) if degrees else float(value)
         except ValueError:
@@ -128,19 +154,27 @@ def limits(texts: Sequence[str], option: str) -> dict[str, float]:
                     number = metres(value)
         if not (math.isfinite(number) and number >= 0.0):
             fix = "write a number of at least 0, or FIELD=NUMBER"
-            raise InputError(f"'{text}' is no tolerance", option, fix + (", or a length as 1mm" if lengths else ""))
+            raise InputError(
+                f"'{text}' is no tolerance",
+                option,
+                fix + (", or a length as 1mm" if lengths else ""),
+            )
         limit_of |= dict.fromkeys(names, number)
     return limit_of
 
 
 def _shift_notes(compared: Comparison, sides: Sequence[Side], worlds: int) -> list[str]:
-    """A note if the first cell that differs occurs in the other file one frame later or in another world.
+    """A note if the first cell that differs occurs in the other file one frame later or in another
+    world.
 
-    The cell found there must itself differ between the files; otherwise resting contacts would count as shifted.
+    The cell found there must itself differ between the files; otherwise resting contacts would
+    count as shifted.
     """
     match, world = divmod(compared.contacts.first_cell, worlds)
     candidates = [(match + 1, world)] if match + 1 < len(compared.frames.a) else []
-    candidates += [(match, other) for other in range(min(worlds, MAX_WORLDS_TRIED)) if other != world]
+    candidates += [
+        (match, other) for other in range(min(worlds, MAX_WORLDS_TRIED)) if other != world
+    ]
     cells = [_cell(compared, sides, side, match, world) for side in (0, 1)]
     for there_match, there_world in candidates:
         shifted = [_cell(compared, sides, side, there_match, there_world) for side in (0, 1)]
@@ -157,13 +191,17 @@ def _shift_notes(compared: Comparison, sides: Sequence[Side], worlds: int) -> li
     return []
 
 
-def _cell(compared: Comparison, sides: Sequence[Side], side: int, match: int, world: int) -> Contacts:
+def _cell(
+    compared: Comparison, sides: Sequence[Side], side: int, match: int, world: int
+) -> Contacts:
     frame = int((compared.frames.a, compared.frames.b)[side][match])
     cell = frame * sides[side].contacts.world_count + world
     return sides[side].read(cell, cell + 1)
 
 
 def _cells_match(contacts: Contacts, other: Contacts, compared: Comparison) -> bool:
-    trial = TableDifferences("", _tallies([f.name for f in compared.contacts.fields]), compared.tolerances, 1)
+    trial = TableDifferences(
+        "", _tallies([f.name for f in compared.contacts.fields]), compared.tolerances, 1
+    )
     trial.add(contacts, other, match_contacts(contacts, other, len(compared.model.shapes.names)), 0)
     return trial.first_cell < 0

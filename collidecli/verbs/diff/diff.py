@@ -31,10 +31,11 @@ MAX_WORLDS_LISTED = 20
 class DiffResult(Result, schema="collide.diff/1"):
     """Differences of contact set B from contact set A.
 
-    equal: no difference exceeds what is allowed; reasons: else the differences that do, as text. by_hash: the content
-    hashes are equal. first: the first cell that differs. pairs, fields, differences:
-    the first so many, by pair of shapes, by column, and by contact. groups: of each table beside /rigid_contacts that
-    both files have, rows by kind of difference and fields that differ. notes: what else a reader should consider.
+    equal: no difference exceeds what is allowed; reasons: else the differences that do, as text.
+    by_hash: the content hashes are equal. first: the first cell that differs. pairs, fields,
+    differences: the first so many, by pair of shapes, by column, and by contact. groups: of each
+    table beside /rigid_contacts that both files have, rows by kind of difference and fields that
+    differ. notes: what else a reader should consider.
     """
 
     a: dict[str, Any]
@@ -58,7 +59,8 @@ class DiffResult(Result, schema="collide.diff/1"):
 def diff(request: DiffRequest, progress: Progress = None) -> DiffResult:
     """Compares two contact sets.
 
-    Raises InputError for files that are not contact sets, frames that cannot be matched, and invalid options.
+    Raises InputError for files that are not contact sets, frames that cannot be matched, and
+    invalid options.
     """
     tolerances = Tolerances(limits(request.atol, "--atol"), limits(request.rtol, "--rtol"))
     with (
@@ -77,16 +79,25 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     groups = _groups(compared, cells)
     reasons = _reasons(compared, a, b, tables, groups)
     rigid = compared.contacts
-    request, notes = compared.request, [*compared.model.notes, *compared.notes]
+    request = compared.request
+    notes = [*compared.model.notes, *compared.notes]
     if rigid.crowded:
-        notes.append(f"{rigid.crowded} pairs have too many contacts in a cell to match by position: matched in order")
+        notes.append(
+            f"{rigid.crowded} pairs have too many contacts in a cell to match by position: matched in order"
+        )
     by_hash = bool(a.content_sha256) and a.content_sha256 == b.content_sha256
     tallied = [
-        (*table.counts.values(), *table.at_limit.values(), *(tally.differing for tally in table.fields))
+        (
+            *table.counts.values(),
+            *table.at_limit.values(),
+            *(tally.differing for tally in table.fields),
+        )
         for table in (rigid, *compared.groups)
     ]
     if by_hash and (reasons or any(map(any, tallied))):
-        notes.append("the content hashes are equal: one of the files was changed after it was written (collide check)")
+        notes.append(
+            "the content hashes are equal: one of the files was changed after it was written (collide check)"
+        )
     return DiffResult(
         a=file_of(a),
         b=file_of(b),
@@ -96,7 +107,10 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
         options={
             "atol": dict(compared.tolerances.atol),
             "rtol": dict(compared.tolerances.rtol),
-            **{name: list(getattr(request, name)) for name in ("fields", "include", "exclude", "renames")},
+            **{
+                name: list(getattr(request, name))
+                for name in ("fields", "include", "exclude", "renames")
+            },
             "ignore_shallow": request.ignore_shallow if request.ignore_shallow >= 0.0 else None,
             "pairs_only": request.pairs_only,
         },
@@ -129,7 +143,8 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
 
 
 def _groups(compared: Comparison, cells: _Cells) -> list[dict[str, Any]]:
-    objects, names = compared.model.particles.names, ("name", "unit", "differing", "changed", "largest")
+    objects = compared.model.particles.names
+    names = ("name", "unit", "differing", "changed", "largest")
     return [
         {
             "name": table.name,
@@ -138,9 +153,14 @@ def _groups(compared: Comparison, cells: _Cells) -> list[dict[str, Any]]:
             "ignored_shallow": table.ignored_shallow,
             "first": cells(table.first_cell) if table.first_cell >= 0 else None,
             "objects": [
-                {"paths": [objects[row] for row in rows], **counts} for rows, counts in sorted(table.by_object.items())
+                {"paths": [objects[row] for row in rows], **counts}
+                for rows, counts in sorted(table.by_object.items())
             ],
-            "fields": [{name: getattr(tally, name) for name in names} for tally in table.fields if tally.differing],
+            "fields": [
+                {name: getattr(tally, name) for name in names}
+                for tally in table.fields
+                if tally.differing
+            ],
             "allowed": _allowed(compared.request, table),
         }
         for table in compared.groups
@@ -160,14 +180,21 @@ def _allowed(request: DiffRequest, table: TableDifferences) -> dict[str, int]:
 
 
 class _Cells:
-    """Descriptions of cells, which are counted over the matched frames, by frame, step, time and world."""
+    """Descriptions of cells, which are counted over the matched frames, by frame, step, time and
+    world."""
 
-    def __init__(self, a: ContactSet, frames: FrameAlignment, worlds: int, names: list[str]) -> None:
-        self._a, self._frames, self._worlds, self._names = a, frames, worlds, names
+    def __init__(
+        self, a: ContactSet, frames: FrameAlignment, worlds: int, names: list[str]
+    ) -> None:
+        self._a = a
+        self._frames = frames
+        self._worlds = worlds
+        self._names = names
 
     def __call__(self, cell: int) -> dict[str, Any]:
         match, world = divmod(cell, self._worlds)
-        frame, episodes = int(self._frames.a[match]), self._a.episodes
+        frame = int(self._frames.a[match])
+        episodes = self._a.episodes
         return {
             **({} if episodes is None else {"episode": episodes.name_at(world, frame)}),
             "frame_a": frame,
@@ -196,18 +223,28 @@ def file_of(contacts: ContactSet) -> dict[str, Any]:
 
 
 def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any]:
-    frames, worlds = compared.frames, min(a.world_count, b.world_count)
-    time_a, time_b = a.time[frames.a], b.time[frames.b]
+    frames = compared.frames
+    worlds = min(a.world_count, b.world_count)
+    time_a = a.time[frames.a]
+    time_b = b.time[frames.b]
     atol, rtol = compared.tolerances.of("time")
     with np.errstate(invalid="ignore"):
-        apart = np.where((time_a == time_b) | (np.isnan(time_a) & np.isnan(time_b)), 0.0, np.abs(time_a - time_b))
-        changed = np.flatnonzero(~(apart <= atol + rtol * np.maximum(np.abs(time_a), np.abs(time_b))))
+        apart = np.where(
+            (time_a == time_b) | (np.isnan(time_a) & np.isnan(time_b)), 0.0, np.abs(time_a - time_b)
+        )
+        changed = np.flatnonzero(
+            ~(apart <= atol + rtol * np.maximum(np.abs(time_a), np.abs(time_b)))
+        )
 
     def alone(contacts: ContactSet, rows: np.ndarray) -> dict[str, Any] | None:
         if not len(rows):
             return None
         frame = int(rows[0])
-        return {"frame": frame, "step": int(contacts.step[frame]), "time": float(contacts.time[frame])}
+        return {
+            "frame": frame,
+            "step": int(contacts.step[frame]),
+            "time": float(contacts.time[frame]),
+        }
 
     table = compared.contacts
     cells_a, cells_b = (
@@ -235,7 +272,8 @@ def _worlds(table: TableDifferences) -> dict[str, Any]:
 
 
 def _contacts(compared: Comparison, cells: _Cells) -> dict[str, Any]:
-    table, request = compared.contacts, compared.request
+    table = compared.contacts
+    request = compared.request
     return {
         "what": "pairs" if request.pairs_only else "contacts",
         **_row_counts(table),
@@ -245,7 +283,8 @@ def _contacts(compared: Comparison, cells: _Cells) -> dict[str, Any]:
         "at_limit": {
             **table.at_limit,
             "pairs": [
-                {**cells.pair(pair), "contacts": n} for pair, n in list(table.at_limit_pairs.items())[: request.first]
+                {**cells.pair(pair), "contacts": n}
+                for pair, n in list(table.at_limit_pairs.items())[: request.first]
             ],
         },
         "within_tolerance": max((f.differing - f.changed for f in table.fields), default=0),
@@ -254,12 +293,17 @@ def _contacts(compared: Comparison, cells: _Cells) -> dict[str, Any]:
 
 
 def share_of(fraction: float, number: int) -> int:
-    """A fraction of `number`, rounded down apart from rounding errors of the product: 0.29 of 100 is 29."""
+    """A fraction of `number`, rounded down apart from rounding errors of the product: 0.29 of 100
+    is 29."""
     return math.floor(fraction * number * (1.0 + 4 * np.finfo(np.float64).eps))
 
 
 def _reasons(
-    compared: Comparison, a: ContactSet, b: ContactSet, result: dict[str, Any], groups: Sequence[dict[str, Any]]
+    compared: Comparison,
+    a: ContactSet,
+    b: ContactSet,
+    result: dict[str, Any],
+    groups: Sequence[dict[str, Any]],
 ) -> list[str]:
     """result: the entries `frames` and `contacts` of the result."""
     frames = result["frames"]
@@ -270,7 +314,9 @@ def _reasons(
         if frames[f"only_{name}"]:
             reasons.append(f"{plural(frames[f'only_{name}'], 'frame')} only in {name.upper()}")
         if frames[f"cells_only_{name}"]:
-            cells = plural(frames[f"cells_only_{name}"], "frame of a demonstration", "frames of demonstrations")
+            cells = plural(
+                frames[f"cells_only_{name}"], "frame of a demonstration", "frames of demonstrations"
+            )
             reasons.append(f"{cells} only in {name.upper()}")
     if frames["times_changed"]:
         reasons.append(f"another time in {plural(frames['times_changed'], 'frame')}")
@@ -281,7 +327,11 @@ def _reasons(
     for group in groups:
         reasons += _beyond(group, "row", f" of {group_words(group['name'])}")
     for one, other, name in ((a, b, "A"), (b, a, "B")):
-        reasons += [f"only {name} has {group_words(group)}" for group in one.groups if group not in other.groups]
+        reasons += [
+            f"only {name} has {group_words(group)}"
+            for group in one.groups
+            if group not in other.groups
+        ]
     return reasons
 
 
@@ -323,5 +373,7 @@ def _field(tally: FieldTally, compared: Comparison, cells: _Cells) -> dict[str, 
         "rtol": 0.0 if tally.name == "normal" else rtol,
         **{name: getattr(tally, name) for name in ("differing", "changed", "largest")},
         "worst": at and {**cells(at["cell"]), **cells.pair(at["pair"]), "a": at["a"], "b": at["b"]},
-        "histogram": [] if tally.exact else [{"from": edge, "contacts": int(n)} for edge, n in bins if n],
+        "histogram": []
+        if tally.exact
+        else [{"from": edge, "contacts": int(n)} for edge, n in bins if n],
     }

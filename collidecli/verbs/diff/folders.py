@@ -13,15 +13,19 @@ from collidecli.verbs.diff.words import findings, markdown, verdict
 from collidecli.wording import count, plural
 
 MAX_SECTIONS = 20
-"""Number of different contact sets that have a section in Markdown: GitHub shows a summary of up to 1 MiB."""
+"""Number of different contact sets that have a section in Markdown: GitHub shows a summary of up to
+1 MiB."""
 
 
 def diff_list_verdict(result: ResultDict, seconds: Mapping[str, float]) -> Verdict:
-    """The verdict of collide.diff_list/1, with a suite per contact set. seconds: durations by the names of inputs."""
+    """The verdict of collide.diff_list/1, with a suite per contact set. seconds: durations by the
+    names of inputs."""
     result = printable_values(result)
-    suites, failures = [], []
+    suites = []
+    failures = []
     for item in result["items"]:
-        name, diffed = item["input"], item["result"]
+        name = item["input"]
+        diffed = item["result"]
         kind, case = ("error", "comparison") if item["error"] else ("failure", "in both folders")
         of_item = findings(diffed) if diffed else [Finding(case, [state_text(item)])]
         suites.append(Suite(f"collide diff: {name}", name, of_item, seconds.get(name, 0.0), kind))
@@ -36,7 +40,9 @@ def diff_list_verdict(result: ResultDict, seconds: Mapping[str, float]) -> Verdi
     sections = [markdown(item["result"], item["input"]) for item in different[:MAX_SECTIONS]]
     more = len(different) - len(sections)
     rest = [f"and {plural(more, 'more different contact set')}\n"] if more else []
-    return Verdict("diff", diff_list_words(result), suites, failures, "\n".join([head, *sections, *rest]))
+    return Verdict(
+        "diff", diff_list_words(result), suites, failures, "\n".join([head, *sections, *rest])
+    )
 
 
 def _row(item: ResultDict) -> list[str]:

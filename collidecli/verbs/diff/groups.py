@@ -28,7 +28,9 @@ UNMATCHED = ("feature",)
 def group_fields(group: ContactGroup) -> list[tuple[str, str, np.dtype]]:
     """(name, unit, type) of the compared columns of a group: those that do not identify a row."""
     keys = set(group.keys) - set(UNMATCHED) | set(group.references) | set(group.shapes)
-    columns = [column for column in group.columns if column.name not in keys] + [own.column for own in group.lists]
+    columns = [column for column in group.columns if column.name not in keys] + [
+        own.column for own in group.lists
+    ]
     return [(one.name, "rad" if one.name == "normal" else one.unit, one.dtype) for one in columns]
 
 
@@ -41,21 +43,37 @@ def compare_groups(
     worlds = min(a.world_count, b.world_count)
     compared = {}
     for group in shared:
-        fields = [field for field in group_fields(group) if not request.fields or field[0] in request.fields]
-        tallies = [FieldTally(name, unit, dtype.kind != "f") for name, unit, dtype in fields if not request.pairs_only]
+        fields = [
+            field
+            for field in group_fields(group)
+            if not request.fields or field[0] in request.fields
+        ]
+        tallies = [
+            FieldTally(name, unit, dtype.kind != "f")
+            for name, unit, dtype in fields
+            if not request.pairs_only
+        ]
         compared[group.name] = TableDifferences(
             group.name, tallies, tolerances, worlds, shallow=request.ignore_shallow, by_pair=False
         )
     tables = [(a.groups[group.name], b.groups[group.name]) for group in shared]
     for first, cell_a, cell_b, cells in matched_blocks(a, b, frames, tables, request.block_rows):
-        rows_a, rows_b = (_keyed(*side_rows, cells, shared) for side_rows in zip(sides, (cell_a, cell_b), strict=True))
+        rows_a, rows_b = (
+            _keyed(*side_rows, cells, shared)
+            for side_rows in zip(sides, (cell_a, cell_b), strict=True)
+        )
         for name, differences in compared.items():
-            differences.add(rows_a[name], rows_b[name], match_rows(rows_a[name], rows_b[name], 0), first)
+            differences.add(
+                rows_a[name], rows_b[name], match_rows(rows_a[name], rows_b[name], 0), first
+            )
     return list(compared.values())
 
 
-def _keyed(side: Side, first: int, count: int, shared: Sequence[ContactGroup]) -> dict[str, Contacts]:
-    """The rows of cells by group, numbered from 0; common numbers of shapes, the lower one first, and of particles."""
+def _keyed(
+    side: Side, first: int, count: int, shared: Sequence[ContactGroup]
+) -> dict[str, Contacts]:
+    """The rows of cells by group, numbered from 0; common numbers of shapes, the lower one first,
+    and of particles."""
     tables = {group.name: side.contacts.groups[group.name] for group in shared}
     groups = rows_of_cells(tables, first, first + count)
     check_group_rows(side.contacts, groups, first, first + count)
@@ -63,7 +81,9 @@ def _keyed(side: Side, first: int, count: int, shared: Sequence[ContactGroup]) -
 
 
 def _rows(side: Side, group: ContactGroup, groups: dict[str, GroupRows]) -> Contacts:
-    group_rows, kept, particles = groups[group.name], side.model.kept, side.model.particles
+    group_rows = groups[group.name]
+    kept = side.model.kept
+    particles = side.model.particles
     owners = objects_of(side.contacts, group.name, group_rows)
     objects = [particles.objects[side.index][owner] for owner in owners]
     limit = recorded_number(side.contacts.config, group.limit)
@@ -84,8 +104,12 @@ def _rows(side: Side, group: ContactGroup, groups: dict[str, GroupRows]) -> Cont
     contacts = Contacts(cell, none, none, columns, group_rows.lists, keys, objects)
     if kept is not None:
         first_object = len(kept) - len(particles.names)
-        contacts = kept_rows(contacts, kept, [*shapes, *(first_object + owner for owner in objects)])
+        contacts = kept_rows(
+            contacts, kept, [*shapes, *(first_object + owner for owner in objects)]
+        )
     if side.pairs_only and len(contacts):
-        rows = np.unique(np.stack([contacts.cell, *(contacts.keys or ())]), axis=1, return_index=True)[1]
+        rows = np.unique(
+            np.stack([contacts.cell, *(contacts.keys or ())]), axis=1, return_index=True
+        )[1]
         contacts = contacts.at(np.sort(rows))
     return contacts

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collidecli.analysis.deviations import Tolerances, deviations
-from collidecli.analysis.model_alignment import ShapeAlignment, ShapeDifference, ShapeRecords, align_shapes
+from collidecli.analysis.model_alignment import (
+    ShapeAlignment,
+    ShapeDifference,
+    ShapeRecords,
+    align_shapes,
+)
 from collidecli.analysis.particle_alignment import ParticleAlignment, align_particles
 from collidecli.errors import InputError
 from collidecli.scene.materials import PENALTY_PARAMETERS, RULE_FIELDS
@@ -39,22 +44,40 @@ class ModelComparison:
     notes: list[str] = field(default_factory=list)
 
 
-def compare_models(a: ContactSet, b: ContactSet, tolerances: Tolerances, request: DiffRequest) -> ModelComparison:
-    """Differences of two models. Patterns are of A's paths of shapes and particle objects (of B's for added ones).
+def compare_models(
+    a: ContactSet, b: ContactSet, tolerances: Tolerances, request: DiffRequest
+) -> ModelComparison:
+    """Differences of two models. Patterns are of A's paths of shapes and particle objects (of B's
+    for added ones).
 
     Raises InputError for a pattern that matches none of either file.
     """
-    renames = [_halves(text, "--rename", "write OLD=NEW: prefixes of a path in A and in B") for text in request.renames]
+    renames = [
+        _halves(text, "--rename", "write OLD=NEW: prefixes of a path in A and in B")
+        for text in request.renames
+    ]
     aligned = align_shapes(_shape_columns(a), _shape_columns(b), renames)
     particles = align_particles(a.particle_objects, b.particle_objects, renames)
     names = [*aligned.names, *particles.names]
-    kind_of_item = f"{'shape, particle object' if len(particles.names) else 'shape'} or body of either file"
+    kind_of_item = (
+        f"{'shape, particle object' if len(particles.names) else 'shape'} or body of either file"
+    )
     body = np.full(len(names), -1)
-    for contacts, numbers, first_body in ((b, aligned.number_b, len(a.body_path)), (a, aligned.number_a, 0)):
+    for contacts, numbers, first_body in (
+        (b, aligned.number_b, len(a.body_path)),
+        (a, aligned.number_a, 0),
+    ):
         moving = contacts.shapes.body >= 0
         body[numbers[moving]] = first_body + contacts.shapes.body[moving]
-    kept = NamedItems(names, body, (*a.body_path, *b.body_path), kind_of_item).kept(request.include, request.exclude)
-    candidates = [*aligned.differences, *particles.differences, *_forced(a, b, aligned), *_rules(a, b)]
+    kept = NamedItems(names, body, (*a.body_path, *b.body_path), kind_of_item).kept(
+        request.include, request.exclude
+    )
+    candidates = [
+        *aligned.differences,
+        *particles.differences,
+        *_forced(a, b, aligned),
+        *_rules(a, b),
+    ]
     is_kept = {name: kept is None or bool(kept[n].all()) for n, name in enumerate(names)}
     differences = [d for d in candidates if _beyond(d, tolerances) and is_kept.get(d.path, True)]
     return ModelComparison(aligned, particles, differences, kept, _notes(a, b, aligned))
@@ -69,14 +92,25 @@ def _shape_columns(contacts: ContactSet) -> ShapeRecords:
         for name in (*RULE_FIELDS[contacts.material_rule], *PENALTY_PARAMETERS):
             values[name] = np.asarray(getattr(contacts.materials, name))
     return ShapeRecords(
-        shapes.path, shapes.type, body, shapes.template, contacts.world_template, values, where=contacts.path
+        shapes.path,
+        shapes.type,
+        body,
+        shapes.template,
+        contacts.world_template,
+        values,
+        where=contacts.path,
     )
 
 
 def _beyond(difference: ShapeDifference, tolerances: Tolerances) -> bool:
-    """Whether a difference exceeds the tolerance of its field; always, if the values are not numbers."""
+    """Whether a difference exceeds the tolerance of its field; always, if the values are not
+    numbers."""
     was, now = (np.atleast_1d(np.asarray(value)) for value in (difference.a, difference.b))
-    if difference.kind != "changed" or not was.dtype.kind == now.dtype.kind == "f" or was.shape != now.shape:
+    if (
+        difference.kind != "changed"
+        or not was.dtype.kind == now.dtype.kind == "f"
+        or was.shape != now.shape
+    ):
         return True
     atol, rtol = tolerances.of(difference.what)
     apart, size = deviations(difference.what, was[None], now[None])
@@ -87,16 +121,26 @@ def _forced(a: ContactSet, b: ContactSet, aligned: ShapeAlignment) -> list[Shape
     """Differences of forced pairs. Pairs of equal names in several worlds are compared together."""
     tables: list[dict[tuple[int, int], list[tuple[float, ...]]]] = []
     for contacts, numbers in ((a, aligned.number_a), (b, aligned.number_b)):
-        forced, materials = contacts.forced, contacts.forced_materials
+        forced = contacts.forced
+        materials = contacts.forced_materials
         rows = np.concatenate([forced.shape0, forced.shape1])
         if ((rows < 0) | (rows >= len(contacts.shapes))).any():
-            raise InputError("is no row of /model/shape", f"{contacts.path}: /model/forced_pair", "make it again")
+            raise InputError(
+                "is no row of /model/shape", f"{contacts.path}: /model/forced_pair", "make it again"
+            )
         columns = [forced.margin, forced.gap]
         if a.material_rule == b.material_rule == "mujoco" and len(materials):
-            columns += [materials.condim, *materials.friction.T, *materials.solref.T, *materials.solimp.T]
+            columns += [
+                materials.condim,
+                *materials.friction.T,
+                *materials.solref.T,
+                *materials.solimp.T,
+            ]
         table: dict[tuple[int, int], list[tuple[float, ...]]] = {}
         for row in range(len(forced)):
-            one, other = sorted(int(numbers[shapes[row]]) for shapes in (forced.shape0, forced.shape1))
+            one, other = sorted(
+                int(numbers[shapes[row]]) for shapes in (forced.shape0, forced.shape1)
+            )
             table.setdefault((one, other), []).append(tuple(float(c[row]) for c in columns))
         tables.append(table)
     changes = []
@@ -104,21 +148,34 @@ def _forced(a: ContactSet, b: ContactSet, aligned: ShapeAlignment) -> list[Shape
         was, now = (sorted(table.get(pair, []), key=repr) for table in tables)
         if repr(was) != repr(now):
             path = " and ".join(aligned.names[number] for number in pair)
-            changes.append(ShapeDifference("changed", path, "forced pair", _plain_pair(was), _plain_pair(now)))
+            changes.append(
+                ShapeDifference("changed", path, "forced pair", _plain_pair(was), _plain_pair(now))
+            )
     return changes
 
 
 def _plain_pair(rows: list[tuple[float, ...]]) -> str:
     if not rows:
         return "not forced"
-    words = [f"{name} {value:g}" for name, value in zip(("margin", "gap"), rows[0], strict=False) if value == value]
+    words = [
+        f"{name} {value:g}"
+        for name, value in zip(("margin", "gap"), rows[0], strict=False)
+        if value == value
+    ]
     return ("forced, " + ", ".join(words)) if words else "forced"
 
 
 def _rules(a: ContactSet, b: ContactSet) -> list[ShapeDifference]:
-    names = ["gap_rule", "up_axis", *(["material_rule"] if a.material_rule and b.material_rule else [])]
+    names = [
+        "gap_rule",
+        "up_axis",
+        *(["material_rule"] if a.material_rule and b.material_rule else []),
+    ]
     differ = [name for name in names if getattr(a, name) != getattr(b, name)]
-    return [ShapeDifference("changed", "/model", name, getattr(a, name), getattr(b, name)) for name in differ]
+    return [
+        ShapeDifference("changed", "/model", name, getattr(a, name), getattr(b, name))
+        for name in differ
+    ]
 
 
 def _notes(a: ContactSet, b: ContactSet, aligned: ShapeAlignment) -> list[str]:
@@ -129,7 +186,9 @@ def _notes(a: ContactSet, b: ContactSet, aligned: ShapeAlignment) -> list[str]:
     for one, other, name in ((a, b, "A"), (b, a, "B")):
         alone = [c for c in one.optional_columns if c not in other.optional_columns]
         if alone:
-            notes.append(f"only {name} has the column{'s' if len(alone) > 1 else ''} {', '.join(alone)}: not compared")
+            notes.append(
+                f"only {name} has the column{'s' if len(alone) > 1 else ''} {', '.join(alone)}: not compared"
+            )
         if one.material_rule and not other.material_rule:
             notes.append(f"only {name} has materials of shapes: not compared")
     if a.float_type != b.float_type:

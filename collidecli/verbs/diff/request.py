@@ -10,13 +10,15 @@ from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 
 @dataclass(frozen=True)
 class DiffRequest:
-    """Two contact sets, what is compared and what is allowed. By default everything is compared and nothing allowed.
+    """Two contact sets, what is compared and what is allowed. By default everything is compared and
+    nothing allowed.
 
-    atol, rtol: tolerances, texts "1e-6" or "FIELD=1e-6". fields: names of the compared columns; empty is all.
-    renames: texts "OLD=NEW", prefixes of paths. include, exclude: patterns of paths of shapes and particle objects.
-    ignore_shallow: missing and extra contacts within this distance of the gap are ignored [m]; -1 ignores none. A
-    tolerance of the distance ignores those within it of the gap. max_missing, max_extra: allowed number of contacts, or
-    of pairs with pairs_only. allow_fraction: allowed fraction of the contacts, for each of missing, extra and changed.
+    atol, rtol: tolerances, texts "1e-6" or "FIELD=1e-6". fields: names of the compared columns;
+    empty is all. renames: texts "OLD=NEW", prefixes of paths. include, exclude: patterns of paths
+    of shapes and particle objects. ignore_shallow: missing and extra contacts within this distance
+    of the gap are ignored [m]; -1 ignores none. A tolerance of the distance ignores those within it
+    of the gap. max_missing, max_extra: allowed number of contacts, or of pairs with pairs_only.
+    allow_fraction: allowed fraction of the contacts, for each of missing, extra and changed.
     match_frames: "", "step", "time" or "index". first: number of differences that are listed.
     """
 

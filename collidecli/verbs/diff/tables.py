@@ -9,7 +9,15 @@ from rich.text import Text
 
 from collidecli.pages.lists import kind_columns
 from collidecli.pages.quantities import ResultDict
-from collidecli.pages.tables import Fitting, Listing, listing, more_text, name_value_table, pair_columns, rows_table
+from collidecli.pages.tables import (
+    Fitting,
+    Listing,
+    listing,
+    more_text,
+    name_value_table,
+    pair_columns,
+    rows_table,
+)
 from collidecli.pages.verdicts import verdict_text
 from collidecli.verbs.diff.words import (
     FIELDS,
@@ -48,10 +56,15 @@ def diff_table(result: ResultDict) -> RenderableType:
                 parts.append(Text(f"{row['name']}: largest at {where}: {both_values(worst)}"))
         histogram = [row for row in fields if row["histogram"]]
         if histogram:
-            columns = {row["name"]: {b["from"] or 0.0: b["contacts"] for b in row["histogram"]} for row in histogram}
+            columns = {
+                row["name"]: {b["from"] or 0.0: b["contacts"] for b in row["histogram"]}
+                for row in histogram
+            }
             table = listing(("deviation", "left"), *((name, "right") for name in columns))
             for edge in sorted({edge for column in columns.values() for edge in column}):
-                numbers = (count(column[edge]) if edge in column else "" for column in columns.values())
+                numbers = (
+                    count(column[edge]) if edge in column else "" for column in columns.values()
+                )
                 table.add_row(f"from {edge:.0e}" if edge else "below 1e-09", *numbers)
             parts.append(table)
     parts += [Text(line) for line in group_lines(result)]
@@ -61,7 +74,9 @@ def diff_table(result: ResultDict) -> RenderableType:
 
 
 def _summary(result: ResultDict) -> RenderableType:
-    contacts, frames, worlds = result["contacts"], result["frames"], result["worlds"]
+    contacts = result["contacts"]
+    frames = result["frames"]
+    worlds = result["worlds"]
     noun = "pairs" if contacts["what"] == "pairs" else "contacts"
     verb = "differs" if frames["differing"] == 1 else "differ"
     differing = f", {count(frames['differing'])} of them {verb}" if frames["differing"] else ""
@@ -71,14 +86,26 @@ def _summary(result: ResultDict) -> RenderableType:
         ("frames", f"{count(frames['compared'])} compared, by {frames['by']}{differing}"),
     ]
     if worlds["compared"] > 1 or worlds["a"] != worlds["b"]:
-        names = ", ".join(map(str, worlds["listed"])) + (", ..." if worlds["differing"] > len(worlds["listed"]) else "")
-        rows.append(("worlds", f"{count(worlds['compared'])} compared" + (f", these differ: {names}" if names else "")))
+        names = ", ".join(map(str, worlds["listed"])) + (
+            ", ..." if worlds["differing"] > len(worlds["listed"]) else ""
+        )
+        rows.append(
+            (
+                "worlds",
+                f"{count(worlds['compared'])} compared"
+                + (f", these differ: {names}" if names else ""),
+            )
+        )
     rows.append((noun, ", ".join(f"{count(contacts[kind])} {kind}" for kind in KINDS)))
     if noun == "contacts" and (contacts["missing_pairs"] or contacts["extra_pairs"]):
         only_a, only_b = (count(contacts[f"{kind}_pairs"]) for kind in ("missing", "extra"))
-        rows.append(("pairs", f"{only_a} in A only, {only_b} in B only, counted in every frame and world"))
+        rows.append(
+            ("pairs", f"{only_a} in A only, {only_b} in B only, counted in every frame and world")
+        )
     if contacts["ignored_shallow"]:
-        rows.append(("ignored", f"{count(contacts['ignored_shallow'])} within --ignore-shallow of the gap"))
+        rows.append(
+            ("ignored", f"{count(contacts['ignored_shallow'])} within --ignore-shallow of the gap")
+        )
     if at_limit := at_limit_text(result):
         reason = "their distance is within the tolerance of the pair's gap"
         rows.append(("at the limit", f"{at_limit}, not counted: {reason}"))

@@ -22,7 +22,9 @@ SPREAD = {"median": "median", "p99": "99 %", "worst": "worst"}
 
 def verdict(result: ResultDict) -> str:
     """Whether the sets are equal, as one line."""
-    rows = "".join(f", {count(group['a'])} {group_words(group['name'])}" for group in result["groups"])
+    rows = "".join(
+        f", {count(group['a'])} {group_words(group['name'])}" for group in result["groups"]
+    )
     contacts = result["contacts"]
     noun = "touching pairs" if contacts["what"] == "pairs" else "contacts"
     if not result["equal"]:
@@ -31,14 +33,19 @@ def verdict(result: ResultDict) -> str:
     at_limit = at_limit_text(result)
     if not differing and not contacts["within_tolerance"] and not at_limit:
         same = f"{plural(contacts['matched'], noun[:-1])}{rows}"
-        return f"equal: the content hashes are equal ({same})" if result["by_hash"] else f"equal: {same}"
+        return (
+            f"equal: the content hashes are equal ({same})"
+            if result["by_hash"]
+            else f"equal: {same}"
+        )
     matched = f"equal within what is allowed: {count(contacts['matched'])} {noun} matched"
     matched += f", {at_limit} at the limit" if at_limit else ""
     return matched if result["by_hash"] else f"{matched}; the content hashes differ"
 
 
 def at_limit_text(result: ResultDict) -> str:
-    """Counts of the missing and extra contacts within the tolerance of the pair's gap; empty without any."""
+    """Counts of the missing and extra contacts within the tolerance of the pair's gap; empty
+    without any."""
     return " and ".join(_by_kind(result["contacts"]["at_limit"]))
 
 
@@ -87,15 +94,19 @@ def short(value: Any, digits: int = 6) -> str:
     """A value as short text."""
     if isinstance(value, (list, tuple)):
         return f"({', '.join(short(item, digits) for item in value)})"
-    return f"{value:.{digits}g}" if isinstance(value, float) else "none" if value == "" else str(value)
+    return (
+        f"{value:.{digits}g}" if isinstance(value, float) else "none" if value == "" else str(value)
+    )
 
 
 def frame_lines(result: ResultDict) -> list[str]:
     """Lines about frames that only one file has, and about times that differ."""
-    frames, lines = result["frames"], []
+    frames = result["frames"]
+    lines = []
     for name in ("a", "b"):
         if (first := frames[f"first_only_{name}"]) is not None:
-            many, when = plural(frames[f"only_{name}"], "frame"), f"t = {short(first['time'])} s"
+            many = plural(frames[f"only_{name}"], "frame")
+            when = f"t = {short(first['time'])} s"
             which = f"frame {first['frame']}, step {first['step']}, {when}"
             lines.append(f"{many} only in {name.upper()}, the first: {which}")
     if frames["times_changed"]:
@@ -105,17 +116,22 @@ def frame_lines(result: ResultDict) -> list[str]:
 
 
 def group_lines(result: ResultDict) -> list[str]:
-    """A line for each group with differing rows, followed by one for each of its fields that differ."""
+    """A line for each group with differing rows, followed by one for each of its fields that
+    differ."""
     lines = []
     for group in result["groups"]:
-        if not (any(group[kind] for kind in KINDS) or group["fields"] or any(group["at_limit"].values())):
+        if not (
+            any(group[kind] for kind in KINDS) or group["fields"] or any(group["at_limit"].values())
+        ):
             continue
         words = [f"{count(group[kind])} {kind}" for kind in KINDS]
         words += [f"{text} at the limit" for text in _by_kind(group["at_limit"])]
         first = f", first in {cell_text(group['first'])}" if group["first"] is not None else ""
         lines.append(f"{group_words(group['name'])}: {', '.join(words)}{first}")
         for entry in group["objects"]:
-            lines.append(f"  {' and '.join(dict.fromkeys(entry['paths']))}: {', '.join(_by_kind(entry))}")
+            lines.append(
+                f"  {' and '.join(dict.fromkeys(entry['paths']))}: {', '.join(_by_kind(entry))}"
+            )
         for entry in group["fields"]:
             beyond = f"{count(entry['changed'])} beyond tolerance"
             most = f"by up to {deviation(entry['largest'], entry['unit'])}"
@@ -135,16 +151,22 @@ FIELDS: list[Column] = [
 
 def findings(result: ResultDict) -> list[Finding]:
     """The stages of the comparison, with their failures."""
-    contacts, worlds = result["contacts"], result["worlds"]
+    contacts = result["contacts"]
+    worlds = result["worlds"]
     listed = [
         Finding("model", [model_line(difference) for difference in result["model"]["listed"]]),
         Finding("frames", frame_lines(result)),
-        Finding("worlds", [f"{worlds['a']} in A and {worlds['b']} in B"] if worlds["a"] != worlds["b"] else []),
+        Finding(
+            "worlds",
+            [f"{worlds['a']} in A and {worlds['b']} in B"] if worlds["a"] != worlds["b"] else [],
+        ),
     ]
     for kind in KINDS:
         lines = []
         if contacts[kind] > contacts["allowed"][kind]:
-            lines.append(f"{count(contacts[kind])} {kind}, {count(contacts['allowed'][kind])} allowed")
+            lines.append(
+                f"{count(contacts[kind])} {kind}, {count(contacts['allowed'][kind])} allowed"
+            )
             for pair in result["pairs"]["listed"]:
                 if pair[kind]:
                     of_pair = f"{count(pair[kind])}, first in {cell_text(pair['first'])}"
@@ -152,11 +174,15 @@ def findings(result: ResultDict) -> list[Finding]:
             for field in result["fields"] if kind == "changed" else ():
                 if field["changed"]:
                     most = deviation(field["largest"], field["unit"])
-                    lines.append(f"{field['name']}: {count(field['changed'])} changed, by up to {most}")
+                    lines.append(
+                        f"{field['name']}: {count(field['changed'])} changed, by up to {most}"
+                    )
         listed.append(Finding(f"{contacts['what']} {kind}", lines))
     for group in result["groups"]:
         over = any(group[kind] > group["allowed"][kind] for kind in KINDS)
-        listed.append(Finding(group_words(group["name"]), group_lines({"groups": [group]}) if over else []))
+        listed.append(
+            Finding(group_words(group["name"]), group_lines({"groups": [group]}) if over else [])
+        )
     return listed
 
 
@@ -169,13 +195,15 @@ def diff_verdict(result: ResultDict, seconds: float) -> Verdict:
 def markdown(result: ResultDict, title: str = "collide diff") -> str:
     """A Markdown section for a step summary."""
     result = printable_values(result)
-    contacts, pairs = result["contacts"], result["pairs"]["listed"]
+    contacts = result["contacts"]
+    pairs = result["pairs"]["listed"]
     sides = [[name, *_sides(result, name)] for name in ("file", "frames", "worlds", "contacts")]
     wrong = [model_line(row) for row in result["model"]["listed"]] + frame_lines(result)
     of_pairs = [[*pair_cells(row), cell_text(row["first"])] for row in pairs]
     more = result["pairs"]["differing"] - len(pairs)
     fields = [[text(row) for _, _, text in FIELDS] for row in result["fields"] if row["differing"]]
-    ignored, at_limit = contacts["ignored_shallow"], at_limit_text(result)
+    ignored = contacts["ignored_shallow"]
+    at_limit = at_limit_text(result)
     return markdown_section(
         f"{markdown_cell(title)}: {'equal' if result['equal'] else 'different'}",
         [markdown_cell(verdict(result), most=1000)],
@@ -185,8 +213,12 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
         [more_text(more)] if pairs and more else [],
         markdown_rows([title for title, _, _ in FIELDS], fields),
         [f"- {markdown_cell(line.strip(), most=300)}" for line in group_lines(result)],
-        [f"Ignored: {plural(ignored, 'contact')} within --ignore-shallow of the gap."] if ignored else [],
-        [f"At the limit, not counted: {at_limit} within the tolerance of the pair's gap."] if at_limit else [],
+        [f"Ignored: {plural(ignored, 'contact')} within --ignore-shallow of the gap."]
+        if ignored
+        else [],
+        [f"At the limit, not counted: {at_limit} within the tolerance of the pair's gap."]
+        if at_limit
+        else [],
         [f"- note: {markdown_cell(note, most=300)}" for note in result["notes"]],
     )
 
@@ -207,4 +239,6 @@ def markdown_cell(text: str, most: int = MAX_CELL_LENGTH) -> str:
 
 
 def _code(text: str) -> str:
-    return markdown_code(text if len(text) <= MAX_CELL_LENGTH else "..." + text[3 - MAX_CELL_LENGTH :])
+    return markdown_code(
+        text if len(text) <= MAX_CELL_LENGTH else "..." + text[3 - MAX_CELL_LENGTH :]
+    )

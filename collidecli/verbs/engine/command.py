@@ -22,7 +22,9 @@ verb = VerbGroup("engine", "Write problems for other collision engines.", EPILOG
 @verb.command("pack", cls=Verb, epilog=EPILOG)
 @click.argument("scenes", nargs=-1, metavar="[SCENE...]")
 @problem_options
-@option("-o", "--output", required=True, metavar="FILE", section="Output", help="The problem: .npz.")
+@option(
+    "-o", "--output", required=True, metavar="FILE", section="Output", help="The problem: .npz."
+)
 @force_option
 @click.pass_context
 def pack(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:

@@ -19,7 +19,9 @@ class PackResult(ProblemResult, schema="collide.engine_pack/1"):
     bytes: int
 
 
-def pack(request: EngineRequest, output: str, force: bool = False, progress: Progress = None) -> PackResult:
+def pack(
+    request: EngineRequest, output: str, force: bool = False, progress: Progress = None
+) -> PackResult:
     """Writes the problem of a scene in motion. Raises InputError as `load_problem`, OutputError."""
     check_output(output, force, (*request.scenes, request.trajectory), (".npz",), "a problem")
     problem = load_problem(request, progress)

@@ -10,8 +10,11 @@ from collidecli.python.scenes import scene_request
 from collidecli.results.result import PathLike
 
 
-def problem(scene: PathLike | Sequence[PathLike] | None, recording: PathLike | None = None, **options: Any) -> Problem:
-    """Scene files in a recorded motion for another engine: shapes, poses, the pairs that may touch, exact distances.
+def problem(
+    scene: PathLike | Sequence[PathLike] | None, recording: PathLike | None = None, **options: Any
+) -> Problem:
+    """Scene files in a recorded motion for another engine: shapes, poses, the pairs that may touch,
+    exact distances.
 
     Args:
         scene, recording, options: as of `run`; an option of this engine alone has no effect.

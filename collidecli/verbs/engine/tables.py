@@ -12,6 +12,7 @@ from collidecli.wording import plural
 
 def pack_table(result: ResultDict) -> Table:
     """Table of collide.engine_pack/1."""
-    shapes, pairs = plural(result["shapes"], "shape"), plural(result["pairs"], "pair")
+    shapes = plural(result["shapes"], "shape")
+    pairs = plural(result["pairs"], "pair")
     packed = f"{shapes}, {pairs} in {plural(result['cells'], 'cell')}"
     return name_value_table([("scene", result["scene"]), ("packed", packed), written_line(result)])

@@ -12,7 +12,13 @@ import click
 from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several import Job, computed, listed, listed_contact_sets
-from collidecli.cli.shared_options import body_option, force_option, frames_option, pattern_options, world_option
+from collidecli.cli.shared_options import (
+    body_option,
+    force_option,
+    frames_option,
+    pattern_options,
+    world_option,
+)
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import PatternPair, Pause, Threshold, WholeNumber
 from collidecli.cli.verdict_outputs import check_outputs
@@ -30,7 +36,9 @@ written = partial(option, section="Output")
 BY = "Pairs of shapes, of bodies, or of particles with either."
 GAP = "Merge touches with pauses up to N frames, or up to a time such as 20ms."
 BETWEEN = "Only pairs that match one pattern each, by shape or body."
-FIRST = "Number of intervals to list, and of pairs with --graph; 0 lists no interval and every pair."
+FIRST = (
+    "Number of intervals to list, and of pairs with --graph; 0 lists no interval and every pair."
+)
 DISTANCE = Threshold(fix="write a length, as 0.002 or 2mm, or 'any'")
 FILES = ("csv", "parquet", "dot")
 SEVERAL = {"body": "bodies", "exclude_body": "exclude_bodies", "world": "worlds"}
@@ -45,19 +53,34 @@ collide events 'runs/*.h5' --csv touches.csv
 
 @click.command("events", cls=Verb, epilog=EPILOG)
 @click.argument("contact_sets", nargs=-1, required=True, metavar="OUT.h5...")
-@touch("--threshold", type=DISTANCE, default="0", metavar="X", help="Largest distance of a touch [m], or 'any'.")
+@touch(
+    "--threshold",
+    type=DISTANCE,
+    default="0",
+    metavar="X",
+    help="Largest distance of a touch [m], or 'any'.",
+)
 @touch("--merge-gap", type=Pause(), default="0", metavar="N", help=GAP)
 @touch("--by", type=click.Choice(EVENT_THINGS), default=EVENT_THINGS[0], help=BY)
 @pattern_options(SELECTED)
 @body_option(SELECTED)
-@repeated("--exclude-body", metavar="GLOB,...", section=SELECTED, help="No pairs with a body whose path matches.")
+@repeated(
+    "--exclude-body",
+    metavar="GLOB,...",
+    section=SELECTED,
+    help="No pairs with a body whose path matches.",
+)
 @option("--between", type=PatternPair(), section=SELECTED, help=BETWEEN)
 @world_option(section=SELECTED)
 @frames_option(SELECTED)
-@written("--sort", type=click.Choice(EVENT_ORDERS), default=EVENT_ORDERS[0], help="Order of the list.")
+@written(
+    "--sort", type=click.Choice(EVENT_ORDERS), default=EVENT_ORDERS[0], help="Order of the list."
+)
 @written("--first", type=WholeNumber(0), default=20, help=FIRST)
 @written("--graph", is_flag=True, help="List the pairs with their total durations.")
-@written("--sweep", is_flag=True, help="List the touches between frames, of a set made with --sweep.")
+@written(
+    "--sweep", is_flag=True, help="List the touches between frames, of a set made with --sweep."
+)
 @written("--csv", metavar="FILE", help="Every interval, as CSV.")
 @written("--parquet", metavar="FILE", help="Every interval, as Parquet.")
 @written("--dot", metavar="FILE", help="The graph of pairs, for Graphviz.")
@@ -68,8 +91,8 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
 
     A cloth, soft body or set of points is in a pair as a shape is.
 
-    Several contact sets, a folder or a pattern such as 'runs/*.h5': a row for each, and one CSV or Parquet table of
-    all, with a column of the file.
+    Several contact sets, a folder or a pattern such as 'runs/*.h5': a row for each, and one CSV or
+    Parquet table of all, with a column of the file.
     """
     from collidecli.analysis.pair_selection import EventOptions
     from collidecli.analysis.touches import MergeGap
@@ -78,7 +101,8 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
     streams = streams_of(ctx)
     several = listed_contact_sets(streams, contact_sets)
     inputs = [file.path for file in several] if several is not None else list(contact_sets)
-    outputs, force = {name: values.pop(name) for name in FILES}, values.pop("force")
+    outputs = {name: values.pop(name) for name in FILES}
+    force = values.pop("force")
     check_outputs(outputs, "two of --csv, --parquet, --dot", force, inputs)
     graph = values.pop("graph") or outputs["dot"] is not None
     if several is not None and graph:
@@ -86,13 +110,18 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
     sweep = values.pop("sweep")
     if several is not None and sweep:
         raise click.UsageError("--sweep is for one contact set, and several are given.")
-    order, first = values.pop("sort"), values.pop("first")
+    order = values.pop("sort")
+    first = values.pop("first")
     frames, seconds = values.pop("merge_gap")
     given = {SEVERAL.get(name, name): value for name, value in values.items() if value is not None}
     chosen = EventOptions(merge_gap=MergeGap(frames or 0, seconds), **given)
     request = EventsRequest(inputs[0], chosen, order, first, graph, sweep, force=force)
     written = {name: path or "" for name, path in outputs.items()}
-    return _one(streams, request, written) if several is None else _several(streams, request, several, written)
+    return (
+        _one(streams, request, written)
+        if several is None
+        else _several(streams, request, several, written)
+    )
 
 
 def _one(streams: Streams, request: EventsRequest, outputs: dict[str, str]) -> int:
@@ -108,11 +137,14 @@ def _one(streams: Streams, request: EventsRequest, outputs: dict[str, str]) -> i
     return 0
 
 
-def _several(streams: Streams, request: EventsRequest, files: Sequence[InputFile], outputs: dict[str, str]) -> int:
+def _several(
+    streams: Streams, request: EventsRequest, files: Sequence[InputFile], outputs: dict[str, str]
+) -> int:
     from collidecli.verbs.events.events import written_tables
     from collidecli.verbs.events.interval_table import IntervalTable
 
-    csv, parquet = outputs["csv"], outputs["parquet"]
+    csv = outputs["csv"]
+    parquet = outputs["parquet"]
     table = IntervalTable([file.path for file in files] if csv or parquet else (), request.options)
     jobs = [Job(file.path, shown=file.name) for file in files]
     with written_tables(csv, parquet, request.force, table.columns) as tables:

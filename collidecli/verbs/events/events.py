@@ -1,4 +1,5 @@
-"""The verb `events`: intervals in which pairs touch, their totals, and the graph of touching pairs."""
+"""The verb `events`: intervals in which pairs touch, their totals, and the graph of touching
+pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +13,13 @@ import numpy as np
 
 from collidecli.analysis.event_stream import DURATION, EventStream, interval_seconds, is_known
 from collidecli.analysis.pair_selection import EventOptions
-from collidecli.analysis.swept_touches import MISSED, SweptTouches, swept_columns, swept_events, swept_touches
+from collidecli.analysis.swept_touches import (
+    MISSED,
+    SweptTouches,
+    swept_columns,
+    swept_events,
+    swept_touches,
+)
 from collidecli.analysis.touch_graph import TouchGraph
 from collidecli.analysis.touches import Frames, Intervals
 from collidecli.results.result import Progress, Result
@@ -38,11 +45,11 @@ KeepRows = Callable[[dict[str, np.ndarray], EventStream], None]
 
 @dataclass(frozen=True)
 class EventsRequest:
-    """A contact set, options and outputs. order: one of EVENT_ORDERS; first: number of intervals that are
-    listed, and of pairs of the graph; 0 lists no interval and every pair.
+    """A contact set, options and outputs. order: one of EVENT_ORDERS; first: number of intervals
+    that are listed, and of pairs of the graph; 0 lists no interval and every pair.
 
-    graph: list the edges of the graph. sweep: list the touches between frames. csv, parquet: files for every interval,
-    "" is none; force: replace them.
+    graph: list the edges of the graph. sweep: list the touches between frames. csv, parquet: files
+    for every interval, "" is none; force: replace them.
     """
 
     path: str
@@ -60,9 +67,10 @@ class EventsRequest:
 class EventsResult(Result, schema="collide.events/2", optional=("between_frames",)):
     """Intervals in which pairs of a contact set touch.
 
-    contacts: number of contacts of the selected pairs, worlds and frames, and of those that touch. intervals: counts
-    and the longest [s]. listed: the first intervals in the requested order. graph: nodes and edges, or None.
-    written: paths of the files. between_frames: touches between frames, see `swept_events`; None if not requested.
+    contacts: number of contacts of the selected pairs, worlds and frames, and of those that touch.
+    intervals: counts and the longest [s]. listed: the first intervals in the requested order.
+    graph: nodes and edges, or None. written: paths of the files. between_frames: touches between
+    frames, see `swept_events`; None if not requested.
     """
 
     file: str
@@ -80,48 +88,63 @@ class EventsResult(Result, schema="collide.events/2", optional=("between_frames"
 
 
 class Totals:
-    """Counts of all intervals of a stream, the longest interval, the first ones in the requested order (listed), and
-    the graph of the pairs.
+    """Counts of all intervals of a stream, the longest interval, the first ones in the requested
+    order (listed), and the graph of the pairs.
     """
 
     def __init__(self, stream: EventStream, order: str, first: int) -> None:
-        self._stream, self._order, self._first = stream, order, first
+        self._stream = stream
+        self._order = order
+        self._first = first
         self.graph = TouchGraph(len(stream.keys.paths))
         self.count = self.begins = self.ends = 0
         self.longest = self.listed = Intervals.none()
 
     def add(self, intervals: Intervals) -> None:
         """Adds intervals, in the order of the stream."""
-        frames, keys = self._stream.frames, self._stream.keys
+        frames = self._stream.frames
+        keys = self._stream.keys
         begun, ended = is_known(intervals)
         self.count += len(intervals)
         self.begins += int(begun.sum())
         self.ends += int(ended.sum())
-        self.listed = leading(Intervals.chained(self.listed, intervals), frames, self._order, self._first)
+        self.listed = leading(
+            Intervals.chained(self.listed, intervals), frames, self._order, self._first
+        )
         self.longest = leading(Intervals.chained(self.longest, intervals), frames, "duration", 1)
         pairs = keys.world(intervals.key), keys.items(intervals.key)
         seconds = interval_seconds(intervals, frames)
         unknown = (~(begun & ended)).astype(np.int64)
-        self.graph.add(*pairs, intervals.touching, intervals.contacts, seconds, intervals.distance, unknown)
+        self.graph.add(
+            *pairs, intervals.touching, intervals.contacts, seconds, intervals.distance, unknown
+        )
 
 
-def leading(intervals: Intervals, frames: Frames, order: str, first: int | None = None) -> Intervals:
-    """The first intervals in an order of EVENT_ORDERS; equal ones are ordered by begin, then by world and pair."""
+def leading(
+    intervals: Intervals, frames: Frames, order: str, first: int | None = None
+) -> Intervals:
+    """The first intervals in an order of EVENT_ORDERS; equal ones are ordered by begin, then by
+    world and pair."""
     by = {
         "begin": intervals.first,
         "end": intervals.last,
-        "duration": -interval_seconds(intervals, frames) if order == "duration" else intervals.first,
+        "duration": -interval_seconds(intervals, frames)
+        if order == "duration"
+        else intervals.first,
         "depth": intervals.distance,
         "contacts": -intervals.contacts,
     }[order]
     return intervals.take(np.lexsort((intervals.key, intervals.first, by))[:first])
 
 
-def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | None = None) -> EventsResult:
+def events(
+    request: EventsRequest, progress: Progress = None, keep: KeepRows | None = None
+) -> EventsResult:
     """Finds the intervals in which pairs touch, and writes the requested files.
 
-    keep: called with the rows of some intervals (`interval_rows`) and their stream, in the order of the files' rows.
-    Raises InputError for a file that is not a contact set and for options that do not fit it; OutputError.
+    keep: called with the rows of some intervals (`interval_rows`) and their stream, in the order of
+    the files' rows. Raises InputError for a file that is not a contact set and for options that do
+    not fit it; OutputError.
     """
     with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
         check_seconds(contacts.time_unit, f"{request.path}: {DURATION}")
@@ -140,7 +163,9 @@ def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | N
                 totals.add(intervals)
                 rows = stream.rows(intervals) if tables or keep else {}
                 if tables and swept is not None:
-                    rows |= swept.times(intervals.key, rows["begin_time"], stream.frames.time[intervals.last])
+                    rows |= swept.times(
+                        intervals.key, rows["begin_time"], stream.frames.time[intervals.last]
+                    )
                     rows[MISSED] = np.zeros(len(intervals), bool)
                 append_rows(rows)
                 if keep is not None:
@@ -151,15 +176,21 @@ def events(request: EventsRequest, progress: Progress = None, keep: KeepRows | N
 
 
 @contextmanager
-def written_tables(csv: str, parquet: str, force: bool, columns: Sequence[TableColumn]) -> Iterator[list[Append]]:
+def written_tables(
+    csv: str, parquet: str, force: bool, columns: Sequence[TableColumn]
+) -> Iterator[list[Append]]:
     """Functions that append rows to a CSV and a Parquet file, "" for none; none without columns.
 
-    Both files appear when the block ends without an error. Raises InputError without the packages of Parquet,
-    OutputError.
+    Both files appear when the block ends without an error. Raises InputError without the packages
+    of Parquet, OutputError.
     """
     if parquet and columns:
         require_pyarrow("--parquet")
-    requested = [(path, table) for path, table in ((parquet, parquet_table), (csv, csv_table)) if path and columns]
+    requested = [
+        (path, table)
+        for path, table in ((parquet, parquet_table), (csv, csv_table))
+        if path and columns
+    ]
     with ExitStack() as opened:
         outputs = [opened.enter_context(AtomicOutput(path, force)) for path, _ in requested]
         with ExitStack() as written:
@@ -169,9 +200,13 @@ def written_tables(csv: str, parquet: str, force: bool, columns: Sequence[TableC
             output.commit()
 
 
-def _result(request: EventsRequest, stream: EventStream, totals: Totals, swept: SweptTouches | None) -> EventsResult:
-    contacts, graph = stream.contacts, totals.graph
-    frames, longest = stream.frames, totals.longest
+def _result(
+    request: EventsRequest, stream: EventStream, totals: Totals, swept: SweptTouches | None
+) -> EventsResult:
+    contacts = stream.contacts
+    graph = totals.graph
+    frames = stream.frames
+    longest = totals.longest
     columns = stream.columns(totals.listed)
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     listed = [dict(zip(columns, row, strict=True)) for row in rows]
@@ -220,7 +255,8 @@ def _result(request: EventsRequest, stream: EventStream, totals: Totals, swept: 
 def _ends(frames: Frames) -> dict[str, Any]:
     if not len(frames):
         return dict.fromkeys(("first", "last", "begin_time", "last_time"))
-    number, time = frames.number[[0, -1]].tolist(), frames.time[[0, -1]].tolist()
+    number = frames.number[[0, -1]].tolist()
+    time = frames.time[[0, -1]].tolist()
     return {"first": number[0], "last": number[1], "begin_time": time[0], "last_time": time[1]}
 
 
@@ -231,18 +267,39 @@ def _episode_totals(stream: EventStream) -> dict[str, Any] | None:
         return None
     of_selection = episodes.of_worlds(stream.worlds)
     seconds = float(of_selection.seconds(stream.frames.time).sum())
-    return {"count": len(of_selection), "frames": int(of_selection.frame_count.sum()), "seconds": seconds}
+    return {
+        "count": len(of_selection),
+        "frames": int(of_selection.frame_count.sum()),
+        "seconds": seconds,
+    }
 
 
 def _graph(graph: TouchGraph, stream: EventStream, request: EventsRequest) -> dict[str, Any]:
     """Nodes with an edge, and every edge; first: number of edges that a table shows."""
     edges = graph.edges()
     ends = graph.ends(edges)
-    paths, kinds = stream.keys.paths, stream.keys.kinds
+    paths = stream.keys.paths
+    kinds = stream.keys.kinds
     used = sorted({row for pair in ends for row in pair})
     name0, name1 = EVENT_COLUMNS[request.options.by]
-    names = (name0, name1, "worlds", "intervals", "unknown_ends", "touching_frames", "contacts", "seconds")
-    columns = (edges.worlds, edges.intervals, edges.unknown, edges.touching, edges.contacts, edges.seconds)
+    names = (
+        name0,
+        name1,
+        "worlds",
+        "intervals",
+        "unknown_ends",
+        "touching_frames",
+        "contacts",
+        "seconds",
+    )
+    columns = (
+        edges.worlds,
+        edges.intervals,
+        edges.unknown,
+        edges.touching,
+        edges.contacts,
+        edges.seconds,
+    )
     both = ([paths[pair[k]] for pair in ends] for k in (0, 1))
     rows = zip(*both, *(values.tolist() for values in (*columns, edges.distance)), strict=True)
     return {
@@ -252,4 +309,5 @@ def _graph(graph: TouchGraph, stream: EventStream, request: EventsRequest) -> di
     }
 
 
-WORLD, EPISODE = "world", "episode"
+WORLD = "world"
+EPISODE = "episode"

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class IntervalTable:
     """Columns for the intervals of all files; a file that cannot be used has no rows.
 
-    columns: the file, then those of one file with the words of all, with EPISODE if any file has episodes; empty if no
-    file can be used.
+    columns: the file, then those of one file with the words of all, with EPISODE if any file has
+    episodes; empty if no file can be used.
     """
 
     def __init__(self, files: Sequence[str], options: EventOptions) -> None:
@@ -34,7 +34,11 @@ class IntervalTable:
         by_name: dict[str, TableColumn] = {}
         for file in files:
             # The error of a file that cannot be used is reported where its intervals are computed.
-            with suppress(Exception), reading("contact set", file), ContactSet.open(file) as contacts:
+            with (
+                suppress(Exception),
+                reading("contact set", file),
+                ContactSet.open(file) as contacts,
+            ):
                 stream = EventStream(contacts, options)
                 for column in stream.table():
                     by_name.setdefault(column.name, column)
@@ -52,18 +56,27 @@ class IntervalTable:
             for name in (dict.fromkeys([*names, *by_name]) if by_name else ())
         )
 
-    def events(self, request: EventsRequest, tables: Sequence[Append], progress: Progress = None) -> EventsResult:
-        """The result of `events` for one of the files; its rows are appended to the tables when all are known."""
+    def events(
+        self, request: EventsRequest, tables: Sequence[Append], progress: Progress = None
+    ) -> EventsResult:
+        """The result of `events` for one of the files; its rows are appended to the tables when all
+        are known."""
         kept: list[dict[str, np.ndarray]] = []
 
         def keep(rows: dict[str, np.ndarray], stream: EventStream) -> None:
             # Texts are indices into the words of all files. Without episodes their name is "".
             number = len(rows[WORLD])
-            joined = {EPISODE: np.zeros(number, np.int64), **rows, FILE: np.full(number, self._file_row[request.path])}
+            joined = {
+                EPISODE: np.zeros(number, np.int64),
+                **rows,
+                FILE: np.full(number, self._file_row[request.path]),
+            }
             for column in stream.table():
                 if column.words is not None:
                     row_of = self._word_row[column.name]
-                    joined[column.name] = np.array([row_of[word] for word in column.words], np.int64)[rows[column.name]]
+                    joined[column.name] = np.array(
+                        [row_of[word] for word in column.words], np.int64
+                    )[rows[column.name]]
             kept.append(joined)
 
         result = events(request, progress, keep if tables else None)

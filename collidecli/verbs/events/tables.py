@@ -12,23 +12,35 @@ from rich.text import Text
 from collidecli.pages import quantities
 from collidecli.pages.names import WORLD
 from collidecli.pages.quantities import ResultDict, length, quantity, seconds_text
-from collidecli.pages.tables import Column, Fitting, Listing, more_text, name_value_table, pair_columns, rows_table
+from collidecli.pages.tables import (
+    Column,
+    Fitting,
+    Listing,
+    more_text,
+    name_value_table,
+    pair_columns,
+    rows_table,
+)
 from collidecli.scene.options import EVENT_COLUMNS
 from collidecli.texts import dot_string
 from collidecli.wording import count, plural
 
-BEFORE, BEYOND = "<", ">"
+BEFORE = "<"
+BEYOND = ">"
 """Marks of the first and last frame, at which the interval may continue outside the recording."""
 COUNTS_LEFT_OUT = ("contacts", "touching in", "begin")
 """Columns that a narrow terminal lacks, the first first."""
 
 
 def events_table(result: ResultDict) -> RenderableType:
-    """Tables of collide.events/2: a summary, the listed intervals, and the graph if it is requested."""
+    """Tables of collide.events/2: a summary, the listed intervals, and the graph if it is
+    requested."""
     parts: list[RenderableType] = [_events_summary(result)]
     if result["listed"]:
         parts.append(Fitting(partial(_intervals, result), COUNTS_LEFT_OUT))
-        if any(not (interval["begin_known"] and interval["end_known"]) for interval in result["listed"]):
+        if any(
+            not (interval["begin_known"] and interval["end_known"]) for interval in result["listed"]
+        ):
             marks = f"{BEFORE} touching in the first frame, {BEYOND} in the last one"
             parts.append(Text(f"{marks}: the begin or the end is not recorded"))
     if result.get("between_frames"):
@@ -39,10 +51,15 @@ def events_table(result: ResultDict) -> RenderableType:
 
 
 def _events_summary(result: ResultDict) -> RenderableType:
-    frames, worlds, intervals, options = result["frames"], result["worlds"], result["intervals"], result["options"]
+    frames = result["frames"]
+    worlds = result["worlds"]
+    intervals = result["intervals"]
+    options = result["options"]
     span = ""
     if frames["count"]:
-        begin, last = (f"{quantity(frames[name], '{:.6g}'.format)} s" for name in ("begin_time", "last_time"))
+        begin, last = (
+            f"{quantity(frames[name], '{:.6g}'.format)} s" for name in ("begin_time", "last_time")
+        )
         span = f", from {begin} to {last}"
         if frames["count"] != frames["last"] + 1:
             span = f", frames {frames['first']} to {frames['last']}{span}"
@@ -57,7 +74,8 @@ def _events_summary(result: ResultDict) -> RenderableType:
         )
     if worlds["count"] > 1:
         rows.append(("worlds", f"{count(worlds['looked_at'])} of {count(worlds['count'])}"))
-    contacts, limit = result["contacts"], options["threshold"]
+    contacts = result["contacts"]
+    limit = options["threshold"]
     touching = f"{count(contacts['touching'])} of them touching"
     which = "at any distance" if limit is None else f"distance at most {length(limit)}"
     rows.append(("contacts", f"{count(contacts['asked_for'])}, {touching} ({which})"))
@@ -65,11 +83,14 @@ def _events_summary(result: ResultDict) -> RenderableType:
     if worlds["looked_at"] > 1:
         pairs += f", {count(intervals['pairs_and_worlds'])} over all worlds"
     rows += [("touching", pairs), ("touches", _intervals_line(intervals, options["merge_gap"]))]
-    return name_value_table([*rows, *(("written", path) for path in result["written"].values() if path)])
+    return name_value_table(
+        [*rows, *(("written", path) for path in result["written"].values() if path)]
+    )
 
 
 def _intervals_line(intervals: ResultDict, gap: ResultDict) -> str:
-    already, still = intervals["count"] - intervals["begins"], intervals["count"] - intervals["ends"]
+    already = intervals["count"] - intervals["begins"]
+    still = intervals["count"] - intervals["ends"]
     line = count(intervals["count"])
     line += f", {count(already)} already touching at the start" if already else ""
     line += f", {count(still)} still touching at the end" if still else ""
@@ -81,7 +102,8 @@ def _intervals_line(intervals: ResultDict, gap: ResultDict) -> str:
 
 
 def _between_frames(result: ResultDict) -> RenderableType:
-    between, names = result["between_frames"], EVENT_COLUMNS[result["options"]["by"]]
+    between = result["between_frames"]
+    names = EVENT_COLUMNS[result["options"]["by"]]
     touches = plural(between["count"], "touch", "touches")
     text = f"{touches} with times between frames, {count(between['missed'])} in no frame"
     text += f"; {count(between['undecided'])} undecided" if between["undecided"] else ""
@@ -95,7 +117,10 @@ def _between_frames(result: ResultDict) -> RenderableType:
         *((name, "left", itemgetter(name)) for name in names),
     ]
     more = more_text(between["count"] - len(between["listed"]), "touch", "touches")
-    return Group(Text(text), *([rows_table(columns, between["listed"], "", more)] if between["listed"] else []))
+    return Group(
+        Text(text),
+        *([rows_table(columns, between["listed"], "", more)] if between["listed"] else []),
+    )
 
 
 def _intervals(result: ResultDict, narrow: int) -> Listing:
@@ -106,7 +131,11 @@ def _intervals(result: ResultDict, narrow: int) -> Listing:
         *([WORLD] if with_worlds else []),
         *_names_of_pair(result, narrow),
         ("frames", "right", _span),
-        ("begin", "right", lambda interval: f"{quantity(interval['begin_time'], '{:.6g}'.format)} s"),
+        (
+            "begin",
+            "right",
+            lambda interval: f"{quantity(interval['begin_time'], '{:.6g}'.format)} s",
+        ),
         ("lasts", "right", lambda interval: seconds_text(interval["seconds"])),
         ("touching in", "right", lambda interval: plural(interval["touching_frames"], "frame")),
         ("contacts", "right", lambda interval: count(interval["contacts"])),
@@ -127,7 +156,8 @@ def _span(interval: ResultDict) -> str:
 
 
 def _graph(result: ResultDict, narrow: int) -> Listing:
-    graph, worlds = result["graph"], result["worlds"]["looked_at"] > 1
+    graph = result["graph"]
+    worlds = result["worlds"]["looked_at"] > 1
     columns: list[Column] = [
         *_names_of_pair(result, narrow),
         *([("worlds", "right", lambda edge: count(edge["worlds"]))] if worlds else []),
@@ -137,16 +167,22 @@ def _graph(result: ResultDict, narrow: int) -> Listing:
         ("contacts", "right", lambda edge: count(edge["contacts"])),
         ("distance", "right", lambda edge: length(edge["least_distance"])),
     ]
-    return rows_table(columns, graph["edges"][: graph["first"]], more_text(len(graph["edges"]) - graph["first"]))
+    return rows_table(
+        columns, graph["edges"][: graph["first"]], more_text(len(graph["edges"]) - graph["first"])
+    )
 
 
 def touch_dot(result: ResultDict) -> str:
-    """Undirected graph of a collide.events/2 result with a graph, in the DOT language of Graphviz: an edge per pair."""
-    graph, by = result["graph"], EVENT_COLUMNS[result["options"]["by"]]
+    """Undirected graph of a collide.events/2 result with a graph, in the DOT language of Graphviz:
+    an edge per pair."""
+    graph = result["graph"]
+    by = EVENT_COLUMNS[result["options"]["by"]]
     lines = [f"  {dot_string(node['path'])} [kind={node['kind']}];" for node in graph["nodes"]]
     for edge in graph["edges"]:
         label = dot_string(f"{plural(edge['intervals'], 'time')}, {seconds_text(edge['seconds'])}")
         numbers = ("intervals", "touching_frames", "contacts", "seconds", "worlds")
         values = " ".join(f"{name}={edge[name]}" for name in numbers)
-        lines.append(f"  {' -- '.join(dot_string(edge[name]) for name in by)} [label={label} {values}];")
+        lines.append(
+            f"  {' -- '.join(dot_string(edge[name]) for name in by)} [label={label} {values}];"
+        )
     return "\n".join(["graph touches {", "  node [shape=box];", *lines, "}", ""])

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:
-    """Layers below a USD layer of the contacts: those of the scene at `path`, or none if the scene is not USD.
+    """Layers below a USD layer of the contacts: those of the scene at `path`, or none if the scene
+    is not USD.
 
     Raises InputError for a missing USD scene, and for a scene that is not USD.
     """
@@ -40,16 +41,23 @@ def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:
             raise InputError(what, contacts.path, "give the scene of the run with --scene")
         return SceneLayers(up_axis=contacts.up_axis)
     if Path(path).suffix.lower() in MUJOCO_ENDINGS:
-        raise InputError("a USD layer needs a USD scene", path, "leave --scene out to write a layer without a scene")
+        raise InputError(
+            "a USD layer needs a USD scene",
+            path,
+            "leave --scene out to write a layer without a scene",
+        )
     (imported,) = loaded_scene(contacts, path).imports
     assert isinstance(imported, UsdImport)  # scenes have no other extensions
     return layers_of(imported.stage, (path,), output, imported.metres_per_unit)
 
 
-def moved_bodies(request: ExportRequest, selected: SelectedContacts) -> tuple[MovedBodies | None, tuple[str, ...]]:
+def moved_bodies(
+    request: ExportRequest, selected: SelectedContacts
+) -> tuple[MovedBodies | None, tuple[str, ...]]:
     """The bodies that the run's recording moves, in the first selected world, and what is left out.
 
-    None for a run without a recording: the scene moves by itself. Raises InputError for another recording.
+    None for a run without a recording: the scene moves by itself. Raises InputError for another
+    recording.
     """
     from collidecli.exporters.usd_bodies import MovedBodies
     from collidecli.importers.usd.scene import UsdImport
@@ -57,10 +65,13 @@ def moved_bodies(request: ExportRequest, selected: SelectedContacts) -> tuple[Mo
     contacts = selected.contacts
     if not contacts.trajectory_sha256:
         if request.trajectory:
-            raise InputError("the run had no recording: the scene moves by itself", contacts.path, "remove -t")
+            raise InputError(
+                "the run had no recording: the scene moves by itself", contacts.path, "remove -t"
+            )
         return None, ()
     sources = export_sources(request, contacts)
-    scene, motion = sources.scene, sources.motion
+    scene = sources.scene
+    motion = sources.motion
     if scene is None or motion is None:
         return None, ("motion of the bodies: give the recording of the run with -t",)
     (imported,) = scene.imports
@@ -77,8 +88,12 @@ def moved_bodies(request: ExportRequest, selected: SelectedContacts) -> tuple[Mo
             return motion.read(range(at, at + 1))[0, world, rows]
 
     scale = np.array([imported.rest[path[row]].scale for row in rows]).reshape(-1, 3)
-    left_out = [f"motion of {len(path) - len(rows)} bodies in instances"] if len(rows) < len(path) else []
-    left_out += [f"motion of the bodies in other worlds than {world}"] if selected.world_count > 1 else []
+    left_out = (
+        [f"motion of {len(path) - len(rows)} bodies in instances"] if len(rows) < len(path) else []
+    )
+    left_out += (
+        [f"motion of the bodies in other worlds than {world}"] if selected.world_count > 1 else []
+    )
     return MovedBodies([path[row] for row in rows], scale, read, sources.close), tuple(left_out)
 
 
@@ -96,7 +111,8 @@ def export_sources(request: ExportRequest, contacts: ContactSet) -> Sources:
 
 
 def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -> MovingJoints:
-    """The joint velocities of a scene in motion. frame_of: frame of the motion for each of the contact set.
+    """The joint velocities of a scene in motion. frame_of: frame of the motion for each of the
+    contact set.
 
     Raises InputError for a scene that is not MJCF or URDF, and for a recording of body poses.
     """
@@ -113,7 +129,11 @@ def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -
     def coordinates(frame: int) -> tuple[np.ndarray, np.ndarray | None]:
         at = int(frame_of[frame])
         with reading("motion"):
-            values = motion.read_coordinates(range(at, at + 1)) if isinstance(motion, RecordsCoordinates) else None
+            values = (
+                motion.read_coordinates(range(at, at + 1))
+                if isinstance(motion, RecordsCoordinates)
+                else None
+            )
         if isinstance(motion, RestingMotion):
             values = np.tile(imported.mj_model.qpos0, (1, motion.world_count, 1)), None
         if values is None:
@@ -128,7 +148,9 @@ def moving_joints(scene: LoadedScene, motion: Motion, frame_of: Sequence[int]) -
         recorded = worlds if motion.world_count > 1 else np.zeros_like(worlds)
         cells = list(zip(frames.tolist(), recorded.tolist(), strict=True))
         qpos = np.stack([of_frame[frame][0][0, world] for frame, world in cells])
-        mocap = [poses[0, world] for frame, world in cells if (poses := of_frame[frame][1]) is not None]
+        mocap = [
+            poses[0, world] for frame, world in cells if (poses := of_frame[frame][1]) is not None
+        ]
         return axes.at(qpos, np.stack(mocap) if mocap else None)
 
     coordinates(0)  # refuses a recording of body poses before the output is created

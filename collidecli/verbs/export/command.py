@@ -13,15 +13,14 @@ from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import METRES
 from collidecli.scene.options import EXPORT_FORMATS, GROUP_NAMES, formats_with
 
-SELECTED, OUTPUT = "Selection", "Output"
+SELECTED = "Selection"
+OUTPUT = "Output"
 FILE = "The exported file. [default: OUT with the format's extension]"
 GROUP = f"Rows of this table in place of the contacts; for {formats_with('group')}."
 SCENE = f"The scene of the run, for {formats_with('scene')}."
 RECORDING = f"The run's recording, for {formats_with('trajectory')}. [default: found by its hash]"
 NORMALS = "Length of the normals in a USD layer and an MCAP file [m]."
-FRAME_ID = (
-    f"Frame of the messages, for {formats_with('frame_id')}. [default: FRAME of --base-from tf:FRAME, else world]"
-)
+FRAME_ID = f"Frame of the messages, for {formats_with('frame_id')}. [default: FRAME of --base-from tf:FRAME, else world]"
 EPILOG = """\b
 collide export out.h5 --to usd -o contacts.usda --scene scene.usda
 collide export out.h5 --to csv -o contacts.csv --frames 0:100 --include '*/gripper/*'
@@ -37,7 +36,9 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 @world_option("worlds", default=(), section=SELECTED)
 @pattern_options(SELECTED)
 @option("--group", type=click.Choice(GROUP_NAMES), section=SELECTED, help=GROUP)
-@option("--to", type=click.Choice(tuple(EXPORT_FORMATS)), section=OUTPUT, help="The format; required.")
+@option(
+    "--to", type=click.Choice(tuple(EXPORT_FORMATS)), section=OUTPUT, help="The format; required."
+)
 @option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help=FILE)
 @option("--scene", default="", metavar="FILE", section=OUTPUT, help=SCENE)
 @option("-t", "--trajectory", default="", metavar="FILE", section=OUTPUT, help=RECORDING)
@@ -46,7 +47,8 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
-    """Write a contact set as a table, arrays in another program's layout, a USD layer, or an MCAP file for ROS.
+    """Write a contact set as a table, arrays in another program's layout, a USD layer, or an MCAP
+    file for ROS.
 
     The result lists the fields of a layout that a contact set lacks; they are left out.
     """

@@ -30,7 +30,13 @@ from collidecli.storage.contact_sets.selected import (
     rows_of,
 )
 from collidecli.storage.process_activity import reading
-from collidecli.verbs.export.articulation import SOURCES, export_sources, layers_under, moved_bodies, moving_joints
+from collidecli.verbs.export.articulation import (
+    SOURCES,
+    export_sources,
+    layers_under,
+    moved_bodies,
+    moving_joints,
+)
 from collidecli.verbs.export.request import ExportRequest
 
 if TYPE_CHECKING:
@@ -52,14 +58,23 @@ GROUPS_OF_FORMATS: dict[str, dict[str, int | None]] = {
 """Groups beside the contacts that a format has, and the kind of their rows; None is every kind."""
 
 
-def python_request(path: str, to: str, output: str | os.PathLike[str], options: Mapping[str, Any]) -> ExportRequest:
-    """The request of `ContactSet.export`. options: fields of ExportRequest; patterns also as one text, with commas.
+def python_request(
+    path: str, to: str, output: str | os.PathLike[str], options: Mapping[str, Any]
+) -> ExportRequest:
+    """The request of `ContactSet.export`. options: fields of ExportRequest; patterns also as one
+    text, with commas.
 
     Raises InputError for an unknown format or option.
     """
     if to not in EXPORT_FORMATS:
-        raise InputError(f"'{to}' is no format", "export", f"give one of: {', '.join(EXPORT_FORMATS)}")
-    known = [field.name for field in fields(ExportRequest) if field.name not in ("contacts", "to", "output")]
+        raise InputError(
+            f"'{to}' is no format", "export", f"give one of: {', '.join(EXPORT_FORMATS)}"
+        )
+    known = [
+        field.name
+        for field in fields(ExportRequest)
+        if field.name not in ("contacts", "to", "output")
+    ]
     given = dict(options)
     for name in given:
         if name not in known:
@@ -74,10 +89,11 @@ def python_request(path: str, to: str, output: str | os.PathLike[str], options: 
 
 @dataclass(frozen=True)
 class ExportResult(Result, schema="collide.export/1"):
-    """Size of an export. left_out: fields that the layout has and the contact set lacks, and groups without a layout.
+    """Size of an export. left_out: fields that the layout has and the contact set lacks, and groups
+    without a layout.
 
-    contacts: exported rows; of the group, if it is not "". group_rows: exported rows of tables beside the contacts, by
-    name.
+    contacts: exported rows; of the group, if it is not "". group_rows: exported rows of tables
+    beside the contacts, by name.
     """
 
     file: str
@@ -95,8 +111,8 @@ class ExportResult(Result, schema="collide.export/1"):
 def export(request: ExportRequest) -> ExportResult:
     """Exports a contact set.
 
-    Raises InputError for an input that cannot be read or does not fit the format, OutputError for an output that
-    cannot be written; then no output is left.
+    Raises InputError for an input that cannot be read or does not fit the format, OutputError for
+    an output that cannot be written; then no output is left.
     """
     output = _output(request)
     check_output(output, request.force, (request.contacts, request.scene or None))
@@ -108,9 +124,12 @@ def export(request: ExportRequest) -> ExportResult:
             write(stream)
             stream.commit()
         kinds = GROUPS_OF_FORMATS.get(request.to, {})
-        groups, formats = () if request.group else contacts.groups, formats_with("group", "or")
+        groups = () if request.group else contacts.groups
+        formats = formats_with("group", "or")
         alone = [name for name in groups if name not in kinds]
-        others = (f"{name}: a table of its own; --group {name} exports it as {formats}" for name in alone)
+        others = (
+            f"{name}: a table of its own; --group {name} exports it as {formats}" for name in alone
+        )
         return ExportResult(
             file=request.contacts,
             format=request.to,
@@ -118,7 +137,9 @@ def export(request: ExportRequest) -> ExportResult:
             frames=selected.frame_count,
             worlds=selected.world_count,
             contacts=selected.contact_count,
-            group_rows={n: rows_of(selected, n, kinds[n]).contact_count for n in groups if n in kinds},
+            group_rows={
+                n: rows_of(selected, n, kinds[n]).contact_count for n in groups if n in kinds
+            },
             bytes=os.path.getsize(output),
             left_out=(*left_out, *others),
             group=request.group,
@@ -142,7 +163,8 @@ def _selected(contacts: ContactSet, request: ExportRequest) -> SelectedContacts:
 
 
 def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
-    """A function that writes the export to a stream, and the names of the fields that are left out."""
+    """A function that writes the export to a stream, and the names of the fields that are left
+    out."""
     for option, what in REFUSED.items():
         if getattr(request, option) and option not in EXPORT_FORMATS[request.to].options:
             fix = f"leave it out; it is for {formats_with(option)}"
@@ -167,7 +189,8 @@ def _arrays(layout: Layout, done: Callable[[], None] = lambda: None):
 
 def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
     if not request.scene and Path(selected.contacts.scene).suffix.lower() in USD_ENDINGS:
-        sources = export_sources(request, selected.contacts)  # the scene of the run, near the contact set
+        # the scene of the run, near the contact set
+        sources = export_sources(request, selected.contacts)
         sources.close()
         request = replace(request, scene="".join(sources.scene_files[:1]))
     layers = layers_under(selected.contacts, request.scene, output)
@@ -188,7 +211,8 @@ def _mcap(request: ExportRequest, selected: SelectedContacts, _output: str):
     from collidecli.exporters.mcap import Messages, write_mcap
 
     Messages()  # refuses a missing package before the output is created
-    contacts, start = selected.contacts, 0
+    contacts = selected.contacts
+    start = 0
     if selected.time.min(initial=0.0) < 0.0:
         what = f"a frame is at {selected.time.min():g} s, and an MCAP file has no time before 0"
         raise InputError(what, contacts.path, "choose frames from 0 s on with --frames")
@@ -202,7 +226,9 @@ def _mcap(request: ExportRequest, selected: SelectedContacts, _output: str):
     base_frame = str(contacts.config.get("base_from", "")).partition("tf:")[2].partition(":")[0]
     frame_id = request.frame_id or base_frame or WORLD_FRAME
     left_out = () if start else ("clock of the recording: times are seconds from 0",)
-    return (lambda stream: write_mcap(stream, selected, start, frame_id, request.normal_length)), left_out
+    return (
+        lambda stream: write_mcap(stream, selected, start, frame_id, request.normal_length)
+    ), left_out
 
 
 def _jacobian(request: ExportRequest, selected: SelectedContacts, _output: str):
@@ -221,19 +247,31 @@ def _table(request: ExportRequest, selected: SelectedContacts, _output: str):
     from collidecli.exporters.layouts.columns import unknown_columns
     from collidecli.storage.flat_tables import csv_table, parquet_table, require_pyarrow
 
-    rows, contacts = ContactRows(selected), selected.contacts
-    about = {"scene": contacts.scene, "content_sha256": contacts.content_sha256, "up_axis": contacts.up_axis}
+    rows = ContactRows(selected)
+    contacts = selected.contacts
+    about = {
+        "scene": contacts.scene,
+        "content_sha256": contacts.content_sha256,
+        "up_axis": contacts.up_axis,
+    }
     if request.to == "parquet":
         require_pyarrow("--to parquet")
 
     def write(stream: AtomicOutput) -> None:
         as_csv = request.to == "csv"
-        table = csv_table(stream, rows.columns) if as_csv else parquet_table(stream, rows.columns, about)
+        table = (
+            csv_table(stream, rows.columns)
+            if as_csv
+            else parquet_table(stream, rows.columns, about)
+        )
         with table as append:
             for block in rows.blocks():
                 append(block)
 
-    lists = (f"{entries.column.name}: a list for each row; --to npz has it" for entries in selected.group.lists)
+    lists = (
+        f"{entries.column.name}: a list for each row; --to npz has it"
+        for entries in selected.group.lists
+    )
     return write, (*lists, *unknown_columns(selected))
 
 
@@ -243,10 +281,20 @@ def _mujoco(request: ExportRequest, selected: SelectedContacts, _output: str):
     if not request.scene:
         what = "mjContact has ids of the compiled scene, which a contact set does not contain"
         raise InputError(what, selected.contacts.path, "give the scene of the run with --scene")
-    return _arrays(mujoco_layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene))))
+    return _arrays(
+        mujoco_layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene)))
+    )
 
 
 IN_SECONDS = ("usd", "mcap")
 """Formats whose frames are at times in seconds."""
-WRITERS = {"usd": _usd, "mcap": _mcap, "csv": _table, "parquet": _table, "mujoco": _mujoco, "jacobian": _jacobian}
-"""Functions that prepare the formats that are made of more than the contact set, or are no arrays."""
+WRITERS = {
+    "usd": _usd,
+    "mcap": _mcap,
+    "csv": _table,
+    "parquet": _table,
+    "mujoco": _mujoco,
+    "jacobian": _jacobian,
+}
+"""Functions that prepare the formats that are made of more than the contact set, or are no
+arrays."""

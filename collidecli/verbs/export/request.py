@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """Contact set, format, output and selection. output: "" is the set's name with the format's extension.
+    """Contact set, format, output and selection. output: "" is the set's name with the format's
+    extension.
 
-    scene: the scene of the run, if the format needs it. trajectory: the recording of the run, for a USD layer; "" is a
-    file of its hash in the folder of the contact set, of the scene or in the current one. frames: a slice A:B:S.
-    worlds: numbers; () is all. include, exclude: patterns of paths of shapes and particle objects. group: a table
-    beside /rigid_contacts, whose rows are exported; "" is the contacts. normal_length: length of the normals in a USD
-    layer or an MCAP file [m]. frame_id: frame of the messages of an MCAP file.
+    scene: the scene of the run, if the format needs it. trajectory: the recording of the run, for a
+    USD layer; "" is a file of its hash in the folder of the contact set, of the scene or in the
+    current one. frames: a slice A:B:S. worlds: numbers; () is all. include, exclude: patterns of
+    paths of shapes and particle objects. group: a table beside /rigid_contacts, whose rows are
+    exported; "" is the contacts. normal_length: length of the normals in a USD layer or an MCAP
+    file [m]. frame_id: frame of the messages of an MCAP file.
     """
 
     contacts: str

@@ -12,7 +12,10 @@ from collidecli.scene.tables import group_words
 
 def export_table(result: ResultDict) -> Table:
     """Table of collide.export/1."""
-    rows = [(group_words(result["group"]) or "contacts", contacts_of_cells(result)), *group_lines(result)]
+    rows = [
+        (group_words(result["group"]) or "contacts", contacts_of_cells(result)),
+        *group_lines(result),
+    ]
     rows.append(("format", result["format"]))
     rows += [("left out" if k == 0 else "", text) for k, text in enumerate(result["left_out"])]
     return name_value_table([*rows, written_line(result)])

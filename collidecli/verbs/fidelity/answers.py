@@ -16,19 +16,21 @@ if TYPE_CHECKING:
     from collidecli.verbs.fidelity.exact import Exact
 
 AGREE = 1e-3
-"""Fraction within which a wrong distance is that of the opposite sign, or that of the cell before."""
+"""Fraction within which a wrong distance is that of the opposite sign, or that of the cell
+before."""
 
 
 @dataclass(frozen=True)
 class Answers:
     """An engine's answers about the pairs of `Exact`, arrays [N].
 
-    touches: asked, and the shapes overlap. missed, phantom, wrong_sign, stale, shifted, flipped: bool; missed is a pair
-    without a row of an overlap; stale is an answer of the cell before, shifted if all are of the cell before or after.
-    distance: the least of the pair's rows; depth_error, excess, point_error [m] and angle [rad], NaN where there is
-    none. relative_error: depth_error as a part of the depth, of overlaps deeper than the band. distance_error: of
-    contacts in the gap of shapes that are apart [m]. factor: of `common_factors`. rows, unusable, zero: number of the
-    pair's rows, and of those that cannot be used.
+    touches: asked, and the shapes overlap. missed, phantom, wrong_sign, stale, shifted, flipped:
+    bool; missed is a pair without a row of an overlap; stale is an answer of the cell before,
+    shifted if all are of the cell before or after. distance: the least of the pair's rows;
+    depth_error, excess, point_error [m] and angle [rad], NaN where there is none. relative_error:
+    depth_error as a part of the depth, of overlaps deeper than the band. distance_error: of
+    contacts in the gap of shapes that are apart [m]. factor: of `common_factors`. rows, unusable,
+    zero: number of the pair's rows, and of those that cannot be used.
     """
 
     asked: np.ndarray
@@ -56,25 +58,36 @@ class Answers:
 def compared(exact: Exact, rows: EngineRows) -> Answers:
     """The answers of an engine."""
     at = exact.index(rows.cell * len(exact.problem.arrays["pair"]) + rows.pair)
-    count, true, band = len(exact.key), exact.rows.distance, exact.band
+    count = len(exact.key)
+    true = exact.rows.distance
+    band = exact.band
     bad_normal, unusable, zero = unusable_rows(rows)
-    totals = [np.bincount(at, which, count).astype(np.int64) for which in (np.ones(len(at)), unusable, zero)]
+    totals = [
+        np.bincount(at, which, count).astype(np.int64)
+        for which in (np.ones(len(at)), unusable, zero)
+    ]
     first = np.full(count, -1)
-    first[at[::-1]] = np.arange(len(at))[::-1]  # rows are ordered by distance: the least of each pair remains
+    # rows are ordered by distance: the least of each pair remains
+    first[at[::-1]] = np.arange(len(at))[::-1]
     first = np.where((first >= 0) & np.isfinite(np.append(rows.distance, 0.0)[first]), first, -1)
-    has, asked = first >= 0, rows.asked[exact.pair]
+    has = first >= 0
+    asked = rows.asked[exact.pair]
     distance = np.where(has, np.append(rows.distance, np.nan)[first], np.nan)
     normal = np.where(has[:, None], np.append(rows.normal, [[np.nan] * 3], axis=0)[first], np.nan)
     normal[~has | np.append(bad_normal, True)[first]] = np.nan
-    touches, wrong = asked & (true < 0.0), has & (np.abs(distance - true) > band)
+    touches = asked & (true < 0.0)
+    wrong = has & (np.abs(distance - true) > band)
     opposite = (distance > 0.0) == (true < 0.0)
-    wrong_sign = wrong & opposite & (np.abs(true) > band) & (np.abs(distance + true) <= AGREE * np.abs(true))
+    wrong_sign = (
+        wrong & opposite & (np.abs(true) > band) & (np.abs(distance + true) <= AGREE * np.abs(true))
+    )
     wrong_sign &= _is_systematic(wrong_sign, wrong)
     missed = touches & (true < -band) & (totals[0] == 0)
     stale, shifted = _of_other_cells(exact, distance, wrong & ~wrong_sign, missed)
     of_others = stale | shifted
     good = ~wrong_sign & ~of_others
-    missed = good & (missed | (touches & (true < -band) & (distance > 0.0)))  # whatever the gap of the pair is
+    # whatever the gap of the pair is
+    missed = good & (missed | (touches & (true < -band) & (distance > 0.0)))
     seen = touches & has & ~of_others & ~missed
     depth_error = np.where(seen & good, np.abs(distance - true), np.nan)
     is_deep = true < -band
@@ -105,17 +118,20 @@ def compared(exact: Exact, rows: EngineRows) -> Answers:
 
 
 SHIFTED = 0.9
-"""Fraction of the answers that differ from those of the cell before or after, of which so many are shifted."""
+"""Fraction of the answers that differ from those of the cell before or after, of which so many are
+shifted."""
 
 
 def _of_other_cells(
     exact: Exact, distance: np.ndarray, wrong: np.ndarray, missed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Wrong and missing answers that are of the cell before; and those where all are of the cell before or after.
+    """Wrong and missing answers that are of the cell before; and those where all are of the cell
+    before or after.
 
     distance: float64[N], NaN is none. wrong, missed: bool[N].
     """
-    same_cells, true = [], exact.rows.distance
+    same_cells = []
+    true = exact.rows.distance
     for near, other in ((exact.before, exact.after), (exact.after, exact.before)):
         beside = np.where(near >= 0, true[near], np.nan)
         same = wrong & (np.abs(distance - beside) <= AGREE * np.abs(true - beside))
@@ -129,17 +145,21 @@ def _of_other_cells(
 
 
 SAME_FACTOR = 0.01
-"""Factors between depths that differ by this fraction are one; true depths that do are of one pose."""
-LEAST_OFF, LEAST_DEPTHS = 0.1, 5
+"""Factors between depths that differ by this fraction are one; true depths that do are of one
+pose."""
+LEAST_OFF = 0.1
+LEAST_DEPTHS = 5
 """Least difference of a common factor from 1, and least number of different depths that have it."""
 
 
-def common_factors(true: np.ndarray, reported: np.ndarray, chosen: np.ndarray, types: np.ndarray) -> np.ndarray:
-    """float64[N]: the factor by which depths are wrong, where one factor explains half of the wrong depths of a pair of
-    types; NaN of other depths.
+def common_factors(
+    true: np.ndarray, reported: np.ndarray, chosen: np.ndarray, types: np.ndarray
+) -> np.ndarray:
+    """float64[N]: the factor by which depths are wrong, where one factor explains half of the wrong
+    depths of a pair of types; NaN of other depths.
 
-    true, reported: depths [m]. chosen: bool[N], known depths. types: [N, 2]. Equal depths, as of a body at rest, count
-    once for LEAST_DEPTHS.
+    true, reported: depths [m]. chosen: bool[N], known depths. types: [N, 2]. Equal depths, as of a
+    body at rest, count once for LEAST_DEPTHS.
     """
     factor = np.full(len(true), np.nan)
     positive = chosen & (true > 0.0) & (reported > 0.0)
@@ -160,14 +180,19 @@ def common_factors(true: np.ndarray, reported: np.ndarray, chosen: np.ndarray, t
 
 
 def _is_systematic(fault: np.ndarray, wrong: np.ndarray) -> bool:
-    """Whether a fault explains half of the wrong distances: an inexact engine has such a one by chance."""
+    """Whether a fault explains half of the wrong distances: an inexact engine has such a one by
+    chance."""
     return bool(2 * np.count_nonzero(fault) >= np.count_nonzero(wrong))
 
 
 def separations(exact: Exact, normal: np.ndarray) -> np.ndarray:
-    """float64[N]: how far shape1 must move along a normal [N, 3] to be apart [m]; NaN for pairs that are not convex."""
-    model, poses, shapes = exact.problem.model, exact.problem.arrays["pose"], exact.shapes
-    supports, heights = Supports(model), []
+    """float64[N]: how far shape1 must move along a normal [N, 3] to be apart [m]; NaN for pairs
+    that are not convex."""
+    model = exact.problem.model
+    poses = exact.problem.arrays["pose"]
+    shapes = exact.shapes
+    supports = Supports(model)
+    heights = []
     for k, sign in ((0, 1), (1, -1)):
         pose = poses[exact.cell, shapes[:, k]]
         height = supports.height(shapes[:, k], pose, sign * normal)
@@ -175,11 +200,15 @@ def separations(exact: Exact, normal: np.ndarray) -> np.ndarray:
     return np.where(is_convex(model)[shapes].all(axis=1), heights[0] + heights[1], np.nan)
 
 
-def _normals(exact: Exact, normal: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Normal excess [m], angle to the true normal [rad], and whether the normal has the opposite direction."""
+def _normals(
+    exact: Exact, normal: np.ndarray, chosen: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Normal excess [m], angle to the true normal [rad], and whether the normal has the opposite
+    direction."""
     true = exact.rows
     unit = normal / np.linalg.norm(normal, axis=1)[:, None]
-    cosine, sine = (unit * true.normal).sum(axis=1), np.linalg.norm(np.cross(unit, true.normal), axis=1)
+    cosine = (unit * true.normal).sum(axis=1)
+    sine = np.linalg.norm(np.cross(unit, true.normal), axis=1)
     angle = np.where(chosen, np.arctan2(sine, cosine), np.nan)
     excess, other = (separations(exact, direction) + true.distance for direction in (unit, -unit))
     flipped = (angle > 0.5 * np.pi) & ~(other >= excess - exact.band)

@@ -14,7 +14,13 @@ import click
 from collidecli.cli import scene_inputs
 from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, repeated
-from collidecli.cli.shared_options import declared, force_option, problem_options, request_of, verdict_options
+from collidecli.cli.shared_options import (
+    declared,
+    force_option,
+    problem_options,
+    request_of,
+    verdict_options,
+)
 from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import Length, WholeNumber
 from collidecli.cli.verdict_outputs import Pages, check_outputs
@@ -31,9 +37,7 @@ VIEW = "Write the pairs of the listed answers in 3D, an .html file: exact contac
 PYTHON = "Interpreter of an engine, or of all others. [default: that of collide]"
 BAND = "Overlaps and gaps up to this length may be reported or not."
 EXCESS = "Overlap along an engine's normal less the depth; no opposite or unusable normals."
-DEPTH = (
-    "Error of a depth, a length, a percentage or both as 1mm,10%, each a limit of its own; no other faults of depths."
-)
+DEPTH = "Error of a depth, a length, a percentage or both as 1mm,10%, each a limit of its own; no other faults of depths."
 DISTANCE = "Error of a distance of shapes that are apart, of contacts in the gap."
 limit = partial(option, section="Limits of each engine and pair of types")
 engine = partial(repeated, section="Engines")
@@ -49,7 +53,8 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 
 
 class ErrorLimit(click.ParamType):
-    """A limit of errors: a length, a percentage, or both with a comma; becomes (metres, part), None where not given."""
+    """A limit of errors: a length, a percentage, or both with a comma; becomes (metres, part), None
+    where not given."""
 
     name = "error"
 
@@ -60,7 +65,9 @@ class ErrorLimit(click.ParamType):
         parts = [text for text in texts if text.endswith("%")]
         lengths = [text for text in texts if not text.endswith("%")]
         if len(parts) > 1 or len(lengths) > 1:
-            self.fail(f"'{value}' has two limits of one kind: write 1mm, 10% or 1mm,10%", param, ctx)
+            self.fail(
+                f"'{value}' has two limits of one kind: write 1mm, 10% or 1mm,10%", param, ctx
+            )
         metres = Length(0.0).convert(lengths[0], param, ctx) if lengths else None
         return metres, self._part(parts[0], param, ctx) if parts else None
 
@@ -79,9 +86,18 @@ class ErrorLimit(click.ParamType):
 @engine("--engines", metavar="[NAME=]ADAPTER,...", help=ENGINES)
 @engine("--engine-python", metavar="[NAME=]PYTHON,...", help=PYTHON)
 @engine("--engine-option", metavar="NAME.KEY=VALUE,...", help=ENGINE_OPTION)
-@option("--scene", metavar="FILE", section="Engines", help="The scene; the arguments are then contact sets of engines.")
+@option(
+    "--scene",
+    metavar="FILE",
+    section="Engines",
+    help="The scene; the arguments are then contact sets of engines.",
+)
 @option("--band", type=Length(0.0), default="0.1mm", section="Engines", help=BAND)
-@limit("--max-missed", type=WholeNumber(0), help="Touching pairs without a contact, each counted in every frame.")
+@limit(
+    "--max-missed",
+    type=WholeNumber(0),
+    help="Touching pairs without a contact, each counted in every frame.",
+)
 @limit("--max-phantom", type=WholeNumber(0), help="Pairs that are apart, with a contact.")
 @limit("--max-depth-error", type=ErrorLimit(), help=DEPTH)
 @limit("--max-distance-error", type=Length(0.0), help=DISTANCE)
@@ -90,13 +106,20 @@ class ErrorLimit(click.ParamType):
 @option("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
 @option("--repro", metavar="FOLDER", section="Output", help=REPRO)
 @option("--view", default="", metavar="FILE", section="Output", help=VIEW)
-@option("--first", type=WholeNumber(0), default=5, section="Output", help="Number of worst answers of each engine.")
+@option(
+    "--first",
+    type=WholeNumber(0),
+    default=5,
+    section="Output",
+    help="Number of worst answers of each engine.",
+)
 @verdict_options
 @force_option
 @declared(EngineOptions, "device")
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
-    """Hold other engines' contacts of a motion against exact distances: missed, phantom, depths, normals.
+    """Hold other engines' contacts of a motion against exact distances: missed, phantom, depths,
+    normals.
 
     SCENE and its motion are those of collide run. An engine computes in a process of its own.
     """
@@ -107,14 +130,20 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     from collidecli.verbs.fidelity.tables import fidelity_table, fidelity_verdict
     from collidecli.verbs.fidelity.worst import check_repro_folder, write_repros
 
-    streams, force = streams_of(ctx), values["force"]
+    streams = streams_of(ctx)
+    force = values["force"]
     absolute, relative = values.pop("max_depth_error") or (None, None)
     values |= {"max_depth_error": absolute, "max_depth_error_relative": relative}
     if values["scene"] is not None:
-        values["engines"], scenes = (*values["engines"], *scenes), (values["scene"],)
+        values["engines"] = (*values["engines"], *scenes)
+        scenes = (values["scene"],)
     scenes, trajectory = scene_inputs.scenes_and_recording(scenes, values["trajectory"])
-    outputs = {name: values[name] for name in ("output", "junit_xml", "markdown")} | {"view": values["view"] or None}
-    check_outputs(outputs, "two of --output, --view, --junit-xml and --markdown", force, (*scenes, trajectory))
+    outputs = {name: values[name] for name in ("output", "junit_xml", "markdown")} | {
+        "view": values["view"] or None
+    }
+    check_outputs(
+        outputs, "two of --output, --view, --junit-xml and --markdown", force, (*scenes, trajectory)
+    )
     request = request_of(FidelityRequest, values, scenes=scenes, trajectory=trajectory)
     check_engines(request)
     is_page = (values["output"] or "").lower().endswith(PAGE_ENDINGS)
@@ -132,7 +161,11 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     if values["repro"] is not None:
         write_repros(values["repro"], result.repros, force)
     if values["output"] is not None:
-        view = os.path.relpath(values["view"], os.path.dirname(values["output"]) or ".") if values["view"] else ""
+        view = (
+            os.path.relpath(values["view"], os.path.dirname(values["output"]) or ".")
+            if values["view"]
+            else ""
+        )
         text = (
             fidelity_page(record, result.repros, quote(view))
             if is_page

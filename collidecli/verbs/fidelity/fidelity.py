@@ -36,15 +36,16 @@ if TYPE_CHECKING:
 class FidelityResult(ProblemResult, schema="collide.fidelity/1", optional=("view",)):
     """Other engines' contacts against exact distances. Lengths [m], angles [degree], times [s].
 
-    passed: no limit is exceeded, and with limits something is asked of each engine. idle: engines without an answer
-    that is compared. engines: each with its version, interpreter, treatment of shapes, set-up, time of a
-    frame and `least_excess`: below zero, a normal of the engine would separate a pair by less than our depth.
-    own_excess: the greatest difference between our depths of convex pairs and their overlaps along our normals, by
-    support functions. rows: of each engine and pair of types, the counts and errors; `wrong` answers are faults, and
-    errors above `tolerance`, `over` is the share of values above it, of angles above 10 degrees. worst: of each engine
-    the most wrong answer of each kind and pair of types. depths: of each engine [true depth, reported depth, number of
-    answers, whether they are missed, phantom or above the tolerance], binned; 0 is none. repros: of `worst`, not in the
-    JSON. view: a written view of `worst`.
+    passed: no limit is exceeded, and with limits something is asked of each engine. idle: engines
+    without an answer that is compared. engines: each with its version, interpreter, treatment of
+    shapes, set-up, time of a frame and `least_excess`: below zero, a normal of the engine would
+    separate a pair by less than our depth. own_excess: the greatest difference between our depths
+    of convex pairs and their overlaps along our normals, by support functions. rows: of each engine
+    and pair of types, the counts and errors; `wrong` answers are faults, and errors above
+    `tolerance`, `over` is the share of values above it, of angles above 10 degrees. worst: of each
+    engine the most wrong answer of each kind and pair of types. depths: of each engine [true depth,
+    reported depth, number of answers, whether they are missed, phantom or above the tolerance],
+    binned; 0 is none. repros: of `worst`, not in the JSON. view: a written view of `worst`.
     """
 
     band: float
@@ -74,13 +75,19 @@ LIMITS = (
     "max_distance_error",
     "max_normal_excess",
 )
-TOLERANCE, RELATIVE_TOLERANCE, ANGLE_TOLERANCE = 1e-3, 0.1, 10.0
-"""Errors above which an answer is wrong if there is no limit [m]; relative errors and angles that are counted [degree].
+TOLERANCE = 1e-3
+RELATIVE_TOLERANCE = 0.1
+ANGLE_TOLERANCE = 10.0
+"""Errors above which an answer is wrong if there is no limit [m]; relative errors and angles that
+are counted [degree].
 """
 
 
-def rows_of_engines(problem: Problem, sources: Mapping[str, tuple[str, str, list[str]]]) -> dict[str, EngineRows]:
-    """The rows of each engine by its name: of a file, of a contact set, or of an adapter that is run.
+def rows_of_engines(
+    problem: Problem, sources: Mapping[str, tuple[str, str, list[str]]]
+) -> dict[str, EngineRows]:
+    """The rows of each engine by its name: of a file, of a contact set, or of an adapter that is
+    run.
 
     sources: of `check_engines`.
     """
@@ -99,7 +106,8 @@ def rows_of_engines(problem: Problem, sources: Mapping[str, tuple[str, str, list
 
 
 def tolerances(request: FidelityRequest) -> dict[str, float]:
-    """The limit of each error, or the error above which values are counted without a limit [m], [1]."""
+    """The limit of each error, or the error above which values are counted without a limit [m],
+    [1]."""
     given = {"depth_error": request.max_depth_error, "excess": request.max_normal_excess}
     given |= {"distance_error": request.max_distance_error}
     tolerance = {name: TOLERANCE if limit is None else limit for name, limit in given.items()}
@@ -108,8 +116,10 @@ def tolerances(request: FidelityRequest) -> dict[str, float]:
 
 
 def counted_errors(request: FidelityRequest) -> tuple[str, ...]:
-    """The errors that make an answer about an overlap wrong: the normal's, and those of the depth with a limit."""
-    absolute, relative = request.max_depth_error, request.max_depth_error_relative
+    """The errors that make an answer about an overlap wrong: the normal's, and those of the depth
+    with a limit."""
+    absolute = request.max_depth_error
+    relative = request.max_depth_error_relative
     of_depth = () if absolute is None and relative is not None else ("depth_error",)
     return ("excess", *of_depth, *(() if relative is None else ("relative_error",)))
 
@@ -117,7 +127,8 @@ def counted_errors(request: FidelityRequest) -> tuple[str, ...]:
 def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityResult:
     """Runs the engines and compares their contacts.
 
-    Raises InputError for an unusable scene, motion, engine or interpreter, and for rows that do not fit the problem.
+    Raises InputError for an unusable scene, motion, engine or interpreter, and for rows that do not
+    fit the problem.
     """
     start = time.perf_counter()
     sources = check_engines(request)
@@ -127,24 +138,40 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
     answers = {name: compared(exact, rows) for name, rows in rows_of.items()}
     own_separation = separations(exact, exact.rows.normal) + exact.rows.distance
     unasked = [
-        f"{name}: no pair that overlaps is asked" for name, answer in answers.items() if not answer.touches.any()
+        f"{name}: no pair that overlaps is asked"
+        for name, answer in answers.items()
+        if not answer.touches.any()
     ]
     limits = {name: getattr(request, name) for name in LIMITS}
-    tolerance, counted = tolerances(request), counted_errors(request)
+    tolerance = tolerances(request)
+    counted = counted_errors(request)
     idle = [name for name, answer in answers.items() if not is_compared(answer)]
     has_limits = any(limit is not None for limit in limits.values())
-    rows = [row for name, answer in answers.items() for row in _table(exact, name, answer, tolerance, counted)]
+    rows = [
+        row
+        for name, answer in answers.items()
+        for row in _table(exact, name, answer, tolerance, counted)
+    ]
     for row in rows:
         row["exceeds"] = exceeded(row, limits)
-    worst = [row for name, answer in answers.items() for row in _worst(exact, name, answer, request.first)]
-    repros = [make_repro(problem.arrays, rows_of[row["engine"]], row, n) for n, row in enumerate(worst, 1)]
+    worst = [
+        row
+        for name, answer in answers.items()
+        for row in _worst(exact, name, answer, request.first)
+    ]
+    repros = [
+        make_repro(problem.arrays, rows_of[row["engine"]], row, n) for n, row in enumerate(worst, 1)
+    ]
     if request.view:
         write_worst_view(exact, rows_of, worst, request)
     for row, repro in zip(worst, repros, strict=True):
         del row["cell"], row["row"]
-        row["repro"], row["no_repro"] = repro.name, repro.reason
+        row["repro"] = repro.name
+        row["no_repro"] = repro.reason
     return FidelityResult(
-        **about(problem, [*(text for answer in rows_of.values() for text in answer.warnings), *unasked]),
+        **about(
+            problem, [*(text for answer in rows_of.values() for text in answer.warnings), *unasked]
+        ),
         band=request.band,
         limits=limits,
         tolerance=tolerance,
@@ -158,7 +185,9 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
             for name, rows in rows_of.items()
         ],
         worst=worst,
-        depths={name: _depths(exact, answer, tolerance, counted) for name, answer in answers.items()},
+        depths={
+            name: _depths(exact, answer, tolerance, counted) for name, answer in answers.items()
+        },
         repros=repros,
         view=request.view or None,
         wall_seconds=time.perf_counter() - start,
@@ -175,13 +204,19 @@ def _type_names(types: np.ndarray) -> list[str]:
 
 
 def _table(
-    exact: Exact, name: str, answers: Answers, tolerance: Mapping[str, float], counted: Sequence[str]
+    exact: Exact,
+    name: str,
+    answers: Answers,
+    tolerance: Mapping[str, float],
+    counted: Sequence[str],
 ) -> list[dict[str, Any]]:
     """The counts and errors of an engine by pairs of types, in the order of the types.
 
     counted: names of the errors that make an answer wrong.
     """
-    kinds, table, reported = pair_types(exact), [], answers.rows > 0
+    kinds = pair_types(exact)
+    table = []
+    reported = answers.rows > 0
     wrong = answers.touches & (answers.unusable > 0)
     for fault in ("missed", "phantom", *FAULTS):
         wrong |= getattr(answers, fault)
@@ -202,14 +237,22 @@ def _table(
                 "wrong": int((mine & wrong).sum()),
                 "asked": int((mine & answers.touches).sum()),
                 "not_asked": int((mine & ~answers.asked & (exact.rows.distance < 0.0)).sum()),
-                **{fault: int((mine & getattr(answers, fault)).sum()) for fault in ("missed", "phantom", *FAULTS)},
+                **{
+                    fault: int((mine & getattr(answers, fault)).sum())
+                    for fault in ("missed", "phantom", *FAULTS)
+                },
                 "scaled": int((mine & is_scaled).sum()),
-                "factor": float(np.median(answers.factor[mine & is_scaled])) if (mine & is_scaled).any() else None,
+                "factor": float(np.median(answers.factor[mine & is_scaled]))
+                if (mine & is_scaled).any()
+                else None,
                 "apart": int((mine & is_apart).sum()),
                 "wrong_apart": int((mine & wrong_apart).sum()),
                 "unusable_rows": int(answers.unusable[mine].sum()),
                 "zero_normals": int(answers.zero[mine].sum()),
-                **{fault: spread(getattr(answers, fault)[mine], limit) for fault, limit in limits.items()},
+                **{
+                    fault: spread(getattr(answers, fault)[mine], limit)
+                    for fault, limit in limits.items()
+                },
                 "angle": spread(np.degrees(answers.angle[mine]), ANGLE_TOLERANCE),
                 "contacts_per_pair": float(answers.rows[has].mean()) if has.any() else None,
             }
@@ -220,27 +263,38 @@ def _table(
 def exceeded(row: Mapping[str, Any], limits: Mapping[str, Any]) -> list[str]:
     """The limits that a row of `FidelityResult.rows` exceeds.
 
-    A wrong sign, an answer of another cell and depths with a common factor exceed every limit of the depth error, the
-    first two also that of the distance error; an
-    opposite or unusable normal every limit of the normal excess. The absolute and the relative limit of the depth error
-    hold each by itself.
+    A wrong sign, an answer of another cell and depths with a common factor exceed every limit of
+    the depth error, the first two also that of the distance error; an opposite or unusable normal
+    every limit of the normal excess. The absolute and the relative limit of the depth error hold
+    each by itself.
     """
     of_depths = row["wrong_sign"] + row["stale"] + row["shifted"] + row["scaled"]
-    names = [f"max_{kind}" for kind in ("missed", "phantom") if _over(row[kind], limits[f"max_{kind}"])]
+    names = [
+        f"max_{kind}" for kind in ("missed", "phantom") if _over(row[kind], limits[f"max_{kind}"])
+    ]
     for name, value, faults in (
         ("max_depth_error", row["depth_error"], of_depths),
         ("max_depth_error_relative", row["relative_error"], of_depths),
-        ("max_distance_error", row["distance_error"], row["wrong_sign"] + row["stale"] + row["shifted"]),
+        (
+            "max_distance_error",
+            row["distance_error"],
+            row["wrong_sign"] + row["stale"] + row["shifted"],
+        ),
         ("max_normal_excess", row["excess"], row["flipped"] + row["unusable_rows"]),
     ):
-        if limits[name] is not None and (faults or _over(value["worst"] if value else None, limits[name])):
+        if limits[name] is not None and (
+            faults or _over(value["worst"] if value else None, limits[name])
+        ):
             names.append(name)
     return names
 
 
 def is_compared(answers: Answers) -> bool:
-    """Whether an answer of an engine is compared: of a pair that overlaps, that it reports as such, or in the gap."""
-    return bool(answers.touches.any() or answers.phantom.any() or np.isfinite(answers.distance_error).any())
+    """Whether an answer of an engine is compared: of a pair that overlaps, that it reports as such,
+    or in the gap."""
+    return bool(
+        answers.touches.any() or answers.phantom.any() or np.isfinite(answers.distance_error).any()
+    )
 
 
 def _over(value: float | None, limit: float | None) -> bool:
@@ -250,10 +304,15 @@ def _over(value: float | None, limit: float | None) -> bool:
 BINS_PER_DECADE = 24
 
 
-def _depths(exact: Exact, answers: Answers, tolerance: Mapping[str, float], counted: Sequence[str]) -> list[list[Any]]:
-    """True and reported depths of answers [m], binned, their number, and whether they are wrong, as of `depths`."""
+def _depths(
+    exact: Exact, answers: Answers, tolerance: Mapping[str, float], counted: Sequence[str]
+) -> list[list[Any]]:
+    """True and reported depths of answers [m], binned, their number, and whether they are wrong, as
+    of `depths`."""
     chosen = (answers.touches & (np.isfinite(answers.distance) | answers.missed)) | answers.phantom
-    depth = np.nan_to_num(np.column_stack([-exact.rows.distance, -answers.distance])[chosen]).clip(0.0)
+    depth = np.nan_to_num(np.column_stack([-exact.rows.distance, -answers.distance])[chosen]).clip(
+        0.0
+    )
     with np.errstate(divide="ignore"):
         bins = np.round(BINS_PER_DECADE * np.log10(depth)).clip(-9 * BINS_PER_DECADE)
     over = (answers.missed | answers.phantom | np.isfinite(answers.factor))[chosen]
@@ -262,16 +321,20 @@ def _depths(exact: Exact, answers: Answers, tolerance: Mapping[str, float], coun
     if "relative_error" in counted:
         over |= answers.relative_error[chosen] > tolerance["relative_error"]
     bins_over, number = np.unique(np.column_stack([bins, over]), axis=0, return_counts=True)
-    value = np.where(bins_over[:, :2] > -9 * BINS_PER_DECADE, 10.0 ** (bins_over[:, :2] / BINS_PER_DECADE), 0.0)
+    value = np.where(
+        bins_over[:, :2] > -9 * BINS_PER_DECADE, 10.0 ** (bins_over[:, :2] / BINS_PER_DECADE), 0.0
+    )
     rows = zip(value.tolist(), number.tolist(), bins_over[:, 2], strict=True)
     return [[*pair, count, bool(is_over)] for pair, count, is_over in rows]
 
 
 def _worst(exact: Exact, name: str, answers: Answers, most: int) -> list[Any]:
-    """The answers with the largest errors above the band, one of each kind and pair of types, each with what proves it:
-    how far both normals separate the pair.
+    """The answers with the largest errors above the band, one of each kind and pair of types, each
+    with what proves it: how far both normals separate the pair.
     """
-    true, problem, shapes = exact.rows, exact.problem, exact.shapes
+    true = exact.rows
+    problem = exact.problem
+    shapes = exact.shapes
     size = {
         "missed": np.where(answers.missed, -true.distance, 0.0),
         "phantom": np.where(answers.phantom, true.distance - answers.distance, 0.0),
@@ -284,7 +347,9 @@ def _worst(exact: Exact, name: str, answers: Answers, most: int) -> list[Any]:
     }
     error = np.stack(list(size.values()))
     along = [separations(exact, each) for each in (answers.normal, true.normal)]
-    types, seen, worst_rows = pair_types(exact), set(), []
+    types = pair_types(exact)
+    seen = set()
+    worst_rows = []
     for index in np.argsort(-error.max(axis=0), kind="stable").tolist():
         kind = error[:, index].argmax()
         if error[kind, index] <= exact.band or len(worst_rows) == most:

@@ -1,4 +1,5 @@
-"""The page of `fidelity`: a map of wrong answers, reported against true depths, and the worst with repros."""
+"""The page of `fidelity`: a map of wrong answers, reported against true depths, and the worst with
+repros."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ MOST_WORST = 10
 
 
 def wrong_share(row: ResultDict) -> float:
-    """The share of wrong answers of a row: of the pairs that touch, and those that are reported though apart."""
+    """The share of wrong answers of a row: of the pairs that touch, and those that are reported
+    though apart."""
     answers = row["asked"] + row["phantom"]
     return row["wrong"] / answers if answers else np.nan
 
@@ -56,10 +58,15 @@ def wrong_chart(result: ResultDict, canvas: Canvas) -> Figure:
     figure = canvas.figure(len(kinds) * size + (80 if canvas.narrow else 50))
     axes = figure.add_subplot()
     canvas.plain(axes, grid="")
-    none = {"asked": 0, "phantom": 0}  # a pair of types that is near in the answers of other engines alone
-    shares = np.array([[wrong_share(rows.get((kind, name), none)) for name in engines] for kind in kinds])
+    # a pair of types that is near in the answers of other engines alone
+    none = {"asked": 0, "phantom": 0}
+    shares = np.array(
+        [[wrong_share(rows.get((kind, name), none)) for name in engines] for kind in kinds]
+    )
     texts = [[share_text(share) for share in row] for row in shares]
-    value_map(axes, canvas, np.where(shares > 0.0, shares, np.nan), texts, canvas.font - 1, WRONG_COLOUR)
+    value_map(
+        axes, canvas, np.where(shares > 0.0, shares, np.nan), texts, canvas.font - 1, WRONG_COLOUR
+    )
     for row, column in np.argwhere(np.isfinite(shares)):
         entry = rows[kinds[row], engines[column]]
         words = f"{count(entry['wrong'])} of {count(entry['asked'] + entry['phantom'])} wrong"
@@ -82,7 +89,8 @@ CHART_SIDES = 150
 
 
 def depth_ticks(low: float, high: float, width: float) -> np.ndarray:
-    """Powers of ten that are labelled, between `low` and `high`, so far apart that no two labels overlap.
+    """Powers of ten that are labelled, between `low` and `high`, so far apart that no two labels
+    overlap.
 
     width: of the axis, relative to the size of the font. The label of 0 is NONE_AT below `low`.
     """
@@ -99,8 +107,11 @@ def depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
     rows = -(-len(engines) // columns)
     figure = canvas.figure(rows * (170 if canvas.narrow else 230) + 30)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
-    values = [depth for points in engines.values() for point in points for depth in point[:2] if depth]
-    low, high = np.floor(np.log10(min(values, default=1e-3))), np.ceil(np.log10(max(values, default=1.0)))
+    values = [
+        depth for points in engines.values() for point in points for depth in point[:2] if depth
+    ]
+    low = np.floor(np.log10(min(values, default=1e-3)))
+    high = np.ceil(np.log10(max(values, default=1.0)))
     size = canvas.font - (4.0 if canvas.narrow else 2.5)
     ticks = depth_ticks(low, high, (canvas.width - CHART_SIDES) / columns / size)
     labels = ["0", *(short_length(10.0**tick) for tick in ticks)]
@@ -108,12 +119,23 @@ def depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
         canvas.plain(axes, grid="both")
         axes.plot((low, high), (low, high), color=canvas.colours["muted"], linewidth=0.8)
         for is_over, role in ((False, "accent"), (True, "warm")):
-            chosen = np.array([point[:2] for point in points if point[3] == is_over], float).reshape(-1, 2)
+            chosen = np.array(
+                [point[:2] for point in points if point[3] == is_over], float
+            ).reshape(-1, 2)
             place = np.where(chosen > 0.0, np.log10(np.maximum(chosen, 1e-30)), low - NONE_AT)
-            axes.plot(*place.T, ".", color=canvas.colours[role], markersize=4, alpha=0.7, markeredgewidth=0)
+            axes.plot(
+                *place.T,
+                ".",
+                color=canvas.colours[role],
+                markersize=4,
+                alpha=0.7,
+                markeredgewidth=0,
+            )
         wrong = sum(point[2] for point in points if point[3])
         canvas.title(axes, name)
-        words = f"{name}: {count(wrong)} of {plural(sum(point[2] for point in points), 'answer')} wrong"
+        words = (
+            f"{name}: {count(wrong)} of {plural(sum(point[2] for point in points), 'answer')} wrong"
+        )
         canvas.hover(axes, (low - 1.0, high), (low - 1.0, high), words)
         axes.set_xticks([low - NONE_AT, *ticks], labels)
         axes.set_yticks([low - NONE_AT, *ticks], labels)
@@ -130,12 +152,16 @@ def depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
 KINDS = {
     "wrong": ChartKind(
         wrong_chart,
-        lambda result: f"Share of wrong answers of {plural(len(result['engines']), 'engine')} by pair of types.",
+        lambda result: (
+            f"Share of wrong answers of {plural(len(result['engines']), 'engine')} by pair of types."
+        ),
         lambda result: "" if result["rows"] else "no pair touches",
     ),
     "depths": ChartKind(
         depths_chart,
-        lambda result: f"Reported against true depths of {plural(len(result['engines']), 'engine')}.",
+        lambda result: (
+            f"Reported against true depths of {plural(len(result['engines']), 'engine')}."
+        ),
         lambda result: "" if any(result["depths"].values()) else "no engine has an answer",
     ),
 }
@@ -155,27 +181,42 @@ POINTS = (
 
 
 def fidelity_page(result: ResultDict, repros: Sequence[Any], view: str = "") -> str:
-    """The page of collide.fidelity/1. repros: of `result["worst"]`. view: address of their view; "" is none.
+    """The page of collide.fidelity/1. repros: of `result["worst"]`. view: address of their view; ""
+    is none.
 
     Raises InputError without jinja2 and matplotlib.
     """
     result = printable_values(result)
     charts = page_charts(result, KINDS)
-    words = {"kind": "equal" if result["passed"] else "different", "words": f"{fidelity_words(result).capitalize()}."}
+    words = {
+        "kind": "equal" if result["passed"] else "different",
+        "words": f"{fidelity_words(result).capitalize()}.",
+    }
     has_limits = any(limit is not None for limit in result["limits"].values())
     wrong, answers = (count(sum(row[key] for row in result["rows"])) for key in ("wrong", "asked"))
     cells = f"{plural(result['cells'], 'cell')}, {plural(result['pairs'], 'pair')}"
     figures = [
-        ("engines", count(len(result["engines"])), ", ".join(map(named_version, result["engines"]))),
+        (
+            "engines",
+            count(len(result["engines"])),
+            ", ".join(map(named_version, result["engines"])),
+        ),
         ("frames", count(result["frames"]), cells),
         ("answers", answers, f"{wrong} are wrong"),
-        ("our own error", length(result["own_excess"]), "of depths, by overlaps along normals, at most"),
+        (
+            "our own error",
+            length(result["own_excess"]),
+            "of depths, by overlaps along normals, at most",
+        ),
     ]
     maps = {name: part(chart=name if name in charts else "") for name in KINDS}
     columns = engine_columns(result["rows"])
     shown = [column for column in columns if column[0] not in left_out(columns)]
     lead = LEAD.format(depth_limit_text(result), length(result["tolerance"]["excess"]))
-    source = [("scene_sha256", result["scene_sha256"], True), ("recording", result["trajectory_sha256"], True)]
+    source = [
+        ("scene_sha256", result["scene_sha256"], True),
+        ("recording", result["trajectory_sha256"], True),
+    ]
     for engine in result["engines"]:
         source.append((engine["name"], engine_text(engine), False))
         source += [("", text, False) for text in engine["reasons"]]
@@ -202,7 +243,12 @@ def fidelity_page(result: ResultDict, repros: Sequence[Any], view: str = "") -> 
 
 def _fragment(row: ResultDict) -> str:
     """The part of the address of a view that shows the pair of an answer in its frame."""
-    shown = [("world", row["world"]), ("pair", row["shape0"]), ("pair", row["shape1"]), ("frame", row["frame"])]
+    shown = [
+        ("world", row["world"]),
+        ("pair", row["shape0"]),
+        ("pair", row["shape1"]),
+        ("frame", row["frame"]),
+    ]
     return urlencode(shown, quote_via=quote)
 
 
@@ -212,8 +258,12 @@ def _worst(answers: Sequence[tuple[ResultDict, Any]], view: str) -> list[dict[st
         return []
     named = [answer for answer, _ in answers]
     columns: list[Column] = [*worst_columns(0, named), ("repro", "left", itemgetter("repro"))]
-    lines = [f"{answer['repro']}: {answer['no_repro']}" for answer, _ in answers if answer["no_repro"]]
-    repros = part(heading="Repros", lines=lines, files=[file for _, repro in answers for file in repro.files])
+    lines = [
+        f"{answer['repro']}: {answer['no_repro']}" for answer, _ in answers if answer["no_repro"]
+    ]
+    repros = part(
+        heading="Repros", lines=lines, files=[file for _, repro in answers for file in repro.files]
+    )
     listed = columns_table("Worst answers", columns, named)
     if view:
         listed["columns"].append({"title": "view", "right": False})

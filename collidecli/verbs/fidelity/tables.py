@@ -24,9 +24,13 @@ from collidecli.wording import count, plural
 
 
 def fidelity_table(result: ResultDict) -> RenderableType:
-    """Tables of collide.fidelity/1: a summary, errors by engine and pair of types, and the worst answers."""
+    """Tables of collide.fidelity/1: a summary, errors by engine and pair of types, and the worst
+    answers."""
     cells = f"{plural(result['cells'], 'cell')}, {plural(result['pairs'], 'pair')}"
-    rows = [("scene", result["scene"]), ("motion", f"{result['trajectory'] or 'of the scene'}, {cells}")]
+    rows = [
+        ("scene", result["scene"]),
+        ("motion", f"{result['trajectory'] or 'of the scene'}, {cells}"),
+    ]
     for engine in result["engines"]:
         rows.append((engine["name"], engine_text(engine)))
         rows += [("", text) for text in engine["reasons"]]
@@ -49,7 +53,8 @@ def _failures(row: ResultDict, limits: ResultDict) -> list[str]:
     lines = []
     for name in row["exceeds"]:
         column: str = COLUMN_OF[name] if name in COLUMN_OF else name.removeprefix("max_")
-        value, limit = row[column], limits[name]
+        value = row[column]
+        limit = limits[name]
         if name in ("max_missed", "max_phantom"):
             lines.append(f"{count(value)} {column}, the limit is {count(limit)}")
             continue
@@ -71,12 +76,19 @@ def fidelity_verdict(result: ResultDict, duration: float) -> Verdict:
     if result["idle"] and not result["passed"]:
         findings += [Finding(name, ["nothing asked"]) for name in result["idle"]]
     columns = engine_columns(result["rows"])
-    failed = [f"- {markdown_text(one.name)}: {markdown_text('; '.join(one.lines))}" for one in findings if one.lines]
+    failed = [
+        f"- {markdown_text(one.name)}: {markdown_text('; '.join(one.lines))}"
+        for one in findings
+        if one.lines
+    ]
     markdown = markdown_section(
         f"collide fidelity: {'passed' if result['passed'] else 'failed'}",
         [markdown_text(fidelity_words(result))],
         failed,
-        [f"- {markdown_text(row['name'])}: {markdown_text(engine_text(row))}" for row in result["engines"]],
+        [
+            f"- {markdown_text(row['name'])}: {markdown_text(engine_text(row))}"
+            for row in result["engines"]
+        ],
         markdown_rows(
             [title for title, _, _ in columns],
             [[markdown_text(text(row)) for _, _, text in columns] for row in result["rows"]],

@@ -12,13 +12,16 @@ from collidecli.pages.quantities import ResultDict, length, length_unit, plain
 from collidecli.pages.tables import Column, pair_columns
 from collidecli.wording import count, plural
 
-LEAST_LENGTH, LEAST_ANGLE, LEAST_RELATIVE = 1e-9, 1e-5, 1e-6
+LEAST_LENGTH = 1e-9
+LEAST_ANGLE = 1e-5
+LEAST_RELATIVE = 1e-6
 """Smaller errors are listed as 0 [m], [degree] and [1]: they are rounding."""
 
 
 def depth_limit_text(result: ResultDict) -> str:
     """The error above which a depth is wrong: 1 mm, 10 %, or 1 mm or 10 %."""
-    limits, tolerance = result["limits"], result["tolerance"]
+    limits = result["limits"]
+    tolerance = result["tolerance"]
     relative = limits["max_depth_error_relative"]
     texts = [length(tolerance["depth_error"])]
     if relative is not None:
@@ -29,13 +32,25 @@ def depth_limit_text(result: ResultDict) -> str:
 
 def faults_text(row: ResultDict) -> str:
     """Answers and rows of a kind of pair that are wrong in another way than by a length."""
-    names = {"wrong_sign": "wrong sign", "stale": "of the frame before", "shifted": "of another frame"}
-    names |= {"flipped": "opposite normals", "unusable_rows": "unusable rows", "not_asked": "not asked"}
+    names = {
+        "wrong_sign": "wrong sign",
+        "stale": "of the frame before",
+        "shifted": "of another frame",
+    }
+    names |= {
+        "flipped": "opposite normals",
+        "unusable_rows": "unusable rows",
+        "not_asked": "not asked",
+    }
     faults = [f"{count(row[key])} {words}" for key, words in names.items() if row[key]]
     if row["scaled"]:
-        faults.append(f"{count(row['scaled'])} of {count(row['asked'])} have {factor_text(row['factor'])} the depth")
+        faults.append(
+            f"{count(row['scaled'])} of {count(row['asked'])} have {factor_text(row['factor'])} the depth"
+        )
     if row["wrong_apart"]:
-        faults.append(f"{count(row['wrong_apart'])} of {count(row['apart'])} distances apart are wrong")
+        faults.append(
+            f"{count(row['wrong_apart'])} of {count(row['apart'])} distances apart are wrong"
+        )
     return ", ".join(faults)
 
 
@@ -71,7 +86,8 @@ def left_out(columns: Sequence[Column]) -> list[str]:
 
 
 def unit_of(name: str, values: Sequence[float]) -> tuple[float, str]:
-    """Factor and unit of a column of the field `name`, by its greatest value: one for all of its numbers."""
+    """Factor and unit of a column of the field `name`, by its greatest value: one for all of its
+    numbers."""
     if name in ("angle", "relative_error"):
         return (1.0, "deg") if name == "angle" else (100.0, "%")
     known = [abs(value) for value in values if np.isfinite(value)]
@@ -95,23 +111,35 @@ def _spread_text(name: str, which: str, factor: float, row: ResultDict) -> str:
 
 
 def engine_columns(rows: Sequence[ResultDict]) -> list[Column]:
-    """The columns of collide.fidelity/1 by engine and pair of types, each with one unit for all rows."""
+    """The columns of collide.fidelity/1 by engine and pair of types, each with one unit for all
+    rows."""
     columns: list[Column] = [
         ("engine", "left", itemgetter("engine")),
         ("pair", "left", lambda row: " ".join(row["types"]).replace("_", " ")),
-        *((name, "right", lambda row, name=name: count(row[name])) for name in ("asked", "wrong", "missed", "phantom")),
+        *(
+            (name, "right", lambda row, name=name: count(row[name]))
+            for name in ("asked", "wrong", "missed", "phantom")
+        ),
     ]
     for title, name in MEASURED.items():
         for which, words in (("p99", "99 %"), ("worst", "worst")):
-            factor, unit = unit_of(name, [row[name][which] for row in rows if row[name] is not None])
-            columns.append((f"{title}, {words} [{unit}]", "right", partial(_spread_text, name, which, factor)))
+            factor, unit = unit_of(
+                name, [row[name][which] for row in rows if row[name] is not None]
+            )
+            columns.append(
+                (f"{title}, {words} [{unit}]", "right", partial(_spread_text, name, which, factor))
+            )
     return [*columns, ("faults", "left", faults_text)]
 
 
 def worst_columns(narrow: int, answers: Sequence[ResultDict]) -> list[Column]:
     """The columns of the worst answers, each with one unit. narrow: both shapes in one column."""
     lengths: list[Column] = []
-    named = {"distance": "distance", "reported": "reported_distance", "along its normal": "reported_separation"}
+    named = {
+        "distance": "distance",
+        "reported": "reported_distance",
+        "along its normal": "reported_separation",
+    }
     for title, name in named.items():
         factor, unit = unit_of(name, [float(answer[name]) for answer in answers])
         lengths.append((f"{title} [{unit}]", "right", partial(_reported, name, factor)))
@@ -133,10 +161,15 @@ def _reported(name: str, factor: float, answer: ResultDict) -> str:
 
 
 def fidelity_words(result: ResultDict) -> str:
-    """Whether every engine is within the limits, as one line; an engine without a compared answer is not."""
+    """Whether every engine is within the limits, as one line; an engine without a compared answer
+    is not."""
     has_limits = any(limit is not None for limit in result["limits"].values())
     failing = sum(bool(row["exceeds"]) for row in result["rows"])
-    idle = f"nothing asked of {', '.join(result['idle'])}: no pair overlaps or has a contact" if result["idle"] else ""
+    idle = (
+        f"nothing asked of {', '.join(result['idle'])}: no pair overlaps or has a contact"
+        if result["idle"]
+        else ""
+    )
     if failing:
         words = f"failed: {plural(failing, 'kind of pair', 'kinds of pairs')}"
         return f"{words}; {idle}" if idle else words

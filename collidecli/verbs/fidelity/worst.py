@@ -42,13 +42,18 @@ class ProblemFrames(ViewFrames):
 
 
 def write_worst_view(
-    exact: Exact, engines: Mapping[str, EngineRows], worst: Sequence[Mapping[str, Any]], request: FidelityRequest
+    exact: Exact,
+    engines: Mapping[str, EngineRows],
+    worst: Sequence[Mapping[str, Any]],
+    request: FidelityRequest,
 ) -> None:
-    """Writes a view of the pairs of the worst answers in all frames: exact contacts, and those of the engines.
+    """Writes a view of the pairs of the worst answers in all frames: exact contacts, and those of
+    the engines.
 
     Raises InputError without viser and for a motion that is too large for a page, OutputError.
     """
-    problem, pair = exact.problem, exact.pair
+    problem = exact.problem
+    pair = exact.pair
     count = len(problem.arrays["pair"])
     is_worst = np.isin(exact.key, [row["cell"] * count + row["row"] for row in worst])
     is_near = is_worst | (exact.rows.distance <= problem.arrays["pair_gap"][pair])
@@ -58,12 +63,21 @@ def write_worst_view(
     parts = []
     for name, rows in engines.items():
         asked = [row["row"] for row in worst if row["engine"] == name]
-        usable = np.isfinite(np.column_stack([getattr(rows, field) for field in ROW_FIELDS])).all(axis=1)
+        usable = np.isfinite(np.column_stack([getattr(rows, field) for field in ROW_FIELDS])).all(
+            axis=1
+        )
         chosen = np.isin(rows.pair, asked) & usable
-        parts.append({field: getattr(rows, field)[chosen] for field in (*ROW_FIELDS, "cell", "pair")})
+        parts.append(
+            {field: getattr(rows, field)[chosen] for field in (*ROW_FIELDS, "cell", "pair")}
+        )
     their_rows = {name: np.concatenate([field[name] for field in parts]) for name in exact_rows}
     like = next(iter(engines.values()))
-    plain = {"point_rule": "both", "shapes": None, "asked": np.ones(count, bool), "seconds": np.full(2, np.nan)}
+    plain = {
+        "point_rule": "both",
+        "shapes": None,
+        "asked": np.ones(count, bool),
+        "seconds": np.full(2, np.nan),
+    }
     with tempfile.TemporaryDirectory(prefix="collide-") as folder, ExitStack() as stack:
         sets = []
         for name, rows in (("exact", exact_rows), ("engines", their_rows)):
@@ -71,7 +85,8 @@ def write_worst_view(
             write_rows(problem, replace(like, engine=name, **plain, **rows), path, False)
             sets.append(stack.enter_context(ContactSet.open(path)))
         worlds = sorted({row["world"] for row in worst}) or [0]
-        up_axis, title = sets[0].up_axis, f"{problem.scene.name}: worst answers"
+        up_axis = sets[0].up_axis
+        title = f"{problem.scene.name}: worst answers"
         page = view_page(ProblemFrames(problem, *sets), touches_of(sets), title, up_axis, worlds)
     write_output(request.view, page.encode(), request.force)
 

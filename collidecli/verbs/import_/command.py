@@ -38,7 +38,8 @@ SCENE = "The scene. [default: the scene in the recording]"
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, source: str, scene: str | None, **values: Any) -> int:
-    """Write contacts of another engine, or those that a simulation logged, as a contact set. None is changed.
+    """Write contacts of another engine, or those that a simulation logged, as a contact set. None
+    is changed.
 
     Scene and motion are those of the simulation, as of collide run.
     """
@@ -47,7 +48,9 @@ def verb(ctx: click.Context, source: str, scene: str | None, **values: Any) -> i
 
     streams = streams_of(ctx)
     if scene is None and values["trajectory"] is None:
-        raise click.UsageError("Missing option '--scene': it is optional only with a trajectory that contains a scene.")
+        raise click.UsageError(
+            "Missing option '--scene': it is optional only with a trajectory that contains a scene."
+        )
     request = request_of(ImportRequest, values, source=source, scenes=(scene,) if scene else ())
     with streams.progress("importing", "loading") as progress:
         result = import_contacts(request, progress)

@@ -17,14 +17,22 @@ def import_table(result: ResultDict) -> RenderableType:
     rows = [
         ("engine", engine_text(engine)),
         ("options", engine["options"]),
-        ("scene", f"{result['scene']}, {plural(result['cells'], 'cell')}, {plural(result['pairs'], 'pair')}"),
-        ("shapes", ", ".join(f"{count(number)} {state}" for state, number in engine["shapes"].items())),
+        (
+            "scene",
+            f"{result['scene']}, {plural(result['cells'], 'cell')}, {plural(result['pairs'], 'pair')}",
+        ),
+        (
+            "shapes",
+            ", ".join(f"{count(number)} {state}" for state, number in engine["shapes"].items()),
+        ),
         *(("", reason) for reason in engine["reasons"]),
         ("contacts", contact_text(result)),
         ("deepest", deepest_text(result["deepest"])),
     ]
     if result["unusable_rows"]:
         zero = f"{count(result['zero_normals'])} normals that are zero"
-        rows.append(("unusable", f"{plural(result['unusable_rows'], 'contact')}, with {zero}: kept"))
+        rows.append(
+            ("unusable", f"{plural(result['unusable_rows'], 'contact')}, with {zero}: kept")
+        )
     rows += [("written", result["output"]), ("content", result["content_sha256"])]
     return Group(name_value_table(rows), *pair_tables(result))

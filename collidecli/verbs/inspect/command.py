@@ -26,17 +26,24 @@ collide inspect demos/
 @click.command("inspect", cls=Verb, epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @option("--pairs", is_flag=True, help="List every pair of shapes that may touch.")
-@option("--why", nargs=2, metavar="A B", help="Show the rule that decides whether A and B may touch: shapes or bodies.")
+@option(
+    "--why",
+    nargs=2,
+    metavar="A B",
+    help="Show the rule that decides whether A and B may touch: shapes or bodies.",
+)
 @option("--all", is_flag=True, help="Show every row of long tables. [default: the first ones]")
 @setting("--static-pairs", is_flag=True, help="Count pairs of two static shapes too.")
 @scene_options
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
-    """Show the contents of a scene, a recording or a contact set. The kind of FILE is recognised by its content.
+    """Show the contents of a scene, a recording or a contact set. The kind of FILE is recognised by
+    its content.
 
-    For a recording: its kind, bodies, frames and worlds, and the options that `run` needs for it. Several files, a
-    folder of recordings and contact sets, or a pattern such as 'demos/*.h5': a row for each.
+    For a recording: its kind, bodies, frames and worlds, and the options that `run` needs for it.
+    Several files, a folder of recordings and contact sets, or a pattern such as 'demos/*.h5': a row
+    for each.
     """
     from collidecli.importers.convex_parts_cache import parts_kept_in
     from collidecli.storage.formats import CHECKED
@@ -47,7 +54,10 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
 
     streams = streams_of(ctx)
     requested = {name: values[name] for name in ("pairs", "why", "static_pairs")}
-    kept = values["cache_dir"] or "", DEFAULT_CACHE_LIMIT if values["cache_limit"] is None else values["cache_limit"]
+    kept = (
+        values["cache_dir"] or "",
+        DEFAULT_CACHE_LIMIT if values["cache_limit"] is None else values["cache_limit"],
+    )
 
     def inspected(file: str) -> Result:
         with limited_reading(), reading("file", file), parts_kept_in(*kept):

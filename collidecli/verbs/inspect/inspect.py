@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class RecordingResult(Result, schema="collide.inspect.recording/1"):
     """Contents of a recording without its poses. Times [s]; None if unknown.
 
-    kind, label: identifier and description of its kind. needs: information that `run` needs besides. details: more
-    properties of its kind, by name.
+    kind, label: identifier and description of its kind. needs: information that `run` needs
+    besides. details: more properties of its kind, by name.
     """
 
     file: str
@@ -57,8 +57,13 @@ class RecordingResult(Result, schema="collide.inspect.recording/1"):
 
 
 def is_recording(path: str) -> bool:
-    """Whether a file contains arrays or columns and so cannot be a scene. A USD file may be both."""
-    return Path(path).suffix.lower() not in MUJOCO_ENDINGS and storage_of(path) not in (HDF5, USD, UNKNOWN)
+    """Whether a file contains arrays or columns and so cannot be a scene. A USD file may be
+    both."""
+    return Path(path).suffix.lower() not in MUJOCO_ENDINGS and storage_of(path) not in (
+        HDF5,
+        USD,
+        UNKNOWN,
+    )
 
 
 def is_layer_alone(path: str) -> bool:
@@ -79,20 +84,26 @@ def is_layer_alone(path: str) -> bool:
 
 
 def inspect_recording(path: str) -> RecordingResult:
-    """Contents of a recording without its poses. Raises InputError for an unknown kind or malformed content."""
+    """Contents of a recording without its poses. Raises InputError for an unknown kind or malformed
+    content."""
     with closing(open_recording(path)) as recording:
         about = recording.describe()
     return RecordingResult(
         path,
         recording.NAME,
         recording.LABEL,
-        **{**vars(about), "quaternion_order": about.quaternion_order or None, "details": dict(about.details)},
+        **{
+            **vars(about),
+            "quaternion_order": about.quaternion_order or None,
+            "details": dict(about.details),
+        },
     )
 
 
 @dataclass(frozen=True)
 class TrajectoryResult(Result, schema="collide.inspect.trajectory/1"):
-    """Contents of a trajectory without its poses. coordinates: generalized coordinates per world. Times [s]."""
+    """Contents of a trajectory without its poses. coordinates: generalized coordinates per world.
+    Times [s]."""
 
     file: str
     creator: str
@@ -110,11 +121,13 @@ class TrajectoryResult(Result, schema="collide.inspect.trajectory/1"):
 
 @dataclass(frozen=True, kw_only=True)
 class ContactSetResult(ContactCounts, ContactSetSource, schema="collide.inspect.contacts/1"):
-    """Contents of a contact set. optional_columns: range of each. timing: attributes and stages of /timing.
+    """Contents of a contact set. optional_columns: range of each. timing: attributes and stages of
+    /timing.
 
-    groups: of the tables beside /rigid_contacts, rows, cells with rows, and the range of each column of numbers.
-    shape_table: path, type, body (None is static), margin and gap [m] of each shape.
-    particle_objects: path, kind, template, first_particle, particle_count of each cloth, soft body, set of points.
+    groups: of the tables beside /rigid_contacts, rows, cells with rows, and the range of each
+    column of numbers. shape_table: path, type, body (None is static), margin and gap [m] of each
+    shape. particle_objects: path, kind, template, first_particle, particle_count of each cloth,
+    soft body, set of points.
     """
 
     float_type: str
@@ -128,14 +141,22 @@ class ContactSetResult(ContactCounts, ContactSetSource, schema="collide.inspect.
 
 
 def inspect_file(
-    path: str, *, pairs: bool = False, why: Why = None, static_pairs: bool = False, options: SceneOptions | None = None
+    path: str,
+    *,
+    pairs: bool = False,
+    why: Why = None,
+    static_pairs: bool = False,
+    options: SceneOptions | None = None,
 ) -> Result:
     """Contents of a file. pairs, why, static_pairs, options: of a scene only, see `inspect_scene`.
 
-    Raises InputError for a file that is neither a scene, a recording nor a contact set, or is damaged.
+    Raises InputError for a file that is neither a scene, a recording nor a contact set, or is
+    damaged.
     """
     if not os.path.exists(path):
-        raise InputError("there is no such file", path, "give a scene, a recording or a contact set")
+        raise InputError(
+            "there is no such file", path, "give a scene, a recording or a contact set"
+        )
     has_content = (os.path.isfile(path) and os.path.getsize(path) > 0) or bool(bag_format(path))
     is_h5 = has_content and h5py.is_hdf5(path)
     if not is_h5 and not (has_content and is_recording(path)):
@@ -145,7 +166,9 @@ def inspect_file(
             if not (has_content and is_layer_alone(path)):
                 raise
     if (pairs or why) and not (is_h5 and file_format(path) == FORMAT):
-        return inspect_scene(path, pairs, why, static_pairs, options or SceneOptions(), is_recording=True)
+        return inspect_scene(
+            path, pairs, why, static_pairs, options or SceneOptions(), is_recording=True
+        )
     if pairs or why:
         raise InputError("--pairs and --why are for scenes", path, "give the scene file")
     by_format = {FORMAT: inspect_contact_set, TRAJECTORY_FORMAT: inspect_trajectory}
@@ -174,15 +197,19 @@ def inspect_trajectory(path: str) -> TrajectoryResult:
 
 
 def inspect_contact_set(path: str) -> ContactSetResult:
-    """Contents of a contact set: origin, size, pairs with most contacts, deepest contact, timing."""
+    """Contents of a contact set: origin, size, pairs with most contacts, deepest contact,
+    timing."""
     with ContactSet.open(path) as contacts:
         tally = Tally(Names.of(contacts.shapes.path, contacts.shapes.template))
         ranges = ColumnRanges(contacts.optional_columns)
-        for block in contacts.blocks(names=("shape0", "shape1", "distance", *contacts.optional_columns)):
+        for block in contacts.blocks(
+            names=("shape0", "shape1", "distance", *contacts.optional_columns)
+        ):
             check_shape_rows(contacts, block)
             tally.add(block)
             ranges.add(block)
-        shapes, paths = contacts.shapes, contacts.body_path
+        shapes = contacts.shapes
+        paths = contacts.body_path
         body = [paths[row] if 0 <= row < len(paths) else None for row in shapes.body.tolist()]
         return ContactSetResult(
             **contact_set_source(contacts),
@@ -192,7 +219,9 @@ def inspect_contact_set(path: str) -> ContactSetResult:
             material_rule=contacts.material_rule,
             optional_columns=ranges.as_dict(),
             groups={name: _group_summary(table) for name, table in contacts.groups.items()},
-            shape_table=_rows_of({name: body if name == "body" else getattr(shapes, name) for name in SHAPE_COLUMNS}),
+            shape_table=_rows_of(
+                {name: body if name == "body" else getattr(shapes, name) for name in SHAPE_COLUMNS}
+            ),
             particle_objects=_rows_of(vars(contacts.particle_objects)),
             timing=read_timing(path),
         )
@@ -200,7 +229,8 @@ def inspect_contact_set(path: str) -> ContactSetResult:
 
 def _group_summary(table: ContactTable) -> dict[str, Any]:
     names = [column.name for column in table.columns if column.dtype.kind == "f"]
-    ranges, cells = ColumnRanges(names), 0
+    ranges = ColumnRanges(names)
+    cells = 0
     for block in table.blocks(names=names):
         ranges.add(block)
         cells += int(np.count_nonzero(block.cell_counts))
@@ -211,5 +241,7 @@ SHAPE_COLUMNS = ("path", "type", "body", "template", "margin", "gap")
 
 
 def _rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    values = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
+    values = [
+        column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()
+    ]
     return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]

@@ -33,16 +33,18 @@ MAX_COUNTED_SHAPES = 5000
 
 
 @dataclass(frozen=True)
-class SceneResult(Result, schema="collide.inspect.scene/1", optional=("pairs", "why", "deformables")):
+class SceneResult(
+    Result, schema="collide.inspect.scene/1", optional=("pairs", "why", "deformables")
+):
     """Contents of a scene: shapes, bodies, worlds, filters.
 
-    pair_gap, pair_margin: least and greatest gap and margin of pairs that may touch [m]; None if not counted, and
-    without any.
-    allowed_pair_count: pairs of shapes that may touch; None if not counted. pair_count: all pairs of shapes that are in
-    a world together, each template once. excluded_pairs: of the others by rule, each pair once, under the first that
-    forbids it; empty if not counted.
-    kept_attributes: count of shapes with each attribute that is read but affects no contact. pairs, why: if requested.
-    deformables: path, kind, template, particles, triangles and tetrahedra of each object of particles; None without.
+    pair_gap, pair_margin: least and greatest gap and margin of pairs that may touch [m]; None if
+    not counted, and without any. allowed_pair_count: pairs of shapes that may touch; None if not
+    counted. pair_count: all pairs of shapes that are in a world together, each template once.
+    excluded_pairs: of the others by rule, each pair once, under the first that forbids it; empty if
+    not counted. kept_attributes: count of shapes with each attribute that is read but affects no
+    contact. pairs, why: if requested. deformables: path, kind, template, particles, triangles and
+    tetrahedra of each object of particles; None without.
     """
 
     file: str
@@ -70,8 +72,12 @@ class SceneResult(Result, schema="collide.inspect.scene/1", optional=("pairs", "
 
 
 def _deformables(particles: Particles) -> list[dict[str, Any]]:
-    triangles = np.bincount(particles.owner[particles.triangle[:, 0]], minlength=len(particles.path))
-    tetrahedra = np.bincount(particles.owner[particles.tetrahedron[:, 0]], minlength=len(particles.path))
+    triangles = np.bincount(
+        particles.owner[particles.triangle[:, 0]], minlength=len(particles.path)
+    )
+    tetrahedra = np.bincount(
+        particles.owner[particles.tetrahedron[:, 0]], minlength=len(particles.path)
+    )
     return [
         {
             "path": path,
@@ -94,13 +100,21 @@ def _ends(model: Model, pairs: np.ndarray | None, name: str) -> list[float] | No
 
 
 def inspect_scene(
-    path: str, pairs: bool, why: Why, static_pairs: bool, options: SceneOptions, is_recording: bool = False
+    path: str,
+    pairs: bool,
+    why: Why,
+    static_pairs: bool,
+    options: SceneOptions,
+    is_recording: bool = False,
 ) -> SceneResult:
-    """Contents of a scene. pairs: list the paths of all pairs that may touch. why: explain the filter for two shapes.
+    """Contents of a scene. pairs: list the paths of all pairs that may touch. why: explain the
+    filter for two shapes.
 
     static_pairs: pairs of two static shapes may touch. is_recording: the scene is in a recording.
     """
-    scene = load_scene([] if is_recording else [path], None, static_pairs, path if is_recording else None, options)
+    scene = load_scene(
+        [] if is_recording else [path], None, static_pairs, path if is_recording else None, options
+    )
     if scene.recording is not None:
         scene.recording.close()
         scene = replace(scene, recording=None)
@@ -132,7 +146,8 @@ def inspect_scene(
             for row, path in enumerate(model.bodies.path)
         ],
         allowed_pair_count=None if allowed is None else len(allowed),
-        pair_count=every * (every - 1) // 2 + int((own_shapes * (own_shapes - 1) // 2 + own_shapes * every).sum()),
+        pair_count=every * (every - 1) // 2
+        + int((own_shapes * (own_shapes - 1) // 2 + own_shapes * every).sum()),
         excluded_pairs=_excluded_pairs(model, len(templates)) if counted else {},
         forced_pair_count=len(model.pair_filter.forced),
         kept_attributes=dict(Counter(name for attributes in kept for name in attributes)),
@@ -143,11 +158,14 @@ def inspect_scene(
     )
 
 
-def explain_pair(scene: LoadedScene, path_a: str, path_b: str, left_out: Container[str] = ()) -> dict[str, Any]:
-    """Whether two shapes, or shapes of two bodies, may touch, and the rule that decides; with each pair of shapes, its
-    gap and its margin [m].
+def explain_pair(
+    scene: LoadedScene, path_a: str, path_b: str, left_out: Container[str] = ()
+) -> dict[str, Any]:
+    """Whether two shapes, or shapes of two bodies, may touch, and the rule that decides; with each
+    pair of shapes, its gap and its margin [m].
 
-    With several templates, two shapes of one are taken; pairs of names with one verdict are listed once.
+    With several templates, two shapes of one are taken; pairs of names with one verdict are listed
+    once.
 
     left_out: names of visual shapes of the scene, which are not in the model.
     Raises InputError for a path that no shape has.
@@ -182,24 +200,33 @@ def _rows(scene: LoadedScene, path: str, left_out: Container[str]) -> list[int]:
     A path may be given by its last parts: `ground` is /World/ground.
     """
     model = scene.model
-    shapes, bodies = model.shapes, model.bodies.path
+    shapes = model.shapes
+    bodies = model.bodies.path
     known = dict.fromkeys((*shapes.path, *bodies))
     ends = [known_path for known_path in known if known_path.endswith(f"/{path}")]
     if path not in known and len(ends) > 1:
-        raise InputError(f"'{path}' is the end of {len(ends)} paths", "--why", f"give one of {some_names(ends)}")
+        raise InputError(
+            f"'{path}' is the end of {len(ends)} paths", "--why", f"give one of {some_names(ends)}"
+        )
     path = ends[0] if ends and path not in known else path
     rows = [row for row, shape_path in enumerate(shapes.path) if shape_path == path]
     if not rows and path in bodies:
         rows = [row for row, body in enumerate(scene.shape_bodies) if body == path]
         if not rows:
-            raise InputError(f"the body '{path}' has no shape that collides", "--why", "name another")
+            raise InputError(
+                f"the body '{path}' has no shape that collides", "--why", "name another"
+            )
     if not rows and path in left_out:
         what = f"'{path}' is only visual: no mask and no pair allows contacts of it"
         raise InputError(what, "--why", "name two shapes that collide")
     if not rows and path in model.particles.path:
         kind = model.particles.kind[model.particles.path.index(path)]
         what = f"'{path}' is no shape: it consists of particles ({kind})"
-        raise InputError(what, "--why", "name two shapes; docs/explanation/particles.md has the filters of particles")
+        raise InputError(
+            what,
+            "--why",
+            "name two shapes; docs/explanation/particles.md has the filters of particles",
+        )
     if not rows:
         hint = did_you_mean(path, known, "collide inspect lists the scene's shapes", shown=3)
         if path == GROUND:
@@ -209,7 +236,8 @@ def _rows(scene: LoadedScene, path: str, left_out: Container[str]) -> list[int]:
 
 
 def _union(listed: list[np.ndarray]) -> np.ndarray:
-    """Sorted pairs of all templates, each once, as every template has the pairs of two global shapes."""
+    """Sorted pairs of all templates, each once, as every template has the pairs of two global
+    shapes."""
     return listed[0] if len(listed) == 1 else np.unique(np.concatenate(listed), axis=0)
 
 
@@ -221,11 +249,13 @@ _NAMED = (
     (r"'[^']*'", "..."),
     (r"<(\w+)[^>]*>", r"<\1>"),
 )
-"""Patterns of names in a rule and their replacements, applied in this order, to count pairs by rule."""
+"""Patterns of names in a rule and their replacements, applied in this order, to count pairs by
+rule."""
 
 
 def _excluded_pairs(model: Model, templates: int) -> dict[str, int]:
-    """Count of pairs by rule, without the names of shapes and bodies; a pair of two global shapes counts once."""
+    """Count of pairs by rule, without the names of shapes and bodies; a pair of two global shapes
+    counts once."""
     counts: Counter[str] = Counter()
     for template in range(templates):
         counts.update(excluded_counts(model, template))
@@ -241,18 +271,26 @@ def _excluded_pairs(model: Model, templates: int) -> dict[str, int]:
 
 def _motion(scene: LoadedScene) -> dict[str, Any]:
     with closing(scene.motion()) as motion:
-        return {"frames": len(motion.time), "start": float(motion.time[0]), "end": float(motion.time[-1])}
+        return {
+            "frames": len(motion.time),
+            "start": float(motion.time[0]),
+            "end": float(motion.time[-1]),
+        }
 
 
 def _geometry(model: Model, row: int) -> dict[str, Any]:
-    """Of a convex mesh the vertex count; of a mesh the triangle count, whether it is closed or crosses itself, and its
-    repairs."""
+    """Of a convex mesh the vertex count; of a mesh the triangle count, whether it is closed or
+    crosses itself, and its repairs."""
     shapes = model.shapes
     if shapes.hull[row] >= 0:
         return {"vertices": len(model.hulls[shapes.hull[row]].vertex)}
     if shapes.mesh[row] >= 0:
         mesh = model.meshes[shapes.mesh[row]]
-        counts = {"triangles": len(mesh.face), "closed": mesh.is_closed, "crosses_itself": mesh.crosses_itself}
+        counts = {
+            "triangles": len(mesh.face),
+            "closed": mesh.is_closed,
+            "crosses_itself": mesh.crosses_itself,
+        }
         return {**counts, "repairs": mesh.repairs.counts()}
     return {}
 
@@ -263,7 +301,10 @@ def _shape(model: Model, row: int) -> dict[str, Any]:
     body = int(shapes.body[row])
     value = float(model.shapes.hydro_stiffness[row])
     material = asdict(model.shapes.material.row(row))
-    names = (*RULE_FIELDS[model.material_rule], *(n for n in PENALTY_PARAMETERS if material[n] is not None))
+    names = (
+        *RULE_FIELDS[model.material_rule],
+        *(n for n in PENALTY_PARAMETERS if material[n] is not None),
+    )
     return {
         "path": shapes.path[row],
         "type": kind.label,
@@ -288,7 +329,9 @@ def _filter_words(model: Model, row: int) -> list[str]:
     if filter_class.group != 1:
         words.append(f"group {filter_class.group}")
     if filter_class.mask_either is not None:
-        words.append(f"contype {filter_class.mask_either[0]:#x} conaffinity {filter_class.mask_either[1]:#x}")
+        words.append(
+            f"contype {filter_class.mask_either[0]:#x} conaffinity {filter_class.mask_either[1]:#x}"
+        )
     if filter_class.mask_both is not None:
         words.append(f"group {filter_class.mask_both[0]:#x} mask {filter_class.mask_both[1]:#x}")
     return words + [name for _, name in sorted(filter_class.usd_groups)]

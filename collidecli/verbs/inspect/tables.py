@@ -48,14 +48,22 @@ def scene_table(result: ResultDict, limit: int | None) -> RenderableType:
 
 
 def _why_lines(why: ResultDict, limit: int | None) -> list[RenderableType]:
-    """The rule of two shapes; of two bodies how many pairs of their shapes may touch, and the rule of each."""
-    pairs, lines = why["pairs"], []
+    """The rule of two shapes; of two bodies how many pairs of their shapes may touch, and the rule
+    of each."""
+    pairs = why["pairs"]
+    lines = []
     if len(pairs) > 1:
         allowed = f"{count(sum(pair['may_touch'] for pair in pairs))} of {count(len(pairs))}"
-        lines.append(f"{why['shape0']} and {why['shape1']}: {allowed} pairs of their shapes may touch")
+        lines.append(
+            f"{why['shape0']} and {why['shape1']}: {allowed} pairs of their shapes may touch"
+        )
     for pair in pairs[:limit]:
         may = "may touch" if pair["may_touch"] else "may not touch"
-        lengths = f"; gap {length(pair['gap'])}, margin {length(pair['margin'])}" if pair["may_touch"] else ""
+        lengths = (
+            f"; gap {length(pair['gap'])}, margin {length(pair['margin'])}"
+            if pair["may_touch"]
+            else ""
+        )
         lines.append(f"{pair['shape0']} and {pair['shape1']} {may}: {pair['rule']}{lengths}")
     return [Text(line) for line in [*lines, _more(pairs, limit)] if line]
 
@@ -76,24 +84,43 @@ def _particle_rows(objects: list[ResultDict]) -> list[tuple[str, str]]:
 
 
 def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:
-    shapes, bodies, templates = result["shapes"], result["bodies"], result["templates"]
-    pairs, allowed = result["allowed_pair_count"], "too many shapes to count their pairs; --pairs lists them"
+    shapes = result["shapes"]
+    bodies = result["bodies"]
+    templates = result["templates"]
+    pairs = result["allowed_pair_count"]
+    allowed = "too many shapes to count their pairs; --pairs lists them"
     if pairs is not None:
         allowed = f"{count(pairs)} of {plural(result['pair_count'], 'pair')} of shapes"
-    gap = {"max": "max, the larger of both shapes' gaps", "sum": "sum of both shapes' gaps"}[result["gap_rule"]]
+    gap = {"max": "max, the larger of both shapes' gaps", "sum": "sum of both shapes' gaps"}[
+        result["gap_rule"]
+    ]
     rows = [
         ("scene", result["file"]),
-        ("shapes", f"{count(len(shapes))}: {shape_counts(result['shape_types'])}" if shapes else "none"),
+        (
+            "shapes",
+            f"{count(len(shapes))}: {shape_counts(result['shape_types'])}" if shapes else "none",
+        ),
         ("bodies", count(len(bodies))),
         *_particle_rows(result.get("deformables") or []),
-        ("worlds", count(result["worlds"]) + (f", of {templates} templates" if templates > 1 else "")),
-        ("motion", _span(result["motion"], "frame") if result["motion"]["frames"] > 1 else "none: one resting pose"),
+        (
+            "worlds",
+            count(result["worlds"]) + (f", of {templates} templates" if templates > 1 else ""),
+        ),
+        (
+            "motion",
+            _span(result["motion"], "frame")
+            if result["motion"]["frames"] > 1
+            else "none: one resting pose",
+        ),
         ("up axis", result["up_axis"]),
         ("gap rule", f"{gap}: {gap_range_text(result['pair_gap'])}" if result["pair_gap"] else gap),
         *margin_rows(result["pair_margin"]),
         ("may touch", allowed),
     ]
-    rows += [("excluded", f"{plural(number, 'pair')}: {rule}") for rule, number in result["excluded_pairs"].items()]
+    rows += [
+        ("excluded", f"{plural(number, 'pair')}: {rule}")
+        for rule, number in result["excluded_pairs"].items()
+    ]
     if result["forced_pair_count"]:
         rows.append(("forced", plural(result["forced_pair_count"], "pair")))
     if result["kept_attributes"]:
@@ -111,7 +138,10 @@ def _shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:
     """
     shapes = result["shapes"]
     optional: list[tuple[bool, Column]] = [
-        (result["templates"] > 1, ("template", "right", lambda s: "all" if s["template"] < 0 else str(s["template"]))),
+        (
+            result["templates"] > 1,
+            ("template", "right", lambda s: "all" if s["template"] < 0 else str(s["template"])),
+        ),
         *((True, column) for column in _length_columns(shapes)),
         (any(s.get("hydroelastic") for s in shapes), ("k hydro [N/m^3]", "right", _stiffness_text)),
         (
@@ -131,11 +161,21 @@ def _path_columns(narrow: int, *more: Column) -> list[Column]:
     typed: list[Column] = [("type", "left", itemgetter("type")), *more]
     if narrow:
         return [("shape, its body", "left", _on_its_body), *typed]
-    return [("shape", "left", itemgetter("path")), *typed, ("body", "left", lambda s: s["body"] or "static")]
+    return [
+        ("shape", "left", itemgetter("path")),
+        *typed,
+        ("body", "left", lambda s: s["body"] or "static"),
+    ]
 
 
 def _on_its_body(shape: ResultDict) -> str:
-    body = "static" if shape["body"] is None else f"on {shape['body']}" if shape["body"] != shape["path"] else ""
+    body = (
+        "static"
+        if shape["body"] is None
+        else f"on {shape['body']}"
+        if shape["body"] != shape["path"]
+        else ""
+    )
     return stacked(shape["path"], f"  {body}" if body else "")
 
 
@@ -147,11 +187,15 @@ def _stiffness_text(shape: ResultDict) -> str:
     if stiffness is None:
         return "by option"
     # An infinite stiffness is a text in the result.
-    return "rigid" if isinstance(stiffness, str) or stiffness == float("inf") else f"{stiffness:.4g}"
+    return (
+        "rigid" if isinstance(stiffness, str) or stiffness == float("inf") else f"{stiffness:.4g}"
+    )
 
 
 def _repairs_text(shape: ResultDict) -> str:
-    return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in shape.get("repairs", {}).items())
+    return ", ".join(
+        f"{number} {name.replace('_', ' ')}" for name, number in shape.get("repairs", {}).items()
+    )
 
 
 def _size_text(shape: ResultDict) -> str:
@@ -195,16 +239,26 @@ def recording_table(result: ResultDict, limit: int | None) -> RenderableType:
     if result["coordinates"]:
         rows.append(("coordinates", f"{count(result['coordinates'])} per world"))
     if result["quaternion_order"] or any("--quaternion-order" in need for need in result["needs"]):
-        rows.append(("quaternions", result["quaternion_order"] or "the recording does not state their order"))
+        rows.append(
+            (
+                "quaternions",
+                result["quaternion_order"] or "the recording does not state their order",
+            )
+        )
     rows += result["details"].items()
     rows.append(("needs", "; ".join(result["needs"]) or "nothing more"))
     return _with_bodies(rows, result["bodies"], limit)
 
 
-def _with_bodies(rows: list[tuple[str, str]], bodies: Sequence[str], limit: int | None) -> RenderableType:
+def _with_bodies(
+    rows: list[tuple[str, str]], bodies: Sequence[str], limit: int | None
+) -> RenderableType:
     if not bodies:
         return name_value_table(rows)
-    return Group(name_value_table(rows), _limited([(f"bodies ({count(len(bodies))})", "left", str)], bodies, limit))
+    return Group(
+        name_value_table(rows),
+        _limited([(f"bodies ({count(len(bodies))})", "left", str)], bodies, limit),
+    )
 
 
 EPISODE_COLUMNS: list[Column] = [
@@ -225,9 +279,16 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
     """Tables of collide.inspect.contacts/1."""
     changed = changed_options(result["config"])
     changed.pop("columns", None)  # shown in a separate table
-    rows = [("contact set", f"{result['file']}, version {result['version']}, by {result['creator']}")]
+    rows = [
+        ("contact set", f"{result['file']}, version {result['version']}, by {result['creator']}")
+    ]
     if engine := result.get("engine"):
-        rows.append(("engine", f"{engine['name']} {engine['version']}".strip() + f", options {engine['options']}"))
+        rows.append(
+            (
+                "engine",
+                f"{engine['name']} {engine['version']}".strip() + f", options {engine['options']}",
+            )
+        )
     rows += [
         ("scene", result["scene"]),
         ("shapes", _shapes(result)),
@@ -238,12 +299,17 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         demonstrations = plural(len(result["episodes"]), "demonstration")
         rows.append(("recorded", f"{seconds(result['duration'])} in {demonstrations}"))
     rows += [
-        ("options", ", ".join(f"{name} {value}" for name, value in changed.items()) or "at their defaults"),
+        (
+            "options",
+            ", ".join(f"{name} {value}" for name, value in changed.items()) or "at their defaults",
+        ),
         ("contacts", contact_text(result)),
         ("deepest", deepest_text(result["deepest"])),
     ]
     for name, part in result["groups"].items():
-        rows.append((group_words(name), f"{plural(part['rows'], 'row')} in {plural(part['cells'], 'cell')}"))
+        rows.append(
+            (group_words(name), f"{plural(part['rows'], 'row')} in {plural(part['cells'], 'cell')}")
+        )
     rows.append(("content", result["content_sha256"]))
     parts: list[RenderableType] = [name_value_table(rows)]
     if result["episodes"]:
@@ -251,21 +317,35 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
     parts += pair_tables(result)
     if shapes := result["shape_table"]:
         columns = _length_columns(shapes)
-        parts.append(Fitting(lambda narrow: _limited([*_path_columns(narrow), *columns], shapes, limit)))
+        parts.append(
+            Fitting(lambda narrow: _limited([*_path_columns(narrow), *columns], shapes, limit))
+        )
     if result["particle_objects"]:
         parts.append(_limited(OBJECT_COLUMNS, result["particle_objects"], limit))
     if result["optional_columns"]:
         parts.append(_ranges_table(result["optional_columns"]))
-    parts += [_ranges_table(part["columns"], name) for name, part in result["groups"].items() if part["rows"]]
+    parts += [
+        _ranges_table(part["columns"], name)
+        for name, part in result["groups"].items()
+        if part["rows"]
+    ]
     if result["timing"].get("stages"):
-        parts.append(rows_table(STAGE_COLUMNS, [stage for stage in result["timing"]["stages"] if stage["calls"]]))
+        parts.append(
+            rows_table(
+                STAGE_COLUMNS, [stage for stage in result["timing"]["stages"] if stage["calls"]]
+            )
+        )
     return Group(*parts)
 
 
 def _shapes(result: ResultDict) -> str:
     templates = max((shape["template"] for shape in result["shape_table"]), default=0) + 1
     ending = f" in {count(templates)} templates" if templates > 1 else ""
-    return f"{count(result['shapes'])}{ending}: {shape_counts(result['shape_types'])}" if result["shapes"] else "none"
+    return (
+        f"{count(result['shapes'])}{ending}: {shape_counts(result['shape_types'])}"
+        if result["shapes"]
+        else "none"
+    )
 
 
 def _length_columns(shapes: Sequence[ResultDict]) -> list[Column]:
@@ -274,13 +354,17 @@ def _length_columns(shapes: Sequence[ResultDict]) -> list[Column]:
 
 
 def _ranges_table(ranges: ResultDict, group: str = "") -> Table:
-    """Least and greatest value of each component of columns. group: of the columns, "" for /rigid_contacts."""
+    """Least and greatest value of each component of columns. group: of the columns, "" for
+    /rigid_contacts."""
     title = f"column of {group_words(group)}" if group else "column"
     table = listing((title, "left"), ("least", "left"), ("most", "left"))
     units = {column.name: column.unit for column in GROUPS_BY_NAME[group].columns} if group else {}
     for name, ends in ranges.items():
         unit = f" [{units[name]}]" if units.get(name) else ""
-        table.add_row(name + unit, *(" ".join(f"{x:.4g}" for x in ends[end]) or "-" for end in ("least", "most")))
+        table.add_row(
+            name + unit,
+            *(" ".join(f"{x:.4g}" for x in ends[end]) or "-" for end in ("least", "most")),
+        )
     return table
 
 
@@ -289,7 +373,10 @@ def _span(result: ResultDict, noun: str = "") -> str:
     if not result["frames"] or result["start"] is None:
         return frames
     # A time that is not finite is a text in the result.
-    start, end = (time if isinstance(time, str) else f"{time:.6g}" for time in (result["start"], result["end"]))
+    start, end = (
+        time if isinstance(time, str) else f"{time:.6g}"
+        for time in (result["start"], result["end"])
+    )
     return f"{frames}, from {start} s to {end} s"
 
 

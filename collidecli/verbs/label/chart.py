@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def label_chart(result: ResultDict, canvas: Canvas) -> Figure:
-    """Map of the listed pairs of collide.label/1 over time: the fraction of the recorded frames that have the label."""
+    """Map of the listed pairs of collide.label/1 over time: the fraction of the recorded frames
+    that have the label."""
     series = result["series"]
     listed = [
         {"shape0": entry["sensor"], "shape1": entry["partner"], "contacts_per_frame": labelled}
@@ -24,7 +25,8 @@ def label_chart(result: ResultDict, canvas: Canvas) -> Figure:
     pairs = {"listed": listed, "frame": series["frame"], "time": series["time"]}
     frames = series["frame"][0] + result["shape"]["frames"] if series["frame"] else 0
     texts = [
-        ["touching" if share == 1.0 else f"touching in {percent(share)}" for share in row] for row in series["labelled"]
+        ["touching" if share == 1.0 else f"touching in {percent(share)}" for share in row]
+        for row in series["labelled"]
     ]
     shown = {"pairs": pairs, "frames": frames}
     return pair_map(shown, canvas, "contacts_per_frame", "of the frames labelled", 1.0, texts)
@@ -33,5 +35,7 @@ def label_chart(result: ResultDict, canvas: Canvas) -> Figure:
 LABEL_CHART = ChartKind(
     lambda result, canvas: label_chart(result["labels"], canvas),
     lambda result: f"When {plural(len(result['labels']['listed']), 'pair')} of labels touch.",
-    missing_unless("it has no labels; give --labels", lambda result: (result.get("labels") or {}).get("listed")),
+    missing_unless(
+        "it has no labels; give --labels", lambda result: (result.get("labels") or {}).get("listed")
+    ),
 )

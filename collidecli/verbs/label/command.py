@@ -18,7 +18,9 @@ from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress, Result
 from collidecli.scene.options import LABEL_THINGS
 
-LABELLED, TOUCH, OUTPUT = "What is labelled", "Definition of a label", "Output"
+LABELLED = "What is labelled"
+TOUCH = "Definition of a label"
+OUTPUT = "Output"
 SENSORS = "Label these: bodies, or shapes with --by shapes. [default: all that move]"
 PARTNERS = "Touched by these. [default: all, and static shapes]"
 MIN_FRAMES = "Fill shorter pauses, then leave out shorter labels."
@@ -29,8 +31,19 @@ collide label out.h5 --sensors 'gripper*' --enter 1mm --leave 3mm --min-frames 3
 collide label nightly/ --between 'gripper*,*cube*' -o labels.parquet
 """
 rule_options = together(
-    option("--enter", type=Length(), default="0", section=TOUCH, help="A label begins at this distance, such as 1mm."),
-    option("--leave", type=Length(), section=TOUCH, help="A label ends beyond this distance. [default: as --enter]"),
+    option(
+        "--enter",
+        type=Length(),
+        default="0",
+        section=TOUCH,
+        help="A label begins at this distance, such as 1mm.",
+    ),
+    option(
+        "--leave",
+        type=Length(),
+        section=TOUCH,
+        help="A label ends beyond this distance. [default: as --enter]",
+    ),
     option("--min-frames", type=WholeNumber(), default=1, section=TOUCH, help=MIN_FRAMES),
 )
 
@@ -39,14 +52,27 @@ rule_options = together(
 @click.argument("contact_sets", nargs=-1, required=True, metavar="OUT.h5...")
 @repeated("--sensors", metavar="GLOB,...", section=LABELLED, help=SENSORS)
 @repeated("--partners", metavar="GLOB,...", section=LABELLED, help=PARTNERS)
-@option("--between", type=PatternPair(), section=LABELLED, help="--sensors and --partners in one, of one pattern each.")
-@option("--by", type=click.Choice(LABEL_THINGS), default=LABEL_THINGS[0], section=LABELLED, help="Items of the labels.")
+@option(
+    "--between",
+    type=PatternPair(),
+    section=LABELLED,
+    help="--sensors and --partners in one, of one pattern each.",
+)
+@option(
+    "--by",
+    type=click.Choice(LABEL_THINGS),
+    default=LABEL_THINGS[0],
+    section=LABELLED,
+    help="Items of the labels.",
+)
 @world_option(section=LABELLED)
 @frames_option(LABELLED)
 @rule_options
 @option("--slip", is_flag=True, section=TOUCH, help=SLIP)
 @option("-o", "--output", metavar="FILE", section=OUTPUT, help=".parquet, .npz or .h5; required.")
-@option("--chart", metavar="FILE", section=OUTPUT, help="The listed labels over time: .svg or .png.")
+@option(
+    "--chart", metavar="FILE", section=OUTPUT, help="The listed labels over time: .svg or .png."
+)
 @option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs to list.")
 @force_option
 @click.pass_context
@@ -55,20 +81,26 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
 
     A label begins at a distance of at most --enter and lasts while the distance is at most --leave.
 
-    Several contact sets, a pattern, a folder or the folder of a batch: one Parquet table of all, with a column of the
-    file, and of a batch with job, recording and demonstration.
+    Several contact sets, a pattern, a folder or the folder of a batch: one Parquet table of all,
+    with a column of the file, and of a batch with job, recording and demonstration.
     """
     from collidecli.verbs.label.contact_labels import LabelOptions
     from collidecli.verbs.label.label import LabelRequest, label
     from collidecli.verbs.label.tables import label_table
 
     streams = streams_of(ctx)
-    output, first, force, world = (values.pop(name) for name in ("output", "first", "force", "world"))
+    output, first, force, world = (
+        values.pop(name) for name in ("output", "first", "force", "world")
+    )
     if output is None:
-        raise click.UsageError("Missing option '-o' / '--output': a file with the extension .parquet, .npz or .h5.")
+        raise click.UsageError(
+            "Missing option '-o' / '--output': a file with the extension .parquet, .npz or .h5."
+        )
     if (between := values.pop("between")) is not None:
         if values["sensors"] or values["partners"]:
-            raise click.UsageError("--between is for --sensors and --partners, and one of them is given too.")
+            raise click.UsageError(
+                "--between is for --sensors and --partners, and one of them is given too."
+            )
         values["sensors"], values["partners"] = ([pattern] for pattern in between)
     chart = values.pop("chart")
     several = listed_contact_sets(streams, contact_sets)
@@ -79,7 +111,9 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
         check_chart(chart, force, (contacts, output))
         if not first:
             raise click.UsageError("--chart shows the listed pairs, and --first 0 lists none.")
-    request = LabelRequest(contacts, output, LabelOptions(worlds=world or (), **values), first, force)
+    request = LabelRequest(
+        contacts, output, LabelOptions(worlds=world or (), **values), first, force
+    )
     if several is not None:
         from collidecli.verbs.label.table import OF_EPISODE, labels_table
 
@@ -92,8 +126,17 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
             def compute(job: Job, progress: Progress) -> Result:
                 return table.add(job.name, episodes[job.name], progress)
 
-            items = list(computed(streams, [Job(file.path, shown=file.name) for file in several], compute, "reading"))
-        return listed(streams, "label", items, more={"written": request.output if table.done else None})
+            items = list(
+                computed(
+                    streams,
+                    [Job(file.path, shown=file.name) for file in several],
+                    compute,
+                    "reading",
+                )
+            )
+        return listed(
+            streams, "label", items, more={"written": request.output if table.done else None}
+        )
     with streams.progress("reading") as progress:
         result = label(request, progress)
     if chart is not None:

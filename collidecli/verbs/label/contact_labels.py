@@ -1,4 +1,5 @@
-"""Labels of a contact set: which sensors touch which partners in each frame, and how fast they slip."""
+"""Labels of a contact set: which sensors touch which partners in each frame, and how fast they
+slip."""
 
 from __future__ import annotations
 
@@ -36,10 +37,10 @@ SLIP = "slip"
 class LabelOptions:
     """What is labelled, and when.
 
-    sensors, partners: patterns of the paths of bodies, static shapes and particle objects (by "bodies"), or of shapes
-    and particle objects (by "shapes"); () is every body or moving shape, and every item. enter, leave [m], min_frames:
-    see `LabelRule`; leave None is `enter`. slip: read the column of that name. worlds: numbers; () is all. frames:
-    A:B:S.
+    sensors, partners: patterns of the paths of bodies, static shapes and particle objects (by
+    "bodies"), or of shapes and particle objects (by "shapes"); () is every body or moving shape,
+    and every item. enter, leave [m], min_frames: see `LabelRule`; leave None is `enter`. slip: read
+    the column of that name. worlds: numbers; () is all. frames: A:B:S.
     """
 
     sensors: Sequence[str] = ()
@@ -60,18 +61,23 @@ class LabelOptions:
             if not math.isfinite(value):
                 raise InputError(f"'{value}' is not a finite distance", name, "give metres")
         if leave < self.enter:
-            what = f"{leave:g} m is below --enter {self.enter:g} m: a touch would end where it begins"
+            what = (
+                f"{leave:g} m is below --enter {self.enter:g} m: a touch would end where it begins"
+            )
             raise InputError(what, "--leave", "give at least --enter")
         if self.min_frames != int(self.min_frames) or self.min_frames < 1:
-            raise InputError(f"{self.min_frames} is no number of frames", "--min-frames", "give at least 1")
+            raise InputError(
+                f"{self.min_frames} is no number of frames", "--min-frames", "give at least 1"
+            )
         return LabelRule(self.enter, leave, self.min_frames)
 
 
 @dataclass(frozen=True)
 class LabelBlock:
-    """Labels of consecutive frames from index `first`. touch: bool[f, W, S, P]. distance: float32, the least of the
-    contacts [m], infinite without one, NaN where the world does not have the pair. slip: float32, the greatest of the
-    contacts within `leave` [m/s], NaN where there is no label or no such contact; None if it is not read.
+    """Labels of consecutive frames from index `first`. touch: bool[f, W, S, P]. distance: float32,
+    the least of the contacts [m], infinite without one, NaN where the world does not have the pair.
+    slip: float32, the greatest of the contacts within `leave` [m/s], NaN where there is no label or
+    no such contact; None if it is not read.
     """
 
     first: int
@@ -83,31 +89,44 @@ class LabelBlock:
 class ContactLabels:
     """Labels of a contact set over selected frames, worlds, sensors and partners.
 
-    frames: selected. worlds: int64[W]. sensors, partners: names, each once over all templates. present: bool[W, S, P],
-    whether the world's template has shapes or particles of both. runs: of every pair of items, by `keys`.
-    contact_count: contacts of the selected worlds and frames. notes: warnings.
+    frames: selected. worlds: int64[W]. sensors, partners: names, each once over all templates.
+    present: bool[W, S, P], whether the world's template has shapes or particles of both. runs: of
+    every pair of items, by `keys`. contact_count: contacts of the selected worlds and frames.
+    notes: warnings.
 
-    Raises InputError for options that do not fit the set, and for a `leave` beyond the gap of a selected pair.
+    Raises InputError for options that do not fit the set, and for a `leave` beyond the gap of a
+    selected pair.
     """
 
     def __init__(
-        self, contacts: ContactSet, options: LabelOptions, progress: Progress = None, missing: Missing | None = None
+        self,
+        contacts: ContactSet,
+        options: LabelOptions,
+        progress: Progress = None,
+        missing: Missing | None = None,
     ) -> None:
-        """missing: option and pattern of each pattern without a match are added to it; None: they are refused."""
+        """missing: option and pattern of each pattern without a match are added to it; None: they
+        are refused."""
         rule = options.rule
         if options.by not in LABEL_THINGS:
             raise InputError(f"'{options.by}' is none of {', '.join(LABEL_THINGS)}", "--by")
         if options.slip and SLIP not in contacts.column_names:
             fix = f"collide run --columns {SLIP} writes it"
-            raise InputError(f"the contact set has no column '{SLIP}'", f"{contacts.path}: --slip", fix)
+            raise InputError(
+                f"the contact set has no column '{SLIP}'", f"{contacts.path}: --slip", fix
+            )
         chosen = EventOptions(math.inf, by=options.by, worlds=options.worlds, frames=options.frames)
         stream = self._stream = EventStream(contacts, chosen)
-        self.contacts, self.options = contacts, options
-        self.frames, self.keys = stream.frames, stream.keys
+        self.contacts = contacts
+        self.options = options
+        self.frames = stream.frames
+        self.keys = stream.keys
         self.worlds = stream.worlds.astype(np.int64)
         self._sensor = self._selected(options.sensors, "--sensors", missing)
         self._partner = self._selected(options.partners, "--partners", missing)
-        self.sensors, self.partners = ([self.keys.paths[row] for row in rows] for rows in (self._sensor, self._partner))
+        self.sensors, self.partners = (
+            [self.keys.paths[row] for row in rows] for rows in (self._sensor, self._partner)
+        )
         # A body without a shape in any template is present everywhere, and touches nothing.
         templates = self.contacts.world_template
         row_template = row_templates(self.contacts, len(self.keys.number))
@@ -120,9 +139,14 @@ class ContactLabels:
         self.notes = group_notes(contacts, rule.leave, False)
         if absent := int((~self.present).sum()):
             what = f"{absent} of {self.present.size} triples of world, sensor and partner are not in the world's scene"
-            self.notes.append(f"{what}: they have no label ('present' is false in arrays, a table has no row)")
+            self.notes.append(
+                f"{what}: they have no label ('present' is false in arrays, a table has no row)"
+            )
         self._check_covered(rule.leave)
-        selected = [touches.take(self._is_selected(touches)) for _, touches in stream.frame_touches(progress)]
+        selected = [
+            touches.take(self._is_selected(touches))
+            for _, touches in stream.frame_touches(progress)
+        ]
         self.contact_count = stream.contact_count
         self._found = _by_key(selected)
         # Contacts of particle objects with each other touch at any distance, as in `events`.
@@ -130,16 +154,24 @@ class ContactLabels:
         one, other = self.keys.items(self._found.key)
         always = np.zeros(0, bool) if not len(self._found) else ~(is_rigid[one] | is_rigid[other])
         distance = np.where(always, np.float32(-np.inf), self._found.distance)
-        self.runs = labelled_runs(self._found.key, self._found.first, distance, rule, self._found.end)
+        self.runs = labelled_runs(
+            self._found.key, self._found.first, distance, rule, self._found.end
+        )
         self._slip = _by_key(self._slips(rule.leave)) if options.slip else None
 
-    def _selected(self, patterns: Sequence[str], option: str, missing: Missing | None) -> np.ndarray:
-        """int64[n]: items that match a pattern; without patterns every item, or the moving ones for --sensors."""
-        keys, contacts = self.keys, self.contacts
+    def _selected(
+        self, patterns: Sequence[str], option: str, missing: Missing | None
+    ) -> np.ndarray:
+        """int64[n]: items that match a pattern; without patterns every item, or the moving ones for
+        --sensors."""
+        keys = self.keys
+        contacts = self.contacts
         if patterns:
             items = named_items(contacts)
             if missing is not None:
-                missing |= {(option, pattern) for pattern in patterns if not items.met(pattern).any()}
+                missing |= {
+                    (option, pattern) for pattern in patterns if not items.met(pattern).any()
+                }
                 patterns = [pattern for pattern in patterns if (option, pattern) not in missing]
             return np.unique(keys.number[: len(items.path)][items.matching(patterns, option)])
         if option == "--partners":
@@ -148,24 +180,37 @@ class ContactLabels:
         if self.options.by == "shapes":
             moving[keys.number[: len(contacts.shapes)][contacts.shapes.body >= 0]] = True
         if not moving.any():
-            raise InputError("nothing in the contact set moves", contacts.path, "name the sensors with --sensors")
+            raise InputError(
+                "nothing in the contact set moves", contacts.path, "name the sensors with --sensors"
+            )
         return np.flatnonzero(moving)
 
     def _check_covered(self, leave: float) -> None:
-        """Raises InputError if contacts of a selected pair of shapes are not reported up to `leave`: a pair without
-        contacts may then be nearer.
+        """Raises InputError if contacts of a selected pair of shapes are not reported up to
+        `leave`: a pair without contacts may then be nearer.
         """
-        limit, contacts = np.float32(leave), self.contacts
+        limit = np.float32(leave)
+        contacts = self.contacts
         if limit <= 0.0:
             return
         soft_gap = recorded_number(contacts.config, SOFT_CONTACTS.limit)
-        if SOFT_CONTACTS.name in contacts.groups and soft_gap is not None and np.float32(soft_gap) < limit:
+        if (
+            SOFT_CONTACTS.name in contacts.groups
+            and soft_gap is not None
+            and np.float32(soft_gap) < limit
+        ):
             what = f"contacts of particles are reported only up to {soft_gap:g} m"
-            raise InputError(what, f"--leave {leave:g}", f"run with --soft-gap {leave:g}, or give at most {soft_gap:g}")
+            raise InputError(
+                what,
+                f"--leave {leave:g}",
+                f"run with --soft-gap {leave:g}, or give at most {soft_gap:g}",
+            )
         if np.float32(gap_range(contacts)[0]) >= limit:
             return
-        shapes, (_, pair_gap) = contacts.shapes, pair_values(contacts)
-        item, rows = self.keys.number[: len(shapes)], np.arange(len(shapes))
+        shapes = contacts.shapes
+        (_, pair_gap) = pair_values(contacts)
+        item = self.keys.number[: len(shapes)]
+        rows = np.arange(len(shapes))
         others = rows[np.isin(item, self._partner)]
         for row in rows[np.isin(item, self._sensor)]:
             near = others[
@@ -189,14 +234,20 @@ class ContactLabels:
         return np.flatnonzero(either & (one != other))
 
     def _slips(self, leave: float) -> Iterator[Intervals]:
-        """As of `touches`, with the negative of the greatest slip in place of the least distance."""
+        """As of `touches`, with the negative of the greatest slip in place of the least
+        distance."""
         if not len(self.frames):
             return
-        worlds, number = self.contacts.world_count, self.frames.number
+        worlds = self.contacts.world_count
+        number = self.frames.number
         cells = int(number[0]) * worlds, (int(number[-1]) + 1) * worlds
-        for block in self.contacts.blocks(names=("shape0", "shape1", "distance", SLIP), first=cells[0], last=cells[1]):
+        for block in self.contacts.blocks(
+            names=("shape0", "shape1", "distance", SLIP), first=cells[0], last=cells[1]
+        ):
             check_shape_rows(self.contacts, block)
-            near = np.flatnonzero((block.distance <= np.float32(leave)) & np.isfinite(block.columns[SLIP]))
+            near = np.flatnonzero(
+                (block.distance <= np.float32(leave)) & np.isfinite(block.columns[SLIP])
+            )
             near = rows_of_block(block, near)
             near.columns["distance"] = -near.columns[SLIP]
             touches = self._stream.touches_of(near)
@@ -231,7 +282,8 @@ class ContactLabels:
             slips = _Dense(self, self._slip.key, self._slip.first, -self._slip.distance, unknown)
         for first in range(0, frames, at_once):
             count = min(at_once, frames - first)
-            touch, slip = touches.frames(first, count), None
+            touch = touches.frames(first, count)
+            slip = None
             if slips is not None:
                 slip = slips.frames(first, count)
                 slip[~touch] = np.nan
@@ -239,24 +291,38 @@ class ContactLabels:
 
 
 class _Dense:
-    """Values of pairs in frames as dense arrays [f, W, S, P]; a pair of two sensors that are partners has two entries.
+    """Values of pairs in frames as dense arrays [f, W, S, P]; a pair of two sensors that are
+    partners has two entries.
 
     empty: [1] or [W, S, P], the other values.
     """
 
     def __init__(
-        self, labels: ContactLabels, key: np.ndarray, frame: np.ndarray, values: np.ndarray, empty: np.ndarray
+        self,
+        labels: ContactLabels,
+        key: np.ndarray,
+        frame: np.ndarray,
+        values: np.ndarray,
+        empty: np.ndarray,
     ) -> None:
-        keys, self._row_shape, self._empty = labels.keys, labels.shape[1:], empty
+        keys = labels.keys
+        self._row_shape = labels.shape[1:]
+        self._empty = empty
         world_of = _inverse(labels.worlds, labels.contacts.world_count)
-        sensor_of, partner_of = (_inverse(rows, len(keys.paths)) for rows in (labels._sensor, labels._partner))
+        sensor_of, partner_of = (
+            _inverse(rows, len(keys.paths)) for rows in (labels._sensor, labels._partner)
+        )
         one, other = keys.items(key)
         row = np.tile(np.arange(len(key)), 2)
-        sensor, partner = np.concatenate([one, other]), np.concatenate([other, one])
-        place = np.stack([frame[row], world_of[keys.world(key)][row], sensor_of[sensor], partner_of[partner]])
+        sensor = np.concatenate([one, other])
+        partner = np.concatenate([other, one])
+        place = np.stack(
+            [frame[row], world_of[keys.world(key)][row], sensor_of[sensor], partner_of[partner]]
+        )
         labelled = np.flatnonzero((place >= 0).all(axis=0))
         labelled = labelled[np.argsort(place[0, labelled], kind="stable")]
-        self._values, self._place = values[row[labelled]], place[:, labelled]
+        self._values = values[row[labelled]]
+        self._place = place[:, labelled]
 
     def frames(self, first: int, count: int) -> np.ndarray:
         """[count, W, S, P]: the values of frames from `first`."""

@@ -42,16 +42,27 @@ def _write_npz(output: AtomicOutput, tally: LabelTally) -> None:
     labels = tally.labels
 
     def pieces(name: str) -> Callable[[], Iterator[np.ndarray]]:
-        return lambda: (getattr(block, name) for block in (tally if name == "touch" else labels).blocks())
+        return lambda: (
+            getattr(block, name) for block in (tally if name == "touch" else labels).blocks()
+        )
 
-    dense = [Array(name, dtype, labels.shape, pieces(name)) for name, (dtype, _) in dense_names(labels.options).items()]
+    dense = [
+        Array(name, dtype, labels.shape, pieces(name))
+        for name, (dtype, _) in dense_names(labels.options).items()
+    ]
     names = (texts("sensors", labels.sensors), texts("partners", labels.partners))
     write_npz(output, (*dense, *names, *_small_arrays(labels)))
 
 
 def _write_h5(output: AtomicOutput, tally: LabelTally) -> None:
-    labels, contacts, dense = tally.labels, tally.labels.contacts, dense_names(tally.labels.options)
-    small = (*_small_arrays(labels), texts("sensors", labels.sensors), texts("partners", labels.partners))
+    labels = tally.labels
+    contacts = tally.labels.contacts
+    dense = dense_names(tally.labels.options)
+    small = (
+        *_small_arrays(labels),
+        texts("sensors", labels.sensors),
+        texts("partners", labels.partners),
+    )
     about = {
         "scene": contacts.scene,
         "contacts_sha256": contacts.content_sha256,
@@ -66,7 +77,8 @@ def _write_h5(output: AtomicOutput, tally: LabelTally) -> None:
 
 
 def _write_parquet(output: AtomicOutput, tally: LabelTally) -> None:
-    labels, contacts = tally.labels, tally.labels.contacts
+    labels = tally.labels
+    contacts = tally.labels.contacts
     about = {"scene": contacts.scene, "content_sha256": contacts.content_sha256}
     columns = parquet_columns(labels.options, labels.frames.episodes is not None)
     with parquet_table(output, columns, about) as append:
@@ -79,8 +91,14 @@ def parquet_columns(options: LabelOptions, has_episodes: bool) -> tuple[TableCol
     dense = dense_names(options).items()
     return (
         *cell_columns(None),
-        *(TableColumn(n, np.dtype(np.int32), words=()) for n in (*[EPISODE] * has_episodes, "sensor", "partner")),
-        *(TableColumn(name, dtype, unit, nan_is_none=name == "slip") for name, (dtype, unit) in dense),
+        *(
+            TableColumn(n, np.dtype(np.int32), words=())
+            for n in (*[EPISODE] * has_episodes, "sensor", "partner")
+        ),
+        *(
+            TableColumn(name, dtype, unit, nan_is_none=name == "slip")
+            for name, (dtype, unit) in dense
+        ),
     )
 
 
@@ -93,7 +111,8 @@ def column_words(labels: ContactLabels) -> dict[str, Sequence[str]]:
 
 def parquet_rows(tally: LabelTally) -> Iterator[dict[str, np.ndarray]]:
     """Rows of the recorded cells and of present pairs of two items, block by block."""
-    labels, episodes = tally.labels, tally.labels.frames.episodes
+    labels = tally.labels
+    episodes = tally.labels.frames.episodes
     differ = np.array(labels.sensors, object)[:, None] != np.array(labels.partners, object)[None]
     for block in tally.blocks():
         recorded = labels.recorded[block.first : block.first + len(block.touch), :, None, None]
@@ -106,7 +125,9 @@ def parquet_rows(tally: LabelTally) -> Iterator[dict[str, np.ndarray]]:
             "step": labels.contacts.step[number],
             "time": labels.frames.time[index],
             "world": labels.worlds[world],
-            **({} if episodes is None else {EPISODE: episodes.row(labels.worlds[world], index) + 1}),
+            **(
+                {} if episodes is None else {EPISODE: episodes.row(labels.worlds[world], index) + 1}
+            ),
             "sensor": sensor,
             "partner": partner,
             **{name: getattr(block, name)[rows] for name in dense_names(labels.options)},
@@ -114,4 +135,5 @@ def parquet_rows(tally: LabelTally) -> Iterator[dict[str, np.ndarray]]:
 
 
 WRITERS = {".npz": _write_npz, ".parquet": _write_parquet, **dict.fromkeys(HDF5_ENDINGS, _write_h5)}
-FILE, EPISODE = "file", "episode"
+FILE = "file"
+EPISODE = "episode"

@@ -39,12 +39,13 @@ class LabelRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelResult(Result, schema="collide.label/1", optional=("chart", "bytes")):
-    """Labels of a contact set. shape: frames, worlds, sensors, partners. recorded: cells with a frame of the recording.
+    """Labels of a contact set. shape: frames, worlds, sensors, partners. recorded: cells with a
+    frame of the recording.
 
-    bytes: of the output, None for a part of one. labelled: labels that are true; runs: of consecutive ones. pairs:
-    number of labelled pairs of sensor and partner.
-    listed: the first of them, with most labels first. series: of bins of frames, and `labelled` of each listed pair:
-    the fraction of the recorded cells of the bin that have the label. chart: path of the picture.
+    bytes: of the output, None for a part of one. labelled: labels that are true; runs: of
+    consecutive ones. pairs: number of labelled pairs of sensor and partner. listed: the first of
+    them, with most labels first. series: of bins of frames, and `labelled` of each listed pair: the
+    fraction of the recorded cells of the bin that have the label. chart: path of the picture.
     """
 
     file: str
@@ -71,8 +72,8 @@ class LabelResult(Result, schema="collide.label/1", optional=("chart", "bytes"))
 def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
     """Labels a contact set and writes the output.
 
-    Raises InputError for a file that is not a contact set and options that do not fit it, OutputError; then there is
-    no output.
+    Raises InputError for a file that is not a contact set and options that do not fit it,
+    OutputError; then there is no output.
     """
     check_ending(request.output, (".parquet", ".npz", *HDF5_ENDINGS), "a file of labels")
     check_output(request.output, request.force, (request.path,))
@@ -92,7 +93,8 @@ def label_result(request: LabelRequest, tally: LabelTally, whole: bool = True) -
 
     whole: the output is of this set alone, so that it has a size.
     """
-    labels, contacts = tally.labels, tally.labels.contacts
+    labels = tally.labels
+    contacts = tally.labels.contacts
     listed = _listed(tally, request.first)
     bins = TimeBins(len(labels.frames), MAX_BINS)
     key, frame = labels.runs.cells()
@@ -103,7 +105,9 @@ def label_result(request: LabelRequest, tally: LabelTally, whole: bool = True) -
         cells = np.add.reduceat(labels.cells(*at), bins.start)
         rows = sorted((labels._sensor[at[0]], labels._partner[at[1]]))
         labelled_bins = bins.of[frame[(low == rows[0]) & (high == rows[1])]]
-        labelled.append((np.bincount(labelled_bins, minlength=len(cells)) / np.maximum(cells, 1)).tolist())
+        labelled.append(
+            (np.bincount(labelled_bins, minlength=len(cells)) / np.maximum(cells, 1)).tolist()
+        )
     return LabelResult(
         file=contacts.path,
         scene=contacts.scene,
@@ -127,8 +131,10 @@ def label_result(request: LabelRequest, tally: LabelTally, whole: bool = True) -
 
 
 def _listed(tally: LabelTally, first: int) -> list[dict[str, Any]]:
-    """The pairs with most labels. share: part of recorded cells that have the pair. slip: mean of those with one."""
-    labels, (sensor, partner) = tally.labels, np.nonzero(tally.cells)
+    """The pairs with most labels. share: part of recorded cells that have the pair. slip: mean of
+    those with one."""
+    labels = tally.labels
+    (sensor, partner) = np.nonzero(tally.cells)
     order: Sequence[int] = np.lexsort((partner, sensor, -tally.cells[sensor, partner])).tolist()
     rows = []
     for row in order[:first]:
@@ -142,7 +148,9 @@ def _listed(tally: LabelTally, first: int) -> list[dict[str, Any]]:
                 "share": float(tally.cells[at] / labels.cells(*at).sum()),
                 "least_distance": float(tally.distance[at]),
                 **(
-                    {"mean_slip": float(tally.slip[at] / slipping) if slipping else None} if labels.options.slip else {}
+                    {"mean_slip": float(tally.slip[at] / slipping) if slipping else None}
+                    if labels.options.slip
+                    else {}
                 ),
             }
         )

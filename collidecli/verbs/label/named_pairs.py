@@ -28,19 +28,25 @@ class NamedPairs:
                 raise InputError(f"'{text}' is given twice", "--pairs", "give each pair once")
 
     def labels(self, contacts: ContactSet) -> dict[str, np.ndarray]:
-        """The PAIR_LABELS [F, P] of the pairs; "distance" is float32, the least of the pair's contacts [m].
+        """The PAIR_LABELS [F, P] of the pairs; "distance" is float32, the least of the pair's
+        contacts [m].
 
-        A pair touches by the rule. In a frame without a contact of the pair, which is then beyond the gap, "valid" is
-        false and "distance" is the least gap of its shapes. Where the scene does not have the pair, "present" is false
-        in all frames and "distance" the least gap of all shapes. contacts: of one world. Raises InputError for a rule
-        beyond the gap of a pair.
+        A pair touches by the rule. In a frame without a contact of the pair, which is then beyond
+        the gap, "valid" is false and "distance" is the least gap of its shapes. Where the scene
+        does not have the pair, "present" is false in all frames and "distance" the least gap of all
+        shapes. contacts: of one world. Raises InputError for a rule beyond the gap of a pair.
         """
-        gap, count = contacts.shapes.gap, len(self.names)
+        gap = contacts.shapes.gap
+        count = len(self.names)
         join = np.maximum if contacts.gap_rule == "max" else np.add
-        distance, present = np.full((contacts.frame_count, count), np.inf, np.float32), np.zeros(count, bool)
+        distance = np.full((contacts.frame_count, count), np.inf, np.float32)
+        present = np.zeros(count, bool)
         shapes = contacts.shapes
-        items = NamedItems(shapes.path, shapes.body, contacts.body_path, f"shape or body of {contacts.path}")
-        sides, limit = [], np.full(count, gap.min(initial=np.inf), np.float32)
+        items = NamedItems(
+            shapes.path, shapes.body, contacts.body_path, f"shape or body of {contacts.path}"
+        )
+        sides = []
+        limit = np.full(count, gap.min(initial=np.inf), np.float32)
         for column, pair in enumerate(self.names):
             first, second = pair_sides = Sides(*map(items.met, self._patterns[column]))
             sides.append(pair_sides)
@@ -48,24 +54,41 @@ class NamedPairs:
             if not present[column]:
                 continue
             self._missing.discard(pair)
-            gaps = contacts.forced.gap[pair_sides.of_pairs(contacts.forced.shape0, contacts.forced.shape1)]
+            gaps = contacts.forced.gap[
+                pair_sides.of_pairs(contacts.forced.shape0, contacts.forced.shape1)
+            ]
             limit[column] = np.nanmin([join(gap[first].min(), gap[second].min()), *gaps])
             if max(0.0, self._rule.leave) > limit[column]:
-                what = f"contacts of {pair} are reported only up to {limit[column]:.6g} m, their gap"
-                raise InputError(what, f"--leave {self._rule.leave:g}", "run with a larger gap, or give at most that")
+                what = (
+                    f"contacts of {pair} are reported only up to {limit[column]:.6g} m, their gap"
+                )
+                raise InputError(
+                    what,
+                    f"--leave {self._rule.leave:g}",
+                    "run with a larger gap, or give at most that",
+                )
         for block in contacts.blocks(names=("shape0", "shape1", "distance")) if self.names else ():
             frame = block.cell  # of one world
             for column, pair_sides in enumerate(sides):
                 chosen = pair_sides.of_pairs(block.shape0, block.shape1)
                 np.minimum.at(distance[:, column], frame[chosen], block.distance[chosen])
-        valid, touching = np.isfinite(distance), np.zeros(distance.shape, bool)
+        valid = np.isfinite(distance)
+        touching = np.zeros(distance.shape, bool)
         column, frame = np.nonzero(valid.T)
         touching.T[labelled_runs(column, frame, distance[frame, column], self._rule).cells()] = True
         of_frames = np.broadcast_to(present, distance.shape)
-        return dict(zip(PAIR_LABELS, (touching, valid, np.where(valid, distance, limit), of_frames), strict=True))
+        return dict(
+            zip(
+                PAIR_LABELS,
+                (touching, valid, np.where(valid, distance, limit), of_frames),
+                strict=True,
+            )
+        )
 
     def check(self) -> None:
         """Raises InputError for a pair that no set of `labels` has."""
         for pair in sorted(self._missing):
             what = f"'{pair}': no scene has shapes that match both"
-            raise InputError(what, "--pairs", "collide inspect lists the shapes, and patterns match whole paths")
+            raise InputError(
+                what, "--pairs", "collide inspect lists the shapes, and patterns match whole paths"
+            )

@@ -13,7 +13,8 @@ from collidecli.wording import plural
 
 def labels_section(result: ResultDict) -> dict[str, Any]:
     """The map of labels over time, and a table of them, of collide.label/1."""
-    options, per_bin = result["options"], result["series"]["frames_per_bin"]
+    options = result["options"]
+    per_bin = result["series"]["frames_per_bin"]
     lead = f"{plural(result['labelled'], 'label')}, {label_rule(options)}"
     lead += f"; a column is {plural(per_bin, 'frame')}." if per_bin > 1 else "."
     if len(result["listed"]) < result["pairs"]:

@@ -47,12 +47,13 @@ def label(
 
     Args:
         contacts: a contact set, its path, or contacts in memory.
-        sensors, partners: patterns, a sequence or a text with commas; () is every moving item, and every item.
+        sensors, partners: patterns, a sequence or a text with commas; () is every moving item, and
+            every item.
         between: both in one, "hand*,cup*" or two patterns.
         by: "bodies", with static shapes and particle objects, or "shapes".
-        enter: a label begins at a distance of at most this, in metres or as a text such as "2mm". leave: it lasts while
-            the distance is at most this; None is `enter`. min_frames: shorter pauses are filled, then shorter labels
-            left out.
+        enter: a label begins at a distance of at most this, in metres or as a text such as "2mm".
+            leave: it lasts while the distance is at most this; None is `enter`. min_frames: shorter
+            pauses are filled, then shorter labels left out.
         slip: read the contacts' column of that name, see `collide run --columns slip`.
         worlds: numbers; () is all. frames: "A:B:S", a slice or a number.
     Returns:
@@ -60,20 +61,35 @@ def label(
     Raises:
         InputError: as `collide label` does.
     """
-    limits = checked_metres(enter, "enter"), None if leave is None else checked_metres(leave, "leave")
-    sensors, partners = listed(sensors), listed(partners)
+    limits = (
+        checked_metres(enter, "enter"),
+        None if leave is None else checked_metres(leave, "leave"),
+    )
+    sensors = listed(sensors)
+    partners = listed(partners)
     if between := listed(between):
         if sensors or partners or len(between) != 2:
-            raise InputError(f"{between!r} is not two patterns instead of sensors and partners", "between")
-        sensors, partners = between[:1], between[1:]
-    if isinstance(worlds, (str, int)) or not all(isinstance(world, (int, np.integer)) for world in worlds):
-        raise InputError(f"{worlds!r} is no sequence of numbers of worlds", "worlds", "give one, such as [0]")
-    options = LabelOptions(sensors, partners, by, *limits, min_frames, slip, worlds, frames_text(frames))
+            raise InputError(
+                f"{between!r} is not two patterns instead of sensors and partners", "between"
+            )
+        sensors = between[:1]
+        partners = between[1:]
+    if isinstance(worlds, (str, int)) or not all(
+        isinstance(world, (int, np.integer)) for world in worlds
+    ):
+        raise InputError(
+            f"{worlds!r} is no sequence of numbers of worlds", "worlds", "give one, such as [0]"
+        )
+    options = LabelOptions(
+        sensors, partners, by, *limits, min_frames, slip, worlds, frames_text(frames)
+    )
     contacts = contacts.contact_set if isinstance(contacts, Contacts) else contacts
     if isinstance(contacts, ContactSet):
         return labels_in_memory(contacts, options)
     if not isinstance(contacts, (str, os.PathLike)):
-        raise InputError(f"contacts is a {type(contacts).__name__}", "label", "give a contact set, or its path")
+        raise InputError(
+            f"contacts is a {type(contacts).__name__}", "label", "give a contact set, or its path"
+        )
     with reading("contact set", os.fspath(contacts)), ContactSet.open(contacts) as opened:
         return labels_in_memory(opened, options)
 
@@ -82,13 +98,14 @@ def label(
 class Labels:
     """Labels of contacts as arrays; F frames, W worlds, S sensors, P partners.
 
-    touch: bool[F, W, S, P]. distance: float32[F, W, S, P], least distance of the contacts [m], negative is penetration,
-    infinite without a contact in the set. slip: float32[F, W, S, P] [m/s], greatest of the contacts, NaN without one;
-    None without slip=True. sensors, partners: names. frame, step: int64[F], numbers in the set and of the recorder.
-    time: float64[F] [s], or numbers of frames for an array of poses without times.
-    world: int64[W]. recorded: bool[F, W], false after the end of a demonstration. present:
-    bool[W, S, P], false where the world's scene does not have both; there touch is false and distance NaN. `len` is the
-    number of labels of recorded cells.
+    touch: bool[F, W, S, P]. distance: float32[F, W, S, P], least distance of the contacts [m],
+    negative is penetration, infinite without a contact in the set. slip: float32[F, W, S, P] [m/s],
+    greatest of the contacts, NaN without one; None without slip=True. sensors, partners: names.
+    frame, step: int64[F], numbers in the set and of the recorder. time: float64[F] [s], or numbers
+    of frames for an array of poses without times. world: int64[W]. recorded: bool[F, W], false
+    after the end of a demonstration. present: bool[W, S, P], false where the world's scene does not
+    have both; there touch is false and distance NaN. `len` is the number of labels of recorded
+    cells.
     """
 
     touch: np.ndarray
@@ -111,7 +128,8 @@ class Labels:
 
     def _repr_html_(self) -> str:
         return html_table(
-            axis_sizes(self.touch.shape) | {"labels": len(self), "touching": int(self.touch[self._rows].sum())}
+            axis_sizes(self.touch.shape)
+            | {"labels": len(self), "touching": int(self.touch[self._rows].sum())}
         )
 
     @property
@@ -123,17 +141,23 @@ class Labels:
     def _axes(self, **of_frames: np.ndarray) -> list[dict[str, np.ndarray]]:
         named = {"sensor": self.sensors, "partner": self.partners}
         items = [{name: np.array(paths, object)} for name, paths in named.items()]
-        return [{"frame": self.frame, **of_frames, "time": self.time}, {"world": self.world}, *items]
+        return [
+            {"frame": self.frame, **of_frames, "time": self.time},
+            {"world": self.world},
+            *items,
+        ]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows and columns of `label -o x.parquet`, `len` of them. Raises InputError without pandas."""
+        """The rows and columns of `label -o x.parquet`, `len` of them. Raises InputError without
+        pandas."""
         from collidecli.exporters.dense_columns import dense_rows
 
         arrays = {name: getattr(self, name) for name in DENSE if getattr(self, name) is not None}
         return dense_rows(self._axes(step=self.step), arrays, self._rows).to_pandas()
 
     def events(self) -> NamedColumns:
-        """A row for each run of frames with a label: world, sensor, partner, begin_frame, last_frame, and the times."""
+        """A row for each run of frames with a label: world, sensor, partner, begin_frame,
+        last_frame, and the times."""
         from collidecli.exporters.dense_columns import dense_intervals
 
         return dense_intervals(self._axes(), self.touch & self._rows)

@@ -36,11 +36,16 @@ class LabelTable:
     """
 
     def __init__(self, request: LabelRequest, append: Append) -> None:
-        self._request, self._append, self.done = request, append, 0
+        self._request = request
+        self._append = append
+        self.done = 0
         self._missing: Missing | None = None
 
-    def add(self, path: str, episodes: Sequence[Mapping[str, str]], progress: Progress = None) -> LabelResult:
-        """Appends the rows of a set, once for each of its episodes. Raises InputError as `label`, without a row.
+    def add(
+        self, path: str, episodes: Sequence[Mapping[str, str]], progress: Progress = None
+    ) -> LabelResult:
+        """Appends the rows of a set, once for each of its episodes. Raises InputError as `label`,
+        without a row.
 
         episodes: values of the columns OF_EPISODE; of a table without them one without values.
         """
@@ -61,7 +66,9 @@ class LabelTable:
     def check(self) -> None:
         """Raises InputError for a pattern that matches nothing in any set."""
         for option, pattern in sorted(self._missing or ()):
-            raise InputError(f"'{pattern}' matches nothing in {plural(self.done, 'contact set')}", option)
+            raise InputError(
+                f"'{pattern}' matches nothing in {plural(self.done, 'contact set')}", option
+            )
 
 
 @contextmanager

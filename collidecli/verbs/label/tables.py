@@ -14,8 +14,12 @@ from collidecli.wording import count, plural
 
 def label_table(result: ResultDict) -> RenderableType:
     """Tables of collide.label/1: a summary, and the listed pairs."""
-    options, shape = result["options"], result["shape"]
-    sizes = (plural(shape[name], name.removesuffix("s")) for name in ("frames", "worlds", "sensors", "partners"))
+    options = result["options"]
+    shape = result["shape"]
+    sizes = (
+        plural(shape[name], name.removesuffix("s"))
+        for name in ("frames", "worlds", "sensors", "partners")
+    )
     rows = [
         ("contact set", result["file"]),
         ("array", ", ".join(sizes)),
@@ -26,8 +30,11 @@ def label_table(result: ResultDict) -> RenderableType:
     ]
     names: list[Column] = [(name, "left", itemgetter(name)) for name in ("sensor", "partner")]
     columns = [*names, *label_columns(options)]
-    summary, more = name_value_table(rows), more_text(result["pairs"] - len(result["listed"]))
-    return Group(summary, rows_table(columns, result["listed"], more)) if result["listed"] else summary
+    summary = name_value_table(rows)
+    more = more_text(result["pairs"] - len(result["listed"]))
+    return (
+        Group(summary, rows_table(columns, result["listed"], more)) if result["listed"] else summary
+    )
 
 
 def label_columns(options: ResultDict) -> list[Column]:
@@ -36,7 +43,11 @@ def label_columns(options: ResultDict) -> list[Column]:
         ("frames", "right", lambda label: count(label["cells"])),
         ("share", "right", lambda label: percent(label["share"])),
         ("distance", "right", lambda label: quantity(label["least_distance"], length)),
-        *([("mean slip", "right", lambda label: speed(label.get("mean_slip")))] if options["slip"] else []),
+        *(
+            [("mean slip", "right", lambda label: speed(label.get("mean_slip")))]
+            if options["slip"]
+            else []
+        ),
     ]
 
 

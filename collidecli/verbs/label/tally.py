@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class LabelTally:
-    """Sums over the blocks that are written: labels, and of each pair the cells, the least distance and the slip."""
+    """Sums over the blocks that are written: labels, and of each pair the cells, the least distance
+    and the slip."""
 
     def __init__(self, labels: ContactLabels) -> None:
         self.labels = labels

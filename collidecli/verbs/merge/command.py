@@ -21,15 +21,24 @@ collide merge a.h5 b.h5 -o whole.h5
 @click.command("merge", cls=Verb, epilog=MERGE_EPILOG)
 @click.argument("contacts", metavar="OUT.h5...", nargs=-1, required=True)
 @option("--worlds", is_flag=True, help="The sets have equal frames and different worlds.")
-@option("-o", "--output", metavar="FILE", default="merged.contacts.h5", section="Output", help="The merged set.")
+@option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    default="merged.contacts.h5",
+    section="Output",
+    help="The merged set.",
+)
 @compression_option
 @format_option(help=f"{FORMAT} [default: that of the sets]")
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, contacts: tuple[str, ...], **values: Any) -> int:
-    """Merge contact sets of disjoint frames, identified by their steps, to the contact set of one run.
+    """Merge contact sets of disjoint frames, identified by their steps, to the contact set of one
+    run.
 
-    The content hash equals that of one run. Sets of different models or options, and common frames, are refused.
+    The content hash equals that of one run. Sets of different models or options, and common frames,
+    are refused.
     """
     from collidecli.verbs.merge.merge import MergeRequest, merge
     from collidecli.verbs.merge.tables import merge_table

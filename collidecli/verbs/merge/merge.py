@@ -1,4 +1,5 @@
-"""The verb `merge`: the contact set of one run from contact sets of its disjoint frames or worlds."""
+"""The verb `merge`: the contact set of one run from contact sets of its disjoint frames or
+worlds."""
 
 from __future__ import annotations
 
@@ -17,7 +18,13 @@ from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress, Result
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.options import recorded_option
-from collidecli.scene.tables import CONTACT_ID, OF_STEPS, ContactBlock, consecutive_groups, groups_of_cells
+from collidecli.scene.tables import (
+    CONTACT_ID,
+    OF_STEPS,
+    ContactBlock,
+    consecutive_groups,
+    groups_of_cells,
+)
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.schema import tables_version, version_of
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
@@ -43,7 +50,8 @@ CELL_WINDOW = 1 << 18
 class MergePlan:
     """Mapping to the merged set. frame_of: for each set, intp[its frames], ascending merged frames.
 
-    first_world: merged number of the first world of each set. world_count, step, time: of the merged set.
+    first_world: merged number of the first world of each set. world_count, step, time: of the
+    merged set.
     """
 
     frame_of: tuple[np.ndarray, ...]
@@ -61,13 +69,17 @@ class MergePlan:
 def plan_frames(sets: Sequence[ContactSet]) -> MergePlan:
     """Plan for sets of disjoint frames, ordered by step, with equal worlds.
 
-    Raises InputError for contact ids, which start anew in every set; for contacts between frames; for steps that do not
-    increase, a step in two sets, or times that decrease.
+    Raises InputError for contact ids, which start anew in every set; for contacts between frames;
+    for steps that do not increase, a step in two sets, or times that decrease.
     """
     for part in sets:
         if CONTACT_ID.name in part.optional_columns:
             what = "it has contact ids, which start anew in every set"
-            raise InputError(what, f"{part.path}: /rigid_contacts/{CONTACT_ID.name}", "run the whole motion at once")
+            raise InputError(
+                what,
+                f"{part.path}: /rigid_contacts/{CONTACT_ID.name}",
+                "run the whole motion at once",
+            )
         for name in OF_STEPS:
             if name in part.groups:
                 what = "it has contacts between frames, and none between its frames and those of another set"
@@ -84,7 +96,9 @@ def plan_frames(sets: Sequence[ContactSet]) -> MergePlan:
         first, second = (sets[int(owner[order[same[0] + k]])].path for k in (0, 1))
         what = f"step {steps[order[same[0]]]} is in {first} too"
         what += f", and so are {count(len(same) - 1)} more" if len(same) > 1 else ""
-        raise InputError(what, second, "give disjoint frames, or --worlds if these are other worlds")
+        raise InputError(
+            what, second, "give disjoint frames, or --worlds if these are other worlds"
+        )
     time = np.concatenate([part.time for part in sets])[order]
     back = np.flatnonzero(np.diff(time) < 0.0)
     if len(back):
@@ -106,8 +120,14 @@ def plan_worlds(sets: Sequence[ContactSet]) -> MergePlan:
     for k, contacts in enumerate(sets):
         for name in ("step", "time"):
             if not np.array_equal(getattr(contacts, name), getattr(sets[0], name)):
-                fix = "give sets of the same frames, or leave --worlds out if these are other frames"
-                raise InputError(f"the frames differ from those of {sets[0].path} in /time/{name}", contacts.path, fix)
+                fix = (
+                    "give sets of the same frames, or leave --worlds out if these are other frames"
+                )
+                raise InputError(
+                    f"the frames differ from those of {sets[0].path} in /time/{name}",
+                    contacts.path,
+                    fix,
+                )
         twin = next((other for other in sets[:k] if _share_worlds(contacts, other)), None)
         if twin is not None:
             what = f"it has worlds of {twin.path}: both are of one motion"
@@ -129,14 +149,17 @@ def _share_worlds(contacts: ContactSet, other: ContactSet) -> bool:
 def merged_blocks(
     sets: Sequence[ContactSet], plan: MergePlan, names: tuple[str, ...], max_rows: int = BLOCK_ROWS
 ) -> Iterator[ContactBlock]:
-    """Merged cells in order, in blocks of whole frames with at most `max_rows` contacts, or of one frame.
+    """Merged cells in order, in blocks of whole frames with at most `max_rows` contacts, or of one
+    frame.
 
     The frames of a block are consecutive in each set, as `frame_of` is ascending.
     """
     rows = np.zeros(plan.frame_count, np.int64)
     for contacts, frames in zip(sets, plan.frame_of, strict=True):
         tables = (contacts, *contacts.groups.values())
-        rows[frames] += np.stack([_rows_by_frame(contacts, table.cell_start) for table in tables]).sum(axis=0)
+        rows[frames] += np.stack(
+            [_rows_by_frame(contacts, table.cell_start) for table in tables]
+        ).sum(axis=0)
     ends = np.cumsum(rows)
     most_frames = max(1, CELL_WINDOW // max(1, plan.world_count))
     first = 0
@@ -149,7 +172,8 @@ def merged_blocks(
 
 
 def _rows_by_frame(contacts: ContactSet, cell_start: Callable[[slice], np.ndarray]) -> np.ndarray:
-    worlds, starts = contacts.world_count, []
+    worlds = contacts.world_count
+    starts = []
     step = max(1, CELL_WINDOW // max(1, worlds))
     for first in range(0, contacts.frame_count, step):
         last = min(first + step, contacts.frame_count)
@@ -158,19 +182,31 @@ def _rows_by_frame(contacts: ContactSet, cell_start: Callable[[slice], np.ndarra
     return np.diff(np.concatenate([*starts, ends]))
 
 
-def _joined(sets: Sequence[ContactSet], plan: MergePlan, first: int, last: int, names: tuple[str, ...]) -> ContactBlock:
+def _joined(
+    sets: Sequence[ContactSet], plan: MergePlan, first: int, last: int, names: tuple[str, ...]
+) -> ContactBlock:
     counts = np.zeros((last - first, plan.world_count), np.int64)
-    parts, cells, groups, numbers = [], [], [], []
+    parts = []
+    cells = []
+    groups = []
+    numbers = []
     for contacts, frames, world in zip(sets, plan.frame_of, plan.first_world, strict=True):
         low, high = np.searchsorted(frames, (first, last))
         if low == high:
             continue
         worlds = slice(world, world + contacts.world_count)
         block = contacts.cells(
-            int(low) * contacts.world_count, int(high) * contacts.world_count, names, with_groups=True
+            int(low) * contacts.world_count,
+            int(high) * contacts.world_count,
+            names,
+            with_groups=True,
         )
-        counts[frames[low:high] - first, worlds] = block.cell_counts.reshape(-1, contacts.world_count)
-        merged = (frames[low:high, None] - first) * plan.world_count + np.arange(plan.world_count)[worlds]
+        counts[frames[low:high] - first, worlds] = block.cell_counts.reshape(
+            -1, contacts.world_count
+        )
+        merged = (frames[low:high, None] - first) * plan.world_count + np.arange(plan.world_count)[
+            worlds
+        ]
         cells.append(np.repeat(merged.reshape(-1), block.cell_counts))
         parts.append(block.columns)
         numbers.append(merged.reshape(-1))
@@ -189,17 +225,19 @@ def _joined(sets: Sequence[ContactSet], plan: MergePlan, first: int, last: int, 
 
 
 WORLD_TEMPLATE = "/model/world/template"
-DIFFER_BY_FRAMES, DIFFER_BY_WORLDS = ("frames",), ("worlds", "demos", "frames")
+DIFFER_BY_FRAMES = ("frames",)
+DIFFER_BY_WORLDS = ("worlds", "demos", "frames")
 """Options in which the runs of the merged sets may differ."""
 SAME_RUN = "make the sets again, of one scene with the same options"
 
 
 @dataclass(frozen=True)
 class MergeRequest:
-    """Contact sets to merge, at least two, and the output. worlds: they have equal frames and disjoint worlds.
+    """Contact sets to merge, at least two, and the output. worlds: they have equal frames and
+    disjoint worlds.
 
-    Otherwise they have equal worlds and disjoint frames. format: major version of the output's format; None is that of
-    all sets.
+    Otherwise they have equal worlds and disjoint frames. format: major version of the output's
+    format; None is that of all sets.
     """
 
     contacts: Sequence[str]
@@ -212,8 +250,8 @@ class MergeRequest:
 
 @dataclass(frozen=True)
 class MergeResult(Result, schema="collide.merge/1"):
-    """Merged files and size of the output. parted_by: "worlds" or "frames". group_rows: rows of each
-    table beside /rigid_contacts, by name. recordings: number of different ones."""
+    """Merged files and size of the output. parted_by: "worlds" or "frames". group_rows: rows of
+    each table beside /rigid_contacts, by name. recordings: number of different ones."""
 
     files: list[str]
     output: str
@@ -229,11 +267,13 @@ class MergeResult(Result, schema="collide.merge/1"):
 def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
     """Merges contact sets.
 
-    Raises InputError, naming the file and the difference, for sets that cannot be merged; OutputError for an output
-    that cannot be written. Then no output is left.
+    Raises InputError, naming the file and the difference, for sets that cannot be merged;
+    OutputError for an output that cannot be written. Then no output is left.
     """
     if len(request.contacts) < 2:
-        raise InputError("there is only one contact set", "the command line", "give two contact sets or more")
+        raise InputError(
+            "there is only one contact set", "the command line", "give two contact sets or more"
+        )
     check_output(request.output, request.force, request.contacts, HDF5_ENDINGS, "a contact set")
     with ExitStack() as stack:
         sets = []
@@ -247,7 +287,9 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
             if not request.worlds and contacts.world_count != sets[0].world_count:
                 what = f"has {contacts.world_count} worlds, and {sets[0].path} has {sets[0].world_count}"
                 raise InputError(
-                    what, contacts.path, "give sets of the same worlds, or --worlds if these are other worlds"
+                    what,
+                    contacts.path,
+                    "give sets of the same worlds, or --worlds if these are other worlds",
                 )
             _check_alike(contacts, sets[0], request.worlds)
         plan = plan_worlds(sets) if request.worlds else plan_frames(sets)
@@ -261,7 +303,9 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
             frames=plan.frame_count,
             worlds=plan.world_count,
             contacts=sum(contacts.contact_count for contacts in sets),
-            group_rows={name: sum(contacts.group_rows[name] for contacts in sets) for name in sets[0].groups},
+            group_rows={
+                name: sum(contacts.group_rows[name] for contacts in sets) for name in sets[0].groups
+            },
             recordings=len({contacts.trajectory_sha256 for contacts in sets}),
             content_sha256=sha,
         )
@@ -273,11 +317,14 @@ def _blocks(
     for block in merged_blocks(sets, plan, names):
         yield block
         if progress is not None:
-            progress((block.first_cell + len(block.cell_counts)) // plan.world_count, plan.frame_count)
+            progress(
+                (block.first_cell + len(block.cell_counts)) // plan.world_count, plan.frame_count
+            )
 
 
 def _check_alike(other: ContactSet, first: ContactSet, worlds: bool) -> None:
-    """Raises InputError for a different scene, model, version, option or column, naming the first difference."""
+    """Raises InputError for a different scene, model, version, option or column, naming the first
+    difference."""
     if tables_version(other.version) != tables_version(first.version):
         versions = " and ".join(".".join(map(str, part.version)) for part in (other, first))
         _refuse(other, first, f"format versions {versions}")
@@ -292,7 +339,11 @@ def _check_alike(other: ContactSet, first: ContactSet, worlds: bool) -> None:
     for path in sorted(tables[0].keys() | tables[1].keys()):
         if worlds and path == WORLD_TEMPLATE:
             continue
-        if path not in tables[0] or path not in tables[1] or not tables[0][path].equals(tables[1][path]):
+        if (
+            path not in tables[0]
+            or path not in tables[1]
+            or not tables[0][path].equals(tables[1][path])
+        ):
             _refuse(other, first, f"the models: {path}")
     if model_attributes(other) != model_attributes(first):
         _refuse(other, first, "the rules, attributes of /model")
@@ -307,7 +358,8 @@ def _check_alike(other: ContactSet, first: ContactSet, worlds: bool) -> None:
 
 
 def _major(sets: Sequence[ContactSet], asked: int | None) -> int:
-    """Major version of the merged set. Raises InputError for sets of several without one that is asked for."""
+    """Major version of the merged set. Raises InputError for sets of several without one that is
+    asked for."""
     versions = sorted({contacts.version[0] for contacts in sets})
     if asked is None and len(versions) > 1:
         what = f"the sets have format versions {' and '.join(map(str, versions))}"
@@ -319,8 +371,11 @@ def _refuse(contacts: ContactSet, first: ContactSet, what: str) -> None:
     raise InputError(f"differs from {first.path} in {what}", contacts.path, SAME_RUN)
 
 
-def merge_episodes(sets: Sequence[ContactSet], plan: MergePlan, episodes: Episodes, output: str) -> None:
-    """Writes sets of one scene to one set; frames of a world after the end of its set have no contacts.
+def merge_episodes(
+    sets: Sequence[ContactSet], plan: MergePlan, episodes: Episodes, output: str
+) -> None:
+    """Writes sets of one scene to one set; frames of a world after the end of its set have no
+    contacts.
 
     Raises InputError for sets that cannot be merged, OutputError; then no output is left.
     """
@@ -332,7 +387,11 @@ def merge_episodes(sets: Sequence[ContactSet], plan: MergePlan, episodes: Episod
 
 
 def _header(
-    sets: Sequence[ContactSet], plan: MergePlan, worlds: bool, major: int, episodes: Episodes | None = None
+    sets: Sequence[ContactSet],
+    plan: MergePlan,
+    worlds: bool,
+    major: int,
+    episodes: Episodes | None = None,
 ) -> Header:
     """The header of the merged set. episodes: of the set; None is those of `merged_episodes`."""
     first = sets[0]
@@ -365,10 +424,15 @@ def _header(
     attributes = {
         "scene": first.scene,
         "scene_sha256": first.scene_sha256,
-        "trajectory_sha256": hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest(),
+        "trajectory_sha256": hashes[0]
+        if len(hashes) == 1
+        else hashlib.sha256("".join(hashes).encode()).hexdigest(),
         "config": json.dumps(config, sort_keys=True),
     }
     version = first.version if first.version[0] == major else version_of(major, first.groups)
     definitions = [table.definition for table in first.tables.values()]
-    of_model, timing = model_attributes(first), merged_timing(sets)
-    return Header(version, attributes, attributes_of_tables, of_model, definitions, first.float_type, timing)
+    of_model = model_attributes(first)
+    timing = merged_timing(sets)
+    return Header(
+        version, attributes, attributes_of_tables, of_model, definitions, first.float_type, timing
+    )

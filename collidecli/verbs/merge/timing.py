@@ -30,21 +30,29 @@ def merged_timing(sets: Sequence[ContactSet]) -> dict[str, Any]:
             return _merged_timing([contacts.file.get("timing") for contacts in sets])
     except (TypeError, ValueError, LookupError, AttributeError, *DAMAGE) as error:
         files = ", ".join(contacts.path for contacts in sets)
-        raise InputError(f"/timing is not as a run writes it: {error}", files, "make the contact sets again") from error
+        raise InputError(
+            f"/timing is not as a run writes it: {error}", files, "make the contact sets again"
+        ) from error
 
 
 def _merged_timing(timings: Sequence[Any]) -> dict[str, Any]:
     groups: list[Any] = [timing for timing in timings if isinstance(timing, h5py.Group)]
     merged: dict[str, Any] = {"merged_runs": len(timings)}
     merged |= _stages([group for group in groups if all(name in group for name in STAGES)])
-    names = sorted({str(name) for group in groups for name in group.attrs} - {"false_positive_ratio", "merged_runs"})
+    names = sorted(
+        {str(name) for group in groups for name in group.attrs}
+        - {"false_positive_ratio", "merged_runs"}
+    )
     for name in names:
         merged[name] = _merged(name, [group.attrs[name] for group in groups if name in group.attrs])
-    candidates, touching = merged.get("candidate_count", 0), merged.get("touching_pair_count", 0)
+    candidates = merged.get("candidate_count", 0)
+    touching = merged.get("touching_pair_count", 0)
     merged["false_positive_ratio"] = 1.0 - touching / candidates if candidates else 0.0
     chunks = [group["chunk"] for group in groups if "chunk" in group]
     shared = sorted(set.intersection(*(set(map(str, chunk)) for chunk in chunks))) if chunks else []
-    merged["chunk"] = {name: np.concatenate([chunk[name][()] for chunk in chunks]) for name in shared}
+    merged["chunk"] = {
+        name: np.concatenate([chunk[name][()] for chunk in chunks]) for name in shared
+    }
     return merged
 
 
@@ -64,7 +72,8 @@ def _stages(groups: Sequence[Any]) -> dict[str, Any]:
 
 
 def _merged(name: str, values: Sequence[Any]) -> Any:
-    """A merged attribute: the sum or maximum of numbers; the distinct values of texts and settings."""
+    """A merged attribute: the sum or maximum of numbers; the distinct values of texts and
+    settings."""
     numbers = all(isinstance(value, (int, float, np.integer, np.floating)) for value in values)
     if numbers and name not in SAME_KIND:
         return max(values) if name in LARGEST else sum(values)

@@ -18,7 +18,8 @@ from collidecli.scene.options import CHART_KINDS, CHART_THEMES
 from collidecli.verbs.report.command import AGAINST, requested, selection_options, tolerance_options
 
 CHART_OUTPUT = "Output"
-LEAST_WIDTH, MOST_WIDTH = 240, 4000
+LEAST_WIDTH = 240
+MOST_WIDTH = 4000
 PLOT_EPILOG = """\b
 collide plot pile.contacts.h5 --kind pairs -o pairs.svg
 collide plot now.h5 --kind differences --against baseline.h5 -o differences.png --theme dark
@@ -30,11 +31,32 @@ collide plot now.h5 --kind differences --against baseline.h5 -o differences.png 
 @option("--kind", type=click.Choice(CHART_KINDS), default="contacts", help="Kind of chart.")
 @option("--profile", metavar="FILE", help="A file of collide profile, for --kind phases.")
 @selection_options
-@option("--against", metavar="BASELINE", section=AGAINST, help="For --kind differences and deviations.")
+@option(
+    "--against", metavar="BASELINE", section=AGAINST, help="For --kind differences and deviations."
+)
 @tolerance_options
-@option("-o", "--output", metavar="FILE", section=CHART_OUTPUT, help=".png or .svg. [default: <file>.<kind>.png]")
-@option("--theme", type=click.Choice(CHART_THEMES), default="light", section=CHART_OUTPUT, help="Colours.")
-@option("--width", type=WholeNumber(), default=920, metavar="PX", section=CHART_OUTPUT, help="Width of the chart.")
+@option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    section=CHART_OUTPUT,
+    help=".png or .svg. [default: <file>.<kind>.png]",
+)
+@option(
+    "--theme",
+    type=click.Choice(CHART_THEMES),
+    default="light",
+    section=CHART_OUTPUT,
+    help="Colours.",
+)
+@option(
+    "--width",
+    type=WholeNumber(),
+    default=920,
+    metavar="PX",
+    section=CHART_OUTPUT,
+    help="Width of the chart.",
+)
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, file: str, **values: Any) -> int:
@@ -50,13 +72,16 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     force, kind, theme, width = (values.pop(name) for name in ("force", "kind", "theme", "width"))
     output = values.pop("output") or f"{Path(file).stem}.{kind}.png"
     if not LEAST_WIDTH <= width <= MOST_WIDTH:
-        raise click.BadParameter(f"{width} is not from {LEAST_WIDTH} to {MOST_WIDTH}.", ctx, param_hint="'--width'")
+        raise click.BadParameter(
+            f"{width} is not from {LEAST_WIDTH} to {MOST_WIDTH}.", ctx, param_hint="'--width'"
+        )
     check_chart(output, force, (file, values["against"], values["profile"]))
     with streams.progress("reading") as progress:
         result = report(requested(file, values), progress)
     for warning in result.warnings:
         streams.warn(warning)
-    record, chart = result.as_dict(), KINDS[kind]
+    record = result.as_dict()
+    chart = KINDS[kind]
     if missing := chart.missing(record):
         raise InputError(f"--kind {kind} has nothing to show: {missing}", file)
     write_chart(output, record, chart, force, theme=theme, width=width)

@@ -47,33 +47,51 @@ collide profile robot.xml -t motion.h5 --engines mujoco,coal
 @source_options
 @contact_options
 @hydro_options
-@option("-o", "--output", metavar="FILE", section="Output", help="The results as HDF5. [default: <scene>.profile.h5]")
+@option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    section="Output",
+    help="The results as HDF5. [default: <scene>.profile.h5]",
+)
 @option("--json-out", metavar="FILE", section="Output", help=JSON)
 @trace_option
 @force_option
-@option("--repeats", type=WholeNumber(), default=5, section=SPEED, help="Least number of measurements of each.")
+@option(
+    "--repeats",
+    type=WholeNumber(),
+    default=5,
+    section=SPEED,
+    help="Least number of measurements of each.",
+)
 @device_options
 @option("--devices", default="", metavar="NAMES", section=SPEED, help=DEVICES)
 @engine("--engines", metavar="[NAME=]ADAPTER,...", help=ENGINES)
 @engine("--engine-python", metavar="[NAME=]PYTHON,...", help=TIMED_ENGINE_PYTHON)
-@engine("--engine-option", metavar="NAME.KEY=VALUE,...", help="Of an adapter, as of collide fidelity.")
+@engine(
+    "--engine-option", metavar="NAME.KEY=VALUE,...", help="Of an adapter, as of collide fidelity."
+)
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """Time nxn, sap, explicit and the standard pipeline on one motion, and recommend one.
 
-    The times exclude loading and compiling. With --devices each device is timed in turn. The exit code is 1 if the
-    contacts of the broad phases are not bit-identical.
+    The times exclude loading and compiling. With --devices each device is timed in turn. The exit
+    code is 1 if the contacts of the broad phases are not bit-identical.
     """
     streams = streams_of(ctx)
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
     if values["devices"] and values["device"]:
-        raise InputError("is given with --device", "--devices", "give one of them; --devices names all devices")
+        raise InputError(
+            "is given with --device", "--devices", "give one of them; --devices names all devices"
+        )
     inputs = (*scenes, trajectory)
     output = values["output"] or default_output(scenes, trajectory, ".profile.h5")
     json_output = values["json_out"] or str(Path(output).with_suffix(".json"))
     if Path(output) == Path(json_output):
-        raise InputError("the HDF5 and the JSON file have one path", output, "choose two with -o and --json-out")
+        raise InputError(
+            "the HDF5 and the JSON file have one path", output, "choose two with -o and --json-out"
+        )
     check_output(output, values["force"], inputs, HDF5_ENDINGS, "a profile")
     check_output(json_output, values["force"], inputs, (".json",), "a profile as JSON")
     if values["trace"]:

@@ -20,13 +20,16 @@ ABOUT = ("engine", "version", "options", "interpreter", "shapes", "reasons")
 
 
 def profile_engines(request: ProfileRequest) -> list[dict[str, Any]]:
-    """The entries of `engines` of other engines, each run `repeats` times, in turn, in processes of their own.
+    """The entries of `engines` of other engines, each run `repeats` times, in turn, in processes of
+    their own.
 
     Raises InputError as `load_problem` and `run_adapter`.
     """
     from collidecli.adapters.contact_sets import about_engine
     from collidecli.adapters.problem import load_problem, write_problem
-    from collidecli.adapters.processes import run_adapter  # a profile of this engine alone needs none of these
+
+    # a profile of this engine alone needs none of these
+    from collidecli.adapters.processes import run_adapter
     from collidecli.adapters.requested import check_engines
 
     sources = check_engines(request, with_files=False)
@@ -40,10 +43,15 @@ def profile_engines(request: ProfileRequest) -> list[dict[str, Any]]:
                 runs[name].append(run_adapter(source, python, path, problem.shape, options))
     engines = []
     for name, rows in runs.items():
-        about = {key: value for key, value in about_engine(problem, rows[0]).items() if key in ABOUT}
+        about = {
+            key: value for key, value in about_engine(problem, rows[0]).items() if key in ABOUT
+        }
         setup, cells = np.array([timed.seconds for timed in rows]).T
         about |= {"contacts": len(rows[0].cell), "python_loop": rows[0].python_loop or None}
-        seconds = {"setup_seconds": spread_of(setup), "cell_seconds": spread_of(cells / max(1, problem.shape[0]))}
+        seconds = {
+            "setup_seconds": spread_of(setup),
+            "cell_seconds": spread_of(cells / max(1, problem.shape[0])),
+        }
         engines.append({"name": name, **about, **seconds})
     return engines
 
@@ -52,7 +60,11 @@ def own_engine(run: DeviceProfile, cells: int) -> dict[str, Any]:
     """The entry of `engines` of the fastest broad phase of this engine."""
     fastest = run.fastest
     return {
-        **{"name": f"collide, {fastest.name}", "engine": "collide", "version": versions()["collidecli"]},
+        **{
+            "name": f"collide, {fastest.name}",
+            "engine": "collide",
+            "version": versions()["collidecli"],
+        },
         **{"options": "{}", "interpreter": platform.python_version(), "shapes": {}, "reasons": []},
         "contacts": fastest.passes[0].contact_count,
         "python_loop": "chunks",

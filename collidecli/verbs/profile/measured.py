@@ -18,8 +18,9 @@ from collidecli.motions.timing import TimingReport
 class Measured:
     """Measurement of one broad phase. skipped: reason why it was not run; empty if it was run.
 
-    passes: one report per repeat. contacts_sha256: hash of all contact columns and cell starts. setup_seconds: of
-    building its pipeline [s]. listing_seconds: of listing its pairs before the first frame [s], 0 if it lists none.
+    passes: one report per repeat. contacts_sha256: hash of all contact columns and cell starts.
+    setup_seconds: of building its pipeline [s]. listing_seconds: of listing its pairs before the
+    first frame [s], 0 if it lists none.
     """
 
     name: str
@@ -37,11 +38,18 @@ class Measured:
         return np.array([report.wall_seconds for report in self.passes])
 
     def times(self, figures: Callable[[np.ndarray], Any]) -> dict[str, Any]:
-        """The times of an entry of `phases` in the result, and its name. figures: of the times of all repeats."""
+        """The times of an entry of `phases` in the result, and its name. figures: of the times of
+        all repeats."""
         if self.skipped:
             return {"name": self.name, "skipped": self.skipped}
-        stages = {stage: figures(np.array([run.seconds[stage] for run in self.passes])) for stage in pipeline.STAGES}
-        seconds = {"compute_seconds": figures(self.compute_seconds()), "wall_seconds": figures(self.wall_seconds())}
+        stages = {
+            stage: figures(np.array([run.seconds[stage] for run in self.passes]))
+            for stage in pipeline.STAGES
+        }
+        seconds = {
+            "compute_seconds": figures(self.compute_seconds()),
+            "wall_seconds": figures(self.wall_seconds()),
+        }
         return {"name": self.name, "skipped": None, **seconds, "stages": stages}
 
     def as_dict(self) -> dict[str, Any]:
@@ -76,7 +84,8 @@ class DeviceProfile:
         return next(m for m in self.measured if m.name == self.advice.fastest)
 
     def as_dict(self, frames: int) -> dict[str, Any]:
-        """The entry of `devices` in the result: times of the fastest broad phase, median times of all."""
+        """The entry of `devices` in the result: times of the fastest broad phase, median times of
+        all."""
         median = float(np.median(self.fastest.wall_seconds()))
         return {
             "device": self.device.alias,
@@ -103,7 +112,8 @@ def spread_of(values: np.ndarray) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Advice:
-    """The fastest broad phase by its median, whether it is clearly so, whether auto's choice is as fast, and a text."""
+    """The fastest broad phase by its median, whether it is clearly so, whether auto's choice is as
+    fast, and a text."""
 
     fastest: str
     is_clear: bool

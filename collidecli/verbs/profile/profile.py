@@ -1,4 +1,5 @@
-"""The verb `profile`: times and contacts of every broad phase on one motion, and a recommendation."""
+"""The verb `profile`: times and contacts of every broad phase on one motion, and a
+recommendation."""
 
 from __future__ import annotations
 
@@ -17,7 +18,13 @@ from collidecli.engine import pipeline
 from collidecli.engine.pipeline import BroadPhaseChoice, CollisionPipeline
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import result_notes
-from collidecli.engine.scheduler import Workers, batch_size, default_memory_limit, engine_memory, worker_count
+from collidecli.engine.scheduler import (
+    Workers,
+    batch_size,
+    default_memory_limit,
+    engine_memory,
+    worker_count,
+)
 from collidecli.motions.collision import pose_batches, sample_poses, within_episodes
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.machine import processor_name, versions
@@ -39,9 +46,12 @@ from collidecli.verbs.profile.measured import Advice, DeviceProfile, Measured
 if TYPE_CHECKING:
     from collidecli.verbs.profile.request import ProfileRequest
 
-PHASES = {name: {"pipeline": "unified", "broad_phase": name} for name in BROAD_PHASES if name != "auto"}
+PHASES = {
+    name: {"pipeline": "unified", "broad_phase": name} for name in BROAD_PHASES if name != "auto"
+}
 PHASES["standard"] = {"pipeline": "standard", "broad_phase": "auto"}
-"""Engine options of each measured entry; `standard` is a separate pipeline, whose broad phase is explicit."""
+"""Engine options of each measured entry; `standard` is a separate pipeline, whose broad phase is
+explicit."""
 MOST_PAIR_TESTS = 2_000_000_000
 """nxn is skipped if one pass would test more pairs, about ten seconds per pass on one core."""
 MOST_LISTED_PAIRS = 50_000_000
@@ -49,7 +59,8 @@ MOST_LISTED_PAIRS = 50_000_000
 LIST_PAIRS = ("explicit", "standard")
 """Entries that cannot do without a list of the pairs that may touch."""
 MOST_TIMES_REPEATS = 4
-"""If none is clearly the fastest, the passes are repeated up to this many times the requested number."""
+"""If none is clearly the fastest, the passes are repeated up to this many times the requested
+number."""
 MOST_EXTRA_SECONDS = 60.0
 """No repeat beyond the requested number begins later than this after the first such repeat."""
 LEAST_PASSES = 3
@@ -58,19 +69,29 @@ LEAST_PASSES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileResult(MotionResult, schema="collide.profile/1"):
-    """Result of a profile. Times [s], summed over workers except wall_seconds, each as median, extremes and repeats.
+    """Result of a profile. Times [s], summed over workers except wall_seconds, each as median,
+    extremes and repeats.
 
-    phases: of each of PHASES its name, `skipped` (reason or None), times, counts and hash of contacts. identical:
-    every broad phase found the same contacts, bit for bit. repeats: passes of each broad phase. fastest: the one with
-    the least median compute time; is_clear: whether its times lie apart from those of all others, by quartiles. auto:
-    what `--broad-phase auto` chooses, its reason, and whether no other is clearly faster. With several devices all this
-    is of the first; identical is of each device by itself; devices has the times of the fastest broad phase and the
-    phases of each device, device_advice the fastest. engines: of this engine and of others version, interpreter,
-    options, contacts, set-up, time of a cell, and what a call from Python is for: chunks, cells, pairs, None if
-    unknown. output, json_output, trace: files, if any are written.
+    phases: of each of PHASES its name, `skipped` (reason or None), times, counts and hash of
+    contacts. identical: every broad phase found the same contacts, bit for bit. repeats: passes of
+    each broad phase. fastest: the one with the least median compute time; is_clear: whether its
+    times lie apart from those of all others, by quartiles. auto: what `--broad-phase auto` chooses,
+    its reason, and whether no other is clearly faster. With several devices all this is of the
+    first; identical is of each device by itself; devices has the times of the fastest broad phase
+    and the phases of each device, device_advice the fastest. engines: of this engine and of others
+    version, interpreter, options, contacts, set-up, time of a cell, and what a call from Python is
+    for: chunks, cells, pairs, None if unknown. output, json_output, trace: files, if any are
+    written.
     """
 
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("devices", "device_advice", "engines", "output", "json_output", "trace")
+    OPTIONAL: ClassVar[tuple[str, ...]] = (
+        "devices",
+        "device_advice",
+        "engines",
+        "output",
+        "json_output",
+        "trace",
+    )
 
     shapes: int
     worlds: int
@@ -97,22 +118,29 @@ class ProfileResult(MotionResult, schema="collide.profile/1"):
 
 
 def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult:
-    """Runs every broad phase `repeats` times, interleaved, after one warm-up pass of each that hashes the contacts.
+    """Runs every broad phase `repeats` times, interleaved, after one warm-up pass of each that
+    hashes the contacts.
 
-    Repeats further until one is clearly the fastest, within the limits MOST_TIMES_REPEATS and MOST_EXTRA_SECONDS.
-    Several devices are measured one after the other.
+    Repeats further until one is clearly the fastest, within the limits MOST_TIMES_REPEATS and
+    MOST_EXTRA_SECONDS. Several devices are measured one after the other.
 
     Loading, compiling and reading the motion are not measured. Raises InputError as `run` does.
     """
     request.contact.checked()
-    devices = find_devices(request.devices) if request.devices else [pipeline.find_device(request.engine.device)]
+    devices = (
+        find_devices(request.devices)
+        if request.devices
+        else [pipeline.find_device(request.engine.device)]
+    )
     pipeline.load_ahead(devices[0])
     asked = request.engines or request.engine_python or request.engine_option
     others = profile_engines(request) if asked else []
     scene, motion = scene_in_motion(request)
     try:
         fields = FieldCache(request.engine.cache_dir, request.engine.cache_limit)
-        runs = [_profile_device(device, request, scene, motion, fields, progress) for device in devices]
+        runs = [
+            _profile_device(device, request, scene, motion, fields, progress) for device in devices
+        ]
         first = runs[0]
         if request.trace:
             passes = {}
@@ -134,14 +162,22 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
             versions=versions(),
             repeats=max(len(m.passes) for m in first.measured),
             phases=[m.as_dict() for m in first.measured],
-            identical=all(len({m.contacts_sha256 for m in run.measured if not m.skipped}) == 1 for run in runs),
+            identical=all(
+                len({m.contacts_sha256 for m in run.measured if not m.skipped}) == 1 for run in runs
+            ),
             fastest=first.advice.fastest,
             is_clear=first.advice.is_clear,
-            auto={"choice": first.choice.name, "reason": first.choice.reason, "agrees": first.advice.auto_agrees},
+            auto={
+                "choice": first.choice.name,
+                "reason": first.choice.reason,
+                "agrees": first.advice.auto_agrees,
+            },
             advice=first.advice.text,
             devices=[run.as_dict(len(motion.time)) for run in several] or None,
             device_advice=compare_devices(walls) if walls else None,
-            engines=[own_engine(first, len(motion.time) * scene.model.world_count), *others] if others else None,
+            engines=[own_engine(first, len(motion.time) * scene.model.world_count), *others]
+            if others
+            else None,
             trace=request.trace or None,
             warnings=(*scene.warnings, *motion.warnings, *fields.notes, *result_notes()),
         )
@@ -177,28 +213,37 @@ def _profile_device(
             phase.setup_seconds = time.perf_counter() - begin
     threads = worker_count(request.engine.threads, has_own_memory(device))
     first = next(iter(pipelines.values()))
-    cells = batch_size(first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells)
+    cells = batch_size(
+        first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells
+    )
     _measure(request, measured, pipelines, threads, cells, motion, progress)
     return DeviceProfile(device, measured, choice, advise(measured, choice), threads, cells)
 
 
 def skip_reason(name: str, scene: LoadedScene, frame_count: int) -> str:
-    """Why a broad phase would take too long or too much memory on this scene; empty if it would not."""
+    """Why a broad phase would take too long or too much memory on this scene; empty if it would
+    not."""
     model = scene.model
-    widths = np.array([len(model.template_shapes(t)) for t in range(int(model.world_template.max()) + 1)])
+    widths = np.array(
+        [len(model.template_shapes(t)) for t in range(int(model.world_template.max()) + 1)]
+    )
     pairs = widths * (widths - 1) // 2
     tests = frame_count * int(pairs[model.world_template].sum())
     if name == "nxn" and tests > MOST_PAIR_TESTS:
         return f"a pass would test {tests:.2g} pairs, over {MOST_PAIR_TESTS:.0e}"
     if name in ("explicit", "standard") and int(pairs.max()) > MOST_LISTED_PAIRS:
-        return f"the list would have up to {int(pairs.max()):.2g} pairs, over {MOST_LISTED_PAIRS:.0e}"
+        return (
+            f"the list would have up to {int(pairs.max()):.2g} pairs, over {MOST_LISTED_PAIRS:.0e}"
+        )
     return ""
 
 
 def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> Advice:
-    """Compares the compute times, those of the table. The choice among nxn, sap and explicit; standard is explicit.
+    """Compares the compute times, those of the table. The choice among nxn, sap and explicit;
+    standard is explicit.
 
-    A broad phase is clearly slower if its lower quartile is above the upper quartile of the fastest.
+    A broad phase is clearly slower if its lower quartile is above the upper quartile of the
+    fastest.
     """
     run = [m for m in measured if not m.skipped and m.name != "standard"]
     times = {m.name: m.compute_seconds() for m in run}
@@ -222,7 +267,9 @@ def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> Advice:
     if choice.name not in medians:
         return Advice(fastest, True, False, f"choose {fastest}; {auto}, which was not measured")
     slower = medians[choice.name] / medians[fastest] - 1.0 if medians[fastest] else 0.0
-    return Advice(fastest, True, False, f"choose {fastest}; {auto}, which takes {slower:.0%} longer")
+    return Advice(
+        fastest, True, False, f"choose {fastest}; {auto}, which takes {slower:.0%} longer"
+    )
 
 
 def _measure(
@@ -236,16 +283,21 @@ def _measure(
 ) -> None:
     """Fills in passes and hashes.
 
-    Repeats are interleaved, in alternating order, so that a slow period of the machine and the pass before affect all
-    equally.
+    Repeats are interleaved, in alternating order, so that a slow period of the machine and the pass
+    before affect all equally.
     """
     running = [m for m in measured if not m.skipped]
     frames = len(motion.time)
-    done, repeat, extra_since = 0, 0, math.inf
+    done = 0
+    repeat = 0
+    extra_since = math.inf
     limit = request.engine.memory_limit or default_memory_limit()
     share = engine_memory(limit, next(iter(pipelines.values())).device_model.device) // len(running)
     with ExitStack() as stack:
-        pools = {name: stack.enter_context(Workers(built, threads, share)) for name, built in pipelines.items()}
+        pools = {
+            name: stack.enter_context(Workers(built, threads, share))
+            for name, built in pipelines.items()
+        }
         while repeat <= request.repeats or not _is_decided(running, request.repeats, extra_since):
             if repeat == request.repeats + 1:
                 extra_since = time.perf_counter()
@@ -264,18 +316,26 @@ def _measure(
 
 
 def _is_decided(running: Sequence[Measured], repeats: int, extra_since: float) -> bool:
-    """Whether one broad phase is clearly the fastest, or the limit of repeats is reached. extra_since: [s]."""
+    """Whether one broad phase is clearly the fastest, or the limit of repeats is reached.
+    extra_since: [s]."""
     passes = len(running[0].passes)
-    if passes >= MOST_TIMES_REPEATS * repeats or time.perf_counter() - extra_since > MOST_EXTRA_SECONDS:
+    if (
+        passes >= MOST_TIMES_REPEATS * repeats
+        or time.perf_counter() - extra_since > MOST_EXTRA_SECONDS
+    ):
         return True
     competing = [m for m in running if m.name != "standard"]
     return len(competing) < 2 or advise(competing, BroadPhaseChoice(competing[0].name, "")).is_clear
 
 
-def _one_pass(pool: Workers, motion: Motion, model: Model, cells: int, digest: ContactDigest | None) -> TimingReport:
+def _one_pass(
+    pool: Workers, motion: Motion, model: Model, cells: int, digest: ContactDigest | None
+) -> TimingReport:
     report = TimingReport()
     with report.span("pass") as span:
-        results = pool.collide(pose_batches(motion, model, cells, report), len(motion.time) * model.world_count)
+        results = pool.collide(
+            pose_batches(motion, model, cells, report), len(motion.time) * model.world_count
+        )
         for block, chunk in within_episodes(results, motion, model.world_count):
             report.add_chunk(chunk)
             if digest is not None:
@@ -285,14 +345,17 @@ def _one_pass(pool: Workers, motion: Motion, model: Model, cells: int, digest: C
 
 
 class ContactDigest:
-    """One hash of all contacts, computed from the columns as the content hash of a contact set is."""
+    """One hash of all contacts, computed from the columns as the content hash of a contact set
+    is."""
 
     def __init__(self, float_type: np.dtype) -> None:
         self._start = StreamDigest("/rigid_contacts/cell_start", np.dtype(np.int64))
         self._start.update(np.zeros(1, np.int64))
         self._rows = 0
         self._columns = {
-            column.name: StreamDigest(f"/rigid_contacts/{column.name}", column.dtype_for(float_type), row_shape(column))
+            column.name: StreamDigest(
+                f"/rigid_contacts/{column.name}", column.dtype_for(float_type), row_shape(column)
+            )
             for column in RIGID_COLUMNS
         }
 

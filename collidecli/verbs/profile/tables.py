@@ -15,7 +15,8 @@ from collidecli.wording import count, plural
 def profile_table(result: ResultDict) -> RenderableType:
     """Tables of collide.profile/1, with a column per broad phase."""
     sizes = ", ".join(plural(result[f"{noun}s"], noun) for noun in ("shape", "world", "frame"))
-    threads, cells = plural(result["threads"], "thread"), plural(result["chunk_cells"], "cell")
+    threads = plural(result["threads"], "thread")
+    cells = plural(result["chunk_cells"], "cell")
     device = f"{result['device']}, {threads}, {cells} per chunk"
     run = [phase for phase in result["phases"] if not phase["skipped"]]
     rows = [("scene", result["scene"]), ("", sizes), ("device", device)]
@@ -23,7 +24,9 @@ def profile_table(result: ResultDict) -> RenderableType:
     rows.append(("measured", f"{plural(result['repeats'], 'time')} each, in turn{spread}"))
     if result["threads"] > 1:
         rows.append(("times", "summed over threads; frames/s from wall-clock time"))
-    rows += [(f"no {phase['name']}", phase["skipped"]) for phase in result["phases"] if phase["skipped"]]
+    rows += [
+        (f"no {phase['name']}", phase["skipped"]) for phase in result["phases"] if phase["skipped"]
+    ]
     identical = f"bit-identical from {', '.join(phase['name'] for phase in run)}"
     if not result["identical"]:
         identical = "DIFFER between broad phases: this is a bug of collide, please report it"
@@ -31,7 +34,9 @@ def profile_table(result: ResultDict) -> RenderableType:
     devices = result.get("devices") or []
     for index, timed in enumerate(devices):
         time = f"{timed['device']} ({timed['name']}): {seconds(timed['wall_seconds'])} with {timed['fastest']}"
-        rates = f"{rate(timed['frames_per_second'])} frames/s, {plural(timed['contacts'], 'contact')}"
+        rates = (
+            f"{rate(timed['frames_per_second'])} frames/s, {plural(timed['contacts'], 'contact')}"
+        )
         ending.append(("" if index else "devices", f"{time}, {rates}"))
     if devices:
         ending.append(("", result["device_advice"]))
@@ -59,23 +64,32 @@ ENGINE_COLUMNS: list[Column] = [
 def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: int) -> Listing:
     spread = result["repeats"] > 1 and not narrow
     table = listing(("", "left"), *((phase["name"], "right") for phase in run))
-    table.add_row("compute", *(seconds(phase["compute_seconds"]["median"]) for phase in run), style="bold")
+    table.add_row(
+        "compute", *(seconds(phase["compute_seconds"]["median"]) for phase in run), style="bold"
+    )
     if spread:
         table.add_row("", *(_extremes(phase["compute_seconds"]) for phase in run), style="dim")
     for stage in run[0]["stages"]:
         if stage == "reduction" and not any(phase["stages"][stage]["most"] for phase in run):
             continue
-        table.add_row(f"  {stage.replace('_', ' ')}", *(seconds(p["stages"][stage]["median"]) for p in run))
+        table.add_row(
+            f"  {stage.replace('_', ' ')}", *(seconds(p["stages"][stage]["median"]) for p in run)
+        )
         if stage == "broad_phase" and spread:
             table.add_row("", *(_extremes(phase["stages"][stage]) for phase in run), style="dim")
     rates = [result["frames"] / phase["wall_seconds"]["median"] for phase in run]
     table.add_row("frames/s", *(rate(frames_per_second) for frames_per_second in rates))
     if result["worlds"] > 1:
-        table.add_row("cells/s", *(rate(frames_per_second * result["worlds"]) for frames_per_second in rates))
+        table.add_row(
+            "cells/s", *(rate(frames_per_second * result["worlds"]) for frames_per_second in rates)
+        )
     table.add_section()
     if any(phase.get("listing_seconds") for phase in run):
         listing_seconds = (phase.get("listing_seconds") for phase in run)
-        table.add_row("list of pairs, once", *(seconds(spent) if spent else "none" for spent in listing_seconds))
+        table.add_row(
+            "list of pairs, once",
+            *(seconds(spent) if spent else "none" for spent in listing_seconds),
+        )
     table.add_row("pairs tested", *(count(phase["candidates"]) for phase in run))
     table.add_row("without contact", *(percent(phase["false_positive_ratio"]) for phase in run))
     table.add_row("contacts", *(count(phase["contacts"]) for phase in run))
@@ -84,4 +98,8 @@ def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: int) -> Lis
 
 def _extremes(spread: ResultDict) -> Text:
     least, most = (seconds(spread[end]).rsplit(" ", 1) for end in ("least", "most"))
-    return Text(f"{least[0]}-{' '.join(most)}" if least[1] == most[1] else f"{' '.join(least)} - {' '.join(most)}")
+    return Text(
+        f"{least[0]}-{' '.join(most)}"
+        if least[1] == most[1]
+        else f"{' '.join(least)} - {' '.join(most)}"
+    )

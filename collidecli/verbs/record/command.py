@@ -24,22 +24,50 @@ file_option = partial(option, section="Output")
 
 @click.command("record", cls=Verb, epilog=RECORD_EPILOG)
 @click.argument("scene")
-@option("--frames", type=WholeNumber(), required=True, help="Number of frames, including the initial one.")
+@option(
+    "--frames",
+    type=WholeNumber(),
+    required=True,
+    help="Number of frames, including the initial one.",
+)
 @option("--control", default="zero", metavar="zero|random|FILE", help="Control of the actuators.")
 @option("--seed", type=WholeNumber(0), default=0, help="Seed of world 0; world w uses N + w.")
 @option("--every", type=WholeNumber(), default=1, help="Simulation steps between frames.")
 @option("--worlds", type=WholeNumber(), default=1, help="Number of worlds to simulate.")
-@option("--keyframe", metavar="NAME", help="Initial state, by name or number. [default: the scene's own]")
-@option("--noise", type=float, default=0.0, metavar="X", help="Perturb the initial state by up to this [m or rad].")
+@option(
+    "--keyframe",
+    metavar="NAME",
+    help="Initial state, by name or number. [default: the scene's own]",
+)
+@option(
+    "--noise",
+    type=float,
+    default=0.0,
+    metavar="X",
+    help="Perturb the initial state by up to this [m or rad].",
+)
 @robot_options
-@file_option("-o", "--output", metavar="FILE", help="The trajectory. [default: <scene>.motion.h5 in this folder]")
+@file_option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="The trajectory. [default: <scene>.motion.h5 in this folder]",
+)
 @file_option("--joint", is_flag=True, help="Record generalized coordinates instead of body poses.")
-@file_option("--float-type", type=FLOAT_TYPE, default="float64", help="Type of the recorded numbers.")
-@file_option("--compression", type=click.Choice(COMPRESSIONS), default="none", help="Compression of the file.")
+@file_option(
+    "--float-type", type=FLOAT_TYPE, default="float64", help="Type of the recorded numbers."
+)
+@file_option(
+    "--compression",
+    type=click.Choice(COMPRESSIONS),
+    default="none",
+    help="Compression of the file.",
+)
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **values: Any) -> int:
-    """Simulate an MJCF or URDF scene in MuJoCo and record its motion as a trajectory for `collide run`.
+    """Simulate an MJCF or URDF scene in MuJoCo and record its motion as a trajectory for `collide
+    run`.
 
     Equal scenes and options give equal motions.
     """

@@ -11,11 +11,15 @@ import numpy as np
 from collidecli.errors import InputError
 
 Control = Callable[[int, int], np.ndarray]
-"""Actuator values float64[nu] of (frame, world) up to the next frame; called once for each frame, in order."""
+"""Actuator values float64[nu] of (frame, world) up to the next frame; called once for each frame,
+in order."""
 
 
-def control_of(control: str, mj_model: mujoco.MjModel, frames: int, worlds: int, seed: int) -> Control:
-    """The control given by the argument `control` of `record`. Raises InputError for an unknown word or a bad file."""
+def control_of(
+    control: str, mj_model: mujoco.MjModel, frames: int, worlds: int, seed: int
+) -> Control:
+    """The control given by the argument `control` of `record`. Raises InputError for an unknown
+    word or a bad file."""
     if control == "zero":
         # Not the control of the keyframe, which may be nonzero.
         return lambda frame, world: np.zeros(mj_model.nu)
@@ -33,7 +37,9 @@ def _control_rows(path: Path) -> np.ndarray:
     """float64 array of a .npy or .csv file; a first line that is not numeric is a heading."""
     name = str(path)
     if path.suffix not in (".npy", ".csv"):
-        raise InputError(f"control '{path}' is not known", "record", "take zero, random, or a .npy or .csv file")
+        raise InputError(
+            f"control '{path}' is not known", "record", "take zero, random, or a .npy or .csv file"
+        )
     if not path.is_file():
         raise InputError("there is no such file", name, "give the path of a control file")
     try:
@@ -44,7 +50,9 @@ def _control_rows(path: Path) -> np.ndarray:
             lines = lines[1:]
         return np.array([[float(field) for field in line.split(",")] for line in lines], np.float64)
     except (ValueError, OSError, EOFError) as error:
-        raise InputError(f"the control cannot be read: {error}", name, "give rows of numbers") from error
+        raise InputError(
+            f"the control cannot be read: {error}", name, "give rows of numbers"
+        ) from error
 
 
 def _is_number(word: str) -> bool:
@@ -55,7 +63,9 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _recorded_control(rows: np.ndarray, path: str, actuators: int, frames: int, worlds: int) -> Control:
+def _recorded_control(
+    rows: np.ndarray, path: str, actuators: int, frames: int, worlds: int
+) -> Control:
     if rows.ndim == 2:
         rows = np.repeat(rows[:, None], worlds, axis=1)
     if rows.ndim != 3 or rows.shape[0] < frames - 1 or rows.shape[1:] != (worlds, actuators):
@@ -63,6 +73,10 @@ def _recorded_control(rows: np.ndarray, path: str, actuators: int, frames: int, 
         raise InputError(f"the control has shape {list(rows.shape)}", path, fix)
     finite = np.isfinite(rows)
     if not finite.all():
-        row, world, actuator = (int(k) for k in np.unravel_index(int(np.argmin(finite)), rows.shape))
-        raise InputError("a control is not finite", f"{path}: row {row}, world {world}, actuator {actuator}")
+        row, world, actuator = (
+            int(k) for k in np.unravel_index(int(np.argmin(finite)), rows.shape)
+        )
+        raise InputError(
+            "a control is not finite", f"{path}: row {row}, world {world}, actuator {actuator}"
+        )
     return lambda frame, world: rows[frame, world]

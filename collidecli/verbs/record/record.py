@@ -39,7 +39,8 @@ _UNSTABLE = (
 
 @dataclass(frozen=True)
 class RecordResult(Result, schema="collide.record/1"):
-    """Result of a recording. output: path of the trajectory. duration: simulated time of the last frame [s].
+    """Result of a recording. output: path of the trajectory. duration: simulated time of the last
+    frame [s].
 
     warnings: MuJoCo's, without repetitions.
     """
@@ -76,18 +77,21 @@ def record(
 ) -> RecordResult:
     """Simulates a scene and writes its motion; equal arguments give equal motions.
 
-    Frame 0 is the initial state; each later frame is `every` simulation steps after the previous frame.
+    Frame 0 is the initial state; each later frame is `every` simulation steps after the previous
+    frame.
 
     Args:
         frames: number of recorded frames, including the initial one.
-        control: "zero"; "random", uniform in each actuator's range (-1 .. 1 without a range) and drawn for each
-            frame; or a .npy or .csv file with a row of nu numbers for each frame except the last,
-            [frames - 1, nu] or, in .npy, [frames - 1, worlds, nu].
+        control: "zero"; "random", uniform in each actuator's range (-1 .. 1 without a range) and
+            drawn for each frame; or a .npy or .csv file with a row of nu numbers for each frame
+            except the last, [frames - 1, nu] or, in .npy, [frames - 1, worlds, nu].
         seed: world w uses seed + w for its control and noise.
         keyframe: name or number of the initial state; None is the scene's own.
-        noise: largest random offset of the initial configuration along each degree of freedom [m or rad].
+        noise: largest random offset of the initial configuration along each degree of freedom [m or
+            rad].
         joint: write generalized coordinates instead of body poses.
-        asset_map: each "OLD=NEW", the prefix of an asset's path and its replacement. package_path: folders of packages.
+        asset_map: each "OLD=NEW", the prefix of an asset's path and its replacement. package_path:
+            folders of packages.
         floating_base: add a free joint to the root link of a URDF. ground: add a plane at z = 0.
         float_type: of body poses, "float64" or "float32".
         progress: called with the number of frames done.
@@ -98,13 +102,19 @@ def record(
     path = os.fspath(scene)
     _check_arguments(path, frames, every, worlds, seed, noise, float_type)
     options = SceneOptions(
-        asset_map=tuple(asset_map), package_path=tuple(package_path), floating_base=floating_base, ground=ground
+        asset_map=tuple(asset_map),
+        package_path=tuple(package_path),
+        floating_base=floating_base,
+        ground=ground,
     )
     with limited_reading(), reading("scene", path):
         compiled = compile_mjcf(path, options=options, strict=True)
-    mj_model, messages = compiled.mj_model, compiled.warnings
+    mj_model = compiled.mj_model
+    messages = compiled.warnings
     if Path(output).exists() and Path(output).samefile(path):
-        raise OutputError("the output is the scene itself", os.fspath(output), "choose another path")
+        raise OutputError(
+            "the output is the scene itself", os.fspath(output), "choose another path"
+        )
     with collected_messages() as step_messages:
         controls = control_of(control, mj_model, frames, worlds, seed)
         data = _initial_states(mj_model, path, worlds, seed, keyframe, noise)
@@ -122,8 +132,15 @@ def record(
     return RecordResult(path, os.fspath(output), *sizes, duration, (*messages, *step_messages))
 
 
-def _check_arguments(path: str, frames: int, every: int, worlds: int, seed: int, noise: float, float_type: str) -> None:
-    for name, value, least in (("frames", frames, 1), ("every", every, 1), ("worlds", worlds, 1), ("seed", seed, 0)):
+def _check_arguments(
+    path: str, frames: int, every: int, worlds: int, seed: int, noise: float, float_type: str
+) -> None:
+    for name, value, least in (
+        ("frames", frames, 1),
+        ("every", every, 1),
+        ("worlds", worlds, 1),
+        ("seed", seed, 0),
+    ):
         if value < least:
             raise InputError(f"{name} is {value}", "record", f"{name} must be at least {least}")
     if not (np.isfinite(noise) and noise >= 0.0):
@@ -136,7 +153,12 @@ def _check_arguments(path: str, frames: int, every: int, worlds: int, seed: int,
 
 
 def _initial_states(
-    mj_model: mujoco.MjModel, path: str, worlds: int, seed: int, keyframe: str | int | None, noise: float
+    mj_model: mujoco.MjModel,
+    path: str,
+    worlds: int,
+    seed: int,
+    keyframe: str | int | None,
+    noise: float,
 ) -> list[mujoco.MjData]:
     data = [mujoco.MjData(mj_model) for _ in range(worlds)]
     key = None if keyframe is None else _keyframe(mj_model, keyframe, path)
@@ -151,8 +173,13 @@ def _initial_states(
 
 
 class _Simulation:
-    def __init__(self, mj_model: mujoco.MjModel, path: str, control: Control, data: list[mujoco.MjData]) -> None:
-        self.mj_model, self.path, self._control, self.data = mj_model, path, control, data
+    def __init__(
+        self, mj_model: mujoco.MjModel, path: str, control: Control, data: list[mujoco.MjData]
+    ) -> None:
+        self.mj_model = mj_model
+        self.path = path
+        self._control = control
+        self.data = data
 
     def advance(self, frame: int, every: int) -> None:
         """Steps every world from `frame` to the next frame."""
@@ -164,12 +191,16 @@ class _Simulation:
                 if given.number:
                     what = f"the simulation became unstable: {mujoco.mju_warningText(warning, given.lastinfo)}"
                     fix = "take a smaller timestep in the scene's <option>, or a gentler control"
-                    raise InputError(what, f"{self.path}: before frame {frame + 1}, world {world}", fix)
+                    raise InputError(
+                        what, f"{self.path}: before frame {frame + 1}, world {world}", fix
+                    )
 
 
 class _Recorder:
     def __init__(self, simulation: _Simulation, joint: bool, frames: int) -> None:
-        self._simulation, self._joint, self._frames = simulation, joint, frames
+        self._simulation = simulation
+        self._joint = joint
+        self._frames = frames
         mj_model = simulation.mj_model
         static = static_bodies(mj_model)[1:]
         names = tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody))
@@ -185,7 +216,9 @@ class _Recorder:
         self._mocap = np.empty((self._block, worlds, mj_model.nmocap, 7))
         self._buffered = 0
 
-    def writer(self, output: PathLike, float_type: str, compression: str, force: bool) -> TrajectoryWriter:
+    def writer(
+        self, output: PathLike, float_type: str, compression: str, force: bool
+    ) -> TrajectoryWriter:
         mj_model = self._simulation.mj_model
         return TrajectoryWriter(
             output,
@@ -201,9 +234,11 @@ class _Recorder:
         )
 
     def take(self, frame: int, step: int, writer: TrajectoryWriter) -> None:
-        """Buffers the current state as `frame`; writes the block when it is full or the frame is the last."""
+        """Buffers the current state as `frame`; writes the block when it is full or the frame is
+        the last."""
         row = self._buffered
-        self._time[row], self._step[row] = self._simulation.data[0].time, step
+        self._time[row] = self._simulation.data[0].time
+        self._step[row] = step
         for world, data in enumerate(self._simulation.data):
             self._qpos[row, world] = data.qpos
             self._mocap[row, world, :, :3] = data.mocap_pos
@@ -213,15 +248,22 @@ class _Recorder:
             self._flush(writer)
 
     def _flush(self, writer: TrajectoryWriter) -> None:
-        buffered, self._buffered = self._buffered, 0
-        time, step = self._time[:buffered], self._step[:buffered]
-        qpos, mocap = self._qpos[:buffered], self._mocap[:buffered]
+        buffered = self._buffered
+        self._buffered = 0
+        time = self._time[:buffered]
+        step = self._step[:buffered]
+        qpos = self._qpos[:buffered]
+        mocap = self._mocap[:buffered]
         if self._joint:
             writer.append(time, step, joint_q=qpos, mocap_q=mocap if mocap.shape[2] else None)
             return
         cells = buffered * qpos.shape[1]
-        flat = self._kinematics.poses(qpos.reshape(cells, qpos.shape[2]), mocap.reshape(cells, *mocap.shape[2:]))
-        writer.append(time, step, body_q=flat.reshape(*qpos.shape[:2], *flat.shape[1:])[:, :, self._moving])
+        flat = self._kinematics.poses(
+            qpos.reshape(cells, qpos.shape[2]), mocap.reshape(cells, *mocap.shape[2:])
+        )
+        writer.append(
+            time, step, body_q=flat.reshape(*qpos.shape[:2], *flat.shape[1:])[:, :, self._moving]
+        )
 
 
 def _keyframe(mj_model: mujoco.MjModel, keyframe: str | int, path: str) -> int:
@@ -232,5 +274,7 @@ def _keyframe(mj_model: mujoco.MjModel, keyframe: str | int, path: str) -> int:
     number = int(keyframe) if isinstance(keyframe, int) or keyframe.isdecimal() else -1
     if not 0 <= number < mj_model.nkey:
         keyframes = ", ".join(f"{k} '{name}'" for k, name in enumerate(names)) or "none"
-        raise InputError(f"there is no keyframe '{keyframe}'", path, f"the scene's keyframes: {keyframes}")
+        raise InputError(
+            f"there is no keyframe '{keyframe}'", path, f"the scene's keyframes: {keyframes}"
+        )
     return number

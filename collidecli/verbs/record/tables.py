@@ -15,4 +15,6 @@ def record_table(result: ResultDict) -> Table:
     bodies = plural(result["bodies"], "body", "bodies")
     sizes = f"{plural(result['frames'], 'frame')}, {plural(result['worlds'], 'world')}, {bodies}"
     recorded = f"{sizes}, {quantities.seconds(result['duration'])} long"
-    return name_value_table([("scene", result["scene"]), ("recorded", recorded), ("written", result["output"])])
+    return name_value_table(
+        [("scene", result["scene"]), ("recorded", recorded), ("written", result["output"])]
+    )

@@ -18,14 +18,17 @@ GROUP_COLUMNS = ("shape0", "shape1", "area", "force")
 
 
 def group_series(selected: SelectedContacts) -> dict[str, Any] | None:
-    """Surfaces of the pairs with the largest forces, and counts of contacts of particles, by bins of frames.
+    """Surfaces of the pairs with the largest forces, and counts of contacts of particles, by bins
+    of frames.
 
     None for a set without groups. Raises InputError for areas and forces that are not finite.
     """
     contacts = selected.contacts
     if not contacts.groups:
         return None
-    bins, counts, surfaces = TimeBins(contacts.frame_count, MAX_POINTS), {}, None
+    bins = TimeBins(contacts.frame_count, MAX_POINTS)
+    counts = {}
+    surfaces = None
     for name in ("soft_contacts", "self_contacts"):
         if name in contacts.groups:
             rows = rows_of(selected, name)
@@ -40,7 +43,8 @@ def group_series(selected: SelectedContacts) -> dict[str, Any] | None:
 
 
 def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:
-    contacts, names = rows.contacts, shape_names(rows.contacts)
+    contacts = rows.contacts
+    names = shape_names(rows.contacts)
     shapes = len(contacts.shapes)
     sums = PairForces(shapes)
     for block in rows.blocks(GROUP_COLUMNS):
@@ -55,7 +59,9 @@ def _surfaces(rows: SelectedContacts, start: np.ndarray) -> dict[str, Any]:
     series = SurfaceSeries(chosen, shapes, rows.frame_count)
     for block in rows.blocks(GROUP_COLUMNS) if len(chosen) else ():
         pair = names.pair(block.columns["shape0"], block.columns["shape1"])
-        series.add(block.cell // rows.world_count, *pair, block.columns["area"], block.columns["force"])
+        series.add(
+            block.cell // rows.world_count, *pair, block.columns["area"], block.columns["force"]
+        )
     area, force, pressure = series.binned(start)
     listed = [
         {

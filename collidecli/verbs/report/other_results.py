@@ -35,7 +35,10 @@ def read_verb_result(name: str, path: str) -> dict[str, Any] | None:
 
 
 def _is_audit(result: Mapping[str, Any]) -> bool:
-    checks = [*(entry["name"] for entry in result["checks"]), *(entry["check"] for entry in result["pairs"])]
+    checks = [
+        *(entry["name"] for entry in result["checks"]),
+        *(entry["check"] for entry in result["pairs"]),
+    ]
     lengths = {len(values) for values in result["series"].values() if isinstance(values, list)}
     has_baseline = fits(result["pairs"], BASELINE_PAIRS) or result["baseline"] is None
     return len(lengths) == 1 and has_baseline and {*checks} <= {*CHECKS, TUNNEL}
@@ -48,10 +51,13 @@ def _is_labels(result: Mapping[str, Any]) -> bool:
 
 
 def _is_clearance(result: Mapping[str, Any]) -> bool:
-    series, listed = result["series"], result["listed"]
+    series = result["series"]
+    listed = result["listed"]
     bins = {len(series["frame"]), len(series["time"]), *map(len, series["least"])}
     texts = {value for row in series["least"] for value in row if isinstance(value, str)}
-    names_bodies = all(isinstance(entry.get("body"), str) == (result["by"] == "body") for entry in listed)
+    names_bodies = all(
+        isinstance(entry.get("body"), str) == (result["by"] == "body") for entry in listed
+    )
     is_even = len(bins) == 1 and len(series["least"]) == len(listed) and texts <= {"inf"}
     return is_even and names_bodies and result["by"] in CLEARANCE_THINGS
 
@@ -61,7 +67,8 @@ VERB_RESULTS: dict[str, tuple[str, Any, Callable[[Mapping[str, Any]], bool], str
     "labels": (LabelResult.SCHEMA, LABELS, _is_labels, "make the labels again"),
     "clearance": (ClearanceResult.SCHEMA, CLEARANCE, _is_clearance, "measure the distances again"),
 }
-"""Schema, keys and checks of the results that a report shows, by the name of their option, and how to repair them."""
+"""Schema, keys and checks of the results that a report shows, by the name of their option, and how
+to repair them."""
 
 
 def other_motion(path: str, result: Mapping[str, Any], source: Mapping[str, Any]) -> list[str]:

@@ -9,8 +9,24 @@ from typing import Any
 
 from collidecli.analysis.differences import KINDS
 from collidecli.pages.pair_words import pair_words, world_name
-from collidecli.pages.parts import columns_table, figure_list, html_page, page_charts, part, section, table
-from collidecli.pages.quantities import ResultDict, length, percent, plain, rate, seconds, seconds_text
+from collidecli.pages.parts import (
+    columns_table,
+    figure_list,
+    html_page,
+    page_charts,
+    part,
+    section,
+    table,
+)
+from collidecli.pages.quantities import (
+    ResultDict,
+    length,
+    percent,
+    plain,
+    rate,
+    seconds,
+    seconds_text,
+)
 from collidecli.pages.tables import STAGE_COLUMNS, more_text
 from collidecli.pages.time_axis import time_axis
 from collidecli.scene.options import changed_options
@@ -18,7 +34,14 @@ from collidecli.texts import printable_values
 from collidecli.verbs.audit.page import audit_section
 from collidecli.verbs.audit.words import audit_words
 from collidecli.verbs.clearance.page import clearance_section
-from collidecli.verbs.diff.words import FIELDS, cell_text, frame_lines, group_lines, model_line, verdict
+from collidecli.verbs.diff.words import (
+    FIELDS,
+    cell_text,
+    frame_lines,
+    group_lines,
+    model_line,
+    verdict,
+)
 from collidecli.verbs.label.page import labels_section
 from collidecli.verbs.report.charts.costs import BEFORE, phases_of
 from collidecli.verbs.report.charts.kinds import PAGE_KINDS
@@ -33,17 +56,29 @@ MAX_OPTION_LENGTH = 200
 
 def figures(result: ResultDict) -> list[dict[str, str]]:
     """Name, value and comment of the numbers at the top of the page."""
-    timing, deepest, frames, contacts = result["timing"], result["deepest"], result["frames"], result["contacts"]
+    timing = result["timing"]
+    deepest = result["deepest"]
+    frames = result["frames"]
+    contacts = result["contacts"]
     span = [f"{plain(result['end'] - result['start'], 3)} s"] if frames > 1 else []
     span += [plural(result["worlds"], "world")] if result["worlds"] != 1 else []
     of_cells = f"{count(result['contact_pair_cells'])} summed over frames and worlds"
     listed = [
-        ("contacts", count(contacts), f"{percent(result['penetrating'] / contacts)} penetrate" if contacts else ""),
+        (
+            "contacts",
+            count(contacts),
+            f"{percent(result['penetrating'] / contacts)} penetrate" if contacts else "",
+        ),
         ("pairs of shapes", count(result["pairs"]["count"]), of_cells),
         ("frames", count(frames), ", ".join(span)),
-        ("shapes", count(result["shapes"]), ", ".join(f"{n} {kind}" for kind, n in result["shape_types"].items())),
+        (
+            "shapes",
+            count(result["shapes"]),
+            ", ".join(f"{n} {kind}" for kind, n in result["shape_types"].items()),
+        ),
     ]
-    if groups := group_figures(result):  # without contacts of shapes, two zeros would say nothing of them
+    # without contacts of shapes, two zeros would say nothing of them
+    if groups := group_figures(result):
         listed = [*(listed[:2] if contacts else ()), *groups, *listed[2:]]
     if deepest is not None:
         where = f"{pair_words(deepest)}, frame {deepest['frame']}"
@@ -51,7 +86,11 @@ def figures(result: ResultDict) -> list[dict[str, str]]:
         name = "deepest" if deepest["distance"] < 0.0 else "nearest"
         listed.append((name, length(abs(deepest["distance"])), where))
     if wall := timing.get("wall_seconds"):
-        before = [f"{s['stage']} {seconds(s['seconds'])}" for s in timing["stages"] if s["stage"] in BEFORE]
+        before = [
+            f"{s['stage']} {seconds(s['seconds'])}"
+            for s in timing["stages"]
+            if s["stage"] in BEFORE
+        ]
         more = f"; before it {', '.join(before)}" if before else ""
         speed = f"{rate(frames / wall)} frames/s on {timing.get('device', '')}"
         listed.append(("run", seconds(wall), f"{speed}, until the last row{more}"))
@@ -59,7 +98,8 @@ def figures(result: ResultDict) -> list[dict[str, str]]:
 
 
 def headlines(result: ResultDict) -> list[dict[str, str]]:
-    """Verdicts about the baseline and of the audit, for the top of the page. kind: "equal" (good) or "different"."""
+    """Verdicts about the baseline and of the audit, for the top of the page. kind: "equal" (good)
+    or "different"."""
     verdicts = []
     if (difference := result["difference"]) is not None:
         verdicts.append((verdict(difference), difference["equal"], "difference", "Differences"))
@@ -67,7 +107,13 @@ def headlines(result: ResultDict) -> list[dict[str, str]]:
         verdicts.append((f"audit {audit_words(audit)}", audit["passed"], "audit", "Audit"))
     names = ("kind", "words", "section", "link")
     return [
-        dict(zip(names, ("equal" if good else "different", f"{words[0].upper()}{words[1:]}.", *link), strict=True))
+        dict(
+            zip(
+                names,
+                ("equal" if good else "different", f"{words[0].upper()}{words[1:]}.", *link),
+                strict=True,
+            )
+        )
         for words, good, *link in verdicts
     ]
 
@@ -84,7 +130,9 @@ def selection_line(result: ResultDict) -> str:
 
 def _names_worlds(result: ResultDict) -> bool:
     """Whether a contact's world is worth naming: there are others, or it is a demonstration."""
-    return result["worlds"] > 1 or bool(result["demonstrations"] or result["selection"].get("worlds"))
+    return result["worlds"] > 1 or bool(
+        result["demonstrations"] or result["selection"].get("worlds")
+    )
 
 
 def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -105,7 +153,9 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
         lead = f" of all {count(result['worlds'])} worlds together" if result["worlds"] > 1 else ""
         if per_bin > 1:
             lead += f", {per_bin} frames per point: the line is their mean, the band ends at their maximum"
-        listed.append(section("time", "Over time", *parts, lead=lead and f"Contacts in a frame{lead}."))
+        listed.append(
+            section("time", "Over time", *parts, lead=lead and f"Contacts in a frame{lead}.")
+        )
         listed.append(_pairs(result, charts))
     if "depths" in charts:
         below = result["contacts"] - result["penetrating"]
@@ -120,13 +170,19 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
     lines = part(lines=[*result["warnings"], *result["notes"]])
     timing = result["timing"]
     rows = [(name, result[name], True) for name in ("file", "scene", "scene_sha256")]
-    rows += [("recording", result["trajectory_sha256"] or "none", True), ("content", result["content_sha256"], True)]
+    rows += [
+        ("recording", result["trajectory_sha256"] or "none", True),
+        ("content", result["content_sha256"], True),
+    ]
     rows.append(("format", f"collide-contacts {result['version']}, by {result['creator']}", False))
     rows += [
-        (name.replace("_", " "), _option(value), True) for name, value in changed_options(result["config"]).items()
+        (name.replace("_", " "), _option(value), True)
+        for name, value in changed_options(result["config"]).items()
     ]
     names = ("device", "processor", "broad_phase")
-    rows += [(name.replace("_", " "), str(timing[name]), False) for name in names if timing.get(name)]
+    rows += [
+        (name.replace("_", " "), str(timing[name]), False) for name in names if timing.get(name)
+    ]
     if timing.get("peak_memory_bytes"):
         rows.append(("peak memory", memory(int(timing["peak_memory_bytes"])), False))
     return [*listed, section("source", "Source", part(properties=rows), lines)]
@@ -134,33 +190,51 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
 
 def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Sections of the groups beside /rigid_contacts that have charts."""
-    listed, per_bin = [], result["groups"]["frames_per_bin"] if result["groups"] else 1
+    listed = []
+    per_bin = result["groups"]["frames_per_bin"] if result["groups"] else 1
     if "areas" in charts:
         surfaces = result["groups"]["surfaces"]
         largest = "the largest of its frames" if per_bin > 1 else "a frame"
-        shown, pairs = len(surfaces["listed"]), plural(surfaces["pairs"], "pair")
+        shown = len(surfaces["listed"])
+        pairs = plural(surfaces["pairs"], "pair")
         lead = f"{shown} of {pairs}, the largest forces first; forces are nominal. A point is {largest}."
-        headings = {"areas": "Area [m²]", "forces": "Force [N]", "pressures": "Mean pressure, force by area [Pa]"}
+        headings = {
+            "areas": "Area [m²]",
+            "forces": "Force [N]",
+            "pressures": "Mean pressure, force by area [Pa]",
+        }
         parts = [part(chart=name, heading=heading) for name, heading in headings.items()]
         listed.append(section("surfaces", "Hydroelastic surfaces", *parts, lead=lead))
     if "particles" in charts:
-        lead = "Contacts in a frame" + (f", mean of {per_bin} frames per point." if per_bin > 1 else ".")
-        listed.append(section("particles", "Contacts of particles", part(chart="particles"), lead=lead))
+        lead = "Contacts in a frame" + (
+            f", mean of {per_bin} frames per point." if per_bin > 1 else "."
+        )
+        listed.append(
+            section("particles", "Contacts of particles", part(chart="particles"), lead=lead)
+        )
     return listed
 
 
 def _between_frames(result: ResultDict) -> list[dict[str, Any]]:
-    touches, worlds = result.get("between_frames"), _names_worlds(result)
+    touches = result.get("between_frames")
+    worlds = _names_worlds(result)
     if not touches:
         return []
     lead = f"{plural(touches['count'], 'touch', 'touches')}, {count(touches['missed'])} of them in no recorded frame"
-    lead += f", and {plural(touches['undecided'], 'undecided pair')}." if touches["undecided"] else "."
+    lead += (
+        f", and {plural(touches['undecided'], 'undecided pair')}." if touches["undecided"] else "."
+    )
     if len(touches["listed"]) < touches["count"]:
         lead += f" The first {len(touches['listed'])} are listed."
     rows = []
     for touch in touches["listed"]:
         times = [f"{touch[name]:.6g} s" for name in ("begin_time", "end_time")]
-        row = [pair_words(touch), *times, length(touch["least_distance"]), "missed" if touch["missed"] else "recorded"]
+        row = [
+            pair_words(touch),
+            *times,
+            length(touch["least_distance"]),
+            "missed" if touch["missed"] else "recorded",
+        ]
         rows.append([*row, world_name(result, touch["world"])] if worlds else row)
     columns = "pair,begin>,end>,least distance>,in frames" + (",world>" if worlds else "")
     parts = [part(table=table("Touches between frames", columns, rows))] if rows else []
@@ -168,14 +242,17 @@ def _between_frames(result: ResultDict) -> list[dict[str, Any]]:
 
 
 def _pairs(result: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
-    pairs, depths = result["pairs"], "pair-depths" in charts
+    pairs = result["pairs"]
+    depths = "pair-depths" in charts
     shown = len(pairs["listed"])
     which = f"{plural(shown, 'pair').capitalize()} of shapes"
     if shown < pairs["count"]:
         which = f"The {shown} with the most contacts of {plural(pairs['count'], 'pair')}"
     parts = [part(chart="pairs", heading="Contacts in a frame" if depths else "")]
     parts += [part(chart="pair-depths", heading="Depth")] if depths else []
-    return section("pairs", "Pairs over time", *parts, lead=f"{which}, in the order of their first contacts.")
+    return section(
+        "pairs", "Pairs over time", *parts, lead=f"{which}, in the order of their first contacts."
+    )
 
 
 def _worst(result: ResultDict) -> dict[str, Any]:
@@ -183,28 +260,53 @@ def _worst(result: ResultDict) -> dict[str, Any]:
     world = ["demonstration>" if named else "world>"] if _names_worlds(result) else []
     rows = []
     for contact in result["worst"]:
-        where = [world_name(result, contact["world"]) if named else str(contact["world"])] if world else []
-        row = [pair_words(contact), length(-contact["distance"]), str(contact["frame"]), f"{plain(contact['time'])} s"]
+        where = (
+            [world_name(result, contact["world"]) if named else str(contact["world"])]
+            if world
+            else []
+        )
+        row = [
+            pair_words(contact),
+            length(-contact["distance"]),
+            str(contact["frame"]),
+            f"{plain(contact['time'])} s",
+        ]
         rows.append([*row, *where, count(contact["contacts"])])
-    return table("Worst penetrations", ("pair", "depth>", "frame>", "time>", *world, "contacts in all>"), rows)
+    return table(
+        "Worst penetrations",
+        ("pair", "depth>", "frame>", "time>", *world, "contacts in all>"),
+        rows,
+    )
 
 
 def _difference(difference: ResultDict) -> dict[str, Any]:
-    frames, first, listed = difference["frames"], difference["first"], difference["pairs"]["listed"]
+    frames = difference["frames"]
+    first = difference["first"]
+    listed = difference["pairs"]["listed"]
     rows = [
         ("baseline", difference["a"]["file"], True),
         ("compared", f"{plural(frames['compared'], 'frame')}, by {frames['by']}", False),
-        *([("frames that differ", count(frames["differing"]), False)] if frames["differing"] else []),
+        *(
+            [("frames that differ", count(frames["differing"]), False)]
+            if frames["differing"]
+            else []
+        ),
         *([("first in", cell_text(first), False)] if first is not None else []),
     ]
     lines = [model_line(row) for row in difference["model"]["listed"]] + frame_lines(difference)
     parts = [part(properties=rows), part(lines=lines)]
     if listed:
-        pairs = [(pair_words(p), *(count(p[k]) for k in KINDS), cell_text(p["first"])) for p in listed]
+        pairs = [
+            (pair_words(p), *(count(p[k]) for k in KINDS), cell_text(p["first"])) for p in listed
+        ]
         more = more_text(difference["pairs"]["differing"] - len(listed))
-        of_pairs = table("Differences by pair", "pair,missing>,extra>,changed>,first in", pairs, more)
+        of_pairs = table(
+            "Differences by pair", "pair,missing>,extra>,changed>,first in", pairs, more
+        )
         parts += [part(heading="By pair", chart="differences"), part(table=of_pairs)]
-    fields = [[text(row) for _, _, text in FIELDS] for row in difference["fields"] if row["differing"]]
+    fields = [
+        [text(row) for _, _, text in FIELDS] for row in difference["fields"] if row["differing"]
+    ]
     if fields:
         of_fields = table("Deviations of fields", "field,different>,changed>,largest>", fields)
         parts += [part(heading="By field", chart="deviations"), part(table=of_fields)]
@@ -228,7 +330,11 @@ def _timing(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any
                 lead = f"A candidate is a pair with overlapping bounds; {false} of the candidates have no contact."
         if result["profile"] is None:
             lead += " This run used one broad phase; collide profile measures all of them."
-        listed.append(section("phases", "Candidates against contacts", part(chart="phases"), lead=lead.strip()))
+        listed.append(
+            section(
+                "phases", "Candidates against contacts", part(chart="phases"), lead=lead.strip()
+            )
+        )
     return listed
 
 
@@ -239,7 +345,8 @@ def _option(value: Any) -> str:
 
 def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
     """A table of the numbers of each chart, by kind."""
-    series, pairs = result["series"], result["pairs"]["listed"]
+    series = result["series"]
+    pairs = result["pairs"]["listed"]
     times, label = time_axis(series)
     some = range(0, len(times), max(1, -(-len(times) // MAX_ROWS)))
     stages = [stage for stage in result["timing"].get("stages", []) if stage["seconds"]]
@@ -248,16 +355,24 @@ def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
         "contacts": table(
             "Contacts over time",
             f"{label},contacts>,that penetrate>",
-            [[plain(values[n]) for values in (times, series["contacts"], series["penetrating"])] for n in some],
+            [
+                [plain(values[n]) for values in (times, series["contacts"], series["penetrating"])]
+                for n in some
+            ],
         ),
         "depth": table(
-            "Depth over time", f"{label},deepest>", [(plain(times[n]), length(series["depth"][n])) for n in some]
+            "Depth over time",
+            f"{label},deepest>",
+            [(plain(times[n]), length(series["depth"][n])) for n in some],
         ),
         "pairs": table(
             "Pairs over time",
             "pair,contacts>,cells>,first frame>,last frame>",
             [
-                (pair_words(p), *(count(p[k]) for k in ("contacts", "touches", "first_frame", "last_frame")))
+                (
+                    pair_words(p),
+                    *(count(p[k]) for k in ("contacts", "touches", "first_frame", "last_frame")),
+                )
                 for p in pairs
             ],
         ),
@@ -270,7 +385,11 @@ def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
             "Depths",
             "from,to>,contacts>",
             [
-                (length(b["from"]), length(b["to"]) if b["to"] is not None else "", count(b["contacts"]))
+                (
+                    length(b["from"]),
+                    length(b["to"]) if b["to"] is not None else "",
+                    count(b["contacts"]),
+                )
                 for b in result["depths"]
             ],
         ),
@@ -287,7 +406,8 @@ def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
 
 
 def report_page(result: ResultDict) -> str:
-    """HTML page of collide.report/1, with escaped names. Raises InputError if the packages for plots are missing."""
+    """HTML page of collide.report/1, with escaped names. Raises InputError if the packages for
+    plots are missing."""
     result = printable_values(result)
     charts = page_charts(result, PAGE_KINDS)
     return html_page(

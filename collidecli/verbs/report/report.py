@@ -1,4 +1,5 @@
-"""The verb `report`: totals of a contact set by frame, pair and depth, its timing, and differences."""
+"""The verb `report`: totals of a contact set by frame, pair and depth, its timing, and
+differences."""
 
 from __future__ import annotations
 
@@ -10,7 +11,12 @@ import numpy as np
 
 from collidecli.analysis.event_stream import EventStream, shape_names
 from collidecli.analysis.pair_selection import EventOptions, items_on_bodies
-from collidecli.analysis.set_source import ContactSetSource, contact_set_source, demos_of, read_timing
+from collidecli.analysis.set_source import (
+    ContactSetSource,
+    contact_set_source,
+    demos_of,
+    read_timing,
+)
 from collidecli.analysis.summary import (
     DepthHistogram,
     FrameSums,
@@ -54,12 +60,14 @@ NUMBERS = (
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """Contact set, and optionally a baseline (against) with tolerances as in DiffRequest, and a profile.
+    """Contact set, and optionally a baseline (against) with tolerances as in DiffRequest, and a
+    profile.
 
-    profile: a file that `collide profile` wrote. audit, labels, clearance: outputs of the verbs of these names, with
-    --json; "" is none. worlds: numbers; () is all. include, exclude: a pair must
-    have, and must not have, a shape whose path matches. bodies: a pair must have a shape of a body that matches; with
-    `include`, one shape matches both. subsets: compute single worlds, bodies and static shapes too.
+    profile: a file that `collide profile` wrote. audit, labels, clearance: outputs of the verbs of
+    these names, with --json; "" is none. worlds: numbers; () is all. include, exclude: a pair must
+    have, and must not have, a shape whose path matches. bodies: a pair must have a shape of a body
+    that matches; with `include`, one shape matches both. subsets: compute single worlds, bodies and
+    static shapes too.
     """
 
     file: str
@@ -82,16 +90,24 @@ class ReportRequest:
 class ReportResult(ContactSetSource, schema="collide.report/1"):
     """Data of a report. Lengths [m], times [s]; lists over time have one entry per bin of frames.
 
-    selection: options that select contacts, without those at their defaults; worlds is the number of those selected.
-    demonstrations: of each world of the set; empty if it has no names of them. contact_pair_cells: pairs with contacts,
-    each counted in every cell. penetrating: number of contacts with a negative distance. depths: histogram. worst: the
-    pairs with the deepest contacts. groups: of `group_series`. subsets: see `subsets`; None if not
-    requested. profile: of `read_profile`. difference: a `DiffResult` as dictionary. audit, labels, clearance: of these
-    files, or None. output: path of the page. between_frames: of `swept_events`; None for a set without contacts between
-    frames.
+    selection: options that select contacts, without those at their defaults; worlds is the number
+    of those selected. demonstrations: of each world of the set; empty if it has no names of them.
+    contact_pair_cells: pairs with contacts, each counted in every cell. penetrating: number of
+    contacts with a negative distance. depths: histogram. worst: the pairs with the deepest
+    contacts. groups: of `group_series`. subsets: see `subsets`; None if not requested. profile: of
+    `read_profile`. difference: a `DiffResult` as dictionary. audit, labels, clearance: of these
+    files, or None. output: path of the page. between_frames: of `swept_events`; None for a set
+    without contacts between frames.
     """
 
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("output", "between_frames", "audit", "labels", "clearance", "engine")
+    OPTIONAL: ClassVar[tuple[str, ...]] = (
+        "output",
+        "between_frames",
+        "audit",
+        "labels",
+        "clearance",
+        "engine",
+    )
 
     selection: dict[str, Any]
     demonstrations: list[str]
@@ -139,19 +155,26 @@ class _Sums:
 def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     """Computes the data of a report.
 
-    Reads the contacts twice, with subsets four times, a block at a time. Raises InputError for unusable files.
+    Reads the contacts twice, with subsets four times, a block at a time. Raises InputError for
+    unusable files.
     """
     if request.against and (request.worlds or request.bodies):
         what = "a baseline is compared in all worlds, by paths of shapes"
-        raise InputError(what, "--against", "leave out --world and --body; --include and --exclude select shapes")
+        raise InputError(
+            what, "--against", "leave out --world and --body; --include and --exclude select shapes"
+        )
     profile = read_profile(request.profile) if request.profile else None
-    shown: dict[str, Any] = {name: read_verb_result(name, getattr(request, name)) for name in VERB_RESULTS}
+    shown: dict[str, Any] = {
+        name: read_verb_result(name, getattr(request, name)) for name in VERB_RESULTS
+    }
     difference = _difference(request) if request.against else None
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
         check_seconds(contacts.time_unit, f"{request.file}: {TIME}")
         check_has_contacts(contacts)
         passes = Passes(_selected(contacts, request), progress, 4 if request.subsets else 2)
-        selected, sums, demonstrations = passes.selected, _first_pass(passes), _demonstrations(contacts)
+        selected = passes.selected
+        sums = _first_pass(passes)
+        demonstrations = _demonstrations(contacts)
         pairs = sums.pairs
         bins = TimeBins(contacts.frame_count, MAX_POINTS)
         page: dict[str, Any] = {
@@ -166,23 +189,35 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
                 "depth": bins.greatest(np.maximum(0.0, -sums.frames.least)),
             },
             "pairs": _pairs(passes, pairs),
-            "deepest": closest_cell(selected, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None,
+            "deepest": closest_cell(selected, pairs, int(np.argmin(pairs.least)))
+            if len(pairs.key)
+            else None,
             "worst": _worst(selected, pairs),
             "groups": group_series(selected),
             "between_frames": _between_frames(contacts, request),
-            "subsets": subsets(passes, pairs, sums.world_least, demonstrations) if request.subsets else None,
+            "subsets": subsets(passes, pairs, sums.world_least, demonstrations)
+            if request.subsets
+            else None,
         }
         page["notes"] = [*_notes(page["series"], page["pairs"]), *_early_ends(selected)]
     timing, warnings = _timing(request.file)
     if inexact := timing.get("inexact_pair_count", 0):
         warnings.insert(0, f"{inexact} depths are upper bounds: the search for them hit its limit")
     if missed := timing.get("missed_surface_count", 0):
-        warnings.insert(0, f"{missed} hydroelastic overlaps have no surface: it was thinner than the finest voxels")
+        warnings.insert(
+            0,
+            f"{missed} hydroelastic overlaps have no surface: it was thinner than the finest voxels",
+        )
     if profile is not None and profile["scene_sha256"] != page["scene_sha256"]:
         warnings.insert(0, f"{request.profile} profiles another scene than this one")
     for name, result in shown.items():
         warnings += [] if result is None else other_motion(getattr(request, name), result, page)
-    given = {"worlds": request.worlds, "include": request.include, "exclude": request.exclude, "bodies": request.bodies}
+    given = {
+        "worlds": request.worlds,
+        "include": request.include,
+        "exclude": request.exclude,
+        "bodies": request.bodies,
+    }
     return ReportResult(
         **page,
         selection={name: list(value) for name, value in given.items() if len(value)},
@@ -217,13 +252,17 @@ def _between_frames(contacts: ContactSet, request: ReportRequest) -> dict[str, A
 def _timing(path: str) -> tuple[dict[str, Any], list[str]]:
     """Valid entries of /timing, and a warning about the invalid ones."""
     recorded = read_timing(path)
-    timing: dict[str, Any] = {name: recorded[name] for name in TEXTS if isinstance(recorded.get(name), str)}
+    timing: dict[str, Any] = {
+        name: recorded[name] for name in TEXTS if isinstance(recorded.get(name), str)
+    }
     timing |= {name: recorded[name] for name in NUMBERS if _is_amount(recorded.get(name))}
     stages = recorded.get("stages", [])
     timing["stages"] = [stage for stage in stages if _is_amount(stage["seconds"])]
     unclear = [name for name in (*TEXTS, *NUMBERS) if name in recorded and name not in timing]
     unclear += [f"stage {stage['stage']}" for stage in stages if not _is_amount(stage["seconds"])]
-    return timing, [f"ignored entries of the timing that are no amounts: {', '.join(unclear)}"] if unclear else []
+    return timing, [
+        f"ignored entries of the timing that are no amounts: {', '.join(unclear)}"
+    ] if unclear else []
 
 
 def _is_amount(value: Any) -> bool:
@@ -237,13 +276,17 @@ def _selected(contacts: ContactSet, request: ReportRequest) -> SelectedContacts:
         on_bodies = items_on_bodies(contacts, request.bodies, "--body")
         kept = np.ones((len(on_bodies), 2), bool) if kept is None else kept
         kept[:, 0] &= on_bodies
-    return SelectedContacts(contacts, range(contacts.frame_count), chosen_worlds(request.worlds, contacts), kept)
+    return SelectedContacts(
+        contacts, range(contacts.frame_count), chosen_worlds(request.worlds, contacts), kept
+    )
 
 
 def _demonstrations(contacts: ContactSet) -> list[str]:
     if contacts.episodes is not None:
         of_world: dict[int, list[str]] = {}
-        for name, world in zip(contacts.episodes.name, contacts.episodes.world.tolist(), strict=True):
+        for name, world in zip(
+            contacts.episodes.name, contacts.episodes.world.tolist(), strict=True
+        ):
             of_world.setdefault(world, []).append(name)
         return [", ".join(of_world.get(world, ())) for world in range(contacts.world_count)]
     names = demos_of(contacts)  # a set of version 1.1 has no table of episodes
@@ -251,16 +294,22 @@ def _demonstrations(contacts: ContactSet) -> list[str]:
 
 
 def _difference(request: ReportRequest) -> dict[str, Any]:
-    given = {name: getattr(request, name) for name in ("atol", "rtol", "ignore_shallow", "include", "exclude")}
+    given = {
+        name: getattr(request, name)
+        for name in ("atol", "rtol", "ignore_shallow", "include", "exclude")
+    }
     return diff(DiffRequest(request.against, request.file, **given)).as_dict()
 
 
 def _first_pass(passes: Passes) -> _Sums:
-    selected, contacts = passes.selected, passes.selected.contacts
+    selected = passes.selected
+    contacts = passes.selected.contacts
     if not np.isfinite(contacts.time).all():
         frame = int(np.argmin(np.isfinite(contacts.time)))
         what = "is not a finite number"
-        raise InputError(what, f"{contacts.path}: /time/time, frame {frame}", "repair the recording")
+        raise InputError(
+            what, f"{contacts.path}: /time/time, frame {frame}", "repair the recording"
+        )
     frames = FrameSums(selected.frame_count, selected.world_count)
     sums = _Sums(frames, DepthHistogram(), PairTotals.none(), np.full(selected.world_count, np.inf))
     names = shape_names(contacts)
@@ -281,7 +330,8 @@ def _first_pass(passes: Passes) -> _Sums:
 def _pairs(passes: Passes, pairs: PairTotals) -> dict[str, Any]:
     """The pairs with the most contacts over time, in the order of their first contacts."""
     selected = passes.selected
-    contacts, names = selected.contacts, shape_names(selected.contacts)
+    contacts = selected.contacts
+    names = shape_names(selected.contacts)
     chosen = np.sort(np.lexsort((pairs.key, -pairs.contacts))[:MAX_PAIRS])
     bins = TimeBins(contacts.frame_count, MAX_BINS)
     map_of_pairs = PairMap(pairs.key[chosen], bins.of, selected.world_count, len(contacts.shapes))
@@ -291,7 +341,9 @@ def _pairs(passes: Passes, pairs: PairTotals) -> dict[str, Any]:
     listed = []
     for row in np.lexsort((pairs.key[chosen], pairs.first[chosen])).tolist():
         pair = int(chosen[row])
-        first, last = (int(cells[pair]) // selected.world_count for cells in (pairs.first, pairs.last))
+        first, last = (
+            int(cells[pair]) // selected.world_count for cells in (pairs.first, pairs.last)
+        )
         least = map_of_pairs.least[row]
         listed.append(
             {
@@ -308,7 +360,8 @@ def _pairs(passes: Passes, pairs: PairTotals) -> dict[str, Any]:
 
 
 def _depths(depths: DepthHistogram) -> list[dict[str, Any]]:
-    """Bins from the first to the last that is not empty; `from` is 0 in the lowest bin, `to` is None in the highest."""
+    """Bins from the first to the last that is not empty; `from` is 0 in the lowest bin, `to` is
+    None in the highest."""
     filled = np.flatnonzero(depths.counts)
     if not len(filled):
         return []
@@ -322,15 +375,21 @@ def _depths(depths: DepthHistogram) -> list[dict[str, Any]]:
 def _worst(selected: SelectedContacts, pairs: PairTotals) -> list[dict[str, Any]]:
     order = np.lexsort((pairs.key, pairs.least))[:WORST_PAIRS]
     return [
-        {**closest_cell(selected, pairs, row), "contacts": int(pairs.contacts[row]), "touches": int(pairs.touches[row])}
+        {
+            **closest_cell(selected, pairs, row),
+            "contacts": int(pairs.contacts[row]),
+            "touches": int(pairs.touches[row]),
+        }
         for row in order.tolist()
         if pairs.least[row] < 0.0
     ]
 
 
 def _early_ends(selected: SelectedContacts) -> list[str]:
-    """A note if demonstrations end before the last frame: sums over the worlds of a frame are of fewer of them."""
-    episodes, frames = selected.contacts.episodes, selected.contacts.frame_count
+    """A note if demonstrations end before the last frame: sums over the worlds of a frame are of
+    fewer of them."""
+    episodes = selected.contacts.episodes
+    frames = selected.contacts.frame_count
     if episodes is None:
         return []
     of_worlds = episodes.of_worlds(selected.worlds)

@@ -1,7 +1,8 @@
-"""Single worlds, bodies and static shapes of a report's page: small charts of one SVG for all widths.
+"""Single worlds, bodies and static shapes of a report's page: small charts of one SVG for all
+widths.
 
-A page has many of these charts. Their text is HTML and their SVG is stretched to the width of the page, so that each
-is drawn once and needs a tenth of the size of a chart of matplotlib.
+A page has many of these charts. Their text is HTML and their SVG is stretched to the width of the
+page, so that each is drawn once and needs a tenth of the size of a chart of matplotlib.
 """
 
 from __future__ import annotations
@@ -22,38 +23,60 @@ LABEL_LENGTH = 44
 
 
 def selectable(result: ResultDict) -> list[dict[str, Any]]:
-    """Groups of choices: title, choices with id, label, path and content, and a text about what is left out."""
+    """Groups of choices: title, choices with id, label, path and content, and a text about what is
+    left out."""
     subsets = result["subsets"]
     if subsets is None or not subsets["listed"]:
         return []
-    choices = [_choice(result, subsets, number, subset) for number, subset in enumerate(subsets["listed"])]
-    worlds, others = ([c for c in choices if (c["kind"] == "world") == is_world] for is_world in (True, False))
-    left_out, world = subsets["left_out"], "demonstration" if result["demonstrations"] else "world"
-    body = "body or static shape" if any(choice["kind"] == "shape" for choice in choices) else "body"
+    choices = [
+        _choice(result, subsets, number, subset) for number, subset in enumerate(subsets["listed"])
+    ]
+    worlds, others = (
+        [c for c in choices if (c["kind"] == "world") == is_world] for is_world in (True, False)
+    )
+    left_out = subsets["left_out"]
+    world = "demonstration" if result["demonstrations"] else "world"
+    body = (
+        "body or static shape" if any(choice["kind"] == "shape" for choice in choices) else "body"
+    )
     groups = []
     for title, of_group, number, options in (
         (f"One {world}", worlds, left_out["worlds"], "--world"),
         (f"One {body}", others, left_out["bodies"], "--body or --include"),
     ):
-        for choice, label in zip(of_group, short_names([choice["name"] for choice in of_group]), strict=True):
+        for choice, label in zip(
+            of_group, short_names([choice["name"] for choice in of_group]), strict=True
+        ):
             choice["label"] = label
-        more = f"Those with the deepest contacts; {count(number)} more can be selected with {options}."
+        more = (
+            f"Those with the deepest contacts; {count(number)} more can be selected with {options}."
+        )
         if of_group:
             groups.append({"title": title, "choices": of_group, "left_out": more if number else ""})
     return groups
 
 
-def _choice(result: ResultDict, subsets: ResultDict, number: int, subset: ResultDict) -> dict[str, Any]:
+def _choice(
+    result: ResultDict, subsets: ResultDict, number: int, subset: ResultDict
+) -> dict[str, Any]:
     series = {"frame": subsets["frame"], "time": subsets["time"]}
-    pairs, frames, per_frame = subset["pairs"], result["frames"], subset["contacts_per_frame"]
+    pairs = subset["pairs"]
+    frames = result["frames"]
+    per_frame = subset["contacts_per_frame"]
     bins = len(series["frame"])
     deepest = max(subset["depth"], default=0.0)
-    figures = [(group_words(name), count(of_group["rows"]), "") for name, of_group in subset["groups"].items()]
+    figures = [
+        (group_words(name), count(of_group["rows"]), "")
+        for name, of_group in subset["groups"].items()
+    ]
     if subset["contacts"] or not figures:
         where = f"{pair_words(pairs[0])}, frame {pairs[0]['frame']}" if pairs else ""
         if pairs and (result["demonstrations"] or result["worlds"] > 1):
             where += f", {world_name(result, pairs[0]['world'])}"
-        of_shapes = [("contacts", count(subset["contacts"]), ""), ("pairs of shapes", count(subset["pair_count"]), "")]
+        of_shapes = [
+            ("contacts", count(subset["contacts"]), ""),
+            ("pairs of shapes", count(subset["pair_count"]), ""),
+        ]
         figures = [*of_shapes, ("deepest", length(deepest), where), *figures]
     for episode in result["episodes"] if subset["kind"] == "world" else ():
         if episode["world"] == subset["row"]:
@@ -61,10 +84,21 @@ def _choice(result: ResultDict, subsets: ResultDict, number: int, subset: Result
             figures.append(("frames", count(episode["frame_count"]), span))
     mean = f", mean of {subsets['frames_per_bin']} frames" if subsets["frames_per_bin"] > 1 else ""
     title = f"Contacts in a frame{mean}, at most {plain(max(per_frame, default=0.0))}"
-    charts = [_steps("contacts", title, per_frame, [f"{plain(value)} contacts" for value in per_frame], series, frames)]
+    charts = [
+        _steps(
+            "contacts",
+            title,
+            per_frame,
+            [f"{plain(value)} contacts" for value in per_frame],
+            series,
+            frames,
+        )
+    ]
     if deepest:
         title = f"Deepest penetration, at most {length(deepest)}"
-        charts.append(_steps("depth", title, subset["depth"], [*map(length, subset["depth"])], series, frames))
+        charts.append(
+            _steps("depth", title, subset["depth"], [*map(length, subset["depth"])], series, frames)
+        )
     title = plural(len(pairs), "pair").capitalize()
     if len(pairs) < subset["pair_count"]:
         title = f"The {len(pairs)} deepest of {plural(subset['pair_count'], 'pair')}"
@@ -75,42 +109,75 @@ def _choice(result: ResultDict, subsets: ResultDict, number: int, subset: Result
         "bins": bins,
         "figures": figure_list(figures),
         "charts": [*charts, *_group_steps(subset["groups"], mean, series, frames)],
-        "ends": [f"{plain(series['time'][0])} s", f"{plain(result['end'])} s"] if bins else ["", ""],
+        "ends": [f"{plain(series['time'][0])} s", f"{plain(result['end'])} s"]
+        if bins
+        else ["", ""],
         "pairs_title": title,
         "pairs": _strips(pairs, series, frames),
     }
 
 
 def _steps(
-    kind: str, title: str, values: Sequence[float], texts: Sequence[str], series: ResultDict, frames: int
+    kind: str,
+    title: str,
+    values: Sequence[float],
+    texts: Sequence[str],
+    series: ResultDict,
+    frames: int,
 ) -> dict[str, Any]:
     """A step chart in a box of one unit per bin by 100. path: of the area below it."""
     top = max(values, default=0.0) or 1.0
     runs = _runs(texts, series, frames)
-    heights = [f"V{100.0 * (1.0 - 0.96 * values[run['x']] / top):.1f}h{run['width']}" for run in runs]
+    heights = [
+        f"V{100.0 * (1.0 - 0.96 * values[run['x']] / top):.1f}h{run['width']}" for run in runs
+    ]
     return {"kind": kind, "title": title, "path": f"M0 100{''.join(heights)}V100z", "runs": runs}
 
 
-def _group_steps(groups: ResultDict, mean: str, series: ResultDict, frames: int) -> list[dict[str, Any]]:
+def _group_steps(
+    groups: ResultDict, mean: str, series: ResultDict, frames: int
+) -> list[dict[str, Any]]:
     charts = []
     for name, of_group in groups.items():
-        words, values = group_words(name), of_group["per_frame"]
+        words = group_words(name)
+        values = of_group["per_frame"]
         title = f"{words.capitalize()} in a frame{mean}, at most {plain(max(values))}"
         charts.append(
-            _steps("contacts", title, values, [f"{plain(value)} {words}" for value in values], series, frames)
+            _steps(
+                "contacts",
+                title,
+                values,
+                [f"{plain(value)} {words}" for value in values],
+                series,
+                frames,
+            )
         )
         if "force" in of_group:
             values = of_group["force"]
             title = f"Sum of nominal forces in a frame{mean}, at most {plain(max(values))} N"
-            charts.append(_steps("depth", title, values, [f"{plain(value)} N" for value in values], series, frames))
+            charts.append(
+                _steps(
+                    "depth",
+                    title,
+                    values,
+                    [f"{plain(value)} N" for value in values],
+                    series,
+                    frames,
+                )
+            )
     return charts
 
 
 def _runs(texts: Sequence[str], series: ResultDict, frames: int) -> list[dict[str, Any]]:
-    """First bin, number of bins and text of each run of bins with the same text; those without a text are left out."""
+    """First bin, number of bins and text of each run of bins with the same text; those without a
+    text are left out."""
     runs = [(text, [*group]) for text, group in groupby(range(len(texts)), texts.__getitem__)]
     return [
-        {"x": bins[0], "width": len(bins), "text": f"{moment(series, frames, bins[0], bins[-1])}: {text}"}
+        {
+            "x": bins[0],
+            "width": len(bins),
+            "text": f"{moment(series, frames, bins[0], bins[-1])}: {text}",
+        }
         for text, bins in runs
         if text
     ]
@@ -120,11 +187,22 @@ def _strips(pairs: Sequence[ResultDict], series: ResultDict, frames: int) -> lis
     deepest = max((max(pair["depth"], default=0.0) for pair in pairs), default=0.0) or 1.0
     strips = []
     for pair, label in zip(pairs, pair_labels(pairs, LABEL_LENGTH), strict=True):
-        texts = ["" if depth < 0.0 else length(depth) if depth else "within the gap" for depth in pair["depth"]]
+        texts = [
+            "" if depth < 0.0 else length(depth) if depth else "within the gap"
+            for depth in pair["depth"]
+        ]
         runs = _runs(texts, series, frames)
         for run in runs:
             share = pair["depth"][run["x"]] / deepest
             run["opacity"] = f"{LEAST_OPACITY + (1.0 - LEAST_OPACITY) * share:.2f}"
         deep = length(max(0.0, -pair["distance"]))
-        strips.append({"label": label, "paths": pair_words(pair), "runs": runs, "deep": deep, "frame": pair["frame"]})
+        strips.append(
+            {
+                "label": label,
+                "paths": pair_words(pair),
+                "runs": runs,
+                "deep": deep,
+                "frame": pair["frame"],
+            }
+        )
     return strips

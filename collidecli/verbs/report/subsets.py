@@ -1,4 +1,5 @@
-"""Parts of a report that the reader of its page can select: the contacts of one world, one body or one static shape."""
+"""Parts of a report that the reader of its page can select: the contacts of one world, one body or
+one static shape."""
 
 from __future__ import annotations
 
@@ -19,14 +20,18 @@ from collidecli.storage.contact_sets.selected import SelectedContacts, rows_of
 SUBSET_GROUPS = ("hydro_patches", "soft_contacts", "self_contacts")
 FORCE = "force"
 Part = tuple[int, np.ndarray | None]
-"""Position of a world among the selected ones, -1 for all; bool[S], shapes of which a row has one, or None for all."""
+"""Position of a world among the selected ones, -1 for all; bool[S], shapes of which a row has one,
+or None for all."""
 
 
-def group_sums(selected: SelectedContacts, parts: Sequence[Part], bin_of: np.ndarray) -> list[dict[str, Any]]:
-    """Rows, and their mean number in a frame of each bin, of each group and part; forces of surfaces too [N].
+def group_sums(
+    selected: SelectedContacts, parts: Sequence[Part], bin_of: np.ndarray
+) -> list[dict[str, Any]]:
+    """Rows, and their mean number in a frame of each bin, of each group and part; forces of
+    surfaces too [N].
 
-    Rows without shapes are in no part that has shapes. bin_of: int[F]. Raises InputError for forces that are not
-    finite.
+    Rows without shapes are in no part that has shapes. bin_of: int[F]. Raises InputError for forces
+    that are not finite.
     """
     lengths = np.bincount(bin_of)
     sums_by_part: list[dict[str, Any]] = [{} for _ in parts]
@@ -39,13 +44,18 @@ def group_sums(selected: SelectedContacts, parts: Sequence[Part], bin_of: np.nda
             for number, (of_world, mask) in enumerate(parts):
                 is_chosen = np.ones(len(frame), bool) if of_world < 0 else world == of_world
                 if mask is not None:
-                    is_chosen &= np.any([mask[shape] for shape in shapes], axis=0) if shapes else False
+                    is_chosen &= (
+                        np.any([mask[shape] for shape in shapes], axis=0) if shapes else False
+                    )
                 at = bin_of[frame[is_chosen]]
                 np.add.at(sums[number, 0], at, 1.0)
                 np.add.at(sums[number, 1], at, force[is_chosen])
         for is_chosen, (counts, forces) in zip(sums_by_part, sums, strict=True):
             if counts.any():
-                is_chosen[name] = {"rows": int(counts.sum()), "per_frame": (counts / lengths).tolist()}
+                is_chosen[name] = {
+                    "rows": int(counts.sum()),
+                    "per_frame": (counts / lengths).tolist(),
+                }
                 if name == "hydro_patches":
                     is_chosen[name][FORCE] = (forces / lengths).tolist()
     return sums_by_part
@@ -53,7 +63,8 @@ def group_sums(selected: SelectedContacts, parts: Sequence[Part], bin_of: np.nda
 
 def worlds_and_shapes_with_rows(selected: SelectedContacts) -> tuple[np.ndarray, np.ndarray]:
     """bool[selected worlds], bool[S]: those that have rows of any group."""
-    worlds, shapes = np.zeros(selected.world_count, bool), np.zeros(len(selected.contacts.shapes), bool)
+    worlds = np.zeros(selected.world_count, bool)
+    shapes = np.zeros(len(selected.contacts.shapes), bool)
     for name in SUBSET_GROUPS:
         if name in selected.contacts.groups:
             for _, world, of_rows, _ in _group_blocks(rows_of(selected, name)):
@@ -63,7 +74,9 @@ def worlds_and_shapes_with_rows(selected: SelectedContacts) -> tuple[np.ndarray,
     return worlds, shapes
 
 
-def _group_blocks(rows: SelectedContacts) -> Iterator[tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]]:
+def _group_blocks(
+    rows: SelectedContacts,
+) -> Iterator[tuple[np.ndarray, np.ndarray, list[np.ndarray], np.ndarray]]:
     has_force = rows.group.name == "hydro_patches"
     for block in rows.blocks((*rows.shape_columns, *((FORCE,) if has_force else ()))):
         frame, world = np.divmod(block.cell, rows.world_count)
@@ -78,16 +91,21 @@ def _group_blocks(rows: SelectedContacts) -> Iterator[tuple[np.ndarray, np.ndarr
 
 COLUMNS = ("shape0", "shape1", "distance")
 BLOCK_ROWS = 1 << 20
-MAX_WORLDS, MAX_BODIES, MAX_SUBSET_PAIRS = 12, 12, 8
-"""Numbers of worlds, of bodies and static shapes, and of pairs of each of them, which bound the size of a page."""
+MAX_WORLDS = 12
+MAX_BODIES = 12
+MAX_SUBSET_PAIRS = 8
+"""Numbers of worlds, of bodies and static shapes, and of pairs of each of them, which bound the
+size of a page."""
 MAX_SUBSET_BINS = 80
 
 
 @dataclass
 class _Subset:
-    """Sums of a subset. kind: "world", "body" or "shape". row: of the set's worlds, bodies or shapes.
+    """Sums of a subset. kind: "world", "body" or "shape". row: of the set's worlds, bodies or
+    shapes.
 
-    world: position among the selected worlds, -1 for all. shapes: bool[S], of which a pair has one; None is all pairs.
+    world: position among the selected worlds, -1 for all. shapes: bool[S], of which a pair has one;
+    None is all pairs.
     """
 
     kind: str
@@ -108,7 +126,8 @@ class _Subset:
 
 @dataclass
 class Passes:
-    """Passes over the selected contacts, whose progress is reported as that of one. count, done: of passes."""
+    """Passes over the selected contacts, whose progress is reported as that of one. count, done: of
+    passes."""
 
     selected: SelectedContacts
     progress: Progress
@@ -117,7 +136,8 @@ class Passes:
 
     def blocks(self) -> Iterator[ContactBlock]:
         """The contacts in blocks, in one more pass."""
-        frames, worlds = self.selected.frame_count, self.selected.world_count
+        frames = self.selected.frame_count
+        worlds = self.selected.world_count
         for block in self.selected.blocks(COLUMNS, BLOCK_ROWS):
             yield block
             if self.progress is not None and worlds:
@@ -126,13 +146,18 @@ class Passes:
         self.done += 1
 
 
-def subsets(passes: Passes, pairs: PairTotals, world_least: np.ndarray, demonstrations: list[str]) -> dict[str, Any]:
-    """Contacts, rows of groups, and depth over time of single worlds, bodies and static shapes: the deepest of many.
+def subsets(
+    passes: Passes, pairs: PairTotals, world_least: np.ndarray, demonstrations: list[str]
+) -> dict[str, Any]:
+    """Contacts, rows of groups, and depth over time of single worlds, bodies and static shapes: the
+    deepest of many.
 
-    pairs: totals of all selected contacts. world_least: float64[W], least distance in each selected world, inf without
-    contacts. Reads the contacts twice. listed is empty if there is no choice; left_out are numbers of those not listed.
+    pairs: totals of all selected contacts. world_least: float64[W], least distance in each selected
+    world, inf without contacts. Reads the contacts twice. listed is empty if there is no choice;
+    left_out are numbers of those not listed.
     """
-    selected, contacts = passes.selected, passes.selected.contacts
+    selected = passes.selected
+    contacts = passes.selected.contacts
     bins = TimeBins(selected.frame_count, MAX_SUBSET_BINS)
     world_rows, shape_rows = worlds_and_shapes_with_rows(selected)
     worlds, more_worlds = _deepest(_present(world_least, world_rows), MAX_WORLDS)
@@ -147,17 +172,29 @@ def subsets(passes: Passes, pairs: PairTotals, world_least: np.ndarray, demonstr
 
     def empty(kind: str, name: str, row: int, world: int, shapes: np.ndarray | None) -> _Subset:
         count = len(bins.start)
-        return _Subset(kind, name, row, world, shapes, np.zeros(count, np.int64), np.full(count, np.inf))
+        return _Subset(
+            kind, name, row, world, shapes, np.zeros(count, np.int64), np.full(count, np.inf)
+        )
 
     parts = []
     for place in worlds:
         world = int(selected.worlds[place])
-        parts.append(empty("world", demonstrations[world] if demonstrations else f"world {world}", world, place, None))
+        parts.append(
+            empty(
+                "world",
+                demonstrations[world] if demonstrations else f"world {world}",
+                world,
+                place,
+                None,
+            )
+        )
     for owner in bodies:
-        kind, mine = owners.kinds[owner], owner_of == owner
+        kind = owners.kinds[owner]
+        mine = owner_of == owner
         row = contacts.shapes.body[mine].max() if kind == "body" else np.argmax(mine)
         parts.append(empty(kind, owners.paths[owner], int(row), -1, mine))
-    shape_count, names = len(contacts.shapes), shape_names(contacts)
+    shape_count = len(contacts.shapes)
+    names = shape_names(contacts)
     for touches in map(touches_of, passes.blocks() if parts else ()):
         for subset in parts:
             mine = subset.rows(touches, selected.world_count).named(names)
@@ -170,13 +207,17 @@ def subsets(passes: Passes, pairs: PairTotals, world_least: np.ndarray, demonstr
     return {
         **bins.axis(contacts.time),
         "left_out": {"worlds": more_worlds, "bodies": more_bodies},
-        "listed": [{**subset, "groups": of_groups} for subset, of_groups in zip(listed, groups, strict=True)],
+        "listed": [
+            {**subset, "groups": of_groups}
+            for subset, of_groups in zip(listed, groups, strict=True)
+        ],
     }
 
 
 def closest_cell(selected: SelectedContacts, pairs: PairTotals, row: int) -> dict[str, Any]:
     """A pair, its least distance, and the frame and world of it."""
-    contacts, text = selected.contacts, shape_names(selected.contacts).text
+    contacts = selected.contacts
+    text = shape_names(selected.contacts).text
     frame, world = divmod(int(pairs.at[row]), selected.world_count)
     shape0, shape1 = divmod(int(pairs.key[row]), len(contacts.shapes))
     return {
@@ -185,13 +226,16 @@ def closest_cell(selected: SelectedContacts, pairs: PairTotals, row: int) -> dic
         "distance": float(pairs.least[row]),
         "frame": frame,
         "world": int(selected.worlds[world]),
-        "episode": "" if contacts.episodes is None else contacts.episodes.name_at(int(selected.worlds[world]), frame),
+        "episode": ""
+        if contacts.episodes is None
+        else contacts.episodes.name_at(int(selected.worlds[world]), frame),
         "time": float(contacts.time[frame]),
     }
 
 
 def _deepest(least: np.ndarray, most: int) -> tuple[list[int], int]:
-    """The rows with the least distances, ascending, and the number of other rows with contacts; none if one is all."""
+    """The rows with the least distances, ascending, and the number of other rows with contacts;
+    none if one is all."""
     filled = np.flatnonzero(np.isfinite(least))
     if len(filled) < 2:
         return [], 0
@@ -206,8 +250,12 @@ def _present(least: np.ndarray, has_rows: np.ndarray) -> np.ndarray:
 
 def _listed(passes: Passes, found: list[_Subset], bin_of: np.ndarray) -> list[dict[str, Any]]:
     selected = passes.selected
-    shape_count, names = len(selected.contacts.shapes), shape_names(selected.contacts)
-    deepest = [np.sort(np.lexsort((subset.pairs.key, subset.pairs.least))[:MAX_SUBSET_PAIRS]) for subset in found]
+    shape_count = len(selected.contacts.shapes)
+    names = shape_names(selected.contacts)
+    deepest = [
+        np.sort(np.lexsort((subset.pairs.key, subset.pairs.least))[:MAX_SUBSET_PAIRS])
+        for subset in found
+    ]
     maps = [
         PairMap(subset.pairs.key[rows], bin_of, selected.world_count, shape_count)
         for subset, rows in zip(found, deepest, strict=True)
@@ -232,7 +280,9 @@ def _listed(passes: Passes, found: list[_Subset], bin_of: np.ndarray) -> list[di
                     {
                         **closest_cell(selected, subset.pairs, int(rows[n])),
                         "contacts": int(subset.pairs.contacts[rows[n]]),
-                        "depth": np.where(np.isfinite(pairs.least[n]), np.maximum(0.0, -pairs.least[n]), -1.0).tolist(),
+                        "depth": np.where(
+                            np.isfinite(pairs.least[n]), np.maximum(0.0, -pairs.least[n]), -1.0
+                        ).tolist(),
                     }
                     for n in order
                 ],

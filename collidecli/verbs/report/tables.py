@@ -15,26 +15,43 @@ from collidecli.wording import count, plural
 
 
 def group_figures(result: ResultDict) -> list[tuple[str, str, str]]:
-    """Name, number and comment of the surfaces of a report and of its contacts of particles, where there are any."""
+    """Name, number and comment of the surfaces of a report and of its contacts of particles, where
+    there are any."""
     groups = result["groups"] or {"surfaces": None, "counts": {}}
-    surfaces, listed = groups["surfaces"], []
+    surfaces = groups["surfaces"]
+    listed = []
     if surfaces is not None:
-        listed.append(("surfaces", count(surfaces["rows"]), f"hydroelastic, of {plural(surfaces['pairs'], 'pair')}"))
-    return listed + [(group_words(name), count(of_group["rows"]), "") for name, of_group in groups["counts"].items()]
+        listed.append(
+            (
+                "surfaces",
+                count(surfaces["rows"]),
+                f"hydroelastic, of {plural(surfaces['pairs'], 'pair')}",
+            )
+        )
+    return listed + [
+        (group_words(name), count(of_group["rows"]), "")
+        for name, of_group in groups["counts"].items()
+    ]
 
 
 def report_table(result: ResultDict) -> Table:
     """Table of collide.report/1."""
-    rows, groups = [("scene", result["scene"])], group_figures(result)
+    rows = [("scene", result["scene"])]
+    groups = group_figures(result)
     if result["contacts"] or not groups:
-        rows.append(("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}"))
+        rows.append(
+            ("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}")
+        )
         rows.append(("pairs", f"{count(result['pairs']['count'])} with contacts"))
     rows += [(name, f"{number}, {more}" if more else number) for name, number, more in groups]
     deepest: dict[str, Any] | None = result["deepest"]
     if deepest is not None and deepest["distance"] < 0.0:
-        depth, number = length(-deepest["distance"]), deepest["world"]
+        depth = length(-deepest["distance"])
+        number = deepest["world"]
         pair = f"{deepest['shape0']} and {deepest['shape1']}"
-        world = world_text(number, result["demonstrations"][number] if result["demonstrations"] else "")
+        world = world_text(
+            number, result["demonstrations"][number] if result["demonstrations"] else ""
+        )
         rows.append(("deepest", f"{depth}, frame {deepest['frame']}, world {world}: {pair}"))
     if result["difference"] is not None:
         rows.append(("baseline", verdict(result["difference"])))

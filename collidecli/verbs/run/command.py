@@ -51,7 +51,9 @@ collide run pile.usda
 collide run robot.xml -t motion.h5 -o out.h5 --worlds 64 --broad-phase sap
 collide run robot.xml -t 'demos/*.h5' -o out/
 """
-OUTPUT = "The contact set; for several runs, or with a / at the end, the folder of the contact sets. "
+OUTPUT = (
+    "The contact set; for several runs, or with a / at the end, the folder of the contact sets. "
+)
 OUTPUT += "[default: <scene>.contacts.h5 in this folder; required with several scenes or runs]"
 COLUMNS = "Extra columns, such as friction. [default: none]"
 EACH = "Run each SCENE by itself. [default: several scenes are one world each]"
@@ -83,21 +85,25 @@ OWN_SECTIONS = (CONTACTS, HYDRO, STEPS, SPEED, CACHE)
 @setting("--force", is_flag=True, section="Output", help="Replace an existing output.")
 @option("--skip-existing", is_flag=True, section="Output", help=SKIP)
 @option("--engine", metavar="NAME", section=OTHER, help=ENGINE)
-@repeated("--engine-option", "engine_options", metavar="NAME=VALUE,...", section=OTHER, help=ENGINE_OPTION)
+@repeated(
+    "--engine-option", "engine_options", metavar="NAME=VALUE,...", section=OTHER, help=ENGINE_OPTION
+)
 @option("--engine-python", default="", metavar="[NAME=]PYTHON", section=OTHER, help=ENGINE_PYTHON)
 @algorithm_options
 @device_options
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
-    """Find every contact of a scene in motion, in every frame of every world, and write them to an HDF5 file.
+    """Find every contact of a scene in motion, in every frame of every world, and write them to an
+    HDF5 file.
 
-    SCENE is OpenUSD (.usd, .usda, .usdc, .usdz), MJCF (.xml, .mjcf) or URDF (.urdf). Several scenes are one world each.
-    Without a trajectory, the scene moves by its own animation or keyframes, or rests. A recording that contains its
-    scene, as robosuite's demonstrations do, can take the place of SCENE.
+    SCENE is OpenUSD (.usd, .usda, .usdc, .usdz), MJCF (.xml, .mjcf) or URDF (.urdf). Several scenes
+    are one world each. Without a trajectory, the scene moves by its own animation or keyframes, or
+    rests. A recording that contains its scene, as robosuite's demonstrations do, can take the place
+    of SCENE.
 
-    With several recordings, each is a run with an output of its own, named after it; with --each, so is each scene. One
-    that fails does not stop the others.
+    With several recordings, each is a run with an output of its own, named after it; with --each,
+    so is each scene. One that fails does not stop the others.
     """
     streams = streams_of(ctx)
     _check_options(ctx, values)
@@ -105,19 +111,27 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     if inputs.several is not None:
         return _several_runs(streams, inputs, values)
     if values["skip_existing"]:
-        raise click.UsageError("--skip-existing is for several runs: give a folder or a pattern of recordings.")
-    scenes, trajectory = inputs.scenes, inputs.trajectory
+        raise click.UsageError(
+            "--skip-existing is for several runs: give a folder or a pattern of recordings."
+        )
+    scenes = inputs.scenes
+    trajectory = inputs.trajectory
     output = values["output"] or default_output(scenes, trajectory, ENDING)
     folder = output if output.endswith("/") else ""
     if folder:
-        output = os.path.join(folder, default_output((trajectory,) if trajectory else scenes, None, ENDING))
+        output = os.path.join(
+            folder, default_output((trajectory,) if trajectory else scenes, None, ENDING)
+        )
     with output_folders([output] if folder else ()):
-        sources, force = (*scenes, trajectory), values["force"]
+        sources = (*scenes, trajectory)
+        force = values["force"]
         check_output(output, force, sources, HDF5_ENDINGS, "a contact set")  # before slow imports
         if values["trace"]:
             check_output(values["trace"], force, sources, *TRACE)
         with streams.progress("colliding", "loading", kernels=not values["engine"]) as progress:
-            result = _run(values, {"scenes": scenes, "output": output, "trajectory": trajectory}, progress)
+            result = _run(
+                values, {"scenes": scenes, "output": output, "trajectory": trajectory}, progress
+            )
     streams.result(result, _table)
     return 0
 
@@ -127,14 +141,18 @@ def _check_options(ctx: click.Context, values: Mapping[str, Any]) -> None:
     if not values["engine"]:
         for name in ("engine_options", "engine_python"):
             if values[name]:
-                raise click.UsageError(f"--{name.removesuffix('s').replace('_', '-')} has no effect without --engine.")
+                raise click.UsageError(
+                    f"--{name.removesuffix('s').replace('_', '-')} has no effect without --engine."
+                )
         return
     for parameter in ctx.command.params:
         is_own = isinstance(parameter, VerbOption) and parameter.section in OWN_SECTIONS
         no_effect = (is_own and parameter.name not in HAS_EFFECT) or parameter.name == "trace"
         source = ctx.get_parameter_source(str(parameter.name))
         if no_effect and source is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{parameter.opts[0]} has no effect with --engine {values['engine']}.")
+            raise click.UsageError(
+                f"{parameter.opts[0]} has no effect with --engine {values['engine']}."
+            )
 
 
 def _table(result: Mapping[str, Any]) -> RenderableType:
@@ -153,21 +171,35 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
         raise click.UsageError(f"{what} have no default output: name a folder with -o.")
     if values["trace"]:
         raise click.UsageError(f"--trace is for one run, and there are runs of {what}.")
-    planned = planned_outputs(values["output"], files, ENDING, values["force"], values["skip_existing"])
+    planned = planned_outputs(
+        values["output"], files, ENDING, values["force"], values["skip_existing"]
+    )
     jobs = [Job(file.path, *output) for file, output in zip(files, planned, strict=True)]
     cache = SceneCache()
 
     def compute(job: Job, progress: FrameProgress | None) -> Result:
-        scenes, trajectory = ((job.name,), inputs.trajectory) if inputs.each else (inputs.scenes, job.name)
-        return _run(values, {"scenes": scenes, "output": job.output, "trajectory": trajectory}, progress, cache)
+        scenes, trajectory = (
+            ((job.name,), inputs.trajectory) if inputs.each else (inputs.scenes, job.name)
+        )
+        return _run(
+            values,
+            {"scenes": scenes, "output": job.output, "trajectory": trajectory},
+            progress,
+            cache,
+        )
 
     with output_folders(job.output or "" for job in jobs if not job.is_skipped):
-        items = computed(streams, jobs, compute, "colliding", "loading", kernels=not values["engine"])
+        items = computed(
+            streams, jobs, compute, "colliding", "loading", kernels=not values["engine"]
+        )
         return listed(streams, "run", items)
 
 
 def _run(
-    values: Mapping[str, Any], files: dict[str, Any], progress: FrameProgress | None, cache: SceneCache | None = None
+    values: Mapping[str, Any],
+    files: dict[str, Any],
+    progress: FrameProgress | None,
+    cache: SceneCache | None = None,
 ) -> Result:
     """The result of one run. files: its scenes, trajectory and output."""
     if values["engine"]:
@@ -175,7 +207,9 @@ def _run(
 
         name = values["engine"]
         python = values["engine_python"].removeprefix(f"{name}=")
-        return import_contacts(request_of(ImportRequest, values, source=name, engine_python=python, **files), progress)
+        return import_contacts(
+            request_of(ImportRequest, values, source=name, engine_python=python, **files), progress
+        )
     from collidecli.verbs.run.run import RunRequest, run
 
     return run(request_of(RunRequest, values, **files), progress, cache)

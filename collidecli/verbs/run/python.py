@@ -34,9 +34,10 @@ def run(
         scene: a scene file, several (one world each), or None if the recording contains its scene.
         recording: a file of any known kind; None is the scene's own motion, else its resting pose.
         output: contact set file to write; None returns the contacts in memory.
-        compression, force, format: of the output; format is the major version of the contact set format.
-        options: further options of `collide run`, with underscores: worlds=4, frames="0:100", gap=0.01, columns=[...],
-            broad_phase="sap", device="cpu", asset_map={"OLD": "NEW"}.
+        compression, force, format: of the output; format is the major version of the contact set
+            format.
+        options: further options of `collide run`, with underscores: worlds=4, frames="0:100",
+            gap=0.01, columns=[...], broad_phase="sap", device="cpu", asset_map={"OLD": "NEW"}.
     Returns:
         `Contacts` without an output, else the path of the contact set.
     Raises:
@@ -44,7 +45,12 @@ def run(
     """
     request = scene_request(scene, recording, options)
     if output is not None:
-        file = {"output": os.fspath(output), "compression": compression, "format": format, "force": force}
+        file = {
+            "output": os.fspath(output),
+            "compression": compression,
+            "format": format,
+            "force": force,
+        }
         result = run_to_file(replace(request, **file))
         for text in result.warnings:
             warnings.warn(text, stacklevel=3)

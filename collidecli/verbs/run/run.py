@@ -46,8 +46,8 @@ OF_A_RUN = ("worlds", "frames", "columns")
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest(EngineRequest):
-    """Scene, motion, options and output of a run. columns: names of the optional contact columns to write.
-    format: major version of the contact set format.
+    """Scene, motion, options and output of a run. columns: names of the optional contact columns to
+    write. format: major version of the contact set format.
 
     trace: file for a trace of threads, chunks and stages; "" is none.
     """
@@ -64,11 +64,12 @@ class RunRequest(EngineRequest):
 class RunResult(ContactCounts, Result, schema="collide.run/1"):
     """Result of a run. Lengths [m], times [s].
 
-    shapes, bodies: counts, of all templates. worlds, frames: counts. pair_gap, pair_margin: least and greatest gap and
-    margin of two shapes of which one moves [m]. candidates: pairs that the broad phase found, over all cells.
-    false_positive_ratio: fraction of them without a contact. groups: counts of each table beside /rigid_contacts; None
-    without them. sweep, soft_sweep, self_sweep: of contacts between frames, of shapes, of particles with shapes, and of
-    cloths and soft bodies with themselves; None without them.
+    shapes, bodies: counts, of all templates. worlds, frames: counts. pair_gap, pair_margin: least
+    and greatest gap and margin of two shapes of which one moves [m]. candidates: pairs that the
+    broad phase found, over all cells. false_positive_ratio: fraction of them without a contact.
+    groups: counts of each table beside /rigid_contacts; None without them. sweep, soft_sweep,
+    self_sweep: of contacts between frames, of shapes, of particles with shapes, and of cloths and
+    soft bodies with themselves; None without them.
     """
 
     OPTIONAL: ClassVar[tuple[str, ...]] = ("trace", "groups", "sweep", "soft_sweep", "self_sweep")
@@ -113,11 +114,14 @@ def run_request(
 ) -> RunRequest:
     """The request of the corresponding `collide run`. folder: base of relative paths.
 
-    options: by name of a field of RunRequest or of one of its option groups. Raises InputError for another name.
+    options: by name of a field of RunRequest or of one of its option groups. Raises InputError for
+    another name.
     """
     grouped: dict[str, dict[str, Any]] = {name: {} for name in OPTION_GROUPS}
     of_run: dict[str, Any] = {}
-    of_group = {field.name: group for group, kind in OPTION_GROUPS.items() for field in fields(kind)}
+    of_group = {
+        field.name: group for group, kind in OPTION_GROUPS.items() for field in fields(kind)
+    }
     del of_group["motion_layer"]
     for name, value in options.items():
         if name in OF_A_RUN:
@@ -125,11 +129,19 @@ def run_request(
         elif name in of_group:
             grouped[of_group[name]][name] = tuple(value) if isinstance(value, list) else value
         else:
-            raise InputError(f"'{name}' is no option of a run", "options", did_you_mean(name, [*OF_A_RUN, *of_group]))
+            raise InputError(
+                f"'{name}' is no option of a run",
+                "options",
+                did_you_mean(name, [*OF_A_RUN, *of_group]),
+            )
     if grouped["scene_options"].get("disabled_pairs"):
-        grouped["scene_options"]["disabled_pairs"] = str(folder / grouped["scene_options"]["disabled_pairs"])
+        grouped["scene_options"]["disabled_pairs"] = str(
+            folder / grouped["scene_options"]["disabled_pairs"]
+        )
     scenes = [scene] if isinstance(scene, (str, os.PathLike)) else scene
-    groups: dict[str, Any] = {name: OPTION_GROUPS[name](**values) for name, values in grouped.items()}
+    groups: dict[str, Any] = {
+        name: OPTION_GROUPS[name](**values) for name, values in grouped.items()
+    }
     for name in ("contact", "engine"):
         groups[name] = groups[name].checked()
     return RunRequest(
@@ -142,8 +154,11 @@ def run_request(
     )
 
 
-def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None = None) -> RunResult:
-    """Computes and writes the contact set. Raises CollideError; then no output file is created or changed.
+def run(
+    request: RunRequest, progress: Progress = None, cache: SceneCache | None = None
+) -> RunResult:
+    """Computes and writes the contact set. Raises CollideError; then no output file is created or
+    changed.
 
     cache: keeps the scene for the next run in this process.
     """
@@ -152,7 +167,13 @@ def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None
     request.contact.checked()
     check_column_names(request.columns)
     check_no_columns(request.columns, request.contact)
-    check_output(request.output, request.force, (*request.scenes, request.trajectory), HDF5_ENDINGS, "a contact set")
+    check_output(
+        request.output,
+        request.force,
+        (*request.scenes, request.trajectory),
+        HDF5_ENDINGS,
+        "a contact set",
+    )
     if request.trace:
         check_output(request.trace, request.force, (*request.scenes, request.trajectory), *TRACE)
     with timing.stage("load"):
@@ -163,7 +184,8 @@ def run(request: RunRequest, progress: Progress = None, cache: SceneCache | None
             hash_ahead(request.trajectory)
         scene, motion = scene_in_motion(request, cache)
     try:
-        if scene.recording is not None and request.recording.demos:  # a merge compares the names of demonstrations
+        # a merge compares the names of demonstrations
+        if scene.recording is not None and request.recording.demos:
             named = replace(request.recording, demos=scene.recording.demos(request.recording))
             request = replace(request, recording=named)
         if not scene.ignores_particles:  # the option then changes no contact
@@ -186,14 +208,28 @@ def _run(
     optional = RunColumns(request.contact.apply(model), motion, request.columns, device)
     columns = (*RIGID_COLUMNS, *optional.columns, *request.contact.columns)
     with scene.named():
-        collision = prepare_collision(model, motion, request.contact, request.engine, device, timing, columns, cache)
+        collision = prepare_collision(
+            model, motion, request.contact, request.engine, device, timing, columns, cache
+        )
     names = Names.of(model.shapes.path, model.shapes.template)
-    tally, group_tally = Tally(names), GroupTally()
+    tally = Tally(names)
+    group_tally = GroupTally()
     written = collision.pipeline.device_model.model
     config = json.dumps(result_config(request), sort_keys=True)
-    options: dict[str, Any] = {"compression": request.compression, "force": request.force, "major": request.format}
-    options |= {"threads": collision.writing_threads, "chunk_rows": collision.chunk_rows, "columns": columns}
-    options |= {"groups": collision.pipeline.groups, "environment": run_environment(request, collision)}
+    options: dict[str, Any] = {
+        "compression": request.compression,
+        "force": request.force,
+        "major": request.format,
+    }
+    options |= {
+        "threads": collision.writing_threads,
+        "chunk_rows": collision.chunk_rows,
+        "columns": columns,
+    }
+    options |= {
+        "groups": collision.pipeline.groups,
+        "environment": run_environment(request, collision),
+    }
     source = scene.name, scene.sha256
     start = time.perf_counter()
     with (
@@ -207,7 +243,10 @@ def _run(
             tally.add(block)
             group_tally.add(block)
             if progress:
-                progress((block.first_cell + len(block.cell_counts)) // model.world_count, len(motion.time))
+                progress(
+                    (block.first_cell + len(block.cell_counts)) // model.world_count,
+                    len(motion.time),
+                )
         sink.drain()
         with timing.stage("write"):
             writer.end_contacts()
@@ -219,16 +258,29 @@ def _run(
     if request.trace:
         timing.spans.append(Span("run", threading.current_thread().name, start, elapsed))
         write_trace(request.trace, {"collide run": [timing]}, request.force)
-    episodes, worlds = episodes_in(motion, model.world_count), model.world_count
-    counts = {**vars(tally.counts(worlds, episodes)), **dict(zip(OF_STEPS, group_tally.sweeps, strict=True))}
-    counts |= {"groups": group_tally.counts(names, worlds, episodes) or None, "content_sha256": content}
+    episodes = episodes_in(motion, model.world_count)
+    worlds = model.world_count
+    counts = {
+        **vars(tally.counts(worlds, episodes)),
+        **dict(zip(OF_STEPS, group_tally.sweeps, strict=True)),
+    }
+    counts |= {
+        "groups": group_tally.counts(names, worlds, episodes) or None,
+        "content_sha256": content,
+    }
     return _result(request, scene, collision, timing, counts)
 
 
 def _result(
-    request: RunRequest, scene: LoadedScene, collision: Collision, timing: TimingReport, counts: dict[str, Any]
+    request: RunRequest,
+    scene: LoadedScene,
+    collision: Collision,
+    timing: TimingReport,
+    counts: dict[str, Any],
 ) -> RunResult:
-    model, applied, motion = scene.model, collision.pipeline.device_model.model, collision.motion
+    model = scene.model
+    applied = collision.pipeline.device_model.model
+    motion = collision.motion
     device = collision.pipeline.device_model.device
     return RunResult(
         **counts,
@@ -243,8 +295,12 @@ def _result(
         device=device.name or device.alias,
         threads=collision.workers,
         chunk_cells=collision.chunk_cells,
-        pair_gap=pair_range(applied.shapes.gap, applied.shapes.body, applied.forced_gap, applied.gap_rule),
-        pair_margin=pair_range(applied.shapes.margin, applied.shapes.body, applied.forced_margin, "sum"),
+        pair_gap=pair_range(
+            applied.shapes.gap, applied.shapes.body, applied.forced_gap, applied.gap_rule
+        ),
+        pair_margin=pair_range(
+            applied.shapes.margin, applied.shapes.body, applied.forced_margin, "sum"
+        ),
         broad_phase=collision.choice.name,
         broad_phase_reason=collision.choice.reason,
         candidates=timing.candidate_count,
@@ -255,20 +311,31 @@ def _result(
         peak_memory_bytes=peak_memory(),
         output=os.fspath(request.output),
         trace=request.trace or None,
-        warnings=(*scene.warnings, *motion.warnings, *collision.notes, *search_warnings(timing, model.shapes.path)),
+        warnings=(
+            *scene.warnings,
+            *motion.warnings,
+            *collision.notes,
+            *search_warnings(timing, model.shapes.path),
+        ),
     )
 
 
 def result_config(request: RunRequest) -> dict[str, object]:
     """Options that can change the contact set."""
     # strict_meshes only decides whether an input is refused: it changes no contact.
-    importing = {**asdict(replace(request.scene_options, strict_meshes=False)), **asdict(request.recording)}
-    given = {name: value for name, value in {**importing, "columns": request.columns}.items() if value}
+    importing = {
+        **asdict(replace(request.scene_options, strict_meshes=False)),
+        **asdict(request.recording),
+    }
+    given = {
+        name: value for name, value in {**importing, "columns": request.columns}.items() if value
+    }
     return {**request.contact.stored, **given, "frames": request.frames, "worlds": request.worlds}
 
 
 def run_environment(request: RunRequest, collision: Collision) -> dict[str, object]:
-    """Attributes of the timing report: device, processor, package versions, pipeline and broad phase."""
+    """Attributes of the timing report: device, processor, package versions, pipeline and broad
+    phase."""
     device = collision.pipeline.device_model.device
     return {
         "device": device.name or device.alias,

@@ -15,7 +15,8 @@ OUTSIDE_RUN = ("load", "compile")
 
 def run_table(result: ResultDict) -> RenderableType:
     """Tables of collide.run/1."""
-    overview, ending = name_value_table(_overview(result)), name_value_table(_ending(result))
+    overview = name_value_table(_overview(result))
+    ending = name_value_table(_ending(result))
     of_run, others = _stages(result)
     total = sum(stage["seconds"] for stage in of_run) or 1.0
     share: Column = ("share", "right", lambda stage: percent(stage["seconds"] / total))
@@ -51,17 +52,34 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
         ("deepest", deepest_text(result["deepest"])),
     ]
     for name, of_group in (result.get("groups") or {}).items():
-        text = f"{count(of_group['rows'])} in {plural(of_group['cells'], 'cell')}" if of_group["rows"] else "none"
+        text = (
+            f"{count(of_group['rows'])} in {plural(of_group['cells'], 'cell')}"
+            if of_group["rows"]
+            else "none"
+        )
         deepest = of_group["deepest"] if of_group["rows"] else None
-        rows.append((group_words(name), text if deepest is None else f"{text}; {deepest_text(deepest)}"))
-    sweeps = (("sweep", "between frames", ""), ("soft_sweep", "", "particles: "), ("self_sweep", "", "self-contacts: "))
-    rows += [(title, words + sweep_text(result[name])) for name, title, words in sweeps if result.get(name)]
+        rows.append(
+            (group_words(name), text if deepest is None else f"{text}; {deepest_text(deepest)}")
+        )
+    sweeps = (
+        ("sweep", "between frames", ""),
+        ("soft_sweep", "", "particles: "),
+        ("self_sweep", "", "self-contacts: "),
+    )
+    rows += [
+        (title, words + sweep_text(result[name]))
+        for name, title, words in sweeps
+        if result.get(name)
+    ]
     return rows
 
 
 def _stages(result: ResultDict) -> list[list[ResultDict]]:
     """The stages of a run, and those before it."""
-    return [[stage for stage in result["stages"] if (stage["stage"] in OUTSIDE_RUN) == out] for out in (False, True)]
+    return [
+        [stage for stage in result["stages"] if (stage["stage"] in OUTSIDE_RUN) == out]
+        for out in (False, True)
+    ]
 
 
 def _ending(result: ResultDict) -> list[tuple[str, str]]:

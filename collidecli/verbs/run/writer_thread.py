@@ -20,10 +20,12 @@ SWITCH_SECONDS = 0.0005
 
 @contextmanager
 def short_switch_interval() -> Iterator[None]:
-    """Sets the thread switch interval of the interpreter to half a millisecond, from five, on the command line.
+    """Sets the thread switch interval of the interpreter to half a millisecond, from five, on the
+    command line.
 
-    The computing and the writing thread each hold the interpreter for some tens of microseconds at a time. With the
-    default interval a core would be idle while its thread waits for the interpreter.
+    The computing and the writing thread each hold the interpreter for some tens of microseconds at
+    a time. With the default interval a core would be idle while its thread waits for the
+    interpreter.
     """
     if not is_owned():
         yield
@@ -37,10 +39,12 @@ def short_switch_interval() -> Iterator[None]:
 
 
 class WriterThread:
-    """Writes blocks in a separate thread while the next chunks are computed; at most WAITING_WRITES blocks wait."""
+    """Writes blocks in a separate thread while the next chunks are computed; at most WAITING_WRITES
+    blocks wait."""
 
     def __init__(self, writer: ContactWriter, timing: TimingReport) -> None:
-        self._writer, self._timing = writer, timing
+        self._writer = writer
+        self._timing = timing
         self._blocks: queue.Queue[ContactBlock | None] = queue.Queue(maxsize=WAITING_WRITES)
         self._error: BaseException | None = None
         self._stopped = False

@@ -34,8 +34,8 @@ class _Rows:
 
 
 def group_lines(contacts: ContactSet, cells: bool, number: Number) -> Iterator[str]:
-    """For each group its rows by shapes and particle objects, and, if `cells`, a line for these in each cell with the
-    mean of each column.
+    """For each group its rows by shapes and particle objects, and, if `cells`, a line for these in
+    each cell with the mean of each column.
 
     Raises InputError for unreadable rows, references to other cells and unknown shapes.
     """
@@ -51,7 +51,9 @@ def group_lines(contacts: ContactSet, cells: bool, number: Number) -> Iterator[s
             rows, cell_count = totals[paths]
             yield f"  {_shapes(paths)}{counted(rows, 'row')} in {counted(cell_count, 'cell')}"
         if cells:
-            yield from lines_by_cell(contacts, _group_cell_lines(contacts, name, number), f"{name}, ")
+            yield from lines_by_cell(
+                contacts, _group_cell_lines(contacts, name, number), f"{name}, "
+            )
 
 
 def _group_cell_lines(contacts: ContactSet, name: str, number: Number) -> Iterator[tuple[int, str]]:
@@ -59,10 +61,15 @@ def _group_cell_lines(contacts: ContactSet, name: str, number: Number) -> Iterat
     for group_rows, parts in _group_blocks(contacts, name):
         for part in parts:
             rows = counted(len(part.rows), "row")
-            yield part.cell, f"  {_shapes(part.paths)}{rows}{_means(definition, group_rows, part, number)}"
+            yield (
+                part.cell,
+                f"  {_shapes(part.paths)}{rows}{_means(definition, group_rows, part, number)}",
+            )
 
 
-def lines_by_cell(contacts: ContactSet, lines: Iterable[tuple[int, str]], name: str = "") -> Iterator[str]:
+def lines_by_cell(
+    contacts: ContactSet, lines: Iterable[tuple[int, str]], name: str = ""
+) -> Iterator[str]:
     """Lines of cells in order, those of each sorted, under a heading. name: of the table."""
     for cell, of_cell in groupby(lines, itemgetter(0)):
         frame, world = divmod(cell, contacts.world_count)
@@ -75,7 +82,11 @@ def _means(definition: ContactGroup, group_rows: GroupRows, part: _Rows, number:
     texts = []
     for column in definition.columns:
         if column.dtype.kind == "f":
-            values = group_rows.columns[column.name][part.rows].astype(np.float64).reshape(len(part.rows), -1)
+            values = (
+                group_rows.columns[column.name][part.rows]
+                .astype(np.float64)
+                .reshape(len(part.rows), -1)
+            )
             sign = -1.0 if part.turned and column.name in definition.flipped else 1.0
             texts.append(f"  {column.name} {number(sign * values.mean(axis=0))}")
     return "".join(texts)
@@ -84,7 +95,9 @@ def _means(definition: ContactGroup, group_rows: GroupRows, part: _Rows, number:
 def _group_blocks(contacts: ContactSet, name: str) -> Iterator[tuple[GroupRows, Iterator[_Rows]]]:
     tables = contacts.groups
     definition = tables[name].definition
-    needed = {target: tables[target] for target in definition.references.values()} | {name: tables[name]}
+    needed = {target: tables[target] for target in definition.references.values()} | {
+        name: tables[name]
+    }
     starts = [table.cell_start for table in needed.values()]
     for first, last in spans(starts, BLOCK_ROWS, 0, contacts.cell_count):
         groups = rows_of_cells(needed, first, last)
@@ -92,8 +105,11 @@ def _group_blocks(contacts: ContactSet, name: str) -> Iterator[tuple[GroupRows, 
         yield groups[name], _parts(contacts, groups, name, first)
 
 
-def _parts(contacts: ContactSet, groups: dict[str, GroupRows], name: str, first: int) -> Iterator[_Rows]:
-    group_rows, shapes = groups[name], shapes_of(groups, name)
+def _parts(
+    contacts: ContactSet, groups: dict[str, GroupRows], name: str, first: int
+) -> Iterator[_Rows]:
+    group_rows = groups[name]
+    shapes = shapes_of(groups, name)
     objects = objects_of(contacts, name, group_rows)
     cell = first + np.repeat(np.arange(len(group_rows.cell_counts)), group_rows.cell_counts)
     if not len(cell):
@@ -104,7 +120,9 @@ def _parts(contacts: ContactSet, groups: dict[str, GroupRows], name: str, first:
     for rows in np.split(order, begins[1:]):
         paths = [printable_line(contacts.shapes.path[int(shape[rows[0]])]) for shape in shapes]
         turned = paths != sorted(paths)
-        paths += [printable_line(contacts.particle_objects.path[int(owner[rows[0]])]) for owner in objects]
+        paths += [
+            printable_line(contacts.particle_objects.path[int(owner[rows[0]])]) for owner in objects
+        ]
         yield _Rows(int(cell[rows[0]]), tuple(sorted(paths)), turned, rows)
 
 

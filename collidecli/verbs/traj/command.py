@@ -9,7 +9,13 @@ import click
 
 from collidecli.cli.commands import Verb, VerbGroup
 from collidecli.cli.settings import option, repeated
-from collidecli.cli.shared_options import force_option, recording_options, request_of, scene_options, world_options
+from collidecli.cli.shared_options import (
+    force_option,
+    recording_options,
+    request_of,
+    scene_options,
+    world_options,
+)
 from collidecli.cli.streams import streams_of
 
 EPILOG = """\b
@@ -29,11 +35,20 @@ verb = VerbGroup("traj", "Convert recordings.", EPILOG)
 @repeated("--scene", "scenes", metavar="FILE", section="Scene", help=SCENE)
 @scene_options
 @option("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
-@option("--compression", type=COMPRESSION, default="none", section="Output", help="Compression of the file.")
+@option(
+    "--compression",
+    type=COMPRESSION,
+    default="none",
+    section="Output",
+    help="Compression of the file.",
+)
 @force_option
 @click.pass_context
-def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output: str | None, **values: Any) -> int:
-    """Convert a recording of any known kind to a trajectory: the world poses of the scene's bodies, as float64.
+def convert(
+    ctx: click.Context, recording: str, scenes: tuple[str, ...], output: str | None, **values: Any
+) -> int:
+    """Convert a recording of any known kind to a trajectory: the world poses of the scene's bodies,
+    as float64.
 
     The kind of RECORDING is recognised by its content. A recording without a scene needs --scene.
     """
@@ -46,7 +61,11 @@ def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output:
     request = request_of(SceneRequest, values, scenes=scenes, trajectory=recording)
     with streams.progress("converting", "loading") as progress:
         result = convert_recording(
-            request, output, compression=values["compression"], force=values["force"], progress=progress
+            request,
+            output,
+            compression=values["compression"],
+            force=values["force"],
+            progress=progress,
         )
     streams.result(result, convert_table)
     return 0

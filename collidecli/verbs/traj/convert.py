@@ -1,4 +1,5 @@
-"""The verb `traj convert`: a trajectory of world poses of the bodies of a scene, from a recording of any known kind."""
+"""The verb `traj convert`: a trajectory of world poses of the bodies of a scene, from a recording
+of any known kind."""
 
 from __future__ import annotations
 
@@ -46,10 +47,10 @@ def convert(
 ) -> ConvertResult:
     """Writes the recording `request.trajectory` as `collide-trajectory`: /body_q, float64.
 
-    The scene is that of the request, or else that in the recording. Bodies that are part of the static world are
-    omitted. A recording of one world gives one world, unless the scene's worlds differ or have different positions.
-    Raises InputError for an input that cannot be read, OutputError for an output that cannot be written; then no
-    output is left.
+    The scene is that of the request, or else that in the recording. Bodies that are part of the
+    static world are omitted. A recording of one world gives one world, unless the scene's worlds
+    differ or have different positions. Raises InputError for an input that cannot be read,
+    OutputError for an output that cannot be written; then no output is left.
     """
     source = request.trajectory
     assert source is not None
@@ -62,7 +63,10 @@ def convert(
         frames = len(motion.time)
         moving = recorded_particles(motion, range(1)) if len(scene.model.particles) else None
         particles = 0 if moving is None else len(scene.model.particles)
-        block = max(1, BLOCK_BYTES // max(1, 8 * bodies.world_count * (7 * len(bodies.names) + 3 * particles)))
+        block = max(
+            1,
+            BLOCK_BYTES // max(1, 8 * bodies.world_count * (7 * len(bodies.names) + 3 * particles)),
+        )
         with TrajectoryWriter(
             output,
             world_count=bodies.world_count,
@@ -82,7 +86,9 @@ def convert(
                     positions = recorded_particles(motion, taken) if particles else None
                 block_positions = None if positions is None else bodies.positions(positions)
                 columns = bodies.columns(poses)
-                writer.append(motion.time[rows], motion.step[rows], body_q=columns, particle_q=block_positions)
+                writer.append(
+                    motion.time[rows], motion.step[rows], body_q=columns, particle_q=block_positions
+                )
                 if progress is not None:
                     progress(taken.stop, frames)
         warnings = (*scene.warnings, *motion.warnings)
@@ -99,35 +105,48 @@ def convert(
 
 
 class _Bodies:
-    """The bodies that are written, each once even if several templates have it; without welded bodies.
+    """The bodies that are written, each once even if several templates have it; without welded
+    bodies.
 
-    names: paths. world_count: number of written worlds. If scenes or positions of the worlds differ, the poses differ
-    too, and one recorded world is written once per world.
+    names: paths. world_count: number of written worlds. If scenes or positions of the worlds
+    differ, the poses differ too, and one recorded world is written once per world.
     """
 
     def __init__(self, scene: LoadedScene, recorded_worlds: int) -> None:
         model = self._model = scene.model
-        still, local = _welded(scene), local_names(model)
+        still = _welded(scene)
+        local = local_names(model)
         first_path = dict(zip(local[::-1], model.bodies.path[::-1], strict=True))
-        moving = {name: first_path[name] for name in dict.fromkeys(local) if first_path[name] not in still}
+        moving = {
+            name: first_path[name] for name in dict.fromkeys(local) if first_path[name] not in still
+        }
         self.names = tuple(moving.values())
         if not self.names and not len(model.particles):
-            raise InputError("the scene has no body that can move", scene.name, "run it without a trajectory")
+            raise InputError(
+                "the scene has no body that can move", scene.name, "run it without a trajectory"
+            )
         differ = model.world_shift is not None or len(set(model.world_template.tolist())) > 1
         self.world_count = model.world_count if differ else recorded_worlds
-        rows = {t: _rows(model, local, tuple(moving), t) for t in set(model.world_template.tolist())}
-        self._rows = [rows[template] for template in model.world_template[: self.world_count].tolist()]
+        rows = {
+            t: _rows(model, local, tuple(moving), t) for t in set(model.world_template.tolist())
+        }
+        self._rows = [
+            rows[template] for template in model.world_template[: self.world_count].tolist()
+        ]
         self._alike = len(rows) == 1 and bool((self._rows[0] >= 0).all())
 
     def positions(self, positions: np.ndarray) -> np.ndarray:
         """float64[n, W, P, 3] of a motion's positions of particles[n, W, P, 3]."""
         if positions.shape[1] != self.world_count:
             positions = self._model.particles_moved_with_worlds(positions)
-            positions = np.broadcast_to(positions, (len(positions), self.world_count, *positions.shape[2:]))
+            positions = np.broadcast_to(
+                positions, (len(positions), self.world_count, *positions.shape[2:])
+            )
         return positions
 
     def columns(self, poses: np.ndarray) -> np.ndarray:
-        """float64[n, W, names, 7] of a motion's poses[n, W, B, 7]; a body that a world lacks has the identity."""
+        """float64[n, W, names, 7] of a motion's poses[n, W, B, 7]; a body that a world lacks has
+        the identity."""
         if poses.shape[1] != self.world_count:
             poses = self._model.moved_with_worlds(poses)
             poses = np.broadcast_to(poses, (len(poses), self.world_count, *poses.shape[2:]))
@@ -141,10 +160,15 @@ class _Bodies:
         return out
 
 
-def _rows(model: Model, local: tuple[str, ...], names: tuple[str, ...], template: int) -> np.ndarray:
-    """intp[names]: row of the body with each local name in a world of `template`; -1 without one."""
+def _rows(
+    model: Model, local: tuple[str, ...], names: tuple[str, ...], template: int
+) -> np.ndarray:
+    """intp[names]: row of the body with each local name in a world of `template`; -1 without
+    one."""
     owner = model.bodies.template
-    row_of = {name: row for row, name in enumerate(local) if owner[row] in (template, GLOBAL_TEMPLATE)}
+    row_of = {
+        name: row for row, name in enumerate(local) if owner[row] in (template, GLOBAL_TEMPLATE)
+    }
     return np.array([row_of.get(name, -1) for name in names], np.intp)
 
 

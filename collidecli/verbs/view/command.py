@@ -17,8 +17,12 @@ DRAWN = "Contents"
 drawn = partial(option, section=DRAWN)
 written = partial(option, section="Output")
 TO = "A page for a browser, or a recording for Rerun."
-OTHER_SET = "A second contact set of the same scene and motion, such as another engine's, drawn in black."
-EXPORT = "Write this file (.html, .rrd) and do not open it. [default: one in the cache folder, opened]"
+OTHER_SET = (
+    "A second contact set of the same scene and motion, such as another engine's, drawn in black."
+)
+EXPORT = (
+    "Write this file (.html, .rrd) and do not open it. [default: one in the cache folder, opened]"
+)
 VIEW_EPILOG = """\b
 collide view out.h5
 collide view out.h5 -t motion.h5 --scene scene.usda
@@ -30,7 +34,13 @@ collide view out.h5 --against mujoco.h5
 
 @click.command("view", cls=Verb, epilog=VIEW_EPILOG)
 @click.argument("file", metavar="OUT.h5")
-@drawn("-t", "--trajectory", default="", metavar="FILE", help="The run's recording. [default: found by its hash]")
+@drawn(
+    "-t",
+    "--trajectory",
+    default="",
+    metavar="FILE",
+    help="The run's recording. [default: found by its hash]",
+)
 @drawn("--scene", default="", metavar="FILE", help="The run's scene. [default: found by its name]")
 @drawn("--against", default="", metavar="OTHER.h5", help=OTHER_SET)
 @frames_option(DRAWN)
@@ -45,7 +55,8 @@ collide view out.h5 --against mujoco.h5
 def verb(ctx: click.Context, file: str, no_browser: bool, **values: Any) -> int:
     """Show a contact set: the moving scene, contacts with normals and depths, intervals of touch.
 
-    A page needs the extra packages of `pip install 'collidecli[view]'`, a recording those of 'collidecli[rerun]'.
+    A page needs the extra packages of `pip install 'collidecli[view]'`, a recording those of
+    'collidecli[rerun]'.
     """
     from collidecli.results.outputs import check_ending, check_output
     from collidecli.verbs.view.tables import view_table
@@ -54,8 +65,14 @@ def verb(ctx: click.Context, file: str, no_browser: bool, **values: Any) -> int:
     streams = streams_of(ctx)
     request = ViewRequest(file, **{**values, "worlds": values["worlds"] or ()})
     if request.export:
-        check_output(request.export, request.force, (file, request.scene, request.trajectory, request.against))
-        check_ending(request.export, FORMATS[request.to], "a page" if request.to == "page" else "a recording")
+        check_output(
+            request.export,
+            request.force,
+            (file, request.scene, request.trajectory, request.against),
+        )
+        check_ending(
+            request.export, FORMATS[request.to], "a page" if request.to == "page" else "a recording"
+        )
     with ExitStack() as stack:
         with streams.progress("reading") as progress:
             view = stack.enter_context(opened_view(request, progress))
@@ -79,11 +96,17 @@ def open_view(path: str, to: str) -> None:
     import webbrowser
     from pathlib import Path
 
-    if not (sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+    if not (
+        sys.platform in ("darwin", "win32")
+        or os.environ.get("DISPLAY")
+        or os.environ.get("WAYLAND_DISPLAY")
+    ):
         return
     if to == "rerun":
         silent = subprocess.DEVNULL
         command = [sys.executable, "-m", "rerun", path]
-        subprocess.Popen(command, stdin=silent, stdout=silent, stderr=silent, start_new_session=True)
+        subprocess.Popen(
+            command, stdin=silent, stdout=silent, stderr=silent, start_new_session=True
+        )
     else:
         webbrowser.open(Path(path).resolve().as_uri())

@@ -12,7 +12,10 @@ from collidecli.wording import count, memory, plural
 
 def view_table(result: ResultDict) -> Table:
     """Table of collide.view/1."""
-    rows = [("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}"), *group_lines(result)]
+    rows = [
+        ("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}"),
+        *group_lines(result),
+    ]
     if result["worlds"] > 1:
         rows.append(("worlds", count(result["worlds"])))
     if result["scene"] is not None:
@@ -22,4 +25,6 @@ def view_table(result: ResultDict) -> Table:
     else:
         rows.append(("scene", "not found: only the contacts are drawn"))
     rows.append(("pairs", f"{count(result['touching_pairs'])} that touch"))
-    return name_value_table([*rows, ("written", f"{result['written']}, {memory(result['written_bytes'])}")])
+    return name_value_table(
+        [*rows, ("written", f"{result['written']}, {memory(result['written_bytes'])}")]
+    )

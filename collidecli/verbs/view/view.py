@@ -1,4 +1,5 @@
-"""The verb `view`: a contact set with its scene and motion as a page, or as a recording of Rerun."""
+"""The verb `view`: a contact set with its scene and motion as a page, or as a recording of
+Rerun."""
 
 from __future__ import annotations
 
@@ -37,11 +38,13 @@ VIEWS = "views"
 
 @dataclass(frozen=True)
 class ViewRequest:
-    """Contact set, and scene and trajectory of its run; "" searches for them. frames: A:B:S, "" is all.
+    """Contact set, and scene and trajectory of its run; "" searches for them. frames: A:B:S, "" is
+    all.
 
-    against: a second contact set of the same shapes, frames and worlds, drawn in a colour of its own.
-    allow_mismatch: draw a scene and a motion with other hashes. points_only: draw neither. to: one of FORMATS. export:
-    the written file; "" is one in the cache folder. worlds: () is the first ones.
+    against: a second contact set of the same shapes, frames and worlds, drawn in a colour of its
+    own. allow_mismatch: draw a scene and a motion with other hashes. points_only: draw neither. to:
+    one of FORMATS. export: the written file; "" is one in the cache folder. worlds: () is the first
+    ones.
     """
 
     file: str
@@ -58,7 +61,8 @@ class ViewRequest:
 
     @property
     def output(self) -> str:
-        """The file that is written: for each contact set the same one in the cache folder, if none is named."""
+        """The file that is written: for each contact set the same one in the cache folder, if none
+        is named."""
         if self.export:
             return self.export
         name = f"{Path(self.file).stem}-{hashlib.sha256(os.path.realpath(self.file).encode()).hexdigest()[:8]}"
@@ -67,10 +71,11 @@ class ViewRequest:
 
 @dataclass(frozen=True)
 class ViewResult(Result, schema="collide.view/1"):
-    """Contents of a view. scene: its files; None without a scene. trajectory: None without a recording.
+    """Contents of a view. scene: its files; None without a scene. trajectory: None without a
+    recording.
 
-    shapes: drawn ones. group_rows: rows of each table beside /rigid_contacts, by name. touching_pairs: pairs that touch
-    in any frame. written, written_bytes: the file of the view.
+    shapes: drawn ones. group_rows: rows of each table beside /rigid_contacts, by name.
+    touching_pairs: pairs that touch in any frame. written, written_bytes: the file of the view.
     """
 
     file: str
@@ -100,33 +105,48 @@ class View:
 
 @contextmanager
 def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[View]:
-    """Opens contact set, scene and motion. Raises InputError for files that cannot be used or do not fit together."""
+    """Opens contact set, scene and motion. Raises InputError for files that cannot be used or do
+    not fit together."""
     if request.points_only and (request.scene or request.trajectory):
-        raise InputError("--points-only draws neither scene nor motion", "", "leave it out, or --scene and -t")
+        raise InputError(
+            "--points-only draws neither scene nor motion", "", "leave it out, or --scene and -t"
+        )
     with ExitStack() as stack:
         stack.enter_context(reading("contact set", request.file))
         contacts = stack.enter_context(ContactSet.open(request.file))
         if not contacts.cell_count:
             raise InputError("it has no frames", request.file)
-        sources = find_sources(contacts, request.scene, request.trajectory, request.allow_mismatch, request.points_only)
+        sources = find_sources(
+            contacts, request.scene, request.trajectory, request.allow_mismatch, request.points_only
+        )
         try:
             picked = parse_frames(request.frames, contacts.frame_count)
-            model, colours, notes = None, NO_COLOURS, ()
+            model = None
+            colours = NO_COLOURS
+            notes = ()
             if sources.scene is not None:
                 options = recorded_options(contacts, SceneOptions)
-                model, colours, notes = with_visuals(sources.scene.model, sources.scene.imports, options)
+                model, colours, notes = with_visuals(
+                    sources.scene.model, sources.scene.imports, options
+                )
             second = None
             if request.against:
                 stack.enter_context(reading("contact set", request.against))
                 second = stack.enter_context(ContactSet.open(request.against))
                 check_same_cells(contacts, second)
             name = Path(request.against).name
-            frames = ViewFrames(contacts, picked, model, colours, sources.motion, sources.frame_of, second, name)
-            touches = touches_of([contacts, *([second] if second else [])], request.frames, progress)
+            frames = ViewFrames(
+                contacts, picked, model, colours, sources.motion, sources.frame_of, second, name
+            )
+            touches = touches_of(
+                [contacts, *([second] if second else [])], request.frames, progress
+            )
             touches.deepest = max(touches.deepest, frames.depth_of_groups)
             notes = [*sources.notes, *notes]
             if frames.model is not None and (coarse := coarse_heightfields(frames.model)):
-                notes.append(f"{coarse} of its heightfields are drawn with fewer rows and columns than they have")
+                notes.append(
+                    f"{coarse} of its heightfields are drawn with fewer rows and columns than they have"
+                )
             result = ViewResult(
                 file=request.file,
                 scene=list(sources.scene_files) if sources.scene else None,
@@ -158,13 +178,19 @@ def check_same_cells(contacts: ContactSet, second: ContactSet) -> None:
 
 def write_view(view: View, request: ViewRequest, progress: Progress = None) -> ViewResult:
     """Writes the view of one or more worlds. Raises InputError, OutputError."""
-    worlds_text, output, notes = numbered(view.frames.world_count, "world"), request.output, []
+    worlds_text = numbered(view.frames.world_count, "world")
+    output = request.output
+    notes = []
     for world in request.worlds:
         if not world < view.frames.world_count:
-            raise InputError(f"world {world} does not exist", "--world", f"the contact set has {worlds_text}")
+            raise InputError(
+                f"world {world} does not exist", "--world", f"the contact set has {worlds_text}"
+            )
     worlds = request.worlds or first_worlds(view.frames)
     if not request.worlds and len(worlds) < view.frames.world_count:
-        notes.append(f"the view has {numbered(len(worlds), 'world')} of {worlds_text}: choose others with --world")
+        notes.append(
+            f"the view has {numbered(len(worlds), 'world')} of {worlds_text}: choose others with --world"
+        )
     if not request.export:
         try:
             os.makedirs(os.path.dirname(output), 0o700, exist_ok=True)
@@ -175,10 +201,14 @@ def write_view(view: View, request: ViewRequest, progress: Progress = None) -> V
         if request.to == "rerun":
             from collidecli.pages.view.rerun import write_recording
 
-            write_recording(stream, view.frames, view.touches, view.title, view.up_axis, worlds, progress)
+            write_recording(
+                stream, view.frames, view.touches, view.title, view.up_axis, worlds, progress
+            )
         else:
             page = view_page(view.frames, view.touches, view.title, view.up_axis, worlds, progress)
             stream.write(page.encode())
         stream.commit()
     size = os.path.getsize(output)
-    return replace(view.result, written=output, written_bytes=size, notes=[*view.result.notes, *notes])
+    return replace(
+        view.result, written=output, written_bytes=size, notes=[*view.result.notes, *notes]
+    )

@@ -27,13 +27,30 @@ def differences_chart(result: ResultDict, canvas: Canvas) -> Figure:
     left = np.zeros(len(pairs))
     for kind, role in DIFFERENCE_KINDS.items():
         values = np.array([pair[kind] for pair in pairs], float)
-        axes.barh(range(len(pairs)), values, 0.62, left, color=canvas.colours[role], label=kind, linewidth=0, alpha=0.9)
+        axes.barh(
+            range(len(pairs)),
+            values,
+            0.62,
+            left,
+            color=canvas.colours[role],
+            label=kind,
+            linewidth=0,
+            alpha=0.9,
+        )
         left += values
-    name_rows(axes, canvas, pair_labels(pairs, canvas.label_length), left.tolist(), [*map(short_number, left)])
+    name_rows(
+        axes,
+        canvas,
+        pair_labels(pairs, canvas.label_length),
+        left.tolist(),
+        [*map(short_number, left)],
+    )
     for row, pair in enumerate(pairs):
         counts = ", ".join(f"{count(pair[kind])} {kind}" for kind in DIFFERENCE_KINDS)
         for x in (None, axes.get_xlim()):
-            canvas.hover(axes, x, (row - 0.5, row + 0.5), f"{pair['shape0']} and {pair['shape1']}: {counts}")
+            canvas.hover(
+                axes, x, (row - 0.5, row + 0.5), f"{pair['shape0']} and {pair['shape1']}: {counts}"
+            )
     canvas.legend(axes, 3)
     return figure
 
@@ -53,8 +70,13 @@ def deviations_chart(result: ResultDict, canvas: Canvas) -> Figure:
             cell = (column - 0.5, column + 0.5), (row - 0.5, row + 0.5)
             canvas.hover(axes, *cell, f"{fields[row]['name']}: {count(int(value))} contacts")
     units = {entry["unit"] for entry in fields}
-    words = ["<1e-9" if edge == 0.0 else short_length(edge) if units == {"m"} else f"{edge:.0e}" for edge in edges]
-    axes.set_xticks(range(len(edges)), [word.replace("e-0", "e-").replace("e+00", "") for word in words])
+    words = [
+        "<1e-9" if edge == 0.0 else short_length(edge) if units == {"m"} else f"{edge:.0e}"
+        for edge in edges
+    ]
+    axes.set_xticks(
+        range(len(edges)), [word.replace("e-0", "e-").replace("e+00", "") for word in words]
+    )
     axes.set_yticks(range(len(fields)), [entry["name"] for entry in fields])
     axes.tick_params(axis="x", labelsize=canvas.font - (3.0 if canvas.narrow else 1.0))
     unit = units.pop() if len(units) == 1 else "m or rad"

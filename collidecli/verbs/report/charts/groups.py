@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
 
 def surfaces_chart(result: ResultDict, canvas: Canvas, field: str, unit: str, words: str) -> Figure:
-    """A quantity of the contact surfaces of pairs over time. field: its name in the result. words: its name."""
+    """A quantity of the contact surfaces of pairs over time. field: its name in the result. words:
+    its name."""
     listed = result["groups"]["surfaces"]["listed"]
     labels = pair_labels(listed, canvas.label_length)
-    figure = _lines(result, canvas, dict(zip(labels, (surface[field] for surface in listed), strict=True)), unit)
+    figure = _lines(
+        result, canvas, dict(zip(labels, (surface[field] for surface in listed), strict=True)), unit
+    )
     if not canvas.in_page:
         figure.axes[0].set_ylabel(f"{words} [{unit}]", fontsize=canvas.font - 1.0)
     return figure
@@ -28,18 +31,29 @@ def surfaces_chart(result: ResultDict, canvas: Canvas, field: str, unit: str, wo
 def particles_chart(result: ResultDict, canvas: Canvas) -> Figure:
     """Contacts of particles with shapes and with each other in a frame."""
     counts = result["groups"]["counts"]
-    return _lines(result, canvas, {group_words(name): of_group["per_frame"] for name, of_group in counts.items()}, "")
+    return _lines(
+        result,
+        canvas,
+        {group_words(name): of_group["per_frame"] for name, of_group in counts.items()},
+        "",
+    )
 
 
 def _lines(result: ResultDict, canvas: Canvas, lines: dict[str, list[float]], unit: str) -> Figure:
     figure, axes = canvas.axes(220 if canvas.narrow else 250)
     series = result["groups"]
-    for (name, values), role in zip(lines.items(), ("accent", "warm", "third", "muted"), strict=False):
-        axes.plot(time_axis(series)[0], values, color=canvas.colours[role], linewidth=1.8, label=name)
+    for (name, values), role in zip(
+        lines.items(), ("accent", "warm", "third", "muted"), strict=False
+    ):
+        axes.plot(
+            time_axis(series)[0], values, color=canvas.colours[role], linewidth=1.8, label=name
+        )
     set_time_axes(axes, canvas, series)
     canvas.legend(axes, 1 if canvas.narrow else 2)
     texts = (
-        ", ".join(f"{name} {short_number(values[n])} {unit}".strip() for name, values in lines.items())
+        ", ".join(
+            f"{name} {short_number(values[n])} {unit}".strip() for name, values in lines.items()
+        )
         for n in range(len(series["frame"]))
     )
     hover_bins(axes, canvas, series, result["frames"], texts)

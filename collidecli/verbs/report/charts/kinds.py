@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from collidecli.pages.chart_kinds import Kinds
 
 
-def missing_unless_compared(words: str, rows: Callable[[ResultDict], Iterable[object]]) -> Callable[[ResultDict], str]:
-    """The function `missing` of a kind of chart of differences. rows: of a comparison, none without data."""
+def missing_unless_compared(
+    words: str, rows: Callable[[ResultDict], Iterable[object]]
+) -> Callable[[ResultDict], str]:
+    """The function `missing` of a kind of chart of differences. rows: of a comparison, none without
+    data."""
 
     def missing(result: ResultDict) -> str:
         if result["difference"] is None:
@@ -45,7 +48,8 @@ _NO_PENETRATION = missing_unless("no contact penetrates", itemgetter("penetratin
 
 
 def _of_pairs(result: ResultDict) -> str:
-    listed, pairs = len(result["pairs"]["listed"]), plural(result["pairs"]["count"], "pair")
+    listed = len(result["pairs"]["listed"])
+    pairs = plural(result["pairs"]["count"], "pair")
     return f"When {listed} of {pairs} touch, over {plural(result['frames'], 'frame')}."
 
 
@@ -57,7 +61,10 @@ def _deepest(result: ResultDict) -> str:
 
 
 def _of_particles(result: ResultDict) -> str:
-    words = (f"{count(of_group['rows'])} {group_words(name)}" for name, of_group in result["groups"]["counts"].items())
+    words = (
+        f"{count(of_group['rows'])} {group_words(name)}"
+        for name, of_group in result["groups"]["counts"].items()
+    )
     return f"Contacts of particles in each of {plural(result['frames'], 'frame')}: {', '.join(words)} in all."
 
 
@@ -66,7 +73,8 @@ def _of_surface(field: str, unit: str, words: str) -> ChartKind:
 
     def about(result: ResultDict) -> str:
         surfaces = result["groups"]["surfaces"]
-        pairs, frames = plural(surfaces["pairs"], "pair"), plural(result["frames"], "frame")
+        pairs = plural(surfaces["pairs"], "pair")
+        frames = plural(result["frames"], "frame")
         return f"Hydroelastic surfaces of {len(surfaces['listed'])} of {pairs} over {frames}."
 
     missing = missing_unless(
@@ -103,7 +111,8 @@ KINDS: Kinds = {
         particles_chart,
         _of_particles,
         missing_unless(
-            "it has no contacts of particles", lambda r: any(one["rows"] for one in _groups(r, "counts").values())
+            "it has no contacts of particles",
+            lambda r: any(one["rows"] for one in _groups(r, "counts").values()),
         ),
     ),
     "stages": ChartKind(
@@ -117,7 +126,10 @@ KINDS: Kinds = {
     "phases": ChartKind(
         phases_chart,
         lambda _: "Candidates, touching pairs and contacts of each broad phase.",
-        missing_unless("it has no count of candidates", lambda r: r["profile"] or "candidate_count" in r["timing"]),
+        missing_unless(
+            "it has no count of candidates",
+            lambda r: r["profile"] or "candidate_count" in r["timing"],
+        ),
     ),
     "differences": ChartKind(
         differences_chart,
@@ -127,8 +139,15 @@ KINDS: Kinds = {
     "deviations": ChartKind(
         deviations_chart,
         lambda _: "Number of contacts by field and deviation.",
-        missing_unless_compared("no field differs", lambda found: (one["histogram"] for one in found["fields"])),
+        missing_unless_compared(
+            "no field differs", lambda found: (one["histogram"] for one in found["fields"])
+        ),
     ),
 }
-PAGE_KINDS: Kinds = {**KINDS, "audit": AUDIT_CHART, "labels": LABEL_CHART, "clearance": CLEARANCE_CHART}
+PAGE_KINDS: Kinds = {
+    **KINDS,
+    "audit": AUDIT_CHART,
+    "labels": LABEL_CHART,
+    "clearance": CLEARANCE_CHART,
+}
 """Kinds of charts of a page: those of `collide plot`, and those of the results of other verbs."""
